@@ -1,0 +1,66 @@
+# libgotrace. `make help` lists the targets.
+#
+# Required flags stand apart from the user's CFLAGS: what the code needs to be correct is not
+# optional. Everything is built below build/, but for ./libgotrace.so.
+
+PREFIX ?= /usr/local
+CFLAGS ?= -O2 -g
+CXXFLAGS ?= -O1 -g
+B := build
+
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes $(if $(WERROR),-Werror)
+# -fexceptions: hooks are unwound by cancellation and must put their thread's state right.
+REQUIRED := -std=gnu11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -fexceptions \
+	-fno-omit-frame-pointer -ftls-model=initial-exec $(WARN) -MMD -MP
+LIBS := $(shell cat symbolize/libs 2>/dev/null)
+
+lib_src := $(wildcard preload/*.c encoder/*.c symbolize/*.c)
+core_src := $(wildcard encoder/*.c symbolize/*.c)
+unit := $(patsubst test/unit/%.c,$(B)/test/unit/%,$(wildcard test/unit/*.c))
+prog := $(patsubst test/prog/%.c,$(B)/test/prog/%,$(wildcard test/prog/*.c)) \
+	$(patsubst test/prog/%.cc,$(B)/test/prog/%,$(wildcard test/prog/*.cc))
+
+.PHONY: all tests install uninstall clean format check-format help
+all: libgotrace.so ## build ./libgotrace.so
+
+libgotrace.so: $(lib_src:%.c=$(B)/%.o)
+	$(CC) -shared -Wl,-z,defs -Wl,-soname,$@ -Wl,--exclude-libs,ALL $(LDFLAGS) -o $@ $^ $(LIBS) -ldl
+
+$(B)/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+
+tests: libgotrace.so $(unit) $(prog) ## build the unit tests and the traced programs
+
+$(B)/test/unit/%: test/unit/%.c $(core_src:%.c=$(B)/%.o)
+	@mkdir -p $(@D)
+	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) -o $@ $^ $(LIBS) -ldl -pthread
+
+$(B)/test/prog/%: test/prog/%.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O1 -g -pthread -o $@ $< -ldl
+
+$(B)/test/prog/%: test/prog/%.cc
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -Wall -Wextra $(if $(WERROR),-Werror) -O1 -g -pthread -o $@ $< -ldl
+
+install: libgotrace.so ## install below $(DESTDIR)$(PREFIX)
+	install -D -m 755 libgotrace.so $(DESTDIR)$(PREFIX)/lib/libgotrace.so
+
+uninstall: ## remove what install put there
+	rm -f $(DESTDIR)$(PREFIX)/lib/libgotrace.so
+
+sources := $(wildcard preload/*.[ch] encoder/*.[ch] symbolize/*.[ch] test/*/*.[ch] test/*/*.cc)
+format: ## reformat all sources
+	clang-format -i $(sources)
+
+check-format: ## fail when a source is not formatted
+	clang-format --dry-run -Werror $(sources)
+
+clean: ## remove everything built
+	rm -rf $(B) libgotrace.so
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST)
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

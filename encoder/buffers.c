@@ -1,0 +1,145 @@
+/* See buffers.h. */
+#include "buffers.h"
+
+#include "arena.h"
+#include "clock.h"
+#include "futex.h"
+
+static struct {
+    struct gt_lock lock;
+    struct gt_buf *free;
+    struct {
+        struct gt_buf *first, *last;
+    } queue[2]; /* by parity of the generation */
+    size_t limit, out;
+    struct gt_buffers_stats stats;
+    _Atomic uint32_t returned; /* futex: a buffer came back */
+    _Atomic uint32_t pushed;   /* futex: work for the drain side */
+    _Atomic uint32_t waiters;
+} pool = {.limit = 256u << 20};
+
+static struct gt_buf *get_locked(bool force)
+{
+    if (!force && pool.out + GT_BUF_BYTES > pool.limit)
+        return NULL;
+    struct gt_buf *buf = pool.free;
+    if (buf) {
+        pool.free = buf->next;
+    } else {
+        buf = gt_pages_alloc(GT_BUF_BYTES);
+        if (!buf)
+            return NULL;
+        pool.stats.mapped += GT_BUF_BYTES;
+    }
+    pool.out += GT_BUF_BYTES;
+    return buf;
+}
+
+struct gt_buf *gt_buffers_get(bool force)
+{
+    int saved = errno;
+    gt_lock(&pool.lock);
+    struct gt_buf *buf = get_locked(force);
+    gt_unlock(&pool.lock);
+    errno = saved;
+    if (buf) {
+        buf->next = NULL;
+        buf->used = 0;
+    }
+    return buf;
+}
+
+void gt_buffers_wait(void)
+{
+    int saved = errno;
+    uint32_t seen = atomic_load_explicit(&pool.returned, memory_order_acquire);
+    uint64_t start = gt_clock_monotonic_raw();
+    atomic_fetch_add(&pool.waiters, 1);
+    gt_buffers_kick();
+    gt_futex_wait(&pool.returned, seen, 10000000);
+    atomic_fetch_sub(&pool.waiters, 1);
+    gt_lock(&pool.lock);
+    pool.stats.waits++;
+    pool.stats.wait_ns += gt_clock_monotonic_raw() - start;
+    gt_unlock(&pool.lock);
+    errno = saved;
+}
+
+void gt_buffers_put(struct gt_buf *buf)
+{
+    gt_lock(&pool.lock);
+    buf->next = pool.free;
+    pool.free = buf;
+    pool.out -= GT_BUF_BYTES;
+    gt_unlock(&pool.lock);
+    atomic_fetch_add_explicit(&pool.returned, 1, memory_order_release);
+    if (atomic_load(&pool.waiters))
+        gt_futex_wake(&pool.returned, INT_MAX);
+}
+
+void gt_buffers_push(struct gt_buf *buf)
+{
+    int saved = errno;
+    buf->next = NULL;
+    gt_lock(&pool.lock);
+    struct gt_buf **first = &pool.queue[buf->gen & 1].first;
+    struct gt_buf **last = &pool.queue[buf->gen & 1].last;
+    if (*first)
+        (*last)->next = buf;
+    else
+        *first = buf;
+    *last = buf;
+    gt_unlock(&pool.lock);
+    gt_buffers_kick();
+    errno = saved;
+}
+
+struct gt_buf *gt_buffers_take(uint32_t gen)
+{
+    gt_lock(&pool.lock);
+    struct gt_buf *first = pool.queue[gen & 1].first;
+    pool.queue[gen & 1].first = NULL;
+    gt_unlock(&pool.lock);
+    return first;
+}
+
+void gt_buffers_sleep(int64_t timeout_ns)
+{
+    /* Waits for a change from 0; gt_buffers_kick's store and wake pair with this exchange. */
+    if (atomic_exchange(&pool.pushed, 0) == 0)
+        gt_futex_wait(&pool.pushed, 0, timeout_ns);
+    atomic_store(&pool.pushed, 0);
+}
+
+void gt_buffers_kick(void)
+{
+    if (atomic_exchange(&pool.pushed, 1) == 0)
+        gt_futex_wake(&pool.pushed, 1);
+}
+
+void gt_buffers_set_limit(size_t bytes)
+{
+    pool.limit = bytes;
+}
+
+struct gt_buffers_stats gt_buffers_stats(void)
+{
+    gt_lock(&pool.lock);
+    struct gt_buffers_stats stats = pool.stats;
+    gt_unlock(&pool.lock);
+    return stats;
+}
+
+void gt_buffers_after_fork(void)
+{
+    pool.lock = (struct gt_lock){0};
+    pool.pushed = pool.waiters = pool.returned = 0;
+    pool.stats.waits = pool.stats.wait_ns = 0;
+    for (int i = 0; i < 2; i++) {
+        while (pool.queue[i].first) {
+            struct gt_buf *buf = pool.queue[i].first;
+            pool.queue[i].first = buf->next;
+            gt_buffers_put(buf);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+/*
+ * 64 KiB event buffers: a pool, and two queues of filled ones, one for each of the two generations
+ * that can be open at a time. Every buffer holds one batch of one M.
+ *
+ * All functions take one short lock; any thread, not while the same thread is inside.
+ */
+#ifndef GT_BUFFERS_H
+#define GT_BUFFERS_H
+
+#include "format.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gt_buf {
+    struct gt_buf *next;
+    uint32_t gen;
+    uint32_t m;
+    uint64_t ts;   /* timestamp the first event's delta counts from */
+    uint32_t used; /* payload bytes */
+    uint8_t data[];
+};
+
+#define GT_BUF_BYTES (64u << 10)                             /* of memory, all told */
+#define GT_BUF_ROOM (GT_BUF_BYTES - sizeof(struct gt_buf)) /* of payload */
+
+/*
+ * A free buffer. Without `force`, NULL once `limit` bytes of buffers are out (the caller waits with
+ * gt_buffers_wait). With it only when the system has no memory.
+ */
+struct gt_buf *gt_buffers_get(bool force);
+
+/* Waits until a buffer was given back. Counted: see gt_buffers_stats. */
+void gt_buffers_wait(void);
+
+void gt_buffers_put(struct gt_buf *buf);
+
+/* Hands a filled buffer (gen, m, ts, used set) to the drain side and wakes it. */
+void gt_buffers_push(struct gt_buf *buf);
+
+/* Takes everything queued for gen, oldest first; NULL when there is nothing. */
+struct gt_buf *gt_buffers_take(uint32_t gen);
+
+/* The drain side's sleep: until gt_buffers_push or gt_buffers_kick, or the timeout. */
+void gt_buffers_sleep(int64_t timeout_ns);
+void gt_buffers_kick(void);
+
+void gt_buffers_set_limit(size_t bytes);
+
+struct gt_buffers_stats {
+    size_t mapped;    /* bytes of buffers in existence */
+    uint64_t waits;   /* times a thread had to wait for a buffer */
+    uint64_t wait_ns; /* and how long in all */
+};
+struct gt_buffers_stats gt_buffers_stats(void);
+
+/* In a forked child: forget everything queued. */
+void gt_buffers_after_fork(void);
+
+#endif

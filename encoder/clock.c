@@ -1,0 +1,87 @@
+/* Choosing and calibrating the trace clock. See clock.h. */
+#include "clock.h"
+
+#include <time.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+struct gt_clock gt_clock;
+
+uint64_t gt_clock_monotonic_raw(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* The counter runs at a constant rate in all power states and is the same on all CPUs. */
+static bool counter_usable(void)
+{
+#if defined(__x86_64__)
+    unsigned a, b, c, d;
+    /* CPUID 8000_0007h EDX bit 8, "invariant TSC" (Intel SDM 18.17.1, AMD APM 2.16). */
+    return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1u << 8);
+#else
+    return true; /* the ARM generic timer is constant by architecture */
+#endif
+}
+
+/* Both clocks at one moment: of several bracketed readings the tightest. */
+static void read_pair(uint64_t *counter, uint64_t *mono)
+{
+    uint64_t best = UINT64_MAX;
+    for (int i = 0; i < 8; i++) {
+        uint64_t before = gt_clock_counter();
+        uint64_t ns = gt_clock_monotonic_raw();
+        uint64_t after = gt_clock_counter();
+        if (after - before < best) {
+            best = after - before;
+            *counter = before + (after - before) / 2;
+            *mono = ns;
+        }
+    }
+}
+
+void gt_clock_init(void)
+{
+    gt_clock = (struct gt_clock){.hardware = counter_usable()};
+    if (gt_clock.hardware) {
+#if defined(__x86_64__)
+        gt_clock.shift = 4;
+#endif
+        read_pair(&gt_clock.base, &gt_clock.mono0);
+    } else {
+        gt_clock.base = gt_clock.mono0 = gt_clock_monotonic_raw();
+    }
+}
+
+static uint64_t measure(void)
+{
+    if (!gt_clock.hardware)
+        return 1000000000u;
+    uint64_t counter = 0, mono = 0;
+    do
+        read_pair(&counter, &mono);
+    while (mono - gt_clock.mono0 < 1000000); /* a shorter interval measures the clocks' noise */
+    double ticks = (double)(counter - gt_clock.base);
+    double seconds = (double)(mono - gt_clock.mono0) / 1e9;
+    return (uint64_t)(ticks / seconds / (double)(1u << gt_clock.shift) + 0.5);
+}
+
+uint64_t gt_clock_hz(void)
+{
+    if (!gt_clock.hz)
+        gt_clock.hz = measure();
+    return gt_clock.hz;
+}
+
+uint64_t gt_clock_units(uint64_t ns)
+{
+    uint64_t hz = atomic_load_explicit(&gt_clock.rough_hz, memory_order_relaxed);
+    if (!hz) {
+        hz = measure();
+        atomic_store_explicit(&gt_clock.rough_hz, hz, memory_order_relaxed);
+    }
+    return ns * (hz / 1000) / 1000000;
+}

@@ -1,0 +1,63 @@
+/*
+ * The trace clock: the invariant TSC (x86-64) or the virtual counter (aarch64), else
+ * CLOCK_MONOTONIC. One unit is 16 ticks of the TSC (about 5 ns): finer than the cost of reading
+ * it, and short in varints. The count starts near zero so that a small error of the measured
+ * frequency cannot move late timestamps far.
+ *
+ * gt_clock_now may be called from any context after gt_clock_init.
+ */
+#ifndef GT_CLOCK_H
+#define GT_CLOCK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gt_clock {
+    uint64_t base;   /* raw counter at init */
+    unsigned shift;  /* raw ticks per unit, as a power of two */
+    bool hardware;   /* counter register usable; else CLOCK_MONOTONIC */
+    uint64_t mono0;  /* CLOCK_MONOTONIC ns read together with base */
+    uint64_t hz;     /* units a second; 0 until gt_clock_hz fixed it */
+    _Atomic uint64_t rough_hz; /* the same, less exactly and earlier; 0 until asked for */
+};
+
+extern struct gt_clock gt_clock;
+
+void gt_clock_init(void);
+
+/*
+ * Units per second, measured over the time since gt_clock_init. The first call fixes it: all
+ * generations of a trace must use one frequency, or their timelines drift apart. Drain side only.
+ */
+uint64_t gt_clock_hz(void);
+
+/* About how many units `ns` nanoseconds are, from a rough measurement; for thresholds. Any thread. */
+uint64_t gt_clock_units(uint64_t ns);
+
+uint64_t gt_clock_monotonic_raw(void);
+
+#if defined(__x86_64__)
+static inline uint64_t gt_clock_counter(void)
+{
+    return __builtin_ia32_rdtsc();
+}
+#elif defined(__aarch64__)
+static inline uint64_t gt_clock_counter(void)
+{
+    uint64_t v;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(v));
+    return v;
+}
+#else
+#error "port: a counter for this architecture, or gt_clock_monotonic_raw()"
+#endif
+
+/* Now, in trace units; the +1 keeps 0 free (readers take a timestamp of 0 for "unset"). */
+static inline uint64_t gt_clock_now(void)
+{
+    uint64_t raw = gt_clock.hardware ? gt_clock_counter() : gt_clock_monotonic_raw();
+    return ((raw - gt_clock.base) >> gt_clock.shift) + 1;
+}
+
+#endif

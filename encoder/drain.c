@@ -1,0 +1,227 @@
+/* See drain.h. */
+#include "drain.h"
+
+#include "buffers.h"
+#include "clock.h"
+#include "output.h"
+#include "switch.h"
+#include "tables.h"
+
+#include <string.h>
+
+/* The first generations are short: a program killed early has left something by then. */
+#define FIRST_GENERATION_NS 100000000
+#define GENERATION_NS 1000000000
+
+/* How long the end of the process waits for the drain thread before it gives up. */
+#define FINISH_TIMEOUT_NS 20000000000
+
+enum phase { IDLE, RECORDING, FINISHING, FINISHED };
+
+static struct {
+    struct gt_drain_config config;
+    _Atomic uint32_t phase;
+    _Atomic uint32_t threaded;  /* a drain thread runs */
+    _Atomic uint32_t flushes;   /* requested */
+    _Atomic uint32_t flushed;   /* done */
+    uint32_t gen;               /* the one being written */
+    uint64_t start_ns, end_ns;
+    int error;
+    uint32_t generations;       /* whole ones in the file */
+    struct gt_buf *early;       /* batches of the next generation, encoded; see keep_early */
+    struct gt_buf *early_last;
+} drain;
+
+static void write_queue(void)
+{
+    struct gt_buf *buf = gt_buffers_take(drain.gen);
+    while (buf) {
+        struct gt_buf *next = buf->next;
+        gt_tables_write_batch(buf->gen, buf->m, buf->ts, buf->data, buf->used);
+        gt_buffers_put(buf);
+        buf = next;
+    }
+}
+
+/*
+ * Keeps the status batch of a silent writer, encoded, until the old generation is in the file: it
+ * must precede whatever that writer itself may queue meanwhile.
+ */
+static void keep_early(void *unused, struct gt_buf *batch)
+{
+    (void)unused;
+    struct gt_buf *last = drain.early_last;
+    if (!last || GT_BUF_ROOM - last->used < GT_BATCH_HEADER_MAX + batch->used) {
+        struct gt_buf *fresh = gt_buffers_get(true);
+        if (!fresh)
+            return;
+        if (last)
+            last->next = fresh;
+        else
+            drain.early = fresh;
+        drain.early_last = last = fresh;
+    }
+    uint8_t *p = last->data + last->used;
+    p = gt_tables_batch_header(p, batch->gen, batch->m, batch->ts, batch->used);
+    memcpy(p, batch->data, batch->used);
+    last->used = (uint32_t)(p + batch->used - last->data);
+}
+
+static void write_early(void)
+{
+    while (drain.early) {
+        struct gt_buf *buf = drain.early;
+        drain.early = buf->next;
+        gt_output_write(buf->data, buf->used);
+        gt_buffers_put(buf);
+    }
+    drain.early_last = NULL;
+}
+
+static void open_output(void)
+{
+    char header[16] = "go 1.23 trace";
+    if (gt_output_open(drain.config.path) == 0)
+        gt_output_write(header, sizeof header);
+}
+
+/* Closes the generation being written and opens `next`; 0 ends recording. */
+static void close_generation(uint32_t next)
+{
+    if (drain.generations == 0 && drain.gen == 1)
+        open_output();
+    gt_switch_all(next, keep_early, NULL);
+    write_queue();
+    gt_tables_write(&drain.config, drain.gen);
+    int error = gt_output_commit();
+    if (error == 0)
+        drain.generations++;
+    else if (!drain.error)
+        drain.error = error;
+    drain.gen = next;
+    write_early();
+}
+
+void gt_drain_open(const struct gt_drain_config *config)
+{
+    drain.config = *config;
+    drain.gen = 1;
+    drain.generations = 0;
+    drain.error = 0;
+    drain.start_ns = gt_clock_monotonic_raw();
+    gt_switch_init();
+    atomic_store(&drain.phase, RECORDING);
+    atomic_store(&gt_gen.current, 1);
+}
+
+static void finish(void)
+{
+    close_generation(0);
+    drain.end_ns = gt_clock_monotonic_raw();
+    gt_output_close();
+    atomic_store(&drain.phase, FINISHED);
+    gt_futex_wake(&drain.phase, INT_MAX);
+}
+
+static void answer_flush(uint32_t asked)
+{
+    atomic_store(&drain.flushed, asked);
+    gt_futex_wake(&drain.flushed, INT_MAX);
+}
+
+void gt_drain_run(void)
+{
+    uint64_t length = FIRST_GENERATION_NS;
+    uint64_t deadline = gt_clock_monotonic_raw() + length;
+    while (atomic_load(&drain.phase) == RECORDING) {
+        uint64_t now = gt_clock_monotonic_raw();
+        uint32_t asked = atomic_load(&drain.flushes);
+        if (now >= deadline || asked != atomic_load(&drain.flushed)) {
+            close_generation(drain.gen + 1);
+            answer_flush(asked);
+            length = length * 2 < GENERATION_NS ? length * 2 : GENERATION_NS;
+            deadline = gt_clock_monotonic_raw() + length;
+        } else {
+            if (drain.generations)
+                write_queue();
+            gt_buffers_sleep((int64_t)(deadline - now));
+        }
+        if (drain.error && atomic_exchange(&drain.phase, FINISHING) == RECORDING)
+            break; /* nothing can be written any more: stop recording */
+    }
+    finish();
+    answer_flush(atomic_load(&drain.flushes));
+}
+
+void gt_drain_set_threaded(void)
+{
+    atomic_store(&drain.threaded, 1);
+}
+
+void gt_drain_set_unthreaded(void)
+{
+    atomic_store(&drain.threaded, 0);
+}
+
+void gt_drain_finish(void)
+{
+    uint32_t phase = RECORDING;
+    if (!atomic_compare_exchange_strong(&drain.phase, &phase, FINISHING) && phase == IDLE)
+        return;
+    if (phase == RECORDING && !atomic_load(&drain.threaded)) {
+        finish();
+        return;
+    }
+    gt_buffers_kick();
+    uint64_t deadline = gt_clock_monotonic_raw() + FINISH_TIMEOUT_NS;
+    while ((phase = atomic_load(&drain.phase)) == FINISHING && gt_clock_monotonic_raw() < deadline)
+        gt_futex_wait(&drain.phase, phase, 100000000);
+}
+
+void gt_drain_flush(void)
+{
+    if (atomic_load(&drain.phase) != RECORDING)
+        return;
+    if (!atomic_load(&drain.threaded)) {
+        close_generation(drain.gen + 1);
+        return;
+    }
+    uint32_t mine = atomic_fetch_add(&drain.flushes, 1) + 1;
+    gt_buffers_kick();
+    uint32_t done;
+    while ((int32_t)(mine - (done = atomic_load(&drain.flushed))) > 0 &&
+           atomic_load(&drain.phase) == RECORDING)
+        gt_futex_wait(&drain.flushed, done, 100000000);
+}
+
+struct gt_drain_summary gt_drain_summary(void)
+{
+    struct gt_buffers_stats buffers = gt_buffers_stats();
+    return (struct gt_drain_summary){
+        .path = drain.config.path,
+        .bytes = gt_output_size(),
+        .events = gt_switch_events(),
+        .duration_ns = drain.end_ns - drain.start_ns,
+        .waits = buffers.waits,
+        .wait_ns = buffers.wait_ns,
+        .generations = drain.generations,
+        .error = drain.error,
+    };
+}
+
+void gt_drain_after_fork(void)
+{
+    atomic_store(&gt_gen.current, 0);
+    gt_output_after_fork();
+    gt_stacks_after_fork();
+    gt_strings_after_fork();
+    gt_buffers_after_fork();
+    gt_switch_after_fork();
+    gt_procs_after_fork();
+    while (drain.early) {
+        struct gt_buf *buf = drain.early;
+        drain.early = buf->next;
+        gt_buffers_put(buf);
+    }
+    memset(&drain, 0, sizeof drain);
+}

@@ -1,0 +1,13 @@
+/* The part of a lock that may sleep. See futex.h. */
+#include "futex.h"
+
+long (*gt_syscall)(long number, ...) = syscall;
+
+void gt_lock_slow(struct gt_lock *lock)
+{
+    /* errno belongs to the program: a hook may come through here. */
+    int saved = errno;
+    while (atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) != 0)
+        gt_futex_wait(&lock->word, 2, -1);
+    errno = saved;
+}

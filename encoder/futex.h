@@ -1,0 +1,63 @@
+/*
+ * Locks and waiting without libpthread: the tracer lives inside interposed pthread functions and
+ * must never call one. Safe in signal handlers as long as the interrupted code of the same thread
+ * does not hold the lock (preload's guard sees to that). Initial state: all zero.
+ */
+#ifndef GT_FUTEX_H
+#define GT_FUTEX_H
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/*
+ * syscall(2) of libc, reached through a pointer because `syscall` itself may be interposed by the
+ * program's other preloads; preload/ points it at the real one. errno is the caller's to save.
+ */
+extern long (*gt_syscall)(long number, ...);
+
+/* Waits while *word == expected; relative timeout in ns, or -1 for none. Spurious returns happen. */
+static inline void gt_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
+{
+    struct timespec ts = {timeout_ns / 1000000000, timeout_ns % 1000000000};
+    gt_syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, timeout_ns < 0 ? NULL : &ts);
+}
+
+static inline void gt_futex_wake(_Atomic uint32_t *word, int count)
+{
+    gt_syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count);
+}
+
+/* 0 = free, 1 = held, 2 = held and somebody may sleep. */
+struct gt_lock {
+    _Atomic uint32_t word;
+};
+
+void gt_lock_slow(struct gt_lock *lock);
+
+static inline bool gt_trylock(struct gt_lock *lock)
+{
+    uint32_t free = 0;
+    return atomic_compare_exchange_strong_explicit(&lock->word, &free, 1, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+static inline void gt_lock(struct gt_lock *lock)
+{
+    if (!gt_trylock(lock))
+        gt_lock_slow(lock);
+}
+
+static inline void gt_unlock(struct gt_lock *lock)
+{
+    if (atomic_exchange_explicit(&lock->word, 0, memory_order_release) == 2)
+        gt_futex_wake(&lock->word, 1);
+}
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * The trace file. Drain side only, one thread at a time.
+ *
+ * The descriptor lives in the program's table, where the program may close or replace it: before
+ * every write the file behind it is checked to be ours, and reopened if it is not. What is on disk
+ * after gt_output_commit is a readable trace; a failed write cuts the file back to that.
+ */
+#ifndef GT_OUTPUT_H
+#define GT_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Creates the file (mode 0600). 0 or -errno. `path` must stay valid. */
+int gt_output_open(const char *path);
+
+/* Appends; 0 or the first -errno, which sticks. */
+int gt_output_write(const void *data, size_t size);
+
+/* Everything written so far forms a whole. 0 or -errno. */
+int gt_output_commit(void);
+
+/* Commits or cuts back, and closes. */
+void gt_output_close(void);
+
+uint64_t gt_output_size(void); /* committed bytes */
+
+/* In a forked child: the file is the parent's. */
+void gt_output_after_fork(void);
+
+#endif

@@ -1,0 +1,80 @@
+/* See stacks.h. */
+#include "stacks.h"
+
+#include "arena.h"
+
+#include <string.h>
+
+#define BUCKETS 65536u
+
+static struct {
+    _Atomic(struct gt_stack *) bucket[BUCKETS];
+    _Atomic uint32_t last_id;
+    struct gt_arena arena;
+} table;
+
+static uint64_t hash_pcs(const uint64_t *pcs, uint32_t n, uint32_t epoch)
+{
+    uint64_t h = (uint64_t)epoch << 32 | n;
+    for (uint32_t i = 0; i < n; i++) {
+        h = (h ^ pcs[i]) * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio */
+        h ^= h >> 29;
+    }
+    return h;
+}
+
+static struct gt_stack *find(struct gt_stack *s, const uint64_t *pcs, uint32_t n, uint32_t epoch,
+                             uint64_t hash)
+{
+    for (; s; s = s->next) {
+        if (s->hash == hash && s->n == n && s->epoch == epoch &&
+            memcmp(s->pcs, pcs, n * sizeof *pcs) == 0)
+            return s;
+    }
+    return NULL;
+}
+
+struct gt_stack *gt_stacks_get(const uint64_t *pcs, uint32_t n, uint32_t epoch)
+{
+    uint64_t hash = hash_pcs(pcs, n, epoch);
+    _Atomic(struct gt_stack *) *bucket = &table.bucket[hash >> 48];
+    struct gt_stack *head = atomic_load_explicit(bucket, memory_order_acquire);
+    struct gt_stack *s = find(head, pcs, n, epoch, hash);
+    if (s)
+        return s;
+    s = gt_arena_alloc(&table.arena, sizeof *s + n * sizeof *pcs);
+    if (!s)
+        return NULL;
+    s->hash = hash;
+    s->n = n;
+    s->epoch = epoch;
+    memcpy(s->pcs, pcs, n * sizeof *pcs);
+    s->id = atomic_fetch_add_explicit(&table.last_id, 1, memory_order_relaxed) + 1;
+    s->next = head;
+    /* release: pairs with the acquire loads of lookups and of gt_stacks_each. */
+    while (!atomic_compare_exchange_weak_explicit(bucket, &s->next, s, memory_order_release,
+                                                  memory_order_relaxed))
+        ;
+    return s;
+}
+
+void gt_stacks_each(uint32_t gen, void (*fn)(void *arg, const struct gt_stack *s), void *arg)
+{
+    for (uint32_t i = 0; i < BUCKETS; i++) {
+        const struct gt_stack *s = atomic_load_explicit(&table.bucket[i], memory_order_acquire);
+        for (; s; s = s->next) {
+            if (atomic_load_explicit(&s->used[gen & 1], memory_order_relaxed) == gen)
+                fn(arg, s);
+        }
+    }
+}
+
+size_t gt_stacks_memory(void)
+{
+    return table.arena.mapped;
+}
+
+void gt_stacks_after_fork(void)
+{
+    atomic_store(&table.arena.lock.word, 0);
+}

@@ -1,0 +1,56 @@
+/*
+ * The stack table: a list of PCs ↔ one id for the life of the trace. Looked up and filled by any
+ * thread, read by the drain side.
+ *
+ * | operation | against lookup | against insert | against drain's walk |
+ * |---|---|---|---|
+ * | lookup (acquire load of the bucket and links) | nothing | sees a whole entry or none | nothing |
+ * | insert (release CAS of the bucket) | pairs with its acquire | CAS retry; the same stack twice
+ *   is harmless (two ids) | pairs with its acquire |
+ *
+ * Entries are immutable except for `used`, and never freed.
+ */
+#ifndef GT_STACKS_H
+#define GT_STACKS_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gt_stack {
+    struct gt_stack *next;
+    uint64_t hash;
+    uint32_t id;
+    uint32_t epoch; /* of the module map the PCs belong to */
+    uint32_t n;
+    /*
+     * The last generation of either parity that used this stack: two generations are open at a
+     * time while one is closed, and each must find its own mark.
+     */
+    _Atomic uint32_t used[2];
+    uint64_t pcs[];
+};
+
+/*
+ * The entry for these n PCs (leaf first, n <= GT_FRAMES_MAX), new if need be; NULL when memory is
+ * exhausted (events then carry no stack). Any thread; not while the same thread is inside.
+ */
+struct gt_stack *gt_stacks_get(const uint64_t *pcs, uint32_t n, uint32_t epoch);
+
+/* Marks the stack as used in generation gen, which the caller has pinned; its id, 0 for NULL. */
+static inline uint32_t gt_stack_use(struct gt_stack *s, uint32_t gen)
+{
+    if (!s)
+        return 0;
+    if (atomic_load_explicit(&s->used[gen & 1], memory_order_relaxed) != gen)
+        atomic_store_explicit(&s->used[gen & 1], gen, memory_order_relaxed);
+    return s->id;
+}
+
+/* Calls fn for every stack used in gen, which no writer has pinned any more. */
+void gt_stacks_each(uint32_t gen, void (*fn)(void *arg, const struct gt_stack *s), void *arg);
+
+size_t gt_stacks_memory(void);
+void gt_stacks_after_fork(void);
+
+#endif

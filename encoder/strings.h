@@ -1,0 +1,40 @@
+/*
+ * The string table: text ↔ one id for the life of the trace. Reasons have the ids of enum
+ * gt_reason. Behind one lock: interning is rare on the program's side (thread names) and otherwise
+ * belongs to the drain side. Any thread, not while the same thread is inside.
+ */
+#ifndef GT_STRINGS_H
+#define GT_STRINGS_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gt_string {
+    struct gt_string *next_in_bucket, *next;
+    uint64_t hash;
+    uint32_t id;
+    uint32_t len;
+    _Atomic uint32_t used[2]; /* as in struct gt_stack */
+    char text[];
+};
+
+/*
+ * The entry of `text` (cut at GT_STRING_MAX bytes, the readers' limit); NULL when memory is
+ * exhausted.
+ */
+struct gt_string *gt_strings_intern(const char *text);
+
+/* Marks the string as used in generation gen, which the caller has pinned; its id. */
+static inline uint32_t gt_string_use(struct gt_string *s, uint32_t gen)
+{
+    atomic_store_explicit(&s->used[gen & 1], gen, memory_order_relaxed);
+    return s->id;
+}
+
+/* Calls fn for every string used in gen, and for all reasons. */
+void gt_strings_each(uint32_t gen, void (*fn)(void *arg, const struct gt_string *s), void *arg);
+
+void gt_strings_after_fork(void);
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * Moving writers from one generation to the next: rules 1 and 2 of writer.h. The drain side's half
+ * (gt_switch_begin, gt_switch_all) is for one thread at a time.
+ */
+#ifndef GT_SWITCH_H
+#define GT_SWITCH_H
+
+#include "writer.h"
+
+/* Registers with membarrier(2), or makes writers fence. Before recording starts; again in a
+ * forked child. */
+void gt_switch_init(void);
+
+/* Hands w's buffer to the queue of `gen`, or back to the pool when nothing is in it. */
+void gt_switch_retire(struct gt_writer *w, uint32_t gen);
+
+void gt_switch_install(struct gt_writer *w, struct gt_buf *buf);
+
+/*
+ * The owner's half; not busy. Afterwards w is in a newer generation, or whoever was switching it
+ * is done. false: no memory for a buffer.
+ */
+bool gt_switch_self(struct gt_writer *w);
+
+/*
+ * Announces generation `next` (0: recording ends) and moves every writer there. Afterwards nobody
+ * writes the old one any more and all its buffers are queued. The statuses of writers that did not
+ * move by themselves are given to `emit`, a batch each; they belong into the file before any
+ * buffer of the next generation.
+ */
+void gt_switch_all(uint32_t next, void (*emit)(void *arg, struct gt_buf *batch), void *arg);
+
+/* Events written by all writers so far. */
+uint64_t gt_switch_events(void);
+
+void gt_switch_after_fork(void);
+
+/*
+ * writer.c, with w->g.lock held and w in gen or switching. rewaits: what is due in w's own stream
+ * before gen ends. statuses: of w's P and goroutine in gen, where they do not stand yet.
+ */
+void gt_ev_rewaits_locked(struct gt_writer *w, uint32_t gen);
+void gt_ev_statuses_locked(struct gt_writer *w, uint32_t gen);
+
+/* writer.c: all P slots free again, in a forked child. */
+void gt_procs_after_fork(void);
+
+#endif

@@ -1,0 +1,23 @@
+/*
+ * A generation's stack and string tables as batches, with each PC symbolized once in the life of
+ * the trace. Drain side only.
+ */
+#ifndef GT_TABLES_H
+#define GT_TABLES_H
+
+#include "drain.h"
+#include "varint.h"
+
+/* Writes the stack, string and frequency batches of gen to the output. */
+void gt_tables_write(const struct gt_drain_config *config, uint32_t gen);
+
+/* Longest encoding of a batch header. */
+#define GT_BATCH_HEADER_MAX (1 + 4 * GT_VARINT_MAX)
+
+/* The header of a batch with `size` bytes of payload, at p; returns its end. */
+uint8_t *gt_tables_batch_header(uint8_t *p, uint32_t gen, uint32_t m, uint64_t ts, uint32_t size);
+
+/* A whole batch to the output. */
+void gt_tables_write_batch(uint32_t gen, uint32_t m, uint64_t ts, const void *data, uint32_t size);
+
+#endif

@@ -1,0 +1,330 @@
+/* Writing events, P slots, and a writer's own side of a generation switch. See writer.h. */
+#include "writer.h"
+
+#include "switch.h"
+
+struct gt_generation gt_gen;
+
+/*
+ * A thread cannot go on without a buffer, and with none left waits for the drain side: nothing may
+ * be lost silently. It must not be busy meanwhile, the drain side could be waiting for that.
+ * false: the system is out of memory even for the drain side, or recording ended.
+ */
+static bool wait_for_room(struct gt_writer *w)
+{
+    gt_writer_leave(w);
+    gt_buffers_wait();
+    return atomic_load_explicit(&gt_gen.current, memory_order_relaxed) != 0;
+}
+
+/* Replaces a full buffer, or none. Busy, generation pinned. false: no buffer to be had now. */
+static bool refresh_buffer(struct gt_writer *w)
+{
+    struct gt_buf *fresh = gt_buffers_get(false);
+    if (!fresh)
+        return false;
+    gt_switch_retire(w, gt_writer_gen(w));
+    gt_switch_install(w, fresh);
+    return true;
+}
+
+bool gt_writer_enter_slow(struct gt_writer *w)
+{
+    for (;;) {
+        uint32_t gen = atomic_load_explicit(&gt_gen.current, memory_order_acquire);
+        if (gen == 0) {
+            gt_writer_leave(w);
+            return false;
+        }
+        if (atomic_load_explicit(&w->gen, memory_order_acquire) != gen) {
+            gt_writer_leave(w); /* rule 2: not busy while switching */
+            if (!gt_switch_self(w))
+                return false;
+        } else if (w->end - w->pos >= GT_EVENT_ROOM || refresh_buffer(w)) {
+            return true;
+        } else if (!wait_for_room(w)) {
+            return false;
+        }
+        atomic_store_explicit(&w->busy, 1, memory_order_relaxed);
+        atomic_thread_fence(memory_order_seq_cst); /* rule 1, once more */
+    }
+}
+
+/* P slots ------------------------------------------------------------------------------------ */
+
+#define MAX_P 65536u
+
+static struct {
+    struct gt_lock lock;
+    struct gt_p slot[MAX_P];
+    uint64_t taken[MAX_P / 64];
+    uint32_t first_maybe_free; /* word index */
+} procs;
+
+void gt_writer_take_p(struct gt_writer *w)
+{
+    w->p = NULL;
+    gt_lock(&procs.lock);
+    for (uint32_t i = procs.first_maybe_free; i < MAX_P / 64 && !w->p; i++) {
+        if (procs.taken[i] == UINT64_MAX)
+            continue;
+        uint32_t bit = (uint32_t)__builtin_ctzll(~procs.taken[i]);
+        procs.taken[i] |= 1ull << bit;
+        procs.first_maybe_free = i;
+        w->p = &procs.slot[i * 64 + bit];
+        w->p->id = i * 64 + bit;
+        w->p->state = GT_P_IDLE;
+    }
+    gt_unlock(&procs.lock);
+}
+
+static void release_p(struct gt_writer *w)
+{
+    uint32_t id = w->p->id;
+    w->p = NULL;
+    gt_lock(&procs.lock);
+    procs.taken[id / 64] &= ~(1ull << id % 64);
+    if (id / 64 < procs.first_maybe_free)
+        procs.first_maybe_free = id / 64;
+    gt_unlock(&procs.lock);
+}
+
+void gt_procs_after_fork(void)
+{
+    procs.lock = (struct gt_lock){0};
+    for (uint32_t i = 0; i < MAX_P / 64 && procs.taken[i]; i++) {
+        for (uint32_t b = 0; b < 64; b++)
+            procs.slot[i * 64 + b] = (struct gt_p){0};
+        procs.taken[i] = 0;
+    }
+    procs.first_maybe_free = 0;
+}
+
+/* Events ------------------------------------------------------------------------------------- */
+
+static inline uint8_t *begin_at(struct gt_writer *w, enum gt_event_type type, uint64_t ts)
+{
+    if (ts < w->last)
+        ts = w->last; /* a thread's time never goes back, whatever the CPUs' counters say */
+    uint8_t *p = w->pos;
+    *p++ = type;
+    p = gt_varint_put(p, ts - w->last);
+    w->last = ts;
+    w->events++;
+    return p;
+}
+
+static inline uint8_t *begin(struct gt_writer *w, enum gt_event_type type)
+{
+    return begin_at(w, type, gt_clock_now());
+}
+
+static inline void event0(struct gt_writer *w, enum gt_event_type type)
+{
+    w->pos = begin(w, type);
+}
+
+static inline void event1(struct gt_writer *w, enum gt_event_type type, uint64_t a)
+{
+    w->pos = gt_varint_put(begin(w, type), a);
+}
+
+static inline void event2(struct gt_writer *w, enum gt_event_type type, uint64_t a, uint64_t b)
+{
+    w->pos = gt_varint_put(gt_varint_put(begin(w, type), a), b);
+}
+
+static inline void event3(struct gt_writer *w, enum gt_event_type type, uint64_t a, uint64_t b,
+                          uint64_t c)
+{
+    w->pos = gt_varint_put(gt_varint_put(gt_varint_put(begin(w, type), a), b), c);
+}
+
+/* The M of a status that binds no thread (trace.NoThread is -1). */
+#define NO_M UINT64_MAX
+
+/* Rule 3: g's status in generation gen, if it does not stand yet. g->lock held. */
+static void status_g_locked(struct gt_writer *w, struct gt_g *g, uint64_t m, uint32_t gen)
+{
+    if (g->status_gen == gen || g->state == GT_G_NONE)
+        return;
+    event3(w, GT_EV_GO_STATUS, g->id, m, g->state);
+    g->status_gen = gen;
+    g->seq = 0;
+}
+
+static void status_p(struct gt_writer *w, uint32_t gen)
+{
+    if (!w->p || w->p->status_gen == gen)
+        return;
+    event2(w, GT_EV_PROC_STATUS, w->p->id, w->p->state);
+    w->p->status_gen = gen;
+    w->p->seq = 0;
+}
+
+void gt_ev_statuses_locked(struct gt_writer *w, uint32_t gen)
+{
+    status_p(w, gen);
+    status_g_locked(w, &w->g, w->g.state == GT_G_RUNNING ? w->m : NO_M, gen);
+}
+
+/* Writes one goroutine's vain wake-ups of generation gen where they happened in time. */
+void gt_ev_rewaits_locked(struct gt_writer *w, uint32_t gen)
+{
+    struct gt_g *g = &w->g;
+    uint32_t kept = 0;
+    enum { BYTES = 2 * (1 + 3 * GT_VARINT_MAX) };
+    if (g->rewaits && w->end - w->pos < (ptrdiff_t)g->rewaits * BYTES + GT_EVENT_ROOM) {
+        gt_switch_retire(w, gen);
+        struct gt_buf *fresh = gt_buffers_get(true);
+        if (!fresh)
+            return;
+        gt_switch_install(w, fresh);
+    }
+    for (uint32_t i = 0; i < g->rewaits; i++) {
+        struct gt_rewait r = g->rewait[i];
+        if (r.gen != gen) {
+            g->rewait[kept++] = r;
+            continue;
+        }
+        uint8_t *p = begin_at(w, GT_EV_GO_START, r.ts);
+        w->pos = gt_varint_put(gt_varint_put(p, g->id), r.seq);
+        p = gt_varint_put(begin_at(w, GT_EV_GO_BLOCK, r.ts), GT_REASON_SYNC);
+        w->pos = gt_varint_put(p, gt_stack_use(g->wait_stack, gen));
+    }
+    g->rewaits = kept;
+}
+
+void gt_ev_procs_change(struct gt_writer *w, uint64_t n, struct gt_stack *stack)
+{
+    event2(w, GT_EV_PROCS_CHANGE, n, gt_stack_use(stack, gt_writer_gen(w)));
+}
+
+void gt_ev_go_create(struct gt_writer *w, struct gt_g *g, struct gt_stack *new_stack,
+                     struct gt_stack *stack)
+{
+    uint32_t gen = gt_writer_gen(w);
+    g->state = GT_G_RUNNABLE;
+    g->status_gen = gen;
+    g->seq = 0;
+    event3(w, GT_EV_GO_CREATE, g->id, gt_stack_use(new_stack, gen), gt_stack_use(stack, gen));
+}
+
+static void proc_start(struct gt_writer *w)
+{
+    w->p->state = GT_P_RUNNING;
+    event2(w, GT_EV_PROC_START, w->p->id, ++w->p->seq);
+}
+
+static void go_start(struct gt_writer *w)
+{
+    w->g.state = GT_G_RUNNING;
+    event2(w, GT_EV_GO_START, w->g.id, ++w->g.seq);
+}
+
+/* What a reused writer, or a goroutine created in an earlier generation, still owes this one. */
+static void own_statuses(struct gt_writer *w)
+{
+    gt_lock(&w->g.lock);
+    gt_ev_statuses_locked(w, gt_writer_gen(w));
+    gt_unlock(&w->g.lock);
+}
+
+void gt_ev_thread_start(struct gt_writer *w)
+{
+    own_statuses(w);
+    proc_start(w);
+    go_start(w);
+}
+
+void gt_ev_thread_appear(struct gt_writer *w, struct gt_stack *new_stack)
+{
+    own_statuses(w);
+    proc_start(w);
+    gt_ev_go_create(w, &w->g, new_stack, NULL);
+    go_start(w);
+}
+
+void gt_ev_thread_end(struct gt_writer *w)
+{
+    if (w->g.state == GT_G_RUNNING)
+        event0(w, GT_EV_GO_DESTROY);
+    if (w->p->state == GT_P_RUNNING)
+        event0(w, GT_EV_PROC_STOP);
+    w->g.state = GT_G_NONE;
+    w->p->state = GT_P_IDLE;
+    gt_switch_retire(w, gt_writer_gen(w));
+    release_p(w);
+}
+
+bool gt_ev_go_block(struct gt_writer *w, enum gt_reason reason, struct gt_stack *stack)
+{
+    if (w->g.state != GT_G_RUNNING)
+        return false;
+    w->g.state = GT_G_WAITING;
+    w->g.wait_stack = stack;
+    event2(w, GT_EV_GO_BLOCK, reason, gt_stack_use(stack, gt_writer_gen(w)));
+    return true;
+}
+
+bool gt_ev_go_stop(struct gt_writer *w, enum gt_reason reason, struct gt_stack *stack)
+{
+    if (w->g.state != GT_G_RUNNING)
+        return false;
+    w->g.state = GT_G_RUNNABLE;
+    event2(w, GT_EV_GO_STOP, reason, gt_stack_use(stack, gt_writer_gen(w)));
+    return true;
+}
+
+static void unblock(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack)
+{
+    target->state = GT_G_RUNNABLE;
+    event3(w, GT_EV_GO_UNBLOCK, target->id, ++target->seq, gt_stack_use(stack, gt_writer_gen(w)));
+    target->woken = w->last;
+}
+
+void gt_ev_go_resume(struct gt_writer *w, struct gt_stack *stack)
+{
+    if (w->g.rewaits) {
+        gt_lock(&w->g.lock);
+        gt_ev_rewaits_locked(w, gt_writer_gen(w));
+        gt_unlock(&w->g.lock);
+    }
+    if (w->g.state == GT_G_WAITING)
+        unblock(w, &w->g, stack);
+    if (w->g.state == GT_G_RUNNABLE)
+        go_start(w);
+}
+
+bool gt_ev_go_unblock(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack)
+{
+    uint32_t gen = gt_writer_gen(w);
+    gt_lock(&target->lock);
+    bool current = target->status_gen <= gen; /* rule 4 */
+    if (current && target->state == GT_G_WAITING) {
+        status_g_locked(w, target, NO_M, gen);
+        unblock(w, target, stack);
+    }
+    gt_unlock(&target->lock);
+    return current;
+}
+
+bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack)
+{
+    uint32_t gen = gt_writer_gen(w);
+    gt_lock(&target->lock);
+    bool current = target->status_gen <= gen;
+    if (current && target->state == GT_G_RUNNABLE && target->rewaits < GT_REWAITS_MAX) {
+        status_g_locked(w, target, NO_M, gen);
+        target->rewait[target->rewaits++] =
+            (struct gt_rewait){.ts = target->woken, .gen = gen, .seq = ++target->seq};
+        unblock(w, target, stack);
+    }
+    gt_unlock(&target->lock);
+    return current;
+}
+
+void gt_ev_go_label(struct gt_writer *w, struct gt_string *label)
+{
+    event1(w, GT_EV_GO_LABEL, gt_string_use(label, gt_writer_gen(w)));
+}

@@ -1,0 +1,191 @@
+/*
+ * A writer: what one thread needs to write events, and the goroutine and P it is in the trace.
+ *
+ * GENERATIONS. The trace is cut into generations, each readable by itself. The drain side announces
+ * a new one by raising gt_gen.current; every writer must then hand over its buffer of the old one
+ * and open the new one with status events. These rules keep a trace sound; asserts and comments
+ * cite them by number.
+ *
+ *  1. A writer pins a generation by storing busy = 1, then loading gt_gen.current and finding it
+ *     equal to its own gen. Until it stores busy = 0 it may write events, all of that generation.
+ *     The store and the load must not be reordered: the drain side's membarrier(2) between raising
+ *     current and reading busy stands for the fence that the writer leaves out (where membarrier
+ *     does not exist, gt_gen.fence makes the writer issue it).
+ *  2. Moving a writer to another generation ("switching") is done by whoever changes its gen from
+ *     the old number to the number | GT_GEN_SWITCHING: the writer itself, while not busy, or the
+ *     drain side, which then waits for busy == 0. The writer's own buffer belongs to the switcher
+ *     until gen holds the new number.
+ *  3. A goroutine's status in a generation is written once, by whoever mentions it there first, and
+ *     equals its state at the end of the previous one. g.lock guards state, seq and status_gen
+ *     against unblockers and the drain side. The owner changes them without the lock while it has
+ *     pinned a generation and no registry leads others to its goroutine.
+ *  4. An unblock is never in an earlier generation than the block it ends: the unblocker finds the
+ *     waiter first and pins afterwards; and it does not use a generation older than the one in
+ *     which the waiter's status stands already (gt_ev_go_unblock refuses).
+ *
+ * A P belongs to a thread for its life; P slots are reused, smallest number first.
+ *
+ * Event functions are called between gt_writer_enter and gt_writer_leave, by the owner only.
+ * They take no lock and no shared atomic write except where said. Signal handlers may use them
+ * when the interrupted code was not between enter and leave (gt_writer_busy tells).
+ */
+#ifndef GT_WRITER_H
+#define GT_WRITER_H
+
+#include "buffers.h"
+#include "clock.h"
+#include "format.h"
+#include "futex.h"
+#include "stacks.h"
+#include "strings.h"
+#include "varint.h"
+
+#define GT_GEN_SWITCHING 0x80000000u
+#define GT_GEN_WAITED 0x40000000u /* with SWITCHING: somebody sleeps until it is over */
+
+/* One event never needs more: a type byte and at most five full varints, twice for statuses. */
+#define GT_EVENT_ROOM 256
+
+struct gt_generation {
+    _Atomic uint32_t current; /* 0: nothing is being recorded */
+    _Atomic uint32_t fence;   /* 1: no membarrier(2), writers must fence */
+};
+extern struct gt_generation gt_gen;
+
+/*
+ * A wait that went on in vain: the goroutine was unblocked at ts, but another thread took the
+ * mutex before it. Its own thread, asleep in the kernel, could not write that it started and
+ * blocked again; these two events are written later into its stream with this timestamp, in
+ * generation gen, GoStart with sequence number seq.
+ */
+struct gt_rewait {
+    uint64_t ts;
+    uint32_t gen;
+    uint32_t seq;
+};
+#define GT_REWAITS_MAX 256
+
+/* A thread as a goroutine. */
+struct gt_g {
+    struct gt_lock lock;
+    uint32_t status_gen; /* generation whose readers know the state */
+    uint64_t id;
+    uint32_t seq;   /* of the last GoStart/GoUnblock in status_gen */
+    uint8_t state;  /* enum gt_g_state */
+    uint64_t woken; /* timestamp of the last GoUnblock */
+    struct gt_stack *wait_stack; /* of the wait it is in */
+    uint32_t rewaits;            /* entries in use; with the array under lock, as state */
+    struct gt_rewait rewait[GT_REWAITS_MAX];
+};
+
+struct gt_p {
+    uint32_t id;
+    uint32_t status_gen;
+    uint32_t seq;
+    uint8_t state; /* enum gt_p_state */
+};
+
+struct gt_writer {
+    _Atomic uint32_t busy;
+    _Atomic uint32_t gen;
+    uint8_t *pos, *end;
+    uint64_t last; /* timestamp of the last event */
+    struct gt_buf *buf;
+    uint32_t m; /* kernel thread id */
+    struct gt_p *p;
+    struct gt_g g;
+    uint64_t events;        /* written, for the exit line */
+    struct gt_writer *next; /* all writers ever, for the drain side */
+};
+
+/* Makes w known to the drain side. Once per memory of a writer; it may serve many threads. */
+void gt_writer_register(struct gt_writer *w);
+
+/* Takes the smallest free P for w. NULL p when 65,536 threads live: the caller must not trace. */
+void gt_writer_take_p(struct gt_writer *w);
+
+bool gt_writer_enter_slow(struct gt_writer *w);
+
+/*
+ * Pins the current generation; false when nothing is being recorded (then do not call leave).
+ * May wait for a buffer if the disk cannot keep up.
+ */
+static inline bool gt_writer_enter(struct gt_writer *w)
+{
+    atomic_store_explicit(&w->busy, 1, memory_order_relaxed);
+    if (__builtin_expect(atomic_load_explicit(&gt_gen.fence, memory_order_relaxed), 0))
+        atomic_thread_fence(memory_order_seq_cst);
+    atomic_signal_fence(memory_order_seq_cst); /* rule 1 */
+    uint32_t gen = atomic_load_explicit(&gt_gen.current, memory_order_acquire);
+    if (__builtin_expect(atomic_load_explicit(&w->gen, memory_order_acquire) == gen &&
+                             w->end - w->pos >= GT_EVENT_ROOM,
+                         1))
+        return true;
+    return gt_writer_enter_slow(w);
+}
+
+static inline void gt_writer_leave(struct gt_writer *w)
+{
+    /* release: the drain side, seeing 0, sees the events. Pairs with its acquire of busy. */
+    atomic_store_explicit(&w->busy, 0, memory_order_release);
+}
+
+static inline bool gt_writer_busy(const struct gt_writer *w)
+{
+    return atomic_load_explicit(&w->busy, memory_order_relaxed);
+}
+
+/* The generation the owner has pinned. */
+static inline uint32_t gt_writer_gen(const struct gt_writer *w)
+{
+    return atomic_load_explicit(&w->gen, memory_order_relaxed);
+}
+
+/* Number of CPUs; w's goroutine must be running, as for gt_ev_go_label. */
+void gt_ev_procs_change(struct gt_writer *w, uint64_t procs, struct gt_stack *stack);
+
+/*
+ * The new goroutine `g` (id set) is runnable; new_stack: the routine it will run. Makes the
+ * writer's own goroutine the creator, if it has one.
+ */
+void gt_ev_go_create(struct gt_writer *w, struct gt_g *g, struct gt_stack *new_stack,
+                     struct gt_stack *stack);
+
+/* w's thread begins: its P starts and w->g, created before, runs on it. */
+void gt_ev_thread_start(struct gt_writer *w);
+
+/* The same for a thread whose creation was not seen: it creates itself. */
+void gt_ev_thread_appear(struct gt_writer *w, struct gt_stack *new_stack);
+
+/* w's thread ends: hands over its buffer and P. Leave afterwards as usual. */
+void gt_ev_thread_end(struct gt_writer *w);
+
+/*
+ * w's own goroutine waits, or yields. false, and nothing written, when it is not running: a signal
+ * handler in the middle of a wait, or a thread whose start could not be recorded.
+ */
+bool gt_ev_go_block(struct gt_writer *w, enum gt_reason reason, struct gt_stack *stack);
+bool gt_ev_go_stop(struct gt_writer *w, enum gt_reason reason, struct gt_stack *stack);
+
+/*
+ * w's own goroutine runs again after block or stop. If nobody has unblocked it, it unblocks itself
+ * first, with `stack`.
+ */
+void gt_ev_go_resume(struct gt_writer *w, struct gt_stack *stack);
+
+/*
+ * Ends the wait of another goroutine. The caller found it in a registry that keeps it from going
+ * on meanwhile. Takes target->lock for a moment. false: this pin is too old (rule 4): leave, enter
+ * and try again. Does nothing, returning true, when the target does not wait.
+ */
+bool gt_ev_go_unblock(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack);
+
+/*
+ * The same for a goroutine that was unblocked before, in vain: it has been waiting again ever
+ * since, and now that ends.
+ */
+bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack);
+
+void gt_ev_go_label(struct gt_writer *w, struct gt_string *label);
+
+#endif

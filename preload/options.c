@@ -1,0 +1,140 @@
+/* See options.h. */
+#include "options.h"
+
+#include "../encoder/futex.h"
+#include "../encoder/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct gt_options gt_options;
+
+/* Every switch parses itself; a bad value is reported and leaves the default. */
+static bool read_switch(const char *value)
+{
+    gt_options.on = strcmp(value, "off") != 0;
+    return strcmp(value, "off") == 0 || strcmp(value, "on") == 0;
+}
+
+static bool read_output(const char *value)
+{
+    if (!*value)
+        return false;
+    gt_options.output = value;
+    return true;
+}
+
+static bool read_format(const char *value)
+{
+    return strcmp(value, "go1.23") == 0;
+}
+
+static bool read_quiet(const char *value)
+{
+    gt_log_quiet = gt_options.quiet = strcmp(value, "1") == 0;
+    return gt_options.quiet || strcmp(value, "0") == 0;
+}
+
+static const struct {
+    const char *name, *accepted, *fallback;
+    bool (*read)(const char *value);
+} table[] = {
+    {"GOTRACE_QUIET", "0 or 1", "0", read_quiet}, /* first: the others may have to complain */
+    {"GOTRACE", "on or off", "on", read_switch},
+    {"GOTRACE_OUTPUT", "a path", "trace.out", read_output},
+    {"GOTRACE_FORMAT", "go1.23", "go1.23", read_format},
+};
+
+void gt_options_read(void)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        table[i].read(table[i].fallback);
+        const char *value = getenv(table[i].name);
+        if (value && !table[i].read(value)) {
+            gt_log("%s=%s is not %s; using %s", table[i].name, value, table[i].accepted,
+                   table[i].fallback);
+            table[i].read(table[i].fallback);
+        }
+    }
+}
+
+/* Output pattern ----------------------------------------------------------------------------- */
+
+struct text {
+    char *pos, *end;
+    bool whole;
+};
+
+static void add(struct text *t, const char *s)
+{
+    size_t n = strlen(s), room = (size_t)(t->end - t->pos);
+    if (n >= room)
+        t->whole = false;
+    else
+        memcpy(t->pos, s, n + 1), t->pos += n;
+}
+
+static void add_number(struct text *t, long n)
+{
+    char digits[24];
+    snprintf(digits, sizeof digits, "%ld", n);
+    add(t, digits);
+}
+
+static void add_host(struct text *t)
+{
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    add(t, host);
+}
+
+/* One %-escape; false: not one of ours, taken literally. */
+static bool expand(struct text *t, char escape)
+{
+    switch (escape) {
+    case 'p':
+        add_number(t, gt_syscall(SYS_getpid));
+        return true;
+    case 'e':
+        add(t, program_invocation_short_name);
+        return true;
+    case 'h':
+        add_host(t);
+        return true;
+    case 't':
+        add_number(t, (long)time(NULL));
+        return true;
+    case '%':
+        add(t, "%");
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool gt_options_output_path(char path[PATH_MAX], bool descendant)
+{
+    struct text t = {path, path + PATH_MAX, true};
+    const char *p = gt_options.output;
+    bool has_pid = false;
+    if (*p != '/' && getcwd(path, PATH_MAX)) {
+        t.pos += strlen(path);
+        add(&t, "/");
+    }
+    for (; *p; p++) {
+        if (*p == '%' && expand(&t, p[1])) {
+            has_pid |= p[1] == 'p';
+            p++;
+        } else {
+            add(&t, (char[2]){*p, 0});
+        }
+    }
+    if (descendant && !has_pid) {
+        add(&t, ".");
+        add_number(&t, gt_syscall(SYS_getpid));
+    }
+    return t.whole;
+}

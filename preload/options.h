@@ -1,0 +1,23 @@
+/* The environment switches; one table in options.c, one in the README. Read once, at start. */
+#ifndef GT_OPTIONS_H
+#define GT_OPTIONS_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+struct gt_options {
+    bool on;
+    bool quiet;
+    const char *output; /* pattern */
+};
+extern struct gt_options gt_options;
+
+void gt_options_read(void);
+
+/*
+ * The output pattern expanded for this process, absolute. A descendant of the process the user
+ * started gets .<pid> appended where the pattern has no %p. false: longer than PATH_MAX.
+ */
+bool gt_options_output_path(char path[PATH_MAX], bool descendant);
+
+#endif

@@ -1,0 +1,273 @@
+/* See process.h. */
+#include "process.h"
+
+#include "capture.h"
+#include "options.h"
+#include "thread.h"
+
+#include "../encoder/drain.h"
+#include "../encoder/log.h"
+#include "../symbolize/modules.h"
+#include "../symbolize/symbolize.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+/* Tells descendants, across exec, that the plain output name is taken. */
+#define ROOT_MARK "GOTRACE_ROOT_PID"
+
+static struct {
+    pid_t pid;             /* of the process whose trace this is; a vfork child's differs */
+    bool descendant;
+    _Atomic uint32_t drain_started, ended;
+    char path[PATH_MAX];
+    char shown_path[PATH_MAX]; /* as the user wrote it */
+    struct gt_symbolizer *symbolizer;
+} process;
+
+/* Symbols ------------------------------------------------------------------------------------ */
+
+/* Index 0 is the number of a hook, or the entry of a routine; the rest are return addresses. */
+static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max)
+{
+    struct gt_sym_frame frames[max];
+    uint64_t pc = s->pcs[index];
+    if (!process.symbolizer)
+        process.symbolizer = gt_symbolizer_new();
+    if (index == 0 && pc < GT_HOOKS_END) {
+        out[0] = (struct gt_frame){gt_real_name((enum gt_hook)pc), "libc.so.6", 0};
+        return 1;
+    }
+    int n = gt_symbolize(process.symbolizer, s->epoch, pc, index > 0, frames, max);
+    for (int i = 0; i < n; i++)
+        out[i] = (struct gt_frame){frames[i].func, frames[i].file, frames[i].line};
+    return n;
+}
+
+/* The drain thread --------------------------------------------------------------------------- */
+
+static void *drain_main(void *unused)
+{
+    gt_thread_ignore();
+    gt_syscall(SYS_prctl, 15 /* PR_SET_NAME */, "gotrace");
+    gt_drain_run();
+    return unused;
+}
+
+/* With all signals blocked: the program's handlers must not run on our thread. */
+static void start_drain_thread(void)
+{
+    sigset_t all, before;
+    pthread_t thread;
+    pthread_attr_t attr;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attr, 1 << 20);
+    gt_drain_set_threaded();
+    int error = gt_real.pthread_create(&thread, &attr, drain_main, NULL);
+    pthread_attr_destroy(&attr);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error) {
+        gt_drain_set_unthreaded();
+        gt_log("no thread to write with (%s): the trace is written at exit",
+               strerrordesc_np(error));
+    }
+}
+
+static void start_recording(void)
+{
+    if (!gt_options_output_path(process.path, process.descendant)) {
+        gt_log("GOTRACE_OUTPUT is too long; nothing is recorded");
+        return;
+    }
+    gt_clock_init();
+    gt_drain_open(&(struct gt_drain_config){.path = process.path, .resolve = resolve});
+    gt_thread_main_begin();
+}
+
+void gt_process_threaded(void)
+{
+    if (__builtin_expect(!process.pid, 0) || atomic_load(&process.ended) ||
+        gt_syscall(SYS_getpid) != process.pid)
+        return;
+    uint32_t no = 0;
+    if (!atomic_compare_exchange_strong(&process.drain_started, &no, 1))
+        return;
+    int saved = errno;
+    if (!gt_recording())
+        start_recording();
+    if (gt_recording())
+        start_drain_thread();
+    errno = saved;
+}
+
+/* End ---------------------------------------------------------------------------------------- */
+
+static void exit_line(void)
+{
+    struct gt_drain_summary s = gt_drain_summary();
+    if (s.error) {
+        gt_log("cannot write %s: %s; the program was not affected", s.path,
+               strerrordesc_np(-s.error));
+        return;
+    }
+    char lost[96] = "nothing lost";
+    if (s.waits)
+        snprintf(lost, sizeof lost, "nothing lost, but threads waited %llu times, %.3f s, to write",
+                 (unsigned long long)s.waits, (double)s.wait_ns / 1e9);
+    gt_log("%s: %.1f KiB, %llu events in %.3f s, %s; view: go tool trace %s", s.path,
+           (double)s.bytes / 1024, (unsigned long long)s.events, (double)s.duration_ns / 1e9, lost,
+           s.path);
+}
+
+void gt_process_end(void)
+{
+    if (!process.pid || gt_syscall(SYS_getpid) != process.pid)
+        return;
+    struct gt_thread *t = gt_self;
+    bool recorded = gt_recording();
+    if (t && t != &gt_nobody) {
+        /* A signal handler that ends the process in the middle of our code never goes back there;
+         * the drain side must not wait for it. */
+        t->inside = 1;
+        gt_writer_leave(&t->w);
+    }
+    bool first = !atomic_exchange(&process.ended, 1);
+    gt_drain_finish();
+    if (first && recorded)
+        exit_line();
+}
+
+__attribute__((destructor)) static void at_exit(void)
+{
+    gt_process_end();
+}
+
+GT_EXPORT __attribute__((noreturn)) void _exit(int status)
+{
+    gt_process_end();
+    gt_real._exit(status);
+    __builtin_unreachable();
+}
+
+GT_EXPORT __attribute__((noreturn)) void _Exit(int status)
+{
+    gt_process_end();
+    gt_real._Exit(status);
+    __builtin_unreachable();
+}
+
+GT_EXPORT __attribute__((noreturn)) void abort(void)
+{
+    gt_process_end();
+    gt_real.abort();
+    __builtin_unreachable();
+}
+
+/* exec: what was recorded is complete in the file; should exec fail, recording goes on. */
+
+static void before_exec(void)
+{
+    struct gt_thread *t;
+    if (!process.pid || gt_syscall(SYS_getpid) != process.pid || !(t = gt_thread_enter()))
+        return;
+    int saved = errno;
+    gt_drain_flush();
+    errno = saved;
+    gt_thread_leave(t);
+}
+
+GT_EXPORT int execve(const char *path, char *const argv[], char *const envp[])
+{
+    before_exec();
+    return gt_real.execve(path, argv, envp);
+}
+
+GT_EXPORT int execv(const char *path, char *const argv[])
+{
+    before_exec();
+    return gt_real.execv(path, argv);
+}
+
+GT_EXPORT int execvp(const char *file, char *const argv[])
+{
+    before_exec();
+    return gt_real.execvp(file, argv);
+}
+
+GT_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
+{
+    before_exec();
+    return gt_real.execvpe(file, argv, envp);
+}
+
+/* A library's symbols must be findable after it is gone. */
+GT_EXPORT int dlclose(void *handle)
+{
+    struct gt_thread *t = gt_thread_enter();
+    if (t)
+        gt_modules_refresh();
+    if (t)
+        gt_thread_leave(t);
+    int r = gt_real.dlclose(handle);
+    t = gt_thread_enter();
+    if (t)
+        gt_modules_refresh();
+    if (t)
+        gt_thread_leave(t);
+    return r;
+}
+
+/* Start and fork ----------------------------------------------------------------------------- */
+
+/* The child has one thread and no trace; it gets one when it makes a second thread. */
+static void after_fork(void)
+{
+    if (!process.pid)
+        return;
+    process.pid = (pid_t)gt_syscall(SYS_getpid);
+    process.descendant = true;
+    process.drain_started = process.ended = 0;
+    gt_drain_after_fork();
+    gt_registry_after_fork();
+    gt_modules_after_fork();
+    gt_thread_after_fork();
+}
+
+static void quick(void)
+{
+    gt_process_end();
+}
+
+static bool read_root_mark(void)
+{
+    char pid[24];
+    if (getenv(ROOT_MARK))
+        return true;
+    snprintf(pid, sizeof pid, "%d", (int)process.pid);
+    setenv(ROOT_MARK, pid, 1);
+    return false;
+}
+
+__attribute__((constructor)) static void at_start(void)
+{
+    gt_real_resolve();
+    if (getauxval(AT_SECURE))
+        return;
+    gt_options_read();
+    if (!gt_options.on)
+        return;
+    process.pid = (pid_t)gt_syscall(SYS_getpid);
+    process.descendant = read_root_mark();
+    pthread_atfork(NULL, NULL, after_fork);
+    at_quick_exit(quick);
+    gt_thread_init();
+    gt_capture_init();
+    gt_thread_main();
+    if (!process.descendant)
+        start_recording();
+}

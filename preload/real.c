@@ -1,0 +1,52 @@
+/* See real.h. */
+#include "real.h"
+
+/* What a hook calls when it runs before gt_real_resolve: resolves, then forwards. */
+#define GT_HOOK(name, result, parameters, arguments, version)                                      \
+    static result resolve_##name parameters                                                        \
+    {                                                                                              \
+        gt_real_resolve();                                                                         \
+        return gt_real.name arguments;                                                             \
+    }
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+#include "hooks.def"
+#pragma GCC diagnostic pop
+#undef GT_HOOK
+
+struct gt_real gt_real = {
+#define GT_HOOK(name, result, parameters, arguments, version)                                      \
+    .name = (__typeof__(&name))resolve_##name,
+#include "hooks.def"
+#undef GT_HOOK
+};
+
+static const struct row {
+    const char *name, *version;
+    void **slot;
+} rows[GT_HOOKS_END] = {
+#define GT_HOOK(name, result, parameters, arguments, version)                                      \
+    [GT_HOOK_##name] = {#name, version, (void **)&gt_real.name},
+#include "hooks.def"
+#undef GT_HOOK
+};
+
+static void *find(const struct row *row)
+{
+    void *fn = row->version[0] ? dlvsym(RTLD_NEXT, row->name, row->version) : NULL;
+    return fn ? fn : dlsym(RTLD_NEXT, row->name);
+}
+
+void gt_real_resolve(void)
+{
+    for (int i = 1; i < GT_HOOKS_END; i++) {
+        void *fn = find(&rows[i]);
+        if (fn) /* else the program cannot have it either: glibc 2.34 and later define them all */
+            *rows[i].slot = fn;
+    }
+}
+
+const char *gt_real_name(enum gt_hook hook)
+{
+    return rows[hook].name;
+}

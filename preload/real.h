@@ -1,0 +1,50 @@
+/*
+ * The functions we interpose, as the program would have got them without us.
+ *
+ * gt_real.<name> may be called at any time, also before our constructor: until resolved, it points
+ * at a resolver. In a stack, a hook appears as its number (enum gt_hook): see capture.h.
+ */
+#ifndef GT_REAL_H
+#define GT_REAL_H
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The ABI of pthread_cond_t in use since glibc 2.3.2; other architectures only ever had one. */
+#if defined(__x86_64__)
+#define GT_COND_VERSION "GLIBC_2.3.2"
+#else
+#define GT_COND_VERSION ""
+#endif
+
+enum gt_hook {
+    GT_HOOK_NONE,
+#define GT_HOOK(name, result, parameters, arguments, version) GT_HOOK_##name,
+#include "hooks.def"
+#undef GT_HOOK
+    GT_HOOKS_END,
+};
+
+struct gt_real {
+#define GT_HOOK(name, result, parameters, arguments, version) __typeof__(&name) name;
+#include "hooks.def"
+#undef GT_HOOK
+};
+extern struct gt_real gt_real;
+
+/* Looks all of them up; the constructor calls it, and so does any hook that comes earlier. */
+void gt_real_resolve(void);
+
+const char *gt_real_name(enum gt_hook hook);
+
+/* Marks a function as interposed: visible to the program. */
+#define GT_EXPORT __attribute__((visibility("default")))
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * Who waits where: address → threads, oldest first, as futex queues are. A thread that is about to
+ * block registers; whoever is about to end a wait at the address looks there first.
+ *
+ * gt_registry_any is the whole cost of an unlock that nobody waits for: one load. It may miss a
+ * thread that is registering at this moment; that one then unblocks itself in the trace.
+ *
+ * Any thread; signal handlers under the guard of thread.h.
+ */
+#ifndef GT_REGISTRY_H
+#define GT_REGISTRY_H
+
+#include "../encoder/futex.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gt_g;
+
+struct gt_waiter {
+    const void *addr; /* NULL: not registered */
+    struct gt_waiter *next, *prev;
+    struct gt_g *g;
+    uint64_t since; /* when it began to wait */
+    uint64_t woken; /* when its last GoUnblock was written; 0: never */
+    /*
+     * A condition variable's waiter must still get its mutex after it was woken: then it becomes
+     * a waiter of the mutex too, through this second entry. NULL in others.
+     */
+    struct gt_waiter *relock;
+    const void *mutex;
+};
+
+#define GT_REGISTRY_SLOTS 4096u
+extern _Atomic uint32_t gt_registry_count[GT_REGISTRY_SLOTS];
+
+static inline uint32_t gt_registry_slot(const void *addr)
+{
+    return (uint32_t)(((uintptr_t)addr * 0x9e3779b97f4a7c15u) >> 52);
+}
+
+static inline bool gt_registry_any(const void *addr)
+{
+    return atomic_load_explicit(&gt_registry_count[gt_registry_slot(addr)],
+                                memory_order_relaxed) != 0;
+}
+
+/* After the block event is written. w->g, relock and mutex are set; now: trace time. */
+void gt_registry_add(struct gt_waiter *w, const void *addr, uint64_t now);
+
+/* After the real call has returned. Nobody refers to w or its goroutine afterwards. */
+void gt_registry_remove(struct gt_waiter *w);
+
+/*
+ * Between lock and unlock the waiters of the address stay where they are.
+ *
+ * next: whom a futex wake would reach now, or NULL. That is the first in line not yet woken; or
+ * one that was, but is still here after longer than waking up takes: another thread was faster to
+ * the mutex, and it went back to sleep. (It cannot have the mutex: the caller, who is giving it
+ * up, has.)
+ *
+ * woken: it was reached; it goes to the end of the line, and to the mutex's if it needs that.
+ */
+void gt_registry_lock(const void *addr);
+struct gt_waiter *gt_registry_next(const void *addr, uint64_t now);
+void gt_registry_woken(struct gt_waiter *w, uint64_t now);
+void gt_registry_unlock(const void *addr);
+
+void gt_registry_after_fork(void);
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * Condition variables. A wait always blocks (or fails at once, which shows as a wait of no
+ * length); before that it gives up the mutex, which may end another thread's wait.
+ */
+#include "sync_mutex.h"
+#include "wait.h"
+
+static struct gt_wait begin(enum gt_hook hook, pthread_cond_t *cond, pthread_mutex_t *mutex)
+{
+    gt_mutex_release(hook, mutex);
+    return gt_wait_begin_cond(hook, cond, mutex);
+}
+
+GT_EXPORT int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
+{
+    GT_WAIT(wait) = begin(GT_HOOK_pthread_cond_wait, cond, mutex);
+    return gt_real.pthread_cond_wait(cond, mutex);
+}
+
+GT_EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+                                     const struct timespec *until)
+{
+    GT_WAIT(wait) = begin(GT_HOOK_pthread_cond_timedwait, cond, mutex);
+    return gt_real.pthread_cond_timedwait(cond, mutex, until);
+}
+
+GT_EXPORT int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
+                                     const struct timespec *until)
+{
+    GT_WAIT(wait) = begin(GT_HOOK_pthread_cond_clockwait, cond, mutex);
+    return gt_real.pthread_cond_clockwait(cond, mutex, clock, until);
+}
+
+GT_EXPORT int pthread_cond_signal(pthread_cond_t *cond)
+{
+    gt_wake_one(GT_HOOK_pthread_cond_signal, cond);
+    return gt_real.pthread_cond_signal(cond);
+}
+
+GT_EXPORT int pthread_cond_broadcast(pthread_cond_t *cond)
+{
+    gt_wake_all(GT_HOOK_pthread_cond_broadcast, cond);
+    return gt_real.pthread_cond_broadcast(cond);
+}

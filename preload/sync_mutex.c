@@ -1,0 +1,87 @@
+/*
+ * Mutexes. The uncontended way is the real trylock and nothing else: it gives the results of lock
+ * for every kind of mutex except that "held" is EBUSY; only then is there a wait to record. The
+ * real lock then decides: a wait, EDEADLK, or (an errorcheck mutex) whatever it is.
+ */
+#include "sync_mutex.h"
+
+#include "wait.h"
+
+#include <errno.h>
+
+static bool held_by_caller(const pthread_mutex_t *mutex)
+{
+    return gt_self && (uint32_t)mutex->__data.__owner == gt_self->w.m;
+}
+
+static int type_of(const pthread_mutex_t *mutex)
+{
+    return mutex->__data.__kind & 3; /* PTHREAD_MUTEX_KIND_MASK_NP of glibc; PI, robust… above it */
+}
+
+/* EBUSY that the real lock will answer with EDEADLK, not with a wait. */
+static bool reports_relock(const pthread_mutex_t *mutex)
+{
+    return type_of(mutex) == PTHREAD_MUTEX_ERRORCHECK && held_by_caller(mutex);
+}
+
+/* Whether an unlock by the caller lets somebody else in. */
+static bool releases(const pthread_mutex_t *mutex)
+{
+    switch (type_of(mutex)) {
+    case PTHREAD_MUTEX_RECURSIVE:
+        return mutex->__data.__count == 1 && held_by_caller(mutex);
+    case PTHREAD_MUTEX_ERRORCHECK:
+        return held_by_caller(mutex);
+    default:
+        return true;
+    }
+}
+
+void gt_mutex_release(enum gt_hook hook, pthread_mutex_t *mutex)
+{
+    if (__builtin_expect(gt_registry_any(mutex), 0) && releases(mutex))
+        gt_wake_slow(hook, mutex, false);
+}
+
+GT_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+    int r = gt_real.pthread_mutex_trylock(mutex);
+    if (__builtin_expect(r != EBUSY, 1) || reports_relock(mutex))
+        return r != EBUSY ? r : gt_real.pthread_mutex_lock(mutex);
+    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_pthread_mutex_lock, GT_REASON_SYNC, mutex);
+    return gt_real.pthread_mutex_lock(mutex);
+}
+
+GT_EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
+{
+    return gt_real.pthread_mutex_trylock(mutex);
+}
+
+GT_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until)
+{
+    int r = gt_real.pthread_mutex_trylock(mutex);
+    if (__builtin_expect(r != EBUSY, 1) || reports_relock(mutex))
+        return r != EBUSY ? r : gt_real.pthread_mutex_timedlock(mutex, until);
+    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_pthread_mutex_timedlock, GT_REASON_SYNC, mutex);
+    return gt_real.pthread_mutex_timedlock(mutex, until);
+}
+
+GT_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock,
+                                      const struct timespec *until)
+{
+    /* An invalid clock is an error even when the mutex is free: let the real function say so. */
+    if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
+        return gt_real.pthread_mutex_clocklock(mutex, clock, until);
+    int r = gt_real.pthread_mutex_trylock(mutex);
+    if (__builtin_expect(r != EBUSY, 1) || reports_relock(mutex))
+        return r != EBUSY ? r : gt_real.pthread_mutex_clocklock(mutex, clock, until);
+    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_pthread_mutex_clocklock, GT_REASON_SYNC, mutex);
+    return gt_real.pthread_mutex_clocklock(mutex, clock, until);
+}
+
+GT_EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+    gt_mutex_release(GT_HOOK_pthread_mutex_unlock, mutex);
+    return gt_real.pthread_mutex_unlock(mutex);
+}

@@ -1,0 +1,303 @@
+/* Threads: their beginning, end, names, and waiting for their end. See thread.h. */
+#include "thread.h"
+
+#include "capture.h"
+#include "process.h"
+#include "routine.h"
+#include "wait.h"
+
+#include "../encoder/arena.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+__thread struct gt_thread *gt_self;
+struct gt_thread gt_nobody = {.inside = 1};
+
+static struct {
+    struct gt_lock lock;
+    struct gt_thread *free;
+    struct gt_arena arena;
+    _Atomic uint64_t last_g;
+    _Atomic uint32_t live; /* threads in the trace that have not ended */
+    pthread_key_t key;
+} threads;
+
+static struct gt_thread main_thread;
+
+/* Structs ------------------------------------------------------------------------------------ */
+
+static struct gt_thread *thread_alloc(void)
+{
+    gt_lock(&threads.lock);
+    struct gt_thread *t = threads.free;
+    if (t)
+        threads.free = t->next_free;
+    gt_unlock(&threads.lock);
+    if (!t) {
+        t = gt_arena_alloc(&threads.arena, sizeof *t);
+        if (!t)
+            return NULL;
+        gt_writer_register(&t->w);
+    }
+    t->w.g.id = atomic_fetch_add(&threads.last_g, 1) + 1;
+    t->exit_round = 0;
+    t->inside = 0;
+    return t;
+}
+
+static void thread_free(struct gt_thread *t)
+{
+    gt_lock(&threads.lock);
+    t->next_free = threads.free;
+    threads.free = t;
+    gt_unlock(&threads.lock);
+}
+
+/* The calling thread becomes t. */
+static void adopt(struct gt_thread *t)
+{
+    t->w.m = (uint32_t)gt_syscall(SYS_gettid);
+    t->w.last = gt_clock_now();
+    t->self = pthread_self();
+    gt_self = t;
+    atomic_fetch_add(&threads.live, 1);
+    pthread_setspecific(threads.key, t);
+}
+
+void gt_thread_ignore(void)
+{
+    gt_self = &gt_nobody;
+}
+
+/* Beginning and end -------------------------------------------------------------------------- */
+
+static void thread_begin(struct gt_thread *t)
+{
+    t->inside = 1;
+    adopt(t);
+    gt_writer_take_p(&t->w);
+    if (t->w.p && gt_writer_enter(&t->w)) {
+        gt_ev_thread_start(&t->w);
+        gt_writer_leave(&t->w);
+    }
+    gt_thread_leave(t);
+}
+
+struct gt_thread *gt_thread_appear(void)
+{
+    gt_self = &gt_nobody; /* whatever happens below goes straight through */
+    struct gt_thread *t = thread_alloc();
+    if (!t)
+        return NULL;
+    t->inside = 1;
+    adopt(t);
+    gt_writer_take_p(&t->w);
+    struct gt_stack *routine = gt_capture_bottom();
+    if (t->w.p && gt_writer_enter(&t->w)) {
+        gt_ev_thread_appear(&t->w, routine);
+        gt_writer_leave(&t->w);
+    }
+    return t;
+}
+
+static void thread_end(struct gt_thread *t)
+{
+    gt_wake_all(GT_HOOK_pthread_join, (const void *)t->self);
+    t->inside = 1;
+    gt_wait_forget(t); /* cancelled, or left by longjmp, in the middle of one */
+    if (t->w.p && gt_writer_enter(&t->w)) {
+        gt_ev_thread_end(&t->w);
+        gt_writer_leave(&t->w);
+    }
+    gt_self = &gt_nobody;
+    if (t != &main_thread)
+        thread_free(t);
+    if (atomic_fetch_sub(&threads.live, 1) == 1)
+        gt_process_end(); /* libc counts our drain thread: it would never see the last one go */
+}
+
+/*
+ * Runs once in each of glibc's rounds over the keys: the last round is after all destructors of
+ * thread_local objects and all but the most stubborn ones of other keys.
+ */
+static void key_destructor(void *arg)
+{
+    struct gt_thread *t = arg;
+    if (gt_self != t)
+        return;
+    if (++t->exit_round < PTHREAD_DESTRUCTOR_ITERATIONS)
+        pthread_setspecific(threads.key, t);
+    else
+        thread_end(t);
+}
+
+void gt_thread_init(void)
+{
+    pthread_key_create(&threads.key, key_destructor);
+}
+
+void gt_thread_main(void)
+{
+    struct gt_thread *t = &main_thread;
+    memset(t, 0, sizeof *t);
+    gt_writer_register(&t->w);
+    atomic_store(&threads.last_g, 1);
+    t->w.g.id = 1;
+    t->inside = 1; /* until recording starts */
+    adopt(t);
+}
+
+void gt_thread_main_begin(void)
+{
+    struct gt_thread *t = &main_thread;
+    t->w.last = gt_clock_now(); /* adopt came before the clock */
+    gt_writer_take_p(&t->w);
+    t->w.p->state = GT_P_RUNNING;
+    t->w.g.state = GT_G_RUNNING; /* the first generation may begin with goroutines that run */
+    if (gt_writer_enter(&t->w)) {
+        gt_ev_procs_change(&t->w, (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), NULL);
+        gt_writer_leave(&t->w);
+    }
+    gt_thread_leave(t);
+}
+
+void gt_thread_after_fork(void)
+{
+    threads.lock = (struct gt_lock){0};
+    threads.arena.lock = (struct gt_lock){0};
+    threads.free = NULL;
+    atomic_store(&threads.live, 0);
+    gt_thread_main();
+}
+
+/* pthread_create ----------------------------------------------------------------------------- */
+
+/* Ends in a jump, so that the stack below the program's routine is as without us. */
+static void *trampoline(void *arg)
+{
+    struct gt_thread *t = arg;
+    void *(*start)(void *) = t->start;
+    void *start_arg = t->arg;
+    thread_begin(t);
+    return start(start_arg);
+}
+
+static struct gt_thread *create_event(struct gt_thread *t, void *(*start)(void *), void *arg)
+{
+    struct gt_thread *child = thread_alloc();
+    if (!child)
+        return NULL;
+    child->start = start;
+    child->arg = arg;
+    struct gt_stack *routine = gt_capture_routine(gt_routine_of(start, arg));
+    struct gt_stack *stack = gt_capture(GT_HOOK_pthread_create);
+    if (!gt_writer_enter(&t->w)) {
+        thread_free(child);
+        return NULL;
+    }
+    gt_ev_go_create(&t->w, &child->w.g, routine, stack);
+    gt_writer_leave(&t->w);
+    return child;
+}
+
+GT_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+                             void *arg)
+{
+    gt_process_threaded();
+    struct gt_thread *t = gt_thread_enter();
+    struct gt_thread *child = t ? create_event(t, start, arg) : NULL;
+    if (t)
+        gt_thread_leave(t);
+    if (!child)
+        return gt_real.pthread_create(thread, attr, start, arg);
+    int r = gt_real.pthread_create(thread, attr, trampoline, child);
+    if (r != 0) { /* in the trace it stays a goroutine that was created and never ran */
+        child->w.g.state = GT_G_NONE;
+        thread_free(child);
+    }
+    return r;
+}
+
+/* pthread_join and relatives ----------------------------------------------------------------- */
+
+GT_EXPORT int pthread_tryjoin_np(pthread_t thread, void **result)
+{
+    return gt_real.pthread_tryjoin_np(thread, result);
+}
+
+/* A thread that has ended is joined without a wait, hence without an event. */
+
+GT_EXPORT int pthread_join(pthread_t thread, void **result)
+{
+    int r = gt_real.pthread_tryjoin_np(thread, result);
+    if (r != EBUSY)
+        return r;
+    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_pthread_join, GT_REASON_SYNC, (const void *)thread);
+    return gt_real.pthread_join(thread, result);
+}
+
+GT_EXPORT int pthread_timedjoin_np(pthread_t thread, void **result, const struct timespec *until)
+{
+    int r = gt_real.pthread_tryjoin_np(thread, result);
+    if (r != EBUSY)
+        return r;
+    GT_WAIT(wait) =
+        gt_wait_begin(GT_HOOK_pthread_timedjoin_np, GT_REASON_SYNC, (const void *)thread);
+    return gt_real.pthread_timedjoin_np(thread, result, until);
+}
+
+GT_EXPORT int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t clock,
+                                   const struct timespec *until)
+{
+    int r = gt_real.pthread_tryjoin_np(thread, result);
+    if (r != EBUSY)
+        return r;
+    GT_WAIT(wait) =
+        gt_wait_begin(GT_HOOK_pthread_clockjoin_np, GT_REASON_SYNC, (const void *)thread);
+    return gt_real.pthread_clockjoin_np(thread, result, clock, until);
+}
+
+/* Names -------------------------------------------------------------------------------------- */
+
+/* The kernel keeps 15 characters; so does the label. */
+static void label(const char *name)
+{
+    char text[16];
+    struct gt_thread *t = gt_thread_enter();
+    if (!t)
+        return;
+    strncpy(text, name, sizeof text - 1);
+    text[sizeof text - 1] = 0;
+    struct gt_string *s = gt_strings_intern(text);
+    if (s && t->w.g.state == GT_G_RUNNING && gt_writer_enter(&t->w)) {
+        gt_ev_go_label(&t->w, s);
+        gt_writer_leave(&t->w);
+    }
+    gt_thread_leave(t);
+}
+
+/* A label belongs to the goroutine that runs: naming another thread leaves no event. */
+GT_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
+{
+    int r = gt_real.pthread_setname_np(thread, name);
+    if (r == 0 && pthread_equal(thread, pthread_self()))
+        label(name);
+    return r;
+}
+
+/* prctl is variadic in the headers, five words in the kernel; libc forwards it the same way. */
+GT_EXPORT int prctl(int option, ...)
+{
+    va_list ap;
+    va_start(ap, option);
+    unsigned long a = va_arg(ap, unsigned long), b = va_arg(ap, unsigned long);
+    unsigned long c = va_arg(ap, unsigned long), d = va_arg(ap, unsigned long);
+    va_end(ap);
+    int r = gt_real.prctl(option, a, b, c, d);
+    if (r == 0 && option == PR_SET_NAME)
+        label((const char *)a);
+    return r;
+}

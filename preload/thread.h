@@ -1,0 +1,80 @@
+/*
+ * What the tracer knows of each thread, and the guard around its own code.
+ *
+ * A hook that wants to record calls gt_thread_enter and, whatever happens, gt_thread_leave on what
+ * it got, before it calls the real function: the guard covers our code only. Recording functions
+ * take the struct, so that they cannot be called without it.
+ */
+#ifndef GT_THREAD_H
+#define GT_THREAD_H
+
+#include "../encoder/writer.h"
+#include "registry.h"
+
+#include <pthread.h>
+
+struct gt_thread {
+    struct gt_writer w;
+    struct gt_waiter waiter; /* where it waits */
+    struct gt_waiter relock; /* see struct gt_waiter */
+    uint32_t inside;     /* our code runs: hooks entered now go straight through */
+    uint32_t exit_round; /* how often the key destructor ran */
+    pthread_t self;
+    void *(*start)(void *);
+    void *arg;
+    struct gt_thread *next_free;
+};
+
+extern __thread struct gt_thread *gt_self __attribute__((tls_model("initial-exec")));
+
+struct gt_thread *gt_thread_appear(void);
+
+/* Nothing to record, in a thread that is being or must not be traced: see gt_thread_ignore. */
+extern struct gt_thread gt_nobody;
+
+/* Whether recording is possible at all; false before the constructor and after the end. */
+static inline bool gt_recording(void)
+{
+    return atomic_load_explicit(&gt_gen.current, memory_order_relaxed) != 0;
+}
+
+/*
+ * The current thread, marked as inside; NULL: record nothing. A thread seen for the first time
+ * appears in the trace here. Callable from signal handlers.
+ */
+static inline struct gt_thread *gt_thread_enter(void)
+{
+    if (!gt_recording())
+        return NULL;
+    struct gt_thread *t = gt_self;
+    if (__builtin_expect(!t, 0))
+        return gt_thread_appear();
+    if (t->inside)
+        return NULL;
+    t->inside = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    return t;
+}
+
+static inline void gt_thread_leave(struct gt_thread *t)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    t->inside = 0;
+}
+
+/* The constructor, and a forked child before it records: the calling thread is the main one. */
+void gt_thread_main(void);
+
+/* Writes the main thread's beginning; recording has started. */
+void gt_thread_main_begin(void);
+
+/* From here on nothing of the calling thread is recorded (the drain thread). */
+void gt_thread_ignore(void);
+
+/* In a forked child: the caller is the only thread. */
+void gt_thread_after_fork(void);
+
+/* Once: the key whose destructor tells the end of a thread. */
+void gt_thread_init(void);
+
+#endif

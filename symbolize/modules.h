@@ -1,0 +1,39 @@
+/*
+ * The module map: which file was loaded where, and when. Kept from the time of capture, so that a
+ * library unloaded since still has names.
+ *
+ * An epoch is a stretch of time in which no module vanished: within one, an address belongs to at
+ * most one module. Entries are never freed and, but for `unloaded`, never change.
+ */
+#ifndef GT_MODULES_H
+#define GT_MODULES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gt_module {
+    uint64_t lo, hi;  /* [lo, hi): the addresses its segments span */
+    uint64_t bias;    /* run-time address minus ELF address */
+    const char *path; /* as loaded; the executable's own; "[vdso]" */
+    uint8_t build_id[32], build_id_len; /* from memory; length 0 when it has none */
+    uint64_t loaded, unloaded;          /* valid in epochs e with loaded <= e < unloaded */
+    struct gt_module *next;
+};
+
+/*
+ * Takes a snapshot of the loaded modules and returns the epoch (1 at first). Cheap when the loader
+ * has loaded and unloaded nothing since. Any thread; not in signal handlers: it takes the loader's
+ * lock, and its own.
+ */
+uint64_t gt_modules_refresh(void);
+
+/* The epoch of the last snapshot. Any context. */
+uint64_t gt_modules_epoch(void);
+
+/* The module that held pc in the epoch, or NULL. Any context; reads without locks. */
+const struct gt_module *gt_modules_find(uint64_t epoch, uint64_t pc);
+
+/* In a forked child. */
+void gt_modules_after_fork(void);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * PCs to functions, files and lines. Needs a recorded module map (modules.h); knows nothing of
+ * traces.
+ */
+#ifndef GT_SYMBOLIZE_H
+#define GT_SYMBOLIZE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gt_sym_frame {
+    const char *func, *file;
+    uint32_t line; /* 0: unknown */
+};
+
+struct gt_symbolizer;
+
+/*
+ * NULL only when there is no memory at all. Without elfutils names are "module+0xoffset".
+ */
+struct gt_symbolizer *gt_symbolizer_new(void);
+
+/*
+ * The frames at pc: innermost inlined function first, the function that has a symbol last. is_call:
+ * pc is a return address, what counts is the call before it. Returns their number, 1 to max. Names
+ * are demangled; without a symbol "module+0xoffset", or "0x…" outside all modules. file is the
+ * source file, else the module's path, else "". Strings are valid until the next call. One thread
+ * at a time.
+ */
+int gt_symbolize(struct gt_symbolizer *s, uint64_t epoch, uint64_t pc, bool is_call,
+                 struct gt_sym_frame *out, int max);
+
+void gt_symbolizer_free(struct gt_symbolizer *s);
+
+#endif
