@@ -14,8 +14,9 @@ REQUIRED := -std=gnu11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -fexceptions \
 	-fno-omit-frame-pointer -ftls-model=initial-exec $(WARN) -MMD -MP
 LIBS := $(shell cat symbolize/libs 2>/dev/null)
 
-lib_src := $(wildcard preload/*.c encoder/*.c symbolize/*.c)
-core_src := $(wildcard encoder/*.c symbolize/*.c)
+# symbolize/nodlopen.c is a shared object of its own, carried inside symbolize/elfutils.o.
+core_src := $(filter-out symbolize/nodlopen.c,$(wildcard encoder/*.c symbolize/*.c))
+lib_src := $(wildcard preload/*.c) $(core_src)
 unit := $(patsubst test/unit/%.c,$(B)/test/unit/%,$(wildcard test/unit/*.c))
 prog := $(patsubst test/prog/%.c,$(B)/test/prog/%,$(wildcard test/prog/*.c)) \
 	$(patsubst test/prog/%.cc,$(B)/test/prog/%,$(wildcard test/prog/*.cc))
@@ -29,6 +30,13 @@ libgotrace.so: $(lib_src:%.c=$(B)/%.o)
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+
+$(B)/symbolize/nodlopen.so: symbolize/nodlopen.c
+	@mkdir -p $(@D)
+	$(CC) -shared -nostdlib -fPIC -O2 -Wl,--hash-style=gnu -o $@ $<
+
+$(B)/symbolize/elfutils.o: $(B)/symbolize/nodlopen.so
+$(B)/symbolize/elfutils.o: CPPFLAGS += -DGT_NODLOPEN='"$(B)/symbolize/nodlopen.so"'
 
 tests: libgotrace.so $(unit) $(prog) ## build the unit tests and the traced programs
 

@@ -255,6 +255,20 @@ static int from_dwarf(struct gt_symbolizer *s, Dwfl_Module *mod, uint64_t pc,
     return n;
 }
 
+static const char *symbol_at(struct gt_symbolizer *s, Dwfl_Module *mod, uint64_t pc)
+{
+    GElf_Off offset;
+    GElf_Sym sym;
+    return s->dw->dwfl_module_addrinfo(mod, pc, &offset, &sym, NULL, NULL, NULL);
+}
+
+/* Methods of local classes and lambdas have no linkage name in DWARF, just their last component. */
+static bool says_more(const char *symbol, const char *name)
+{
+    bool mangled = strncmp(symbol, "_Z", 2) == 0 || strncmp(symbol, "_R", 2) == 0;
+    return mangled && !strchr(name, ':') && !strchr(name, '(');
+}
+
 static int symbolize_in(struct gt_symbolizer *s, const struct gt_module *m, uint64_t pc,
                         struct gt_sym_frame *out, int max)
 {
@@ -263,13 +277,9 @@ static int symbolize_in(struct gt_symbolizer *s, const struct gt_module *m, uint
     int n = mod ? from_dwarf(s, mod, pc, out, max) : 0;
     if (n == 0)
         out[n++] = (struct gt_sym_frame){NULL, NULL, 0};
-    if (mod && !out[n - 1].func) {
-        GElf_Off offset;
-        GElf_Sym sym;
-        const char *name =
-            s->dw->dwfl_module_addrinfo(mod, pc, &offset, &sym, NULL, NULL, NULL);
-        out[n - 1].func = name ? readable(s, name) : NULL;
-    }
+    const char *symbol = mod ? symbol_at(s, mod, pc) : NULL;
+    if (symbol && (!out[n - 1].func || says_more(symbol, out[n - 1].func)))
+        out[n - 1].func = readable(s, symbol);
     for (int i = 0; i < n; i++) {
         if (!out[i].func)
             out[i].func = offset_name(s, m, pc);
