@@ -2,6 +2,7 @@
 #include "process.h"
 
 #include "capture.h"
+#include "old_cond.h"
 #include "options.h"
 #include "thread.h"
 
@@ -265,6 +266,7 @@ __attribute__((constructor)) static void at_start(void)
     process.descendant = read_root_mark();
     pthread_atfork(NULL, NULL, after_fork);
     at_quick_exit(quick);
+    gt_old_cond_scan();
     gt_thread_init();
     gt_capture_init();
     gt_thread_main();

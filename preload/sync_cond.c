@@ -2,8 +2,11 @@
  * Condition variables. A wait always blocks (or fails at once, which shows as a wait of no
  * length); before that it gives up the mutex, which may end another thread's wait.
  */
+#include "old_cond.h"
 #include "sync_mutex.h"
 #include "wait.h"
+
+#define OLD_CALLER() gt_old_cond_calls(__builtin_return_address(0))
 
 static struct gt_wait begin(enum gt_hook hook, pthread_cond_t *cond, pthread_mutex_t *mutex)
 {
@@ -14,14 +17,14 @@ static struct gt_wait begin(enum gt_hook hook, pthread_cond_t *cond, pthread_mut
 GT_EXPORT int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 {
     GT_WAIT(wait) = begin(GT_HOOK_pthread_cond_wait, cond, mutex);
-    return gt_real.pthread_cond_wait(cond, mutex);
+    return OLD_CALLER() ? gt_old_cond.wait(cond, mutex) : gt_real.pthread_cond_wait(cond, mutex);
 }
 
 GT_EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
                                      const struct timespec *until)
 {
     GT_WAIT(wait) = begin(GT_HOOK_pthread_cond_timedwait, cond, mutex);
-    return gt_real.pthread_cond_timedwait(cond, mutex, until);
+    return OLD_CALLER() ? gt_old_cond.timedwait(cond, mutex, until) : gt_real.pthread_cond_timedwait(cond, mutex, until);
 }
 
 GT_EXPORT int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
@@ -34,11 +37,11 @@ GT_EXPORT int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mute
 GT_EXPORT int pthread_cond_signal(pthread_cond_t *cond)
 {
     gt_wake_one(GT_HOOK_pthread_cond_signal, cond);
-    return gt_real.pthread_cond_signal(cond);
+    return OLD_CALLER() ? gt_old_cond.signal(cond) : gt_real.pthread_cond_signal(cond);
 }
 
 GT_EXPORT int pthread_cond_broadcast(pthread_cond_t *cond)
 {
     gt_wake_all(GT_HOOK_pthread_cond_broadcast, cond);
-    return gt_real.pthread_cond_broadcast(cond);
+    return OLD_CALLER() ? gt_old_cond.broadcast(cond) : gt_real.pthread_cond_broadcast(cond);
 }
