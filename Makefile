@@ -21,7 +21,7 @@ unit := $(patsubst test/unit/%.c,$(B)/test/unit/%,$(wildcard test/unit/*.c))
 prog := $(patsubst test/prog/%.c,$(B)/test/prog/%,$(wildcard test/prog/*.c)) \
 	$(patsubst test/prog/%.cc,$(B)/test/prog/%,$(wildcard test/prog/*.cc))
 
-.PHONY: all tests install uninstall clean format check-format help
+.PHONY: all tests tsan install uninstall clean format check-format help
 all: libgotrace.so ## build ./libgotrace.so
 
 libgotrace.so: $(lib_src:%.c=$(B)/%.o)
@@ -40,9 +40,16 @@ $(B)/symbolize/elfutils.o: CPPFLAGS += -DGT_NODLOPEN='"$(B)/symbolize/nodlopen.s
 
 tests: libgotrace.so $(unit) $(prog) ## build the unit tests and the traced programs
 
-$(B)/test/unit/%: test/unit/%.c $(core_src:%.c=$(B)/%.o)
+# Unit tests see everything but the hooks and the thread state: what runs without interposition.
+unit_obj := $(core_src:%.c=$(B)/%.o) $(B)/preload/registry.o
+
+$(B)/test/unit/%: test/unit/%.c $(unit_obj)
 	@mkdir -p $(@D)
 	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) -o $@ $^ $(LIBS) -ldl -pthread
+
+tsan: ## build the stress test with ThreadSanitizer, as build/tsan/stress
+	$(MAKE) B=build/tsan-obj CFLAGS='-O1 -g -fsanitize=thread' build/tsan-obj/test/unit/stress
+	@mkdir -p build/tsan && cp build/tsan-obj/test/unit/stress build/tsan/stress
 
 $(B)/test/prog/%: test/prog/%.c
 	@mkdir -p $(@D)

@@ -22,7 +22,7 @@ struct gt_buf {
     uint8_t data[];
 };
 
-#define GT_BUF_BYTES (64u << 10)                             /* of memory, all told */
+#define GT_BUF_BYTES (64u << 10)                           /* of memory, all told */
 #define GT_BUF_ROOM (GT_BUF_BYTES - sizeof(struct gt_buf)) /* of payload */
 
 /*

@@ -14,11 +14,11 @@
 #include <stdint.h>
 
 struct gt_clock {
-    uint64_t base;   /* raw counter at init */
-    unsigned shift;  /* raw ticks per unit, as a power of two */
-    bool hardware;   /* counter register usable; else CLOCK_MONOTONIC */
-    uint64_t mono0;  /* CLOCK_MONOTONIC ns read together with base */
-    uint64_t hz;     /* units a second; 0 until gt_clock_hz fixed it */
+    uint64_t base;             /* raw counter at init */
+    unsigned shift;            /* raw ticks per unit, as a power of two */
+    bool hardware;             /* counter register usable; else CLOCK_MONOTONIC */
+    uint64_t mono0;            /* CLOCK_MONOTONIC ns read together with base */
+    uint64_t hz;               /* units a second; 0 until gt_clock_hz fixed it */
     _Atomic uint64_t rough_hz; /* the same, less exactly and earlier; 0 until asked for */
 };
 
@@ -32,7 +32,8 @@ void gt_clock_init(void);
  */
 uint64_t gt_clock_hz(void);
 
-/* About how many units `ns` nanoseconds are, from a rough measurement; for thresholds. Any thread. */
+/* About how many units `ns` nanoseconds are, from a rough measurement; for thresholds. Any thread.
+ */
 uint64_t gt_clock_units(uint64_t ns);
 
 uint64_t gt_clock_monotonic_raw(void);

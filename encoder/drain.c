@@ -21,14 +21,14 @@ enum phase { IDLE, RECORDING, FINISHING, FINISHED };
 static struct {
     struct gt_drain_config config;
     _Atomic uint32_t phase;
-    _Atomic uint32_t threaded;  /* a drain thread runs */
-    _Atomic uint32_t flushes;   /* requested */
-    _Atomic uint32_t flushed;   /* done */
-    uint32_t gen;               /* the one being written */
+    _Atomic uint32_t threaded; /* a drain thread runs */
+    _Atomic uint32_t flushes;  /* requested */
+    _Atomic uint32_t flushed;  /* done */
+    uint32_t gen;              /* the one being written */
     uint64_t start_ns, end_ns;
     int error;
-    uint32_t generations;       /* whole ones in the file */
-    struct gt_buf *early;       /* batches of the next generation, encoded; see keep_early */
+    uint32_t generations; /* whole ones in the file */
+    struct gt_buf *early; /* batches of the next generation, encoded; see keep_early */
     struct gt_buf *early_last;
 } drain;
 

@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 
 #define STAGE (256u << 10)
-#define FD_FROM 1000 /* where our descriptor should be: out of the way of small limits and numbers */
+#define FD_FROM \
+    1000 /* where our descriptor should be: out of the way of small limits and numbers */
 
 static struct {
     const char *path;

@@ -4,8 +4,8 @@
  *
  * | operation | against lookup | against insert | against drain's walk |
  * |---|---|---|---|
- * | lookup (acquire load of the bucket and links) | nothing | sees a whole entry or none | nothing |
- * | insert (release CAS of the bucket) | pairs with its acquire | CAS retry; the same stack twice
+ * | lookup (acquire load of the bucket and links) | nothing | sees a whole entry or none | nothing
+ * | | insert (release CAS of the bucket) | pairs with its acquire | CAS retry; the same stack twice
  *   is harmless (two ids) | pairs with its acquire |
  *
  * Entries are immutable except for `used`, and never freed.

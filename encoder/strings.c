@@ -83,7 +83,8 @@ void gt_strings_each(uint32_t gen, void (*fn)(void *arg, const struct gt_string 
     if (!table.first)
         seed_locked();
     for (const struct gt_string *s = table.first; s; s = s->next) {
-        if (s->id < GT_REASONS_END || atomic_load_explicit(&s->used[gen & 1], memory_order_relaxed) == gen)
+        if (s->id < GT_REASONS_END ||
+            atomic_load_explicit(&s->used[gen & 1], memory_order_relaxed) == gen)
             fn(arg, s);
     }
     gt_unlock(&table.lock);

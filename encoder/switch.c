@@ -61,8 +61,7 @@ static void settle(struct gt_writer *w, uint32_t gen)
 /* Sleeps while the switch seen as `gen` is under way. */
 static void wait_settled(struct gt_writer *w, uint32_t gen)
 {
-    if ((gen & GT_GEN_WAITED) ||
-        atomic_compare_exchange_strong(&w->gen, &gen, gen | GT_GEN_WAITED))
+    if ((gen & GT_GEN_WAITED) || atomic_compare_exchange_strong(&w->gen, &gen, gen | GT_GEN_WAITED))
         gt_futex_wait(&w->gen, gen | GT_GEN_WAITED, -1);
 }
 

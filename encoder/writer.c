@@ -61,9 +61,9 @@ static struct {
     uint32_t first_maybe_free; /* word index */
 } procs;
 
-void gt_writer_take_p(struct gt_writer *w)
+/* With w's generation pinned: the drain side reads w->p. */
+static bool take_p(struct gt_writer *w)
 {
-    w->p = NULL;
     gt_lock(&procs.lock);
     for (uint32_t i = procs.first_maybe_free; i < MAX_P / 64 && !w->p; i++) {
         if (procs.taken[i] == UINT64_MAX)
@@ -76,6 +76,7 @@ void gt_writer_take_p(struct gt_writer *w)
         w->p->state = GT_P_IDLE;
     }
     gt_unlock(&procs.lock);
+    return w->p != NULL;
 }
 
 static void release_p(struct gt_writer *w)
@@ -232,6 +233,8 @@ static void own_statuses(struct gt_writer *w)
 
 void gt_ev_thread_start(struct gt_writer *w)
 {
+    if (!take_p(w))
+        return;
     own_statuses(w);
     proc_start(w);
     go_start(w);
@@ -239,22 +242,21 @@ void gt_ev_thread_start(struct gt_writer *w)
 
 void gt_ev_thread_appear(struct gt_writer *w, struct gt_stack *new_stack)
 {
+    if (!take_p(w))
+        return;
     own_statuses(w);
     proc_start(w);
     gt_ev_go_create(w, &w->g, new_stack, NULL);
     go_start(w);
 }
 
-void gt_ev_thread_end(struct gt_writer *w)
+void gt_ev_thread_running(struct gt_writer *w)
 {
-    if (w->g.state == GT_G_RUNNING)
-        event0(w, GT_EV_GO_DESTROY);
-    if (w->p->state == GT_P_RUNNING)
-        event0(w, GT_EV_PROC_STOP);
-    w->g.state = GT_G_NONE;
-    w->p->state = GT_P_IDLE;
-    gt_switch_retire(w, gt_writer_gen(w));
-    release_p(w);
+    if (!take_p(w))
+        return;
+    w->p->state = GT_P_RUNNING;
+    w->g.state = GT_G_RUNNING;
+    own_statuses(w);
 }
 
 bool gt_ev_go_block(struct gt_writer *w, enum gt_reason reason, struct gt_stack *stack)
@@ -294,6 +296,20 @@ void gt_ev_go_resume(struct gt_writer *w, struct gt_stack *stack)
         unblock(w, &w->g, stack);
     if (w->g.state == GT_G_RUNNABLE)
         go_start(w);
+}
+
+void gt_ev_thread_end(struct gt_writer *w)
+{
+    if (w->p) {
+        if (w->g.state != GT_G_RUNNING)
+            gt_ev_go_resume(w, w->g.wait_stack); /* a wait that was left by longjmp */
+        event0(w, GT_EV_GO_DESTROY);
+        event0(w, GT_EV_PROC_STOP);
+        w->p->state = GT_P_IDLE;
+        release_p(w);
+    }
+    w->g.state = GT_G_NONE;
+    gt_switch_retire(w, gt_writer_gen(w));
 }
 
 bool gt_ev_go_unblock(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack)

@@ -70,9 +70,9 @@ struct gt_g {
     struct gt_lock lock;
     uint32_t status_gen; /* generation whose readers know the state */
     uint64_t id;
-    uint32_t seq;   /* of the last GoStart/GoUnblock in status_gen */
-    uint8_t state;  /* enum gt_g_state */
-    uint64_t woken; /* timestamp of the last GoUnblock */
+    uint32_t seq;                /* of the last GoStart/GoUnblock in status_gen */
+    uint8_t state;               /* enum gt_g_state */
+    uint64_t woken;              /* timestamp of the last GoUnblock */
     struct gt_stack *wait_stack; /* of the wait it is in */
     uint32_t rewaits;            /* entries in use; with the array under lock, as state */
     struct gt_rewait rewait[GT_REWAITS_MAX];
@@ -100,9 +100,6 @@ struct gt_writer {
 
 /* Makes w known to the drain side. Once per memory of a writer; it may serve many threads. */
 void gt_writer_register(struct gt_writer *w);
-
-/* Takes the smallest free P for w. NULL p when 65,536 threads live: the caller must not trace. */
-void gt_writer_take_p(struct gt_writer *w);
 
 bool gt_writer_enter_slow(struct gt_writer *w);
 
@@ -135,10 +132,12 @@ static inline bool gt_writer_busy(const struct gt_writer *w)
     return atomic_load_explicit(&w->busy, memory_order_relaxed);
 }
 
-/* The generation the owner has pinned. */
+/* The generation the owner has pinned: the drain side may already have claimed the writer, but
+ * will not change the number before busy is 0. */
 static inline uint32_t gt_writer_gen(const struct gt_writer *w)
 {
-    return atomic_load_explicit(&w->gen, memory_order_relaxed);
+    return atomic_load_explicit(&w->gen, memory_order_relaxed) &
+           ~(GT_GEN_SWITCHING | GT_GEN_WAITED);
 }
 
 /* Number of CPUs; w's goroutine must be running, as for gt_ev_go_label. */
@@ -151,11 +150,17 @@ void gt_ev_procs_change(struct gt_writer *w, uint64_t procs, struct gt_stack *st
 void gt_ev_go_create(struct gt_writer *w, struct gt_g *g, struct gt_stack *new_stack,
                      struct gt_stack *stack);
 
-/* w's thread begins: its P starts and w->g, created before, runs on it. */
+/*
+ * w's thread begins: it gets the smallest free P, and w->g, created before, runs on that. When
+ * 65,536 threads live already there is none, and the thread stays out of the trace.
+ */
 void gt_ev_thread_start(struct gt_writer *w);
 
 /* The same for a thread whose creation was not seen: it creates itself. */
 void gt_ev_thread_appear(struct gt_writer *w, struct gt_stack *new_stack);
+
+/* The same for the thread that runs when recording starts: readers take its state as given. */
+void gt_ev_thread_running(struct gt_writer *w);
 
 /* w's thread ends: hands over its buffer and P. Leave afterwards as usual. */
 void gt_ev_thread_end(struct gt_writer *w);

@@ -45,7 +45,8 @@ void gt_capture_init(void)
         return;
     }
     /* No cache shared between threads: its lock is held while the loader's is taken. */
-    int (*policy)(unw_addr_space_t, unw_caching_policy_t) = dlsym(lib, NAME_OF(unw_set_caching_policy));
+    int (*policy)(unw_addr_space_t, unw_caching_policy_t) =
+        dlsym(lib, NAME_OF(unw_set_caching_policy));
     unw_addr_space_t *local = dlsym(lib, NAME_OF(unw_local_addr_space));
     if (policy && local)
         policy(*local, UNW_CACHE_NONE);

@@ -22,9 +22,9 @@ static struct {
 
 /* The parts of a module's dynamic section that say which versions it asks for. */
 struct dynamic {
-    const ElfW(Sym) *symbols;
+    const ElfW(Sym) * symbols;
     const char *strings;
-    const ElfW(Half) *versions;
+    const ElfW(Half) * versions;
     const char *needs;
     size_t needs_n;
     const char *relocations;

@@ -95,23 +95,12 @@ static void add_host(struct text *t)
 static bool expand(struct text *t, char escape)
 {
     switch (escape) {
-    case 'p':
-        add_number(t, gt_syscall(SYS_getpid));
-        return true;
-    case 'e':
-        add(t, program_invocation_short_name);
-        return true;
-    case 'h':
-        add_host(t);
-        return true;
-    case 't':
-        add_number(t, (long)time(NULL));
-        return true;
-    case '%':
-        add(t, "%");
-        return true;
-    default:
-        return false;
+    case 'p': add_number(t, gt_syscall(SYS_getpid)); return true;
+    case 'e': add(t, program_invocation_short_name); return true;
+    case 'h': add_host(t); return true;
+    case 't': add_number(t, (long)time(NULL)); return true;
+    case '%': add(t, "%"); return true;
+    default: return false;
     }
 }
 

@@ -20,7 +20,7 @@
 #define ROOT_MARK "GOTRACE_ROOT_PID"
 
 static struct {
-    pid_t pid;             /* of the process whose trace this is; a vfork child's differs */
+    pid_t pid; /* of the process whose trace this is; a vfork child's differs */
     bool descendant;
     _Atomic uint32_t drain_started, ended;
     char path[PATH_MAX];

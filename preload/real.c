@@ -2,11 +2,11 @@
 #include "real.h"
 
 /* What a hook calls when it runs before gt_real_resolve: resolves, then forwards. */
-#define GT_HOOK(name, result, parameters, arguments, version)                                      \
-    static result resolve_##name parameters                                                        \
-    {                                                                                              \
-        gt_real_resolve();                                                                         \
-        return gt_real.name arguments;                                                             \
+#define GT_HOOK(name, result, parameters, arguments, version) \
+    static result resolve_##name parameters                   \
+    {                                                         \
+        gt_real_resolve();                                    \
+        return gt_real.name arguments;                        \
     }
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
@@ -15,7 +15,7 @@
 #undef GT_HOOK
 
 struct gt_real gt_real = {
-#define GT_HOOK(name, result, parameters, arguments, version)                                      \
+#define GT_HOOK(name, result, parameters, arguments, version) \
     .name = (__typeof__(&name))resolve_##name,
 #include "hooks.def"
 #undef GT_HOOK
@@ -25,7 +25,7 @@ static const struct row {
     const char *name, *version;
     void **slot;
 } rows[GT_HOOKS_END] = {
-#define GT_HOOK(name, result, parameters, arguments, version)                                      \
+#define GT_HOOK(name, result, parameters, arguments, version) \
     [GT_HOOK_##name] = {#name, version, (void **)&gt_real.name},
 #include "hooks.def"
 #undef GT_HOOK

@@ -41,8 +41,8 @@ static inline uint32_t gt_registry_slot(const void *addr)
 
 static inline bool gt_registry_any(const void *addr)
 {
-    return atomic_load_explicit(&gt_registry_count[gt_registry_slot(addr)],
-                                memory_order_relaxed) != 0;
+    return atomic_load_explicit(&gt_registry_count[gt_registry_slot(addr)], memory_order_relaxed) !=
+           0;
 }
 
 /* After the block event is written. w->g, relock and mutex are set; now: trace time. */

@@ -24,7 +24,8 @@ GT_EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mute
                                      const struct timespec *until)
 {
     GT_WAIT(wait) = begin(GT_HOOK_pthread_cond_timedwait, cond, mutex);
-    return OLD_CALLER() ? gt_old_cond.timedwait(cond, mutex, until) : gt_real.pthread_cond_timedwait(cond, mutex, until);
+    return OLD_CALLER() ? gt_old_cond.timedwait(cond, mutex, until)
+                        : gt_real.pthread_cond_timedwait(cond, mutex, until);
 }
 
 GT_EXPORT int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,

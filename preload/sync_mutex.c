@@ -29,12 +29,9 @@ static bool reports_relock(const pthread_mutex_t *mutex)
 static bool releases(const pthread_mutex_t *mutex)
 {
     switch (type_of(mutex)) {
-    case PTHREAD_MUTEX_RECURSIVE:
-        return mutex->__data.__count == 1 && held_by_caller(mutex);
-    case PTHREAD_MUTEX_ERRORCHECK:
-        return held_by_caller(mutex);
-    default:
-        return true;
+    case PTHREAD_MUTEX_RECURSIVE: return mutex->__data.__count == 1 && held_by_caller(mutex);
+    case PTHREAD_MUTEX_ERRORCHECK: return held_by_caller(mutex);
+    default: return true;
     }
 }
 

@@ -78,8 +78,7 @@ static void thread_begin(struct gt_thread *t)
 {
     t->inside = 1;
     adopt(t);
-    gt_writer_take_p(&t->w);
-    if (t->w.p && gt_writer_enter(&t->w)) {
+    if (gt_writer_enter(&t->w)) {
         gt_ev_thread_start(&t->w);
         gt_writer_leave(&t->w);
     }
@@ -94,9 +93,8 @@ struct gt_thread *gt_thread_appear(void)
         return NULL;
     t->inside = 1;
     adopt(t);
-    gt_writer_take_p(&t->w);
     struct gt_stack *routine = gt_capture_bottom();
-    if (t->w.p && gt_writer_enter(&t->w)) {
+    if (gt_writer_enter(&t->w)) {
         gt_ev_thread_appear(&t->w, routine);
         gt_writer_leave(&t->w);
     }
@@ -108,7 +106,7 @@ static void thread_end(struct gt_thread *t)
     gt_wake_all(GT_HOOK_pthread_join, (const void *)t->self);
     t->inside = 1;
     gt_wait_forget(t); /* cancelled, or left by longjmp, in the middle of one */
-    if (t->w.p && gt_writer_enter(&t->w)) {
+    if (gt_writer_enter(&t->w)) {
         gt_ev_thread_end(&t->w);
         gt_writer_leave(&t->w);
     }
@@ -154,10 +152,8 @@ void gt_thread_main_begin(void)
 {
     struct gt_thread *t = &main_thread;
     t->w.last = gt_clock_now(); /* adopt came before the clock */
-    gt_writer_take_p(&t->w);
-    t->w.p->state = GT_P_RUNNING;
-    t->w.g.state = GT_G_RUNNING; /* the first generation may begin with goroutines that run */
     if (gt_writer_enter(&t->w)) {
+        gt_ev_thread_running(&t->w);
         gt_ev_procs_change(&t->w, (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), NULL);
         gt_writer_leave(&t->w);
     }

@@ -17,8 +17,8 @@ struct gt_thread {
     struct gt_writer w;
     struct gt_waiter waiter; /* where it waits */
     struct gt_waiter relock; /* see struct gt_waiter */
-    uint32_t inside;     /* our code runs: hooks entered now go straight through */
-    uint32_t exit_round; /* how often the key destructor ran */
+    uint32_t inside;         /* our code runs: hooks entered now go straight through */
+    uint32_t exit_round;     /* how often the key destructor ran */
     pthread_t self;
     void *(*start)(void *);
     void *arg;

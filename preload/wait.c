@@ -18,10 +18,12 @@ static struct gt_wait begin(enum gt_hook hook, enum gt_reason reason, const void
     struct gt_thread *t = gt_thread_enter();
     if (!t)
         return wait;
+    uint64_t since = 0;
     wait.stack = gt_capture(hook);
     if (gt_writer_enter(&t->w)) {
         if (gt_ev_go_block(&t->w, reason, wait.stack))
             wait.thread = t;
+        since = t->w.last;
         gt_writer_leave(&t->w);
     }
     if (wait.thread && addr) {
@@ -29,7 +31,7 @@ static struct gt_wait begin(enum gt_hook hook, enum gt_reason reason, const void
         t->waiter.g = &t->w.g;
         t->waiter.mutex = mutex;
         t->waiter.relock = mutex ? &t->relock : NULL;
-        gt_registry_add(&t->waiter, addr, t->w.last);
+        gt_registry_add(&t->waiter, addr, since);
     }
     gt_thread_leave(t);
     return wait;
@@ -63,12 +65,13 @@ void gt_wait_end(struct gt_wait *wait)
 static void wake_locked(struct gt_thread *t, struct gt_waiter *target, struct gt_stack *stack)
 {
     bool done = false;
+    uint64_t now = gt_clock_now();
     while (!done && gt_writer_enter(&t->w)) {
         done = target->woken ? gt_ev_go_unblock_again(&t->w, target->g, stack)
                              : gt_ev_go_unblock(&t->w, target->g, stack);
         gt_writer_leave(&t->w);
     }
-    gt_registry_woken(target, t->w.last);
+    gt_registry_woken(target, now);
 }
 
 void gt_wake_slow(enum gt_hook hook, const void *addr, bool all)

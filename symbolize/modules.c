@@ -41,7 +41,7 @@ static const char *copy_text(const char *s)
     return copy ? memcpy(copy, s, n) : "";
 }
 
-static void read_build_id(struct gt_module *m, const ElfW(Phdr) *ph)
+static void read_build_id(struct gt_module *m, const ElfW(Phdr) * ph)
 {
     const char *p = (const char *)(uintptr_t)(m->bias + ph->p_vaddr);
     const char *end = p + ph->p_memsz;

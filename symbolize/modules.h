@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 struct gt_module {
-    uint64_t lo, hi;  /* [lo, hi): the addresses its segments span */
-    uint64_t bias;    /* run-time address minus ELF address */
-    const char *path; /* as loaded; the executable's own; "[vdso]" */
+    uint64_t lo, hi;                    /* [lo, hi): the addresses its segments span */
+    uint64_t bias;                      /* run-time address minus ELF address */
+    const char *path;                   /* as loaded; the executable's own; "[vdso]" */
     uint8_t build_id[32], build_id_len; /* from memory; length 0 when it has none */
     uint64_t loaded, unloaded;          /* valid in epochs e with loaded <= e < unloaded */
     struct gt_module *next;

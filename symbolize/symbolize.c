@@ -203,8 +203,7 @@ static void descend(const struct gt_elfutils *dw, Dwarf_Die *die, Dwarf_Addr pc,
                 return;
             break;
         }
-        default:
-            break;
+        default: break;
         }
     } while (dw->dwarf_siblingof(&child, &child) == 0);
 }

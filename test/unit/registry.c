@@ -1,0 +1,62 @@
+/* The waiter registry: order, independence of addresses, and who counts as waiting again. */
+#include "preload/registry.h"
+
+#include "encoder/clock.h"
+
+#include "check.h"
+
+static int a, b;
+
+static struct gt_waiter *next(const void *addr, uint64_t now)
+{
+    gt_registry_lock(addr);
+    struct gt_waiter *w = gt_registry_next(addr, now);
+    if (w)
+        gt_registry_woken(w, now);
+    gt_registry_unlock(addr);
+    return w;
+}
+
+int main(void)
+{
+    gt_clock_init();
+    uint64_t ms = gt_clock_units(1000000), t = 1000 * ms;
+    struct gt_waiter w[3] = {0}, other = {0};
+
+    CHECK(!gt_registry_any(&a));
+    gt_registry_add(&w[0], &a, t);
+    gt_registry_add(&other, &b, t);
+    gt_registry_add(&w[1], &a, t);
+    gt_registry_add(&w[2], &a, t);
+    CHECK(gt_registry_any(&a) && gt_registry_any(&b));
+
+    CHECK(next(&a, t + 1) == &w[0], "oldest first");
+    CHECK(next(&a, t + 2) == &w[1]);
+    CHECK(next(&a, t + 3) == &w[2]);
+    CHECK(next(&a, t + 4) == NULL, "all are waking up");
+
+    /* A millisecond later they are still here: somebody else got the mutex each time. */
+    CHECK(next(&a, t + ms) == &w[0], "first to go back to sleep");
+    gt_registry_remove(&w[1]);
+    CHECK(next(&a, t + ms + 1) == &w[2]);
+    CHECK(next(&a, t + ms + 2) == NULL);
+
+    /* A waiter of a condition variable, once woken, waits for the mutex. */
+    struct gt_waiter cond = {0}, relock = {0};
+    cond.relock = &relock;
+    cond.mutex = &a;
+    gt_registry_remove(&w[0]);
+    gt_registry_remove(&w[2]);
+    CHECK(!gt_registry_any(&a));
+    gt_registry_add(&cond, &b, t);
+    CHECK(next(&b, t) == &other);
+    CHECK(next(&b, t) == &cond);
+    CHECK(gt_registry_any(&a), "listed at the mutex");
+    CHECK(next(&a, t + 10) == NULL, "may just get it");
+    CHECK(next(&a, t + ms) == &relock, "did not get it");
+    gt_registry_remove(&cond);
+    gt_registry_remove(&relock);
+    gt_registry_remove(&other);
+    CHECK(!gt_registry_any(&a) && !gt_registry_any(&b));
+    return 0;
+}

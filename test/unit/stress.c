@@ -1,0 +1,172 @@
+/*
+ * Writers, registry and drain side under load: threads that come and go, block each other and wake
+ * each other, while generations change hundreds of times a second. The resulting file must be read
+ * without complaint by the real reader, and, built with TSan (`make tsan`), no data race be
+ * found. Usage: stress [milliseconds]
+ */
+#include "encoder/drain.h"
+#include "encoder/switch.h"
+#include "preload/registry.h"
+
+#include "check.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum { SLOTS = 8, LIVES = 200 };
+
+struct worker {
+    struct gt_writer w;
+    struct gt_waiter waiter;
+    _Atomic uint32_t asleep; /* what stands for the kernel's futex */
+    pthread_t thread;
+    unsigned seed;
+};
+
+static struct worker worker[SLOTS];
+static int address[3];
+static _Atomic uint64_t last_g;
+static _Atomic bool stop;
+static uint64_t blocks;
+
+static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max)
+{
+    static char name[32];
+    (void)max;
+    snprintf(name, sizeof name, "f%" PRIx64, s->pcs[index]);
+    *out = (struct gt_frame){name, "stress.c", index};
+    return 1;
+}
+
+static struct gt_stack *some_stack(struct worker *k)
+{
+    uint64_t pcs[3] = {0x10000 + rand_r(&k->seed) % 50, 0x20000, 0x30000};
+    return gt_stacks_get(pcs, 3, 1);
+}
+
+/* Wakes the oldest waiter at an address; may be called again for one that was woken in vain. */
+static void wake(struct worker *k, const void *addr)
+{
+    struct gt_stack *stack = some_stack(k);
+    gt_registry_lock(addr);
+    struct gt_waiter *target = gt_registry_next(addr, gt_clock_now());
+    bool done = !target;
+    while (!done && gt_writer_enter(&k->w)) {
+        done = target->woken ? gt_ev_go_unblock_again(&k->w, target->g, stack)
+                             : gt_ev_go_unblock(&k->w, target->g, stack);
+        gt_writer_leave(&k->w);
+    }
+    struct worker *sleeper = NULL;
+    if (target) {
+        gt_registry_woken(target, gt_clock_now());
+        sleeper = (struct worker *)((char *)target - offsetof(struct worker, waiter));
+    }
+    bool in_vain = rand_r(&k->seed) % 3 == 0; /* as if a barger had taken the lock */
+    if (sleeper && !in_vain) {
+        atomic_store(&sleeper->asleep, 0);
+        gt_futex_wake(&sleeper->asleep, 1);
+    }
+    gt_registry_unlock(addr);
+}
+
+static void wait_somewhere(struct worker *k, const void *addr)
+{
+    bool blocked = false;
+    uint64_t since = 0;
+    if (gt_writer_enter(&k->w)) {
+        blocked = gt_ev_go_block(&k->w, GT_REASON_SYNC, some_stack(k));
+        since = k->w.last;
+        gt_writer_leave(&k->w);
+    }
+    if (!blocked)
+        return;
+    atomic_store(&k->asleep, 1);
+    k->waiter.g = &k->w.g;
+    gt_registry_add(&k->waiter, addr, since);
+    gt_futex_wait(&k->asleep, 1, rand_r(&k->seed) % 2000000); /* else a timeout: unblocks itself */
+    gt_registry_remove(&k->waiter);
+    if (gt_writer_enter(&k->w)) {
+        gt_ev_go_resume(&k->w, some_stack(k));
+        gt_writer_leave(&k->w);
+    }
+    __atomic_fetch_add(&blocks, 1, __ATOMIC_RELAXED);
+}
+
+static void live(struct worker *k)
+{
+    k->w.g.id = atomic_fetch_add(&last_g, 1) + 1;
+    k->w.m = (uint32_t)gt_syscall(SYS_gettid);
+    k->w.last = gt_clock_now();
+    if (gt_writer_enter(&k->w)) {
+        gt_ev_thread_appear(&k->w, some_stack(k));
+        gt_writer_leave(&k->w);
+    }
+    for (int i = 0; i < LIVES && !atomic_load(&stop); i++) {
+        const void *addr = &address[rand_r(&k->seed) % 3];
+        if (rand_r(&k->seed) % 4 == 0)
+            wait_somewhere(k, addr);
+        else
+            wake(k, addr);
+    }
+    if (gt_writer_enter(&k->w)) {
+        gt_ev_thread_end(&k->w);
+        gt_writer_leave(&k->w);
+    }
+}
+
+static void *work(void *arg)
+{
+    while (!atomic_load(&stop))
+        live(arg);
+    return NULL;
+}
+
+static void *drain(void *arg)
+{
+    gt_drain_run();
+    return arg;
+}
+
+/* The real reader's verdict; 77 where there is no Go. */
+static int verdict(const char *path)
+{
+    char command[256];
+    if (system("go version >/dev/null 2>&1") != 0)
+        return 77;
+    snprintf(command, sizeof command, "go tool trace -d=parsed %s >/dev/null", path);
+    CHECK(system(command) == 0, "repeat: %s", command);
+    unlink(path);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static char path[] = "/tmp/gt-stress-XXXXXX";
+    uint64_t ms = argc > 1 ? strtoull(argv[1], NULL, 10) : 2000;
+    pthread_t drainer;
+    close(mkstemp(path));
+    gt_clock_init();
+    gt_drain_open(&(struct gt_drain_config){.path = path, .resolve = resolve});
+    gt_drain_set_threaded();
+    pthread_create(&drainer, NULL, drain, NULL);
+    for (unsigned i = 0; i < SLOTS; i++) {
+        worker[i].seed = i + 1;
+        gt_writer_register(&worker[i].w);
+        pthread_create(&worker[i].thread, NULL, work, &worker[i]);
+    }
+    uint64_t start = gt_clock_monotonic_raw(), flushes = 0;
+    for (; gt_clock_monotonic_raw() - start < ms * 1000000; flushes++)
+        gt_drain_flush();
+    atomic_store(&stop, true);
+    for (int i = 0; i < SLOTS; i++)
+        pthread_join(worker[i].thread, NULL);
+    gt_drain_finish();
+    pthread_join(drainer, NULL);
+    struct gt_drain_summary s = gt_drain_summary();
+    printf("%" PRIu64 " events, %" PRIu64 " waits, %u generations, error %d\n", s.events, blocks,
+           s.generations, s.error);
+    CHECK_EQ(s.error, 0);
+    CHECK(s.generations >= flushes);
+    CHECK(blocks > 100);
+    return verdict(path);
+}
