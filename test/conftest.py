@@ -1,0 +1,109 @@
+"""What every test gets: a time limit that fails it, fixtures, and the C unit tests as tests of their own.
+
+A test fails after LIMIT seconds, or after the number in `@pytest.mark.limit(seconds)`; all processes it started
+through `lib.proc` are then killed with their process groups.
+"""
+
+import signal
+
+import pytest
+
+from lib import LIBRARY, UNIT_TESTS, gotools, proc
+
+LIMIT = 60
+SKIPPED = 77  # a unit test's exit status
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", f"limit(seconds): fail the test after this time (default {LIMIT} s)")
+
+
+# --- the time limit
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_setup(item):
+    yield from _limited(item)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item):
+    yield from _limited(item)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_teardown(item):
+    yield from _limited(item)
+
+
+def _limited(item):
+    """Each phase of a test (setup, call, teardown) has the whole time, so that a late one can still clean up."""
+    marker = item.get_closest_marker("limit")
+    seconds = marker.args[0] if marker else LIMIT
+
+    def expired(*_):
+        proc.kill_all()
+        pytest.fail(f"still not done after {seconds} s")
+
+    signal.signal(signal.SIGALRM, expired)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def pytest_sessionfinish():
+    proc.kill_all()
+
+
+# --- fixtures
+
+
+@pytest.fixture
+def traced(tmp_path):
+    """A function that runs a program under the library (`lib.proc.traced`), with its trace in tmp_path."""
+    assert LIBRARY.exists(), f"{LIBRARY} is missing: run make"
+
+    def run(argv, trace=tmp_path / "t.out", **options):
+        return proc.traced(argv, trace, **options)
+
+    return run
+
+
+@pytest.fixture(params=["1.23", "newest"])
+def go(request):
+    """The `go` to read a trace with; the test runs once with each."""
+    return gotools.find(None if request.param == "newest" else request.param)
+
+
+# --- test/unit/*.c: one program each, built by `make tests`, which exits with 0 (pass), 77 (skip) or anything else
+
+
+def pytest_collect_file(file_path, parent):
+    if file_path.suffix in (".c", ".cc") and file_path.parent.name == UNIT_TESTS.name:
+        return UnitTestFile.from_parent(parent, path=file_path)
+    return None
+
+
+class UnitTestFile(pytest.File):
+    def collect(self):
+        yield UnitTest.from_parent(self, name=self.path.stem)
+
+
+class UnitTest(pytest.Item):
+    def runtest(self):
+        program = UNIT_TESTS / self.name
+        if not program.exists():
+            pytest.fail(f"{program} is missing: run make tests")
+        result = proc.run([program], timeout=LIMIT)
+        if result.returncode == SKIPPED:
+            pytest.skip((result.stdout + result.stderr).strip())
+        if result.returncode != 0:
+            pytest.fail(str(result))
+
+    def repr_failure(self, excinfo):
+        return str(excinfo.value)
+
+    def reportinfo(self):
+        return self.path, None, self.name

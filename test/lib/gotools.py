@@ -1,0 +1,148 @@
+"""Runs `go tool trace` of the Go versions on this machine and gives back what it read in a trace."""
+
+import ast
+import dataclasses
+import functools
+import os
+import re
+import subprocess
+import tempfile
+
+from . import ROOT, pprof as profile, proc
+
+
+@functools.cache
+def find(version=None):
+    """The path of the newest Go on this machine that reads go 1.23 traces, or of exactly `version` ("1.23")."""
+    # never let one Go fetch another
+    os.environ["GOTOOLCHAIN"] = "local"
+    result = proc.run([ROOT / "scripts/find-go", *([version] if version else [])])
+    assert result.returncode == 0, f"no Go {version or '>= 1.23'} here; ./scripts/deps test installs it"
+    return result.stdout.strip()
+
+
+def readers():
+    """Both ends of the range of Go versions that must read our traces: 1.23 and the newest."""
+    return list(dict.fromkeys([find("1.23"), find()]))
+
+
+@functools.cache
+def _parse_flag(go):
+    usage = proc.run([go, "tool", "trace", "-h"], timeout=120).stderr
+    return "-d=parsed" if "-d=mode" in usage else "-d=1"
+
+
+@dataclasses.dataclass(frozen=True)
+class Frame:
+    func: str
+    file: str
+    line: int
+    pc: int
+
+
+@dataclasses.dataclass
+class Event:
+    """One event as the Go tool sees it. Ids are -1 where there is none; `time` is in nanoseconds."""
+
+    kind: str  # StateTransition, Metric, Label, Sync, Log, …
+    time: int
+    m: int
+    p: int
+    g: int
+    fields: dict  # all Name=Value pairs that follow; quoted values without their quotes
+    goid: int = None  # a StateTransition of a goroutine: which; `old`, `new`: its states
+    procid: int = None  # the same of a P
+    old: str = None
+    new: str = None
+    stack: list = dataclasses.field(default_factory=list)  # Frames of the M that did it, leaf first
+    transition_stack: list = dataclasses.field(default_factory=list)  # Frames of the goroutine it was done to
+
+    @property
+    def reason(self):
+        return self.fields.get("Reason", "")
+
+    def is_go(self, old, new):
+        """Is this a transition of a goroutine from state `old` to `new`?"""
+        return self.goid is not None and (self.old, self.new) == (old, new)
+
+
+_HEAD = re.compile(r"M=(-?\d+) P=(-?\d+) G=(-?\d+) (\w+) Time=(-?\d+)")
+_TRANSITION = re.compile(r" (Go|Proc)ID=(\d+) (\w+)->(\w+)")
+_FIELD = re.compile(r' (\w+)=("(?:[^"\\]|\\.)*"|\S+)')
+_FRAME = re.compile(r"\t(.*) @ 0x([0-9a-f]+)$")
+_POSITION = re.compile(r"\t\t(.*):(\d+)$")
+
+
+def _event(line, head):
+    m, p, g, kind, time = head.groups()
+    rest = line[head.end() :]
+    fields = {name: ast.literal_eval(v) if v[0] == '"' else v for name, v in _FIELD.findall(rest)}
+    event = Event(kind, int(time), int(m), int(p), int(g), fields)
+    if transition := _TRANSITION.search(rest):
+        resource, ident, event.old, event.new = transition.groups()
+        setattr(event, "goid" if resource == "Go" else "procid", int(ident))
+    return event
+
+
+def read_events(lines):
+    """Yields the Events in the text that `go tool trace -d=parsed` prints."""
+    event = frames = function = None
+    for line in lines:
+        line = line.rstrip("\n")
+        if head := _HEAD.match(line):
+            if event:
+                yield event
+            event = _event(line, head)
+        elif line == "Stack=":
+            frames = event.stack
+        elif line == "TransitionStack=":
+            frames = event.transition_stack
+        elif position := _POSITION.match(line):
+            frames.append(Frame(function[1], position[1], int(position[2]), int(function[2], 16)))
+        elif match := _FRAME.match(line):
+            function = match
+        elif line:
+            raise ValueError(f"not understood: {line!r}")
+    if event:
+        yield event
+
+
+def check(trace, *, go=None, timeout=120):
+    """Reads the whole trace with `go tool trace`; fails the test at any complaint. Cheap on large traces."""
+    _dump(trace, go or find(), timeout, subprocess.DEVNULL)
+
+
+def check_all(trace, **options):
+    """`check` with the oldest and the newest Go that must read it."""
+    for go in readers():
+        check(trace, go=go, **options)
+
+
+def parse(trace, *, go=None, timeout=120):
+    """All Events of a trace; fails the test if the tool finds anything wrong with it."""
+    with tempfile.TemporaryFile("w+", errors="replace") as text:
+        _dump(trace, go or find(), timeout, text)
+        text.seek(0)
+        return list(read_events(text))
+
+
+def _dump(trace, go, timeout, stdout):
+    argv = [go, "tool", "trace", _parse_flag(go), str(trace)]
+    child = proc.spawn(argv, stdout=stdout, stderr=subprocess.PIPE, text=True)
+    try:
+        stderr = child.communicate(timeout=timeout)[1]
+    except subprocess.TimeoutExpired:
+        raise proc.Hang(f"killed after {timeout} s: {proc.repeat(argv, {})}") from None
+    finally:
+        proc.kill_group(child)
+    assert child.returncode == 0 and not stderr, (
+        f"the trace is broken; repeat: {proc.repeat(argv, {})}\nreturncode {child.returncode}\n{stderr}"
+    )
+
+
+def pprof(trace, kind="sync", *, go=None, timeout=120):
+    """The blocking profile `kind` (sync, net, syscall, sched) of a trace, as a pprof.Profile."""
+    argv = [go or find(), "tool", "trace", f"-pprof={kind}", str(trace)]
+    result = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout)
+    assert result.returncode == 0, f"repeat: {proc.repeat(argv, {})}\n{result.stderr.decode(errors='replace')}"
+    return profile.decode(result.stdout)

@@ -1,0 +1,137 @@
+"""Runs programs, bare or traced, so that none of them outlives its test.
+
+Every program gets a session, and so a process group, of its own. When its time is over the whole group is killed and
+the test fails; `kill_all` does the same for whatever a test that failed or timed out has left behind.
+"""
+
+import dataclasses
+import os
+import pathlib
+import shlex
+import signal
+import subprocess
+import time
+
+from . import LIBRARY, ROOT
+
+_live = set()
+
+
+class Hang(AssertionError):
+    """A program did not end in time."""
+
+
+@dataclasses.dataclass
+class Result:
+    argv: list
+    env: dict  # what was set on top of our own environment
+    returncode: int  # negative: ended by that signal
+    stdout: str
+    stderr: str
+    seconds: float
+    trace: pathlib.Path = None  # only from traced()
+
+    def __str__(self):
+        return (
+            f"repeat: {repeat(self.argv, self.env)}\n"
+            f"returncode {self.returncode} after {self.seconds:.2f} s\n"
+            f"--- stdout\n{self.stdout}\n--- stderr\n{self.stderr}"
+        )
+
+    def ok(self):
+        """Returns self if the program ended with status 0, and fails the test otherwise."""
+        assert self.returncode == 0, str(self)
+        return self
+
+
+def repeat(argv, env):
+    """The shell command that runs this again."""
+    settings = [f"{name}={shlex.quote(value)}" for name, value in env.items()]
+    return " ".join(["env", *settings, *map(shlex.quote, argv)] if env else map(shlex.quote, argv))
+
+
+def spawn(argv, *, env=None, **popen):
+    """Starts a program in a process group of its own. End it with `stop`."""
+    argv = [str(arg) for arg in argv]
+    popen.setdefault("stdin", subprocess.DEVNULL)
+    child = subprocess.Popen(argv, env=os.environ | _strings(env), start_new_session=True, **popen)
+    _live.add(child)
+    return child
+
+
+def kill_group(child):
+    """Kills the program and everything in its process group, and reaps it."""
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    child.wait()
+    _live.discard(child)
+
+
+def stop(child, *, sig=signal.SIGTERM, timeout=10):
+    """Asks a program to end, kills what is left of its group, and returns its return code."""
+    child.send_signal(sig)
+    try:
+        return child.wait(timeout)
+    except subprocess.TimeoutExpired as error:
+        raise Hang(f"pid {child.pid} still runs {timeout} s after signal {sig}: {child.args}") from error
+    finally:
+        kill_group(child)
+
+
+def kill_all():
+    for child in list(_live):
+        kill_group(child)
+
+
+def run(argv, *, env=None, timeout=30, cwd=None, stdin=None):
+    """Runs a program to its end. `stdin` is text or None; `timeout` in seconds, after which the test fails."""
+    env = _strings(env)
+    begin = time.monotonic()
+    child = spawn(
+        argv,
+        env=env,
+        cwd=cwd,
+        stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    )
+    try:
+        stdout, stderr = child.communicate(stdin, timeout)
+    except subprocess.TimeoutExpired:
+        kill_group(child)
+        stdout, stderr = child.communicate()
+        raise Hang(
+            f"killed after {timeout} s\nrepeat: {repeat(child.args, env)}\n"
+            f"--- stdout\n{stdout}\n--- stderr\n{stderr}"
+        ) from None
+    finally:
+        kill_group(child)
+    return Result(child.args, env, child.returncode, stdout, stderr, time.monotonic() - begin)
+
+
+def traced_env(trace, env=None):
+    return {"LD_PRELOAD": str(LIBRARY), "GOTRACE_OUTPUT": str(trace)} | _strings(env)
+
+
+def traced(argv, trace, *, env=None, **options):
+    """Runs a program under libgotrace.so, which writes to the file `trace`. Takes what `run` takes."""
+    result = run(argv, env=traced_env(trace, env), **options)
+    result.trace = pathlib.Path(trace)
+    return result
+
+
+def compile(source, output, *flags, compiler="gcc"):
+    """Compiles one C or C++ file given as text or as a path; returns the program's path."""
+    if isinstance(source, str):
+        text, source = source, pathlib.Path(f"{output}{'.cc' if '++' in compiler else '.c'}")
+        source.write_text(text)
+    run([compiler, "-g", "-O1", "-pthread", source, "-o", output, *flags], cwd=ROOT, timeout=60).ok()
+    return pathlib.Path(output)
+
+
+def _strings(env):
+    return {name: str(value) for name, value in (env or {}).items()}

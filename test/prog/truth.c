@@ -1,0 +1,259 @@
+/*
+ * Threads that wait for known times, once in each way. Prints the truth, a line for each wait:
+ *   <hook> <waiter tid> <waker tid> <ns from call to return, by our own clock> <ns it had to wait>
+ * The last is what the program arranged; the rest of the time the thread waited for a CPU.
+ * A waker of 0: the wait ends by itself. The waker waits until the waiter sleeps in the kernel.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS 1000000ull
+
+static pthread_mutex_t out = PTHREAD_MUTEX_INITIALIZER;
+
+static uint64_t now(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static int tid(void)
+{
+    return (int)syscall(SYS_gettid);
+}
+
+static struct timespec after(clockid_t clock, uint64_t ns)
+{
+    struct timespec ts;
+    clock_gettime(clock, &ts);
+    ns += (uint64_t)ts.tv_nsec;
+    ts.tv_sec += (time_t)(ns / 1000000000u);
+    ts.tv_nsec = (long)(ns % 1000000000u);
+    return ts;
+}
+
+/* The scheduler's letter of a thread, from /proc. */
+static char state_of(int thread)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
+    int fd = open(path, O_RDONLY);
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    char *paren = strrchr(text, ')');
+    return paren ? paren[2] : '?';
+}
+
+/* Computes for a while: no hook is involved. */
+static void busy(uint64_t ns)
+{
+    for (uint64_t start = now(); now() - start < ns;)
+        ;
+}
+
+static void until_asleep(_Atomic int *thread)
+{
+    while (*thread == 0 || state_of(*thread) != 'S')
+        busy(20000);
+}
+
+static void truth(const char *hook, int waiter, int waker, uint64_t start, uint64_t arranged)
+{
+    uint64_t waited = now() - start;
+    /* trylock, so that reporting never waits itself */
+    while (pthread_mutex_trylock(&out) != 0)
+        ;
+    printf("%s %d %d %llu %llu\n", hook, waiter, waker, (unsigned long long)waited,
+           (unsigned long long)arranged);
+    pthread_mutex_unlock(&out);
+}
+
+/* One scene: a waiter and the main thread, which ends its wait after 20 ms of sleep. */
+struct scene {
+    pthread_mutex_t mutex;
+    pthread_cond_t cond;
+    _Atomic int waiter;
+    int main_tid;
+    int ready;
+    uint64_t arranged;
+};
+
+static void *lock_waiter(void *arg)
+{
+    struct scene *s = arg;
+    s->waiter = tid();
+    uint64_t start = now();
+    pthread_mutex_lock(&s->mutex);
+    truth("pthread_mutex_lock", tid(), s->main_tid, start, s->arranged);
+    pthread_mutex_unlock(&s->mutex);
+    return NULL;
+}
+
+static void *timedlock_waiter(void *arg)
+{
+    struct scene *s = arg;
+    struct timespec late = after(CLOCK_REALTIME, 10000 * MS);
+    s->waiter = tid();
+    uint64_t start = now();
+    pthread_mutex_timedlock(&s->mutex, &late);
+    truth("pthread_mutex_timedlock", tid(), s->main_tid, start, s->arranged);
+    pthread_mutex_unlock(&s->mutex);
+    return NULL;
+}
+
+static void *clocklock_timeout(void *arg)
+{
+    struct scene *s = arg;
+    struct timespec soon = after(CLOCK_MONOTONIC, 15 * MS);
+    s->waiter = tid();
+    uint64_t start = now();
+    if (pthread_mutex_clocklock(&s->mutex, CLOCK_MONOTONIC, &soon) != ETIMEDOUT)
+        abort();
+    truth("pthread_mutex_clocklock", tid(), 0, start, 15 * MS);
+    return NULL;
+}
+
+static void *cond_waiter(void *arg)
+{
+    struct scene *s = arg;
+    pthread_mutex_lock(&s->mutex);
+    s->waiter = tid();
+    uint64_t start = now();
+    while (!s->ready)
+        pthread_cond_wait(&s->cond, &s->mutex);
+    truth("pthread_cond_wait", tid(), s->main_tid, start, s->arranged);
+    pthread_mutex_unlock(&s->mutex);
+    return NULL;
+}
+
+static void *cond_timeout(void *arg)
+{
+    struct scene *s = arg;
+    struct timespec soon = after(CLOCK_REALTIME, 15 * MS);
+    pthread_mutex_lock(&s->mutex);
+    s->waiter = tid();
+    uint64_t start = now();
+    while (pthread_cond_timedwait(&s->cond, &s->mutex, &soon) != ETIMEDOUT)
+        ;
+    truth("pthread_cond_timedwait", tid(), 0, start, 15 * MS);
+    pthread_mutex_unlock(&s->mutex);
+    return NULL;
+}
+
+static void *sleeper(void *arg)
+{
+    (void)arg;
+    uint64_t start = now();
+    usleep(12000);
+    truth("usleep", tid(), 0, start, 12 * MS);
+    struct timespec ts = {0, 11 * MS};
+    start = now();
+    nanosleep(&ts, NULL);
+    truth("nanosleep", tid(), 0, start, 11 * MS);
+    start = now();
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
+    truth("clock_nanosleep", tid(), 0, start, 11 * MS);
+    return NULL;
+}
+
+static void *busy_thread(void *arg)
+{
+    *(_Atomic int *)arg = tid();
+    busy(25 * MS);
+    return NULL;
+}
+
+static void with_held_mutex(struct scene *s, void *(*waiter)(void *), int waiters)
+{
+    pthread_t thread[8];
+    s->arranged = 20 * MS;
+    pthread_mutex_lock(&s->mutex);
+    for (int i = 0; i < waiters; i++) {
+        s->waiter = 0;
+        pthread_create(&thread[i], NULL, waiter, s);
+        until_asleep(&s->waiter); /* they queue up in this order */
+    }
+    busy(20 * MS);
+    pthread_mutex_unlock(&s->mutex);
+    for (int i = 0; i < waiters; i++) {
+        while (pthread_tryjoin_np(thread[i], NULL) != 0)
+            busy(20000);
+    }
+}
+
+static void with_cond(struct scene *s, void *(*waiter)(void *), int waiters, int all)
+{
+    pthread_t thread[8];
+    s->ready = 0;
+    s->arranged = 20 * MS;
+    for (int i = 0; i < waiters; i++) {
+        s->waiter = 0;
+        pthread_create(&thread[i], NULL, waiter, s);
+        until_asleep(&s->waiter);
+    }
+    busy(20 * MS);
+    pthread_mutex_lock(&s->mutex);
+    s->ready = 1;
+    if (all)
+        pthread_cond_broadcast(&s->cond);
+    else
+        pthread_cond_signal(&s->cond);
+    pthread_mutex_unlock(&s->mutex);
+    for (int i = 0; i < waiters; i++) {
+        while (pthread_tryjoin_np(thread[i], NULL) != 0)
+            busy(20000);
+    }
+}
+
+/* Holds and gives up the mutex again and again, too fast for the waiter to get in between. */
+static void barge(struct scene *s)
+{
+    pthread_t thread;
+    s->arranged = 80 * MS;
+    pthread_mutex_lock(&s->mutex);
+    s->waiter = 0;
+    pthread_create(&thread, NULL, lock_waiter, s);
+    until_asleep(&s->waiter);
+    for (int i = 0; i < 40; i++) {
+        busy(2 * MS);
+        pthread_mutex_unlock(&s->mutex);
+        pthread_mutex_lock(&s->mutex);
+    }
+    pthread_mutex_unlock(&s->mutex);
+    while (pthread_tryjoin_np(thread, NULL) != 0)
+        busy(20000);
+}
+
+int main(void)
+{
+    static struct scene s = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0};
+    _Atomic int child = 0;
+    pthread_t thread;
+    s.main_tid = tid();
+    pthread_setname_np(pthread_self(), "truth");
+    with_held_mutex(&s, lock_waiter, 1);
+    with_held_mutex(&s, timedlock_waiter, 1);
+    with_held_mutex(&s, clocklock_timeout, 1);
+    with_cond(&s, cond_waiter, 1, 0);
+    with_cond(&s, cond_waiter, 4, 1);
+    with_cond(&s, cond_timeout, 1, 0);
+    pthread_create(&thread, NULL, sleeper, NULL);
+    while (pthread_tryjoin_np(thread, NULL) != 0)
+        busy(20000);
+    pthread_create(&thread, NULL, busy_thread, &child);
+    uint64_t start = now();
+    pthread_join(thread, NULL);
+    truth("pthread_join", tid(), child, start, 25 * MS);
+    barge(&s);
+    return 0;
+}

@@ -1,0 +1,84 @@
+// usage: node viewer.js URL PICTURE.png
+//
+// Opens one timeline of `go tool trace` in Chromium, waits until it is drawn, saves a picture of it, and prints what
+// the viewer shows as JSON: {processes: [{name, rows: [{name, slices: {title: count}}]}], flows, errors}.
+'use strict';
+
+const fs = require('fs');
+const os = require('os');
+const path = require('path');
+const { chromium } = require('playwright-core');
+
+const TIMEOUT_MS = 50000;
+const FLAGS = [
+  '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+  '--disable-component-update', '--disable-sync',
+];
+
+// Runs in the page. True once the trace is loaded and slices are drawn: the canvas has pixels in colours other than
+// the greys of its grid.
+function isDrawn() {
+  const overlay = document.querySelector('tr-ui-b-overlay');
+  if (overlay && overlay.visible && /error|failed/i.test(overlay.title)) {
+    throw new Error(`${overlay.title}: ${overlay.textContent}`);
+  }
+  const view = document.querySelector('tr-ui-timeline-view');
+  if (!view || !view.model || view.model.bounds.isEmpty || (overlay && overlay.visible)) return false;
+  const canvas = view.trackView && view.trackView.modelTrackContainer_.canvas;
+  if (!canvas || !canvas.width) return false;
+  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  for (let i = 0; i < data.length; i += 4) {
+    if (data[i + 3] && Math.max(data[i], data[i + 1], data[i + 2]) - Math.min(data[i], data[i + 1], data[i + 2]) > 40) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Runs in the page.
+function contents() {
+  const { model } = document.querySelector('tr-ui-timeline-view');
+  const processes = Object.values(model.processes).map((process) => ({
+    name: process.name || process.userFriendlyName,
+    rows: Object.values(process.threads).map((thread) => {
+      const slices = {};
+      for (const slice of thread.sliceGroup.slices) slices[slice.title] = (slices[slice.title] || 0) + 1;
+      return { name: thread.name || thread.userFriendlyName, slices };
+    }),
+  }));
+  return {
+    processes,
+    flows: model.flowEvents.length,
+    errors: model.importWarningsThatShouldBeShownToUser.map((warning) => warning.message),
+  };
+}
+
+async function main([url, picture]) {
+  const profile = fs.mkdtempSync(path.join(os.tmpdir(), 'gotrace-viewer-'));
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath: '/usr/bin/chromium',
+    headless: true,
+    args: FLAGS,
+    viewport: { width: 1400, height: 700 },
+  });
+  try {
+    const page = await context.newPage();
+    page.setDefaultTimeout(TIMEOUT_MS);
+    const errors = [];
+    page.on('pageerror', (error) => errors.push(String(error)));
+    await page.goto(url);
+    await page.waitForFunction(isDrawn, null, { polling: 'raf' });
+    await page.screenshot({ path: picture });
+    const shown = await page.evaluate(contents);
+    shown.errors.push(...errors);
+    console.log(JSON.stringify(shown));
+  } finally {
+    await context.close();
+    fs.rmSync(profile, { recursive: true, force: true });
+  }
+}
+
+main(process.argv.slice(2)).catch((error) => {
+  console.error(error);
+  process.exit(1);
+});
