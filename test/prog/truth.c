@@ -236,7 +236,7 @@ static void barge(struct scene *s)
 
 int main(void)
 {
-    static struct scene s = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0};
+    static struct scene s = {.mutex = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
     _Atomic int child = 0;
     pthread_t thread;
     s.main_tid = tid();
