@@ -86,6 +86,7 @@ struct scene {
     int main_tid;
     int ready;
     uint64_t arranged;
+    uint64_t unlocked; /* when the mutex was last given up; under the mutex */
 };
 
 static void *lock_waiter(void *arg)
@@ -94,7 +95,7 @@ static void *lock_waiter(void *arg)
     s->waiter = tid();
     uint64_t start = now();
     pthread_mutex_lock(&s->mutex);
-    truth("pthread_mutex_lock", tid(), s->main_tid, start, s->arranged);
+    truth("pthread_mutex_lock", tid(), s->main_tid, start, s->unlocked - start);
     pthread_mutex_unlock(&s->mutex);
     return NULL;
 }
@@ -184,6 +185,7 @@ static void with_held_mutex(struct scene *s, void *(*waiter)(void *), int waiter
         until_asleep(&s->waiter); /* they queue up in this order */
     }
     busy(20 * MS);
+    s->unlocked = now();
     pthread_mutex_unlock(&s->mutex);
     for (int i = 0; i < waiters; i++) {
         while (pthread_tryjoin_np(thread[i], NULL) != 0)
@@ -219,16 +221,17 @@ static void with_cond(struct scene *s, void *(*waiter)(void *), int waiters, int
 static void barge(struct scene *s)
 {
     pthread_t thread;
-    s->arranged = 80 * MS;
     pthread_mutex_lock(&s->mutex);
     s->waiter = 0;
     pthread_create(&thread, NULL, lock_waiter, s);
     until_asleep(&s->waiter);
     for (int i = 0; i < 40; i++) {
         busy(2 * MS);
+        s->unlocked = now();
         pthread_mutex_unlock(&s->mutex);
         pthread_mutex_lock(&s->mutex);
     }
+    s->unlocked = now();
     pthread_mutex_unlock(&s->mutex);
     while (pthread_tryjoin_np(thread, NULL) != 0)
         busy(20000);
