@@ -12,6 +12,7 @@
 #include "../symbolize/symbolize.h"
 
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -174,7 +175,9 @@ GT_EXPORT __attribute__((noreturn)) void abort(void)
 static void before_exec(void)
 {
     struct gt_thread *t;
-    if (!process.pid || gt_syscall(SYS_getpid) != process.pid || !(t = gt_thread_enter()))
+    /* A single-threaded program that turns into another has no trace of its own to leave. */
+    if (!atomic_load(&process.drain_started) || gt_syscall(SYS_getpid) != process.pid ||
+        !(t = gt_thread_enter()))
         return;
     int saved = errno;
     gt_drain_flush();
@@ -204,6 +207,44 @@ GT_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
     before_exec();
     return gt_real.execvpe(file, argv, envp);
+}
+
+/* The list forms, as the array forms they are defined by. */
+#define COLLECT_ARGS(argv, first, ap)                                                              \
+    size_t argc = 1;                                                                               \
+    va_start(ap, first);                                                                           \
+    while (va_arg(ap, char *))                                                                     \
+        argc++;                                                                                    \
+    va_end(ap);                                                                                    \
+    char *argv[argc + 1];                                                                          \
+    argv[0] = (char *)first;                                                                       \
+    va_start(ap, first);                                                                           \
+    for (size_t i = 1; i <= argc; i++)                                                             \
+        argv[i] = va_arg(ap, char *);
+
+GT_EXPORT int execl(const char *path, const char *arg, ...)
+{
+    va_list ap;
+    COLLECT_ARGS(argv, arg, ap)
+    va_end(ap);
+    return execv(path, argv);
+}
+
+GT_EXPORT int execlp(const char *file, const char *arg, ...)
+{
+    va_list ap;
+    COLLECT_ARGS(argv, arg, ap)
+    va_end(ap);
+    return execvp(file, argv);
+}
+
+GT_EXPORT int execle(const char *path, const char *arg, ...)
+{
+    va_list ap;
+    COLLECT_ARGS(argv, arg, ap)
+    char *const *envp = va_arg(ap, char *const *);
+    va_end(ap);
+    return execve(path, argv, envp);
 }
 
 /* A library's symbols must be findable after it is gone. */

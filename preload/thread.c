@@ -284,7 +284,7 @@ GT_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
     return r;
 }
 
-/* prctl is variadic in the headers, five words in the kernel; libc forwards it the same way. */
+/* Variadic in the headers, five words in the kernel, which is all that libc's does with them. */
 GT_EXPORT int prctl(int option, ...)
 {
     va_list ap;
@@ -292,7 +292,7 @@ GT_EXPORT int prctl(int option, ...)
     unsigned long a = va_arg(ap, unsigned long), b = va_arg(ap, unsigned long);
     unsigned long c = va_arg(ap, unsigned long), d = va_arg(ap, unsigned long);
     va_end(ap);
-    int r = gt_real.prctl(option, a, b, c, d);
+    int r = (int)gt_syscall(SYS_prctl, option, a, b, c, d);
     if (r == 0 && option == PR_SET_NAME)
         label((const char *)a);
     return r;

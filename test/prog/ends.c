@@ -1,0 +1,83 @@
+/*
+ * The ways a process can end; argv[1] names one. Two more threads exist meanwhile, one of them
+ * asleep on a condition variable.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static pthread_barrier_t barrier;
+static int finished;
+
+static void *idle(void *arg)
+{
+    pthread_mutex_lock(&mutex);
+    pthread_barrier_wait(&barrier);
+    while (!finished)
+        pthread_cond_wait(&cond, &mutex);
+    pthread_mutex_unlock(&mutex);
+    return arg;
+}
+
+static void *call_exit(void *arg)
+{
+    exit(*(int *)arg);
+}
+
+static void finish(void)
+{
+    pthread_mutex_lock(&mutex);
+    finished = 1;
+    pthread_cond_broadcast(&cond);
+    pthread_mutex_unlock(&mutex);
+}
+
+static void *last(void *arg)
+{
+    usleep(20000);
+    puts("the last thread ends");
+    finish();
+    return arg;
+}
+
+int main(int argc, char **argv)
+{
+    static int status = 7;
+    pthread_t thread;
+    const char *how = argc > 1 ? argv[1] : "return";
+    setvbuf(stdout, NULL, _IONBF, 0);
+    pthread_barrier_init(&barrier, NULL, 2);
+    pthread_create(&thread, NULL, idle, NULL);
+    pthread_barrier_wait(&barrier);
+    puts(how);
+    if (strcmp(how, "exit") == 0)
+        exit(3);
+    if (strcmp(how, "_exit") == 0)
+        _exit(4);
+    if (strcmp(how, "_Exit") == 0)
+        _Exit(5);
+    if (strcmp(how, "quick_exit") == 0)
+        quick_exit(6);
+    if (strcmp(how, "abort") == 0)
+        abort();
+    if (strcmp(how, "thread-exit") == 0) {
+        pthread_create(&thread, NULL, call_exit, &status);
+        pause();
+    }
+    if (strcmp(how, "last-thread") == 0) {
+        pthread_create(&thread, NULL, last, NULL);
+        pthread_exit(NULL);
+    }
+    if (strcmp(how, "exec") == 0)
+        execlp("sh", "sh", "-c", "echo after exec; exit 9", NULL);
+    if (strcmp(how, "SIGTERM") == 0 || strcmp(how, "SIGINT") == 0) {
+        usleep(150000); /* the first generation closes after 100 ms */
+        raise(strcmp(how, "SIGINT") == 0 ? SIGINT : SIGTERM);
+    }
+    return 2;
+}

@@ -1,0 +1,41 @@
+/* A program linked against the condition variables from before glibc 2.3.2. */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+__asm__(".symver pthread_cond_wait,pthread_cond_wait@GLIBC_2.2.5");
+__asm__(".symver pthread_cond_signal,pthread_cond_signal@GLIBC_2.2.5");
+#endif
+
+/* The old object is a single pointer: what follows it must not be touched. */
+static struct {
+    void *object;
+    char after[sizeof(pthread_cond_t)];
+} cond = {.after = "untouched"};
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static int go;
+
+static void *waiter(void *arg)
+{
+    pthread_mutex_lock(&mutex);
+    while (!go)
+        pthread_cond_wait((pthread_cond_t *)&cond, &mutex);
+    pthread_mutex_unlock(&mutex);
+    return arg;
+}
+
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, waiter, NULL);
+    usleep(50000);
+    pthread_mutex_lock(&mutex);
+    go = 1;
+    pthread_cond_signal((pthread_cond_t *)&cond);
+    pthread_mutex_unlock(&mutex);
+    pthread_join(thread, NULL);
+    puts(cond.after);
+    return cond.object == NULL;
+}
