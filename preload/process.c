@@ -2,6 +2,7 @@
 #include "process.h"
 
 #include "capture.h"
+#include "descent.h"
 #include "old_cond.h"
 #include "options.h"
 #include "thread.h"
@@ -17,15 +18,11 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-/* Tells descendants, across exec, that the plain output name is taken. */
-#define ROOT_MARK "GOTRACE_ROOT_PID"
-
 static struct {
     pid_t pid; /* of the process whose trace this is; a vfork child's differs */
     bool descendant;
     _Atomic uint32_t drain_started, ended;
     char path[PATH_MAX];
-    char shown_path[PATH_MAX]; /* as the user wrote it */
     struct gt_symbolizer *symbolizer;
 } process;
 
@@ -210,16 +207,16 @@ GT_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 }
 
 /* The list forms, as the array forms they are defined by. */
-#define COLLECT_ARGS(argv, first, ap)                                                              \
-    size_t argc = 1;                                                                               \
-    va_start(ap, first);                                                                           \
-    while (va_arg(ap, char *))                                                                     \
-        argc++;                                                                                    \
-    va_end(ap);                                                                                    \
-    char *argv[argc + 1];                                                                          \
-    argv[0] = (char *)first;                                                                       \
-    va_start(ap, first);                                                                           \
-    for (size_t i = 1; i <= argc; i++)                                                             \
+#define COLLECT_ARGS(argv, first, ap)  \
+    size_t argc = 1;                   \
+    va_start(ap, first);               \
+    while (va_arg(ap, char *))         \
+        argc++;                        \
+    va_end(ap);                        \
+    char *argv[argc + 1];              \
+    argv[0] = (char *)first;           \
+    va_start(ap, first);               \
+    for (size_t i = 1; i <= argc; i++) \
         argv[i] = va_arg(ap, char *);
 
 GT_EXPORT int execl(const char *path, const char *arg, ...)
@@ -285,16 +282,6 @@ static void quick(void)
     gt_process_end();
 }
 
-static bool read_root_mark(void)
-{
-    char pid[24];
-    if (getenv(ROOT_MARK))
-        return true;
-    snprintf(pid, sizeof pid, "%d", (int)process.pid);
-    setenv(ROOT_MARK, pid, 1);
-    return false;
-}
-
 __attribute__((constructor)) static void at_start(void)
 {
     gt_real_resolve();
@@ -304,7 +291,8 @@ __attribute__((constructor)) static void at_start(void)
     if (!gt_options.on)
         return;
     process.pid = (pid_t)gt_syscall(SYS_getpid);
-    process.descendant = read_root_mark();
+    process.descendant =
+        gt_options_output_path(process.path, false) && gt_descent_is_descendant(process.path);
     pthread_atfork(NULL, NULL, after_fork);
     at_quick_exit(quick);
     gt_old_cond_scan();

@@ -1,0 +1,58 @@
+/* See descent.h. */
+#include "descent.h"
+
+#include "../encoder/futex.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The first process tells all others through the environment, which also survives exec. */
+#define ROOT_MARK "GOTRACE_ROOT_PID"
+
+/* When this process began, as CLOCK_REALTIME in seconds; 0 when /proc does not say. */
+static double process_start(void)
+{
+    char text[1024];
+    struct timespec real, boot;
+    unsigned long long ticks;
+    FILE *f = fopen("/proc/self/stat", "re");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    if (f)
+        fclose(f);
+    text[n] = 0;
+    const char *p = strrchr(text, ')'); /* the name before it may contain anything */
+    /* proc(5): starttime is field 22; after the name comes field 3 */
+    if (!p || sscanf(p + 1,
+                     " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+                     "%*d %llu",
+                     &ticks) != 1)
+        return 0;
+    clock_gettime(CLOCK_REALTIME, &real);
+    clock_gettime(CLOCK_BOOTTIME, &boot);
+    double now = (double)real.tv_sec + (double)real.tv_nsec / 1e9;
+    double uptime = (double)boot.tv_sec + (double)boot.tv_nsec / 1e9;
+    return now - uptime + (double)ticks / (double)sysconf(_SC_CLK_TCK);
+}
+
+static bool written_by_this_process(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return false;
+    double changed = (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec / 1e9;
+    return changed >= process_start();
+}
+
+bool gt_descent_is_descendant(const char *path)
+{
+    char own[24];
+    const char *root = getenv(ROOT_MARK);
+    snprintf(own, sizeof own, "%ld", gt_syscall(SYS_getpid));
+    if (!root) {
+        setenv(ROOT_MARK, own, 1);
+        return false;
+    }
+    return strcmp(root, own) != 0 || written_by_this_process(path);
+}
