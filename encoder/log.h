@@ -9,6 +9,12 @@
 
 extern bool gt_log_quiet;
 
+/*
+ * Remembers which file standard error is. Later lines go there or nowhere: the program may have
+ * closed it (xz does before it ends) and something else may have its number. Before the program.
+ */
+void gt_log_init(void);
+
 void gt_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -287,6 +287,7 @@ __attribute__((constructor)) static void at_start(void)
     gt_real_resolve();
     if (getauxval(AT_SECURE))
         return;
+    gt_log_init();
     gt_options_read();
     if (!gt_options.on)
         return;
