@@ -1,6 +1,7 @@
 """The trace in the real viewer: `go tool trace` serves it, headless Chromium draws it."""
 
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -13,32 +14,41 @@ from lib import PROGRAMS, gotools, proc
 HERE = pathlib.Path(__file__).parent
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """(URL of the viewer, what the program did) for a trace of test/prog/truth.c."""
-    trace = tmp_path_factory.mktemp("viewer") / "t.out"
-    result = proc.traced([PROGRAMS / "truth"], trace).ok()
+def serve(trace):
+    """Starts `go tool trace`; returns it and its URL."""
     argv = [gotools.find(), "tool", "trace", "-http=127.0.0.1:0", str(trace)]
     child = proc.spawn(argv, env={"BROWSER": "true"}, stderr=subprocess.PIPE, text=True)
     for line in child.stderr:
         if url := re.search(r"http://127\.0\.0\.1:\d+", line):
-            yield url[0], result
-            break
-    else:
-        pytest.fail("go tool trace did not start to listen")
+            return child, url[0]
+    pytest.fail("go tool trace did not start to listen")
+
+
+def look(url, view, picture):
+    """What the viewer shows in one of its timelines; rows by name, each with its slices' titles and their numbers."""
+    shown = proc.run(["node", "viewer.js", f"{url}/trace?view={view}", picture], cwd=HERE, timeout=110).ok()
+    model = json.loads(shown.stdout)
+    assert not model["errors"], model["errors"]
+    assert model["flows"] > 5, "no arrows from wakers to the woken"
+    assert picture.stat().st_size > 10_000
+    shutil.copy(picture, HERE.parents[1] / "build" / picture.name)
+    return {row["name"]: row["slices"] for process in model["processes"] for row in process["rows"]}
+
+
+@pytest.fixture(scope="module")
+def truth(tmp_path_factory):
+    """(URL of the viewer, what the program said) for a trace of test/prog/truth.c."""
+    result = proc.traced([PROGRAMS / "truth"], tmp_path_factory.mktemp("viewer") / "t.out").ok()
+    child, url = serve(result.trace)
+    yield url, result
     proc.kill_group(child)
 
 
 @pytest.mark.limit(120)
 @pytest.mark.parametrize("view", ["proc", "thread"])
-def test_timeline(server, tmp_path, view):
-    url, result = server
-    picture = tmp_path / f"{view}.png"
-    shown = proc.run(["node", "viewer.js", f"{url}/trace?view={view}", picture], cwd=HERE, timeout=110).ok()
-    model = json.loads(shown.stdout)
-    assert not model["errors"], model["errors"]
-    assert model["flows"] > 5, "no arrows from wakers to the woken"
-    rows = {row["name"]: row["slices"] for process in model["processes"] for row in process["rows"]}
+def test_timeline(truth, tmp_path, view):
+    url, result = truth
+    rows = look(url, view, tmp_path / f"viewer-{view}.png")
     slices = {title for titles in rows.values() for title in titles}
     for routine in ["lock_waiter", "cond_waiter", "sleeper", "busy_thread"]:
         assert any(title.split()[-1] == routine for title in slices), f"no slice of {routine} in {slices}"
@@ -46,5 +56,16 @@ def test_timeline(server, tmp_path, view):
     if view == "thread":
         tids = {line.split()[1] for line in result.stdout.splitlines()}
         assert tids <= {name.split()[-1] for name, titles in rows.items() if titles}, f"{tids}, {rows.keys()}"
-    assert picture.stat().st_size > 10_000
-    shutil.copy(picture, HERE.parents[1] / "build" / f"viewer-{view}.png")
+
+
+@pytest.mark.limit(120)
+def test_picture_of_a_real_program(tmp_path):
+    """The picture in the README: build/viewer.png, copied to test/viewer/viewer.png when it should change."""
+    data = tmp_path / "data"
+    data.write_bytes(os.urandom(1 << 20) * 12)
+    result = proc.traced(["pigz", "-p", "4", "-c", "-k", data], tmp_path / "t.out").ok()
+    child, url = serve(result.trace)
+    rows = look(url, "thread", tmp_path / "viewer.png")
+    proc.kill_group(child)
+    slices = [title.split()[-1] for titles in rows.values() for title in titles]
+    assert len([title for title in slices if title.startswith("pigz+0x")]) >= 5, slices
