@@ -18,6 +18,8 @@ static struct {
     _Atomic uint32_t waiters;
 } pool = {.limit = 256u << 20};
 
+_Atomic uint32_t gt_buffers_queued;
+
 static struct gt_buf *get_locked(bool force)
 {
     if (!force && pool.out + GT_BUF_BYTES > pool.limit)
@@ -89,6 +91,7 @@ void gt_buffers_push(struct gt_buf *buf)
     else
         *first = buf;
     *last = buf;
+    atomic_fetch_add_explicit(&gt_buffers_queued, 1, memory_order_relaxed);
     gt_unlock(&pool.lock);
     gt_buffers_kick();
     errno = saved;
@@ -99,6 +102,8 @@ struct gt_buf *gt_buffers_take(uint32_t gen)
     gt_lock(&pool.lock);
     struct gt_buf *first = pool.queue[gen & 1].first;
     pool.queue[gen & 1].first = NULL;
+    for (struct gt_buf *buf = first; buf; buf = buf->next)
+        atomic_fetch_sub_explicit(&gt_buffers_queued, 1, memory_order_relaxed);
     gt_unlock(&pool.lock);
     return first;
 }
@@ -134,6 +139,7 @@ void gt_buffers_after_fork(void)
 {
     pool.lock = (struct gt_lock){0};
     pool.pushed = pool.waiters = pool.returned = 0;
+    gt_buffers_queued = 0;
     pool.stats.waits = pool.stats.wait_ns = 0;
     for (int i = 0; i < 2; i++) {
         while (pool.queue[i].first) {

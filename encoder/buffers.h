@@ -9,6 +9,7 @@
 
 #include "format.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,6 +36,9 @@ struct gt_buf *gt_buffers_get(bool force);
 void gt_buffers_wait(void);
 
 void gt_buffers_put(struct gt_buf *buf);
+
+/* Filled buffers that wait to be written. One load. */
+extern _Atomic uint32_t gt_buffers_queued;
 
 /* Hands a filled buffer (gen, m, ts, used set) to the drain side and wakes it. */
 void gt_buffers_push(struct gt_buf *buf);

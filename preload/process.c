@@ -39,6 +39,8 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
         out[0] = (struct gt_frame){gt_real_name((enum gt_hook)pc), "libc.so.6", 0};
         return 1;
     }
+    if (!gt_modules_find(s->epoch, pc))
+        gt_modules_refresh(); /* loaded since the last look, and still there */
     int n = gt_symbolize(process.symbolizer, s->epoch, pc, index > 0, frames, max);
     for (int i = 0; i < n; i++)
         out[i] = (struct gt_frame){frames[i].func, frames[i].file, frames[i].line};
@@ -90,7 +92,7 @@ static void start_recording(void)
 
 void gt_process_threaded(void)
 {
-    if (__builtin_expect(!process.pid, 0) || atomic_load(&process.ended) ||
+    if (!process.pid || atomic_load(&process.drain_started) || atomic_load(&process.ended) ||
         gt_syscall(SYS_getpid) != process.pid)
         return;
     uint32_t no = 0;

@@ -2,11 +2,23 @@
 #ifndef GT_PROCESS_H
 #define GT_PROCESS_H
 
+#include "../encoder/buffers.h"
+
 /*
  * The program is about to have a second thread: starts the drain thread (and in a forked child
  * the recording). A single-threaded program never gets a thread from us.
  */
 void gt_process_threaded(void);
+
+/*
+ * After an event: a single-threaded program has filled a buffer, which somebody must write. Not
+ * inside the guard.
+ */
+static inline void gt_process_check_queue(void)
+{
+    if (__builtin_expect(atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed), 0))
+        gt_process_threaded();
+}
 
 /* Finishes the trace and prints the exit line. Any number of times, from any thread. */
 void gt_process_end(void);

@@ -87,6 +87,7 @@ static void thread_begin(struct gt_thread *t)
 
 struct gt_thread *gt_thread_appear(void)
 {
+    gt_process_threaded();
     gt_self = &gt_nobody; /* whatever happens below goes straight through */
     struct gt_thread *t = thread_alloc();
     if (!t)

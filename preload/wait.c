@@ -2,6 +2,7 @@
 #include "wait.h"
 
 #include "capture.h"
+#include "process.h"
 
 void gt_wait_forget(struct gt_thread *t)
 {
@@ -59,6 +60,7 @@ void gt_wait_end(struct gt_wait *wait)
         gt_writer_leave(&t->w);
     }
     gt_thread_leave(t);
+    gt_process_check_queue();
 }
 
 /* Ends one wait in the trace; the registry is locked at its address. */

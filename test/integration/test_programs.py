@@ -64,6 +64,24 @@ def test_uncontended_locks_write_nothing(traced):
     assert result.trace.stat().st_size < 4096
 
 
+def test_thread_that_appears(traced):
+    """No hook saw its creation; its first wait brings it into the trace, under the routine it runs."""
+    result = same("early", traced)
+    gotools.check_all(result.trace)
+    events = gotools.parse(result.trace)
+    (born,) = [e for e in events if e.is_go("NotExist", "Runnable")]
+    assert born.transition_stack[0].func == "unseen"
+    sleeps = [e for e in events if e.goid == born.goid and e.is_go("Running", "Waiting")]
+    assert len(sleeps) == 5 and all(e.stack[0].func == "nanosleep" for e in sleeps)
+
+
+def test_single_thread_fills_buffers(traced):
+    result = same("sleeps 20000", traced)
+    gotools.check_all(result.trace)
+    waits = gotools.parse(result.trace)
+    assert len([e for e in waits if e.is_go("Running", "Waiting")]) == 20000
+
+
 @pytest.mark.limit(120)
 def test_two_thousand_threads_at_once(traced):
     result = same("threads 2000", traced, timeout=60)

@@ -1,0 +1,148 @@
+"""Names of functions, files and lines in a trace, however the program was built, stripped or unloaded."""
+
+import pytest
+
+from lib import gotools, proc
+
+SOURCE = """
+#include <time.h>
+static inline __attribute__((always_inline)) void inner(void)
+{
+    struct timespec ms = {0, 1000000};
+    nanosleep(&ms, 0); // line 6
+}
+static inline __attribute__((always_inline)) void middle(void)
+{
+    inner(); // line 10
+}
+__attribute__((noinline, visibility("default"))) void outer(void)
+{
+    middle(); // line 14
+    __asm__ volatile("");
+}
+"""
+MAIN = SOURCE + "int main(void) { outer(); return 0; }\n"
+LOADER = """
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        void *lib = dlopen(argv[i], RTLD_NOW);
+        void (*outer)(void) = (void (*)(void))dlsym(lib, "outer");
+        if (!outer)
+            return 1;
+        outer();
+        dlclose(lib);
+    }
+    return 0;
+}
+"""
+INLINED = [("inner", 6), ("middle", 10), ("outer", 14)]
+
+
+def frames(trace):
+    """The frames above nanosleep in each wait, as (function, file, line)."""
+    events = gotools.parse(trace)
+    waits = [e for e in events if e.is_go("Running", "Waiting") and e.stack[0].func == "nanosleep"]
+    return [[(f.func, f.file, f.line) for f in e.stack[1:]] for e in waits]
+
+
+def functions_and_lines(stack):
+    return [(func, line) for func, _, line in stack]
+
+
+@pytest.mark.parametrize(
+    "flags", [["-pie", "-fPIE"], ["-no-pie"], ["-gdwarf-4"], ["-gdwarf-5"], ["-gz"], ["-O2", "-fomit-frame-pointer"]]
+)
+def test_inlined_frames_with_debug_information(traced, tmp_path, flags):
+    program = proc.compile(MAIN, tmp_path / "prog", *flags)
+    (stack,) = frames(traced([program]).ok().trace)
+    assert functions_and_lines(stack)[:3] == INLINED
+    assert stack[0][1].endswith("prog.c") and stack[3][0] == "main"
+
+
+def test_debuglink(traced, tmp_path):
+    program = proc.compile(MAIN, tmp_path / "prog")
+    proc.run(["objcopy", "--only-keep-debug", program, tmp_path / "prog.debug"]).ok()
+    proc.run(["strip", program]).ok()
+    proc.run(["objcopy", f"--add-gnu-debuglink={tmp_path}/prog.debug", program]).ok()
+    (stack,) = frames(traced([program]).ok().trace)
+    assert functions_and_lines(stack)[:3] == INLINED
+
+
+def test_mini_debug_information(traced, tmp_path):
+    """.gnu_debugdata: a compressed symbol table."""
+    program = proc.compile(MAIN, tmp_path / "prog")
+    proc.run(["objcopy", "-S", "--keep-symbol=outer", "--keep-symbol=main", program, tmp_path / "mini"]).ok()
+    proc.run(["xz", "-k", tmp_path / "mini"]).ok()
+    proc.run(["strip", program]).ok()
+    proc.run(["objcopy", f"--add-section=.gnu_debugdata={tmp_path}/mini.xz", program]).ok()
+    (stack,) = frames(traced([program]).ok().trace)
+    assert [func for func, _, _ in stack[:2]] == ["outer", "main"]
+
+
+def test_stripped(traced, tmp_path):
+    """Dynamic symbols where there are any, else module+offset; the file is the module."""
+    program = proc.compile(MAIN, tmp_path / "prog", "-rdynamic")
+    proc.run(["strip", program]).ok()
+    (stack,) = frames(traced([program]).ok().trace)
+    assert stack[0] == ("outer", str(program), 0)
+    bare = proc.compile(MAIN.replace('visibility("default")', 'visibility("hidden")'), tmp_path / "bare")
+    proc.run(["strip", bare]).ok()
+    (stack,) = frames(traced([bare]).ok().trace)
+    assert stack[0][0].startswith("bare+0x") and stack[0][1] == str(bare)
+
+
+def test_libraries_unloaded_before_symbolization(traced, tmp_path):
+    """Three libraries in turn, likely at one address, all gone when the trace is written."""
+    libraries = []
+    for i in range(3):
+        source = SOURCE.replace("middle", f"middle{i}")
+        libraries.append(proc.compile(source, tmp_path / f"lib{i}.so", "-shared", "-fPIC"))
+    loader = proc.compile(LOADER, tmp_path / "loader")
+    stacks = frames(traced([loader, *libraries]).ok().trace)
+    expected = [[(f.replace("middle", f"middle{i}"), line) for f, line in INLINED] for i in range(3)]
+    assert [functions_and_lines(s)[:3] for s in stacks] == expected
+
+
+def test_replaced_file_is_not_used(traced, tmp_path):
+    """A library whose file became another one after it was loaded: no names rather than wrong ones."""
+    library = proc.compile(SOURCE, tmp_path / "lib.so", "-shared", "-fPIC")
+    proc.compile(SOURCE.replace("outer", "wrong"), tmp_path / "other.so", "-shared", "-fPIC")
+    loader = proc.compile(
+        LOADER.replace("outer();", 'outer(); rename(argv[2], argv[1]); return 0;'), tmp_path / "loader"
+    )
+    (stack,) = frames(traced([loader, library, tmp_path / "other.so"]).ok().trace)
+    assert stack[0][0].startswith("lib.so+0x"), stack
+
+
+def test_deep_recursion_is_cut_at_128_frames(traced, tmp_path):
+    source = (
+        "#include <time.h>\nint down(int n) { struct timespec t = {0, 1000}; "
+        "return n ? down(n - 1) + 1 : nanosleep(&t, 0); }\nint main(void) { return down(500) - 500; }\n"
+    )
+    program = proc.compile(source, tmp_path / "prog", "-fno-optimize-sibling-calls")
+    (stack,) = frames(traced([program]).ok().trace)
+    assert len(stack) == 127 and {func for func, _, _ in stack} == {"down"}
+
+
+RUST = """
+use std::{thread, time::Duration};
+mod app { pub mod inner { pub fn work<T: Into<u64>>(ms: T) {
+    std::thread::sleep(std::time::Duration::from_millis(ms.into())); } } }
+fn main() { thread::spawn(|| app::inner::work(3u32)).join().unwrap(); thread::sleep(Duration::from_millis(1)); }
+"""
+
+
+@pytest.mark.parametrize("mangling", ["legacy", "v0"])
+def test_rust_names(traced, tmp_path, mangling):
+    (tmp_path / "p.rs").write_text(RUST)
+    flags = ["-g", "-Zunstable-options", "-C", f"symbol-mangling-version={mangling}"]
+    # one of the two is always the unstable option of its compiler's version
+    env = {"RUSTC_BOOTSTRAP": "1"}
+    proc.run(["rustc", *flags, "-o", tmp_path / "prog", tmp_path / "p.rs"], env=env, timeout=50).ok()
+    result = traced([tmp_path / "prog"]).ok()
+    names = {f.func for e in gotools.parse(result.trace) for f in e.stack}
+    assert any(n.startswith("p::app::inner::work") for n in names), sorted(names)
+    assert not any(n.startswith(("_R", "_ZN")) for n in names)
