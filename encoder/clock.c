@@ -6,6 +6,9 @@
 #include <cpuid.h>
 #endif
 
+/* A measurement over this time is right to better than a millionth. */
+#define EXACT_NS 50000000
+
 struct gt_clock gt_clock;
 
 uint64_t gt_clock_monotonic_raw(void)
@@ -56,14 +59,17 @@ void gt_clock_init(void)
     }
 }
 
-static uint64_t measure(void)
+/* Units a second since gt_clock_init; *over_ns: how long that has been. */
+static uint64_t measure(uint64_t *over_ns)
 {
+    *over_ns = UINT64_MAX;
     if (!gt_clock.hardware)
         return 1000000000u;
     uint64_t counter = 0, mono = 0;
     do
         read_pair(&counter, &mono);
     while (mono - gt_clock.mono0 < 1000000); /* a shorter interval measures the clocks' noise */
+    *over_ns = mono - gt_clock.mono0;
     double ticks = (double)(counter - gt_clock.base);
     double seconds = (double)(mono - gt_clock.mono0) / 1e9;
     return (uint64_t)(ticks / seconds / (double)(1u << gt_clock.shift) + 0.5);
@@ -71,16 +77,20 @@ static uint64_t measure(void)
 
 uint64_t gt_clock_hz(void)
 {
-    if (!gt_clock.hz)
-        gt_clock.hz = measure();
-    return gt_clock.hz;
+    if (gt_clock.hz)
+        return gt_clock.hz;
+    uint64_t over_ns, hz = measure(&over_ns);
+    if (over_ns >= EXACT_NS)
+        gt_clock.hz = hz;
+    return hz;
 }
 
 uint64_t gt_clock_units(uint64_t ns)
 {
     uint64_t hz = atomic_load_explicit(&gt_clock.rough_hz, memory_order_relaxed);
     if (!hz) {
-        hz = measure();
+        uint64_t over_ns;
+        hz = measure(&over_ns);
         atomic_store_explicit(&gt_clock.rough_hz, hz, memory_order_relaxed);
     }
     return ns * (hz / 1000) / 1000000;

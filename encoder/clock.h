@@ -27,8 +27,10 @@ extern struct gt_clock gt_clock;
 void gt_clock_init(void);
 
 /*
- * Units per second, measured over the time since gt_clock_init. The first call fixes it: all
- * generations of a trace must use one frequency, or their timelines drift apart. Drain side only.
+ * Units per second, measured over the time since gt_clock_init. The first call that comes late
+ * enough to be exact fixes it: all generations of a trace must use one frequency, or their
+ * timelines drift apart. (The very first generation, a millisecond long, may be off by tens of
+ * nanoseconds.) Drain side only.
  */
 uint64_t gt_clock_hz(void);
 

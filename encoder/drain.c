@@ -9,8 +9,11 @@
 
 #include <string.h>
 
-/* The first generations are short: a program killed early has left something by then. */
-#define FIRST_GENERATION_NS 100000000
+/*
+ * The first generation is closed at once: from the moment the file has contents it can be read.
+ * The next ones are short, so that a program killed early has left something by then.
+ */
+#define SECOND_GENERATION_NS 100000000
 #define GENERATION_NS 1000000000
 
 /* How long the end of the process waits for the drain thread before it gives up. */
@@ -131,16 +134,16 @@ static void answer_flush(uint32_t asked)
 
 void gt_drain_run(void)
 {
-    uint64_t length = FIRST_GENERATION_NS;
-    uint64_t deadline = gt_clock_monotonic_raw() + length;
+    uint64_t length = SECOND_GENERATION_NS;
+    uint64_t deadline = 0;
     while (atomic_load(&drain.phase) == RECORDING) {
         uint64_t now = gt_clock_monotonic_raw();
         uint32_t asked = atomic_load(&drain.flushes);
         if (now >= deadline || asked != atomic_load(&drain.flushed)) {
             close_generation(drain.gen + 1);
             answer_flush(asked);
-            length = length * 2 < GENERATION_NS ? length * 2 : GENERATION_NS;
             deadline = gt_clock_monotonic_raw() + length;
+            length = length * 2 < GENERATION_NS ? length * 2 : GENERATION_NS;
         } else {
             if (drain.generations)
                 write_queue();

@@ -117,7 +117,9 @@ def test_sigkill_leaves_all_complete_generations(tmp_path):
     for run in range(KILLS):
         trace = tmp_path / f"{run}.out"
         child = proc.spawn(program("yields 8 100000000"), env=proc.traced_env(trace))
-        time.sleep(random.uniform(0.3, 2.0))  # the random moment is the point
+        while not trace.exists() or trace.stat().st_size == 0:
+            time.sleep(0.001)
+        time.sleep(random.uniform(0, 1.8))  # the random moment is the point
         child.send_signal(signal.SIGKILL)
         child.wait()
         for go in gotools.readers():
