@@ -14,11 +14,12 @@
 #include <sys/prctl.h>
 
 __thread struct gt_thread *gt_self;
-struct gt_thread gt_nobody = {.inside = 1};
+struct gt_thread gt_nobody = {.inside = 1, .stack_size = UINTPTR_MAX};
 
 static struct {
     struct gt_lock lock;
     struct gt_thread *free;
+    struct gt_thread *cloned; /* without thread-local variables of their own, found by tid */
     struct gt_arena arena;
     _Atomic uint64_t last_g;
     _Atomic uint32_t live; /* threads in the trace that have not ended */
@@ -34,7 +35,7 @@ static struct gt_thread *thread_alloc(void)
     gt_lock(&threads.lock);
     struct gt_thread *t = threads.free;
     if (t)
-        threads.free = t->next_free;
+        threads.free = t->next;
     gt_unlock(&threads.lock);
     if (!t) {
         t = gt_arena_alloc(&threads.arena, sizeof *t);
@@ -51,14 +52,24 @@ static struct gt_thread *thread_alloc(void)
 static void thread_free(struct gt_thread *t)
 {
     gt_lock(&threads.lock);
-    t->next_free = threads.free;
+    t->next = threads.free;
     threads.free = t;
     gt_unlock(&threads.lock);
+}
+
+#define STACK_WINDOW (256u << 10)
+
+/* The caller runs on this stack: around here it need not be checked again. */
+static void note_stack(struct gt_thread *t)
+{
+    t->stack_lo = (uintptr_t)__builtin_frame_address(0) - STACK_WINDOW / 2;
+    t->stack_size = STACK_WINDOW;
 }
 
 /* The calling thread becomes t. */
 static void adopt(struct gt_thread *t)
 {
+    note_stack(t);
     t->w.m = (uint32_t)gt_syscall(SYS_gettid);
     t->w.last = gt_clock_now();
     t->self = pthread_self();
@@ -100,6 +111,49 @@ struct gt_thread *gt_thread_appear(void)
         gt_writer_leave(&t->w);
     }
     return t;
+}
+
+static struct gt_thread *find_cloned(uint32_t tid)
+{
+    gt_lock(&threads.lock);
+    struct gt_thread *t = threads.cloned;
+    while (t && t->w.m != tid)
+        t = t->next;
+    gt_unlock(&threads.lock);
+    return t;
+}
+
+/* A thread without a thread's libc state: nothing tells its end, it just falls silent. */
+static struct gt_thread *clone_appear(uint32_t tid)
+{
+    struct gt_thread *t = thread_alloc();
+    if (!t)
+        return NULL;
+    t->inside = 1;
+    t->w.m = tid;
+    t->w.last = gt_clock_now();
+    gt_lock(&threads.lock);
+    t->next = threads.cloned;
+    threads.cloned = t;
+    gt_unlock(&threads.lock);
+    struct gt_stack *routine = gt_capture_bottom();
+    if (gt_writer_enter(&t->w)) {
+        gt_ev_thread_appear(&t->w, routine);
+        gt_writer_leave(&t->w);
+    }
+    t->inside = 0;
+    return t;
+}
+
+struct gt_thread *gt_thread_elsewhere(struct gt_thread *t)
+{
+    uint32_t tid = (uint32_t)gt_syscall(SYS_gettid);
+    if (tid == t->w.m) {
+        note_stack(t);
+        return t;
+    }
+    struct gt_thread *cloned = find_cloned(tid);
+    return cloned ? cloned : clone_appear(tid);
 }
 
 static void thread_end(struct gt_thread *t)
@@ -165,7 +219,7 @@ void gt_thread_after_fork(void)
 {
     threads.lock = (struct gt_lock){0};
     threads.arena.lock = (struct gt_lock){0};
-    threads.free = NULL;
+    threads.free = threads.cloned = NULL;
     atomic_store(&threads.live, 0);
     gt_thread_main();
 }

@@ -15,19 +15,27 @@
 
 struct gt_thread {
     struct gt_writer w;
-    struct gt_waiter waiter; /* where it waits */
-    struct gt_waiter relock; /* see struct gt_waiter */
-    uint32_t inside;         /* our code runs: hooks entered now go straight through */
-    uint32_t exit_round;     /* how often the key destructor ran */
+    struct gt_waiter waiter;        /* where it waits */
+    struct gt_waiter relock;        /* see struct gt_waiter */
+    uint32_t inside;                /* our code runs: hooks entered now go straight through */
+    uint32_t exit_round;            /* how often the key destructor ran */
+    uintptr_t stack_lo, stack_size; /* where it was last seen to run; see gt_thread_elsewhere */
     pthread_t self;
     void *(*start)(void *);
     void *arg;
-    struct gt_thread *next_free;
+    struct gt_thread *next; /* in the list of free ones, or of cloned ones */
 };
 
 extern __thread struct gt_thread *gt_self __attribute__((tls_model("initial-exec")));
 
 struct gt_thread *gt_thread_appear(void);
+
+/*
+ * t's thread runs on another stack than before: a signal stack, a coroutine. Or it is not t's
+ * thread at all: clone(2) without CLONE_SETTLS makes a thread that has its parent's thread-local
+ * variables. Returns whose it really is; NULL when it cannot be traced.
+ */
+struct gt_thread *gt_thread_elsewhere(struct gt_thread *t);
 
 /* Nothing to record, in a thread that is being or must not be traced: see gt_thread_ignore. */
 extern struct gt_thread gt_nobody;
@@ -49,7 +57,9 @@ static inline struct gt_thread *gt_thread_enter(void)
     struct gt_thread *t = gt_self;
     if (__builtin_expect(!t, 0))
         return gt_thread_appear();
-    if (t->inside)
+    if (__builtin_expect((uintptr_t)__builtin_frame_address(0) - t->stack_lo >= t->stack_size, 0))
+        t = gt_thread_elsewhere(t);
+    if (!t || t->inside)
         return NULL;
     t->inside = 1;
     atomic_signal_fence(memory_order_seq_cst);

@@ -75,6 +75,23 @@ def test_thread_that_appears(traced):
     assert len(sleeps) == 5 and all(e.stack[0].func == "nanosleep" for e in sleeps)
 
 
+def test_raw_clone(traced):
+    """A thread that shares its parent's thread-local variables is still a goroutine of its own."""
+    result = same("rawclone", traced)
+    gotools.check_all(result.trace)
+    events = gotools.parse(result.trace)
+    sleeps = [e for e in events if e.is_go("Running", "Waiting")]
+    assert len([e for e in sleeps if e.goid == 2]) == 4
+    assert {e.g for e in sleeps if e.goid == 1} == {1}
+    assert {f.func for e in sleeps if e.goid == 2 for f in e.stack} >= {"nanosleep", "cloned"}
+
+
+def test_no_frame_of_ours(traced):
+    for line in ["cxx", "threads 10", "kinds contended"]:
+        for e in gotools.parse(traced(program(line)).ok().trace):
+            assert not [f for f in e.stack + e.transition_stack if "gotrace" in f.file or "preload/" in f.file], e
+
+
 def test_single_thread_fills_buffers(traced):
     result = same("sleeps 20000", traced)
     gotools.check_all(result.trace)

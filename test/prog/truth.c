@@ -83,6 +83,7 @@ struct scene {
     pthread_mutex_t mutex;
     pthread_cond_t cond;
     _Atomic int waiter;
+    _Atomic int timed_out;
     int main_tid;
     int ready;
     uint64_t arranged;
@@ -121,6 +122,7 @@ static void *clocklock_timeout(void *arg)
     if (pthread_mutex_clocklock(&s->mutex, CLOCK_MONOTONIC, &soon) != ETIMEDOUT)
         abort();
     truth("pthread_mutex_clocklock", tid(), 0, start, 15 * MS);
+    s->timed_out = 1;
     return NULL;
 }
 
@@ -185,6 +187,8 @@ static void with_held_mutex(struct scene *s, void *(*waiter)(void *), int waiter
         until_asleep(&s->waiter); /* they queue up in this order */
     }
     busy(20 * MS);
+    while (waiter == clocklock_timeout && !s->timed_out)
+        busy(20000);
     s->unlocked = now();
     pthread_mutex_unlock(&s->mutex);
     for (int i = 0; i < waiters; i++) {
