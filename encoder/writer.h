@@ -166,10 +166,12 @@ void gt_ev_thread_running(struct gt_writer *w);
 void gt_ev_thread_end(struct gt_writer *w);
 
 /*
- * w's own goroutine waits, or yields. false, and nothing written, when it is not running: a signal
- * handler in the middle of a wait, or a thread whose start could not be recorded.
+ * w's own goroutine waits, since a moment ago, or yields. false, and nothing written, when it is
+ * not running: a signal handler in the middle of a wait, or a thread whose start could not be
+ * recorded.
  */
-bool gt_ev_go_block(struct gt_writer *w, enum gt_reason reason, struct gt_stack *stack);
+bool gt_ev_go_block(struct gt_writer *w, uint64_t since, enum gt_reason reason,
+                    struct gt_stack *stack);
 bool gt_ev_go_stop(struct gt_writer *w, enum gt_reason reason, struct gt_stack *stack);
 
 /*

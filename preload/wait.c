@@ -19,12 +19,11 @@ static struct gt_wait begin(enum gt_hook hook, enum gt_reason reason, const void
     struct gt_thread *t = gt_thread_enter();
     if (!t)
         return wait;
-    uint64_t since = 0;
+    uint64_t since = gt_clock_now(); /* taking the stack is part of the call, as a wait is */
     wait.stack = gt_capture(hook);
     if (gt_writer_enter(&t->w)) {
-        if (gt_ev_go_block(&t->w, reason, wait.stack))
+        if (gt_ev_go_block(&t->w, since, reason, wait.stack))
             wait.thread = t;
-        since = t->w.last;
         gt_writer_leave(&t->w);
     }
     if (wait.thread && addr) {

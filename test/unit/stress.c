@@ -72,10 +72,9 @@ static void wake(struct worker *k, const void *addr)
 static void wait_somewhere(struct worker *k, const void *addr)
 {
     bool blocked = false;
-    uint64_t since = 0;
+    uint64_t since = gt_clock_now();
     if (gt_writer_enter(&k->w)) {
-        blocked = gt_ev_go_block(&k->w, GT_REASON_SYNC, some_stack(k));
-        since = k->w.last;
+        blocked = gt_ev_go_block(&k->w, since, GT_REASON_SYNC, some_stack(k));
         gt_writer_leave(&k->w);
     }
     if (!blocked)
