@@ -63,7 +63,7 @@ struct gt_rewait {
     uint32_t gen;
     uint32_t seq;
 };
-#define GT_REWAITS_MAX 256
+#define GT_REWAITS_MAX 1000 /* pages that few threads ever touch; all fit one buffer */
 
 /* A thread as a goroutine. */
 struct gt_g {

@@ -82,14 +82,14 @@ void gt_registry_unlock(const void *addr)
 
 /*
  * A wake-up takes tens of microseconds. Beyond that the bound grows with the wait so far: a long
- * wait stays exact to 3 %, and its number of vain wake-ups in the trace logarithmic.
+ * wait stays exact to 1 %, and its number of vain wake-ups in the trace logarithmic.
  */
 #define WAKING_NS 50000
 
 static bool went_back_to_sleep(const struct gt_waiter *w, uint64_t now)
 {
     uint64_t awake = now > w->woken ? now - w->woken : 0;
-    return awake >= gt_clock_units(WAKING_NS) && awake >= (now - w->since) / 32;
+    return awake >= gt_clock_units(WAKING_NS) && awake >= (now - w->since) / 128;
 }
 
 struct gt_waiter *gt_registry_next(const void *addr, uint64_t now)
