@@ -31,6 +31,7 @@ static struct {
     uint64_t start_ns, end_ns;
     int error;
     uint32_t generations; /* whole ones in the file */
+    bool has_batches;     /* the one being written has some */
     struct gt_buf *early; /* batches of the next generation, encoded; see keep_early */
     struct gt_buf *early_last;
 } drain;
@@ -41,6 +42,7 @@ static void write_queue(void)
     while (buf) {
         struct gt_buf *next = buf->next;
         gt_tables_write_batch(buf->gen, buf->m, buf->ts, buf->data, buf->used);
+        drain.has_batches = true;
         gt_buffers_put(buf);
         buf = next;
     }
@@ -72,6 +74,7 @@ static void keep_early(void *unused, struct gt_buf *batch)
 
 static void write_early(void)
 {
+    drain.has_batches = drain.early != NULL;
     while (drain.early) {
         struct gt_buf *buf = drain.early;
         drain.early = buf->next;
@@ -79,6 +82,17 @@ static void write_early(void)
         gt_buffers_put(buf);
     }
     drain.early_last = NULL;
+}
+
+/*
+ * Readers refuse a generation without events, which is what is left when no thread that we know of
+ * runs any more. P 0, the main thread's, is idle then, and nobody has said so in this generation.
+ */
+static void write_nothing(void)
+{
+    static const uint8_t batch[] = {GT_EV_PROC_STATUS, 0, 0, GT_P_IDLE};
+    uint32_t main_thread = (uint32_t)gt_syscall(SYS_getpid);
+    gt_tables_write_batch(drain.gen, main_thread, gt_clock_now(), batch, sizeof batch);
 }
 
 static void open_output(void)
@@ -95,6 +109,8 @@ static void close_generation(uint32_t next)
         open_output();
     gt_switch_all(next, keep_early, NULL);
     write_queue();
+    if (!drain.has_batches)
+        write_nothing();
     gt_tables_write(&drain.config, drain.gen);
     int error = gt_output_commit();
     if (error == 0)
@@ -110,6 +126,7 @@ void gt_drain_open(const struct gt_drain_config *config)
     drain.config = *config;
     drain.gen = 1;
     drain.generations = 0;
+    drain.has_batches = false;
     drain.error = 0;
     drain.start_ns = gt_clock_monotonic_raw();
     gt_switch_init();
@@ -166,19 +183,20 @@ void gt_drain_set_unthreaded(void)
     atomic_store(&drain.threaded, 0);
 }
 
-void gt_drain_finish(void)
+bool gt_drain_finish(void)
 {
     uint32_t phase = RECORDING;
     if (!atomic_compare_exchange_strong(&drain.phase, &phase, FINISHING) && phase == IDLE)
-        return;
+        return false;
     if (phase == RECORDING && !atomic_load(&drain.threaded)) {
         finish();
-        return;
+        return true;
     }
     gt_buffers_kick();
     uint64_t deadline = gt_clock_monotonic_raw() + FINISH_TIMEOUT_NS;
     while ((phase = atomic_load(&drain.phase)) == FINISHING && gt_clock_monotonic_raw() < deadline)
         gt_futex_wait(&drain.phase, phase, 100000000);
+    return true;
 }
 
 void gt_drain_flush(void)

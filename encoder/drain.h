@@ -35,9 +35,10 @@ void gt_drain_set_unthreaded(void); /* it could not be made */
 
 /*
  * Ends recording, writes what is left, closes the file. Any thread, once; later calls and calls of
- * other threads wait for the first. With a drain thread running waits for it.
+ * other threads wait for the first. With a drain thread running waits for it. false: there never was
+ * a recording.
  */
-void gt_drain_finish(void);
+bool gt_drain_finish(void);
 
 /* Closes the current generation and waits until it is in the file. Recording goes on. */
 void gt_drain_flush(void);

@@ -130,7 +130,6 @@ void gt_process_end(void)
     if (!process.pid || gt_syscall(SYS_getpid) != process.pid)
         return;
     struct gt_thread *t = gt_self;
-    bool recorded = gt_recording();
     if (t && t != &gt_nobody) {
         /* A signal handler that ends the process in the middle of our code never goes back there;
          * the drain side must not wait for it. */
@@ -138,8 +137,7 @@ void gt_process_end(void)
         gt_writer_leave(&t->w);
     }
     bool first = !atomic_exchange(&process.ended, 1);
-    gt_drain_finish();
-    if (first && recorded)
+    if (gt_drain_finish() && first)
         exit_line();
 }
 

@@ -2,8 +2,10 @@
  * The ways a process can end; argv[1] names one. Two more threads exist meanwhile, one of them
  * asleep on a condition variable.
  */
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +47,29 @@ static void *last(void *arg)
     return arg;
 }
 
+/*
+ * In the last round of destructors it runs after the tracer's own, whose key is older: for a while
+ * the process has no thread that the trace shows.
+ */
+static pthread_key_t key;
+
+static void late_destructor(void *round)
+{
+    if ((intptr_t)round < PTHREAD_DESTRUCTOR_ITERATIONS) {
+        pthread_setspecific(key, (void *)((intptr_t)round + 1));
+        return;
+    }
+    usleep(300000);
+    puts("the last destructor ran");
+}
+
+static void *last_with_destructor(void *arg)
+{
+    pthread_setspecific(key, (void *)1);
+    finish();
+    return arg;
+}
+
 int main(int argc, char **argv)
 {
     static int status = 7;
@@ -71,6 +96,11 @@ int main(int argc, char **argv)
     }
     if (strcmp(how, "last-thread") == 0) {
         pthread_create(&thread, NULL, last, NULL);
+        pthread_exit(NULL);
+    }
+    if (strcmp(how, "last-destructor") == 0) {
+        pthread_key_create(&key, late_destructor);
+        pthread_create(&thread, NULL, last_with_destructor, NULL);
         pthread_exit(NULL);
     }
     if (strcmp(how, "exec") == 0)
