@@ -22,15 +22,18 @@ enum gt_event_type {
     GT_EV_GO_STOP = 19,
     GT_EV_GO_BLOCK = 20,
     GT_EV_GO_UNBLOCK = 21,
+    GT_EV_GO_SYSCALL_BEGIN = 22,
+    GT_EV_GO_SYSCALL_END = 23,
     GT_EV_GO_STATUS = 25,
     GT_EV_GO_LABEL = 39,
+    GT_EV_GO_STATUS_STACK = 48,
 };
 
 /* Wire values of GoStatus; GT_G_NONE never reaches the wire. */
 enum gt_g_state { GT_G_NONE, GT_G_RUNNABLE, GT_G_RUNNING, GT_G_SYSCALL, GT_G_WAITING };
 
 /* Wire values of ProcStatus. */
-enum gt_p_state { GT_P_NONE, GT_P_RUNNING, GT_P_IDLE };
+enum gt_p_state { GT_P_NONE, GT_P_RUNNING, GT_P_IDLE, GT_P_SYSCALL };
 
 enum {
     GT_BATCH_MAX = 64 << 10, /* bytes of a batch's payload, a hard limit of the readers */
@@ -43,10 +46,12 @@ enum {
  * `go tool trace` look for "sync" and "network", gotraceui knows a fixed list.
  */
 enum gt_reason {
-    GT_REASON_SYNC = 1,
+    GT_REASON_NONE,
+    GT_REASON_SYNC,
     GT_REASON_COND,
     GT_REASON_SLEEP,
     GT_REASON_YIELD,
+    GT_REASON_NETWORK,
     GT_REASONS_END
 };
 

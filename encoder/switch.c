@@ -78,7 +78,7 @@ static bool claim(struct gt_writer *w, uint32_t gen)
 static void leave_generation(struct gt_writer *w, uint32_t old)
 {
     gt_lock(&w->g.lock);
-    gt_ev_rewaits_locked(w, old);
+    gt_ev_close_locked(w, old);
     gt_switch_retire(w, old);
 }
 
@@ -123,7 +123,7 @@ static void switch_silent(struct gt_writer *w, uint32_t old, uint32_t next, stru
     while (atomic_load_explicit(&w->busy, memory_order_acquire))
         sched_yield();
     leave_generation(w, old);
-    if (next && scratch && w->p && w->p->state == GT_P_RUNNING) {
+    if (next && scratch && w->p && w->p->state != GT_P_IDLE) {
         gt_switch_install(w, scratch);
         gt_ev_statuses_locked(w, next);
         scratch->used = (uint32_t)(w->pos - scratch->data);

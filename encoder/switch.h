@@ -36,11 +36,14 @@ uint64_t gt_switch_events(void);
 void gt_switch_after_fork(void);
 
 /*
- * writer.c, with w->g.lock held and w in gen or switching. rewaits: what is due in w's own stream
+ * writer.c, with w->g.lock held and w in gen or switching. close: what is due in w's own stream
  * before gen ends. statuses: of w's P and goroutine in gen, where they do not stand yet.
  */
-void gt_ev_rewaits_locked(struct gt_writer *w, uint32_t gen);
+void gt_ev_close_locked(struct gt_writer *w, uint32_t gen);
 void gt_ev_statuses_locked(struct gt_writer *w, uint32_t gen);
+
+/* writer.c: writes the beginning of an announced call (rule 5); pinned, or as close. */
+void gt_ev_call_show(struct gt_writer *w);
 
 /* writer.c: all P slots free again, in a forked child. */
 void gt_procs_after_fork(void);

@@ -41,6 +41,7 @@ bool gt_writer_enter_slow(struct gt_writer *w)
             if (!gt_switch_self(w))
                 return false;
         } else if (w->end - w->pos >= GT_EVENT_ROOM || refresh_buffer(w)) {
+            gt_ev_call_show(w); /* rule 5 */
             return true;
         } else if (!wait_for_room(w)) {
             return false;
@@ -154,6 +155,11 @@ static void status_g_locked(struct gt_writer *w, struct gt_g *g, uint64_t m, uin
     g->seq = 0;
 }
 
+static bool on_thread(const struct gt_g *g)
+{
+    return g->state == GT_G_RUNNING || g->state == GT_G_SYSCALL;
+}
+
 static void status_p(struct gt_writer *w, uint32_t gen)
 {
     if (!w->p || w->p->status_gen == gen)
@@ -166,22 +172,29 @@ static void status_p(struct gt_writer *w, uint32_t gen)
 void gt_ev_statuses_locked(struct gt_writer *w, uint32_t gen)
 {
     status_p(w, gen);
-    status_g_locked(w, &w->g, w->g.state == GT_G_RUNNING ? w->m : NO_M, gen);
+    status_g_locked(w, &w->g, on_thread(&w->g) ? w->m : NO_M, gen);
+}
+
+/* Room for events that cannot wait, in generation gen. */
+static bool make_room(struct gt_writer *w, uint32_t gen, ptrdiff_t bytes)
+{
+    if (w->end - w->pos >= bytes)
+        return true;
+    gt_switch_retire(w, gen);
+    struct gt_buf *fresh = gt_buffers_get(true);
+    if (fresh)
+        gt_switch_install(w, fresh);
+    return fresh;
 }
 
 /* Writes one goroutine's vain wake-ups of generation gen where they happened in time. */
-void gt_ev_rewaits_locked(struct gt_writer *w, uint32_t gen)
+static void rewaits_locked(struct gt_writer *w, uint32_t gen)
 {
     struct gt_g *g = &w->g;
     uint32_t kept = 0;
     enum { BYTES = 2 * (1 + 3 * GT_VARINT_MAX) };
-    if (g->rewaits && w->end - w->pos < (ptrdiff_t)g->rewaits * BYTES + GT_EVENT_ROOM) {
-        gt_switch_retire(w, gen);
-        struct gt_buf *fresh = gt_buffers_get(true);
-        if (!fresh)
-            return;
-        gt_switch_install(w, fresh);
-    }
+    if (!g->rewaits || !make_room(w, gen, (ptrdiff_t)g->rewaits * BYTES + GT_EVENT_ROOM))
+        return;
     for (uint32_t i = 0; i < g->rewaits; i++) {
         struct gt_rewait r = g->rewait[i];
         if (r.gen != gen) {
@@ -194,6 +207,65 @@ void gt_ev_rewaits_locked(struct gt_writer *w, uint32_t gen)
         w->pos = gt_varint_put(p, gt_stack_use(g->wait_stack, gen));
     }
     g->rewaits = kept;
+}
+
+void gt_ev_call_begin(struct gt_writer *w, uint64_t since, enum gt_reason reason,
+                      struct gt_stack *stack)
+{
+    if (reason) {
+        gt_ev_go_block(w, since, reason, stack);
+    } else if (w->g.state == GT_G_RUNNING) {
+        w->g.state = GT_G_SYSCALL;
+        w->p->state = GT_P_SYSCALL;
+        w->g.wait_stack = stack;
+        uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_SYSCALL_BEGIN, since), ++w->p->seq);
+        w->pos = gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w)));
+    }
+}
+
+void gt_ev_call_show(struct gt_writer *w)
+{
+    /* acquire: the rest of the announcement. */
+    uint64_t since = atomic_load_explicit(&w->call.since, memory_order_acquire);
+    if (!since)
+        return;
+    atomic_store_explicit(&w->call.since, 0, memory_order_relaxed);
+    gt_ev_call_begin(w, since, w->call.reason, w->call.stack);
+}
+
+void gt_ev_close_locked(struct gt_writer *w, uint32_t gen)
+{
+    rewaits_locked(w, gen);
+    if (atomic_load_explicit(&w->call.since, memory_order_relaxed) &&
+        make_room(w, gen, GT_EVENT_ROOM))
+        gt_ev_call_show(w);
+}
+
+bool gt_ev_call_announce(struct gt_writer *w, uint64_t since, enum gt_reason reason,
+                         struct gt_stack *stack)
+{
+    if (w->g.state != GT_G_RUNNING)
+        return false;
+    w->call.reason = reason;
+    w->call.stack = stack;
+    atomic_store_explicit(&w->call.since, since, memory_order_release);
+    return true;
+}
+
+/*
+ * The end of a call carries no stack, and readers up to Go 1.24 end a wait in their profiles only
+ * at an event that has one (FORMAT-FACTS): the status follows for that.
+ */
+static void syscall_end(struct gt_writer *w)
+{
+    struct gt_g *g = &w->g;
+    event0(w, GT_EV_GO_SYSCALL_END);
+    g->state = GT_G_RUNNING;
+    w->p->state = GT_P_RUNNING;
+    uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_STATUS_STACK, w->last), g->id);
+    p = gt_varint_put(gt_varint_put(p, w->m), GT_G_RUNNING);
+    w->pos = gt_varint_put(p, gt_stack_use(g->wait_stack, gt_writer_gen(w)));
+    g->seq = 0;
 }
 
 void gt_ev_procs_change(struct gt_writer *w, uint64_t n, struct gt_stack *stack)
@@ -291,9 +363,11 @@ void gt_ev_go_resume(struct gt_writer *w, struct gt_stack *stack)
 {
     if (w->g.rewaits) {
         gt_lock(&w->g.lock);
-        gt_ev_rewaits_locked(w, gt_writer_gen(w));
+        rewaits_locked(w, gt_writer_gen(w));
         gt_unlock(&w->g.lock);
     }
+    if (w->g.state == GT_G_SYSCALL)
+        syscall_end(w);
     if (w->g.state == GT_G_WAITING)
         unblock(w, &w->g, stack);
     if (w->g.state == GT_G_RUNNABLE)

@@ -22,6 +22,11 @@
  *  4. An unblock is never in an earlier generation than the block it ends: the unblocker finds the
  *     waiter first and pins afterwards; and it does not use a generation older than the one in
  *     which the waiter's status stands already (gt_ev_go_unblock refuses).
+ *  5. A call into the kernel is announced before (gt_ev_call_announce) and written afterwards, if
+ *     it was long enough to be worth it. Should the generation end meanwhile, whoever switches the
+ *     writer writes that it began; should its own thread write anything meanwhile (a signal
+ *     handler), that does. Taking the announcement back is ordered like rule 1: a store, then the
+ *     load of current.
  *
  * A P belongs to a thread for its life; P slots are reused, smallest number first.
  *
@@ -85,6 +90,13 @@ struct gt_p {
     uint8_t state; /* enum gt_p_state */
 };
 
+/* A call into the kernel that has been announced. */
+struct gt_call {
+    _Atomic uint64_t since; /* when it began; 0: there is none */
+    enum gt_reason reason;  /* GT_REASON_NONE: a system call; else it counts as this wait */
+    struct gt_stack *stack;
+};
+
 struct gt_writer {
     _Atomic uint32_t busy;
     _Atomic uint32_t gen;
@@ -94,6 +106,7 @@ struct gt_writer {
     uint32_t m; /* kernel thread id */
     struct gt_p *p;
     struct gt_g g;
+    struct gt_call call;
     uint64_t events;        /* written, for the exit line */
     struct gt_writer *next; /* all writers ever, for the drain side */
 };
@@ -115,7 +128,8 @@ static inline bool gt_writer_enter(struct gt_writer *w)
     atomic_signal_fence(memory_order_seq_cst); /* rule 1 */
     uint32_t gen = atomic_load_explicit(&gt_gen.current, memory_order_acquire);
     if (__builtin_expect(atomic_load_explicit(&w->gen, memory_order_acquire) == gen &&
-                             w->end - w->pos >= GT_EVENT_ROOM,
+                             w->end - w->pos >= GT_EVENT_ROOM &&
+                             !atomic_load_explicit(&w->call.since, memory_order_relaxed),
                          1))
         return true;
     return gt_writer_enter_slow(w);
@@ -175,10 +189,38 @@ bool gt_ev_go_block(struct gt_writer *w, uint64_t since, enum gt_reason reason,
 bool gt_ev_go_stop(struct gt_writer *w, enum gt_reason reason, struct gt_stack *stack);
 
 /*
- * w's own goroutine runs again after block or stop. If nobody has unblocked it, it unblocks itself
- * first, with `stack`.
+ * w's own goroutine runs again after block, stop or the beginning of a system call. If it waits and
+ * nobody has unblocked it, it unblocks itself first, with `stack`.
  */
 void gt_ev_go_resume(struct gt_writer *w, struct gt_stack *stack);
+
+/*
+ * A call into the kernel begins: it may be short, and then leaves nothing in the trace. false: w's
+ * goroutine is not running. reason: see struct gt_call.
+ */
+bool gt_ev_call_announce(struct gt_writer *w, uint64_t since, enum gt_reason reason,
+                         struct gt_stack *stack);
+
+/*
+ * The announced call is over. true: nothing of it is in the trace. false: it is, or that is not
+ * sure; then enter, gt_ev_go_resume, leave. Not pinned; the only thing that a short call costs.
+ */
+static inline bool gt_call_withdraw(struct gt_writer *w, uint64_t since)
+{
+    atomic_store_explicit(&w->call.since, 0, memory_order_relaxed);
+    if (__builtin_expect(atomic_load_explicit(&gt_gen.fence, memory_order_relaxed), 0))
+        atomic_thread_fence(memory_order_seq_cst);
+    atomic_signal_fence(memory_order_seq_cst); /* rule 5 */
+    uint32_t gen = atomic_load_explicit(&gt_gen.current, memory_order_acquire);
+    if (__builtin_expect(atomic_load_explicit(&w->gen, memory_order_acquire) == gen, 1))
+        return w->g.state == GT_G_RUNNING;
+    atomic_store_explicit(&w->call.since, since, memory_order_relaxed);
+    return false;
+}
+
+/* The call that was withdrawn, too long to be left out, and pinned now. Resume afterwards. */
+void gt_ev_call_begin(struct gt_writer *w, uint64_t since, enum gt_reason reason,
+                      struct gt_stack *stack);
 
 /*
  * Ends the wait of another goroutine. The caller found it in a registry that keeps it from going

@@ -4,6 +4,7 @@
 #include "../encoder/futex.h"
 #include "../encoder/log.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,24 @@ static bool read_format(const char *value)
     return strcmp(value, "go1.23") == 0;
 }
 
+static uint64_t call_min; /* GOTRACE_SYSCALL_MIN, for `blocking` */
+
+static bool read_call_min(const char *value)
+{
+    char *end;
+    errno = 0;
+    call_min = strtoull(value, &end, 10);
+    return *value >= '0' && *value <= '9' && !*end && !errno;
+}
+
+static bool read_calls(const char *value)
+{
+    bool blocking = strcmp(value, "blocking") == 0;
+    gt_options.calls = blocking || strcmp(value, "all") == 0;
+    gt_options.call_min = blocking ? call_min : 0;
+    return gt_options.calls || strcmp(value, "none") == 0;
+}
+
 static bool read_quiet(const char *value)
 {
     gt_log_quiet = gt_options.quiet = strcmp(value, "1") == 0;
@@ -45,6 +64,8 @@ static const struct {
     {"GOTRACE_QUIET", "0 or 1", "0", read_quiet}, /* first: the others may have to complain */
     {"GOTRACE", "on or off", "on", read_switch},
     {"GOTRACE_OUTPUT", "a path", "trace.out", read_output},
+    {"GOTRACE_SYSCALL_MIN", "a number of nanoseconds", "10000", read_call_min},
+    {"GOTRACE_SYSCALLS", "all, blocking or none", "blocking", read_calls}, /* after its minimum */
     {"GOTRACE_FORMAT", "go1.23", "go1.23", read_format},
 };
 

@@ -7,6 +7,7 @@
 #include "options.h"
 #include "thread.h"
 
+#include "../encoder/arena.h"
 #include "../encoder/drain.h"
 #include "../encoder/log.h"
 #include "../symbolize/modules.h"
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 
 static struct {
     pid_t pid; /* of the process whose trace this is; a vfork child's differs */
@@ -24,6 +26,7 @@ static struct {
     _Atomic uint32_t drain_started, ended;
     char path[PATH_MAX];
     struct gt_symbolizer *symbolizer;
+    uint32_t *same_memory; /* zero in a forked child: MADV_WIPEONFORK */
 } process;
 
 /* Symbols ------------------------------------------------------------------------------------ */
@@ -269,12 +272,38 @@ static void after_fork(void)
     if (!process.pid)
         return;
     process.pid = (pid_t)gt_syscall(SYS_getpid);
+    if (process.same_memory)
+        *process.same_memory = 1;
     process.descendant = true;
     process.drain_started = process.ended = 0;
     gt_drain_after_fork();
     gt_registry_after_fork();
     gt_modules_after_fork();
     gt_thread_after_fork();
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, after_fork);
+    uint32_t *word = gt_pages_alloc(sizeof *word);
+    if (word && madvise(word, sizeof *word, MADV_WIPEONFORK) == 0) {
+        *word = 1;
+        process.same_memory = word;
+    }
+}
+
+void gt_process_check_fork(void)
+{
+    if (process.same_memory && !*process.same_memory)
+        after_fork();
+}
+
+GT_EXPORT pid_t _Fork(void)
+{
+    pid_t pid = gt_real._Fork();
+    if (pid == 0)
+        gt_process_check_fork();
+    return pid;
 }
 
 static void quick(void)
@@ -294,7 +323,7 @@ __attribute__((constructor)) static void at_start(void)
     process.pid = (pid_t)gt_syscall(SYS_getpid);
     process.descendant =
         gt_options_output_path(process.path, false) && gt_descent_is_descendant(process.path);
-    pthread_atfork(NULL, NULL, after_fork);
+    watch_forks();
     at_quick_exit(quick);
     gt_old_cond_scan();
     gt_thread_init();

@@ -20,6 +20,12 @@ static inline void gt_process_check_queue(void)
         gt_process_threaded();
 }
 
+/*
+ * The caller may have been forked behind libc's back, by clone(2) or _Fork: then what a forked
+ * child does is done. A child that shares our memory is none.
+ */
+void gt_process_check_fork(void);
+
 /* Finishes the trace and prints the exit line. Any number of times, from any thread. */
 void gt_process_end(void);
 

@@ -1,6 +1,8 @@
 /* See real.h. */
 #include "real.h"
 
+#include "../encoder/futex.h"
+
 /* What a hook calls when it runs before gt_real_resolve: resolves, then forwards. */
 #define GT_HOOK(name, result, parameters, arguments, version) \
     static result resolve_##name parameters                   \
@@ -16,7 +18,7 @@
 
 struct gt_real gt_real = {
 #define GT_HOOK(name, result, parameters, arguments, version) \
-    .name = (__typeof__(&name))resolve_##name,
+    .name = (__typeof__(&name))(void (*)(void))resolve_##name,
 #include "hooks.def"
 #undef GT_HOOK
 };
@@ -44,6 +46,7 @@ void gt_real_resolve(void)
         if (fn) /* else the program cannot have it either: glibc 2.34 and later define them all */
             *rows[i].slot = fn;
     }
+    gt_syscall = gt_real.syscall;
 }
 
 const char *gt_real_name(enum gt_hook hook)

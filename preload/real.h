@@ -7,12 +7,32 @@
 #ifndef GT_REAL_H
 #define GT_REAL_H
 
+#include "undeclared.h"
+
+#include <aio.h>
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <mqueue.h>
+#include <netdb.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <semaphore.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/sendfile.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <termios.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>

@@ -42,13 +42,23 @@ static void unlink_locked(struct shard *s, struct gt_waiter *w)
         s->last = w->prev;
 }
 
+static void count(const void *addr, uint32_t by)
+{
+    atomic_fetch_add_explicit(&gt_registry_count[gt_registry_slot(addr)], by, memory_order_relaxed);
+}
+
 static void add_locked(struct shard *s, struct gt_waiter *w, const void *addr, uint64_t now)
 {
     w->addr = addr;
     w->since = now;
     w->woken = 0;
     append_locked(s, w);
-    atomic_fetch_add_explicit(&gt_registry_count[gt_registry_slot(addr)], 1, memory_order_relaxed);
+    count(addr, 1);
+}
+
+void gt_registry_add_locked(struct gt_waiter *w, const void *addr, uint64_t now)
+{
+    add_locked(shard_of(addr), w, addr, now);
 }
 
 void gt_registry_add(struct gt_waiter *w, const void *addr, uint64_t now)
@@ -59,15 +69,54 @@ void gt_registry_add(struct gt_waiter *w, const void *addr, uint64_t now)
     gt_unlock(&s->lock);
 }
 
+/* The shard where w is, locked: gt_registry_move may be taking it elsewhere. */
+static struct shard *lock_shard_of(struct gt_waiter *w)
+{
+    for (;;) {
+        const void *addr = __atomic_load_n(&w->addr, __ATOMIC_RELAXED);
+        struct shard *s = shard_of(addr);
+        gt_lock(&s->lock);
+        if (w->addr == addr)
+            return s;
+        gt_unlock(&s->lock);
+    }
+}
+
 void gt_registry_remove(struct gt_waiter *w)
 {
-    struct shard *s = shard_of(w->addr);
-    gt_lock(&s->lock);
+    struct shard *s = lock_shard_of(w);
     unlink_locked(s, w);
-    atomic_fetch_sub_explicit(&gt_registry_count[gt_registry_slot(w->addr)], 1,
-                              memory_order_relaxed);
+    count(w->addr, -1u);
     w->addr = NULL;
     gt_unlock(&s->lock);
+}
+
+static void lock_both(struct shard *a, struct shard *b)
+{
+    gt_lock(a < b ? &a->lock : &b->lock);
+    if (a != b)
+        gt_lock(a < b ? &b->lock : &a->lock);
+}
+
+void gt_registry_move(const void *from, const void *to, uint32_t max)
+{
+    struct shard *source = shard_of(from), *target = shard_of(to);
+    lock_both(source, target);
+    struct gt_waiter *next, *last = source->last;
+    for (struct gt_waiter *w = source->first; w && max; w = next) {
+        next = w == last ? NULL : w->next;
+        if (w->addr != from || w->woken)
+            continue;
+        unlink_locked(source, w);
+        count(from, -1u);
+        __atomic_store_n(&w->addr, to, __ATOMIC_RELAXED);
+        append_locked(target, w);
+        count(to, 1);
+        max--;
+    }
+    if (source != target)
+        gt_unlock(&source->lock);
+    gt_unlock(&target->lock);
 }
 
 void gt_registry_lock(const void *addr)
@@ -88,16 +137,27 @@ void gt_registry_unlock(const void *addr)
 
 static bool went_back_to_sleep(const struct gt_waiter *w, uint64_t now)
 {
+    if (w->final)
+        return false;
     uint64_t awake = now > w->woken ? now - w->woken : 0;
     return awake >= gt_clock_units(WAKING_NS) && awake >= (now - w->since) / 128;
 }
 
-struct gt_waiter *gt_registry_next(const void *addr, uint64_t now)
+struct gt_waiter *gt_registry_next(const void *addr, uint32_t bits, uint64_t now)
 {
     struct gt_waiter *w = shard_of(addr)->first;
-    while (w && (w->addr != addr || (w->woken && !went_back_to_sleep(w, now))))
+    while (w && (w->addr != addr || (w->bits && !(w->bits & bits)) ||
+                 (w->woken && !went_back_to_sleep(w, now))))
         w = w->next;
     return w;
+}
+
+uint32_t gt_registry_asleep(const void *addr)
+{
+    uint32_t n = 0;
+    for (struct gt_waiter *w = shard_of(addr)->first; w; w = w->next)
+        n += w->addr == addr && !w->woken;
+    return n;
 }
 
 /*

@@ -23,6 +23,8 @@ struct gt_waiter {
     struct gt_g *g;
     uint64_t since; /* when it began to wait */
     uint64_t woken; /* when its last GoUnblock was written; 0: never */
+    uint32_t bits;  /* of FUTEX_WAIT_BITSET; 0: all */
+    bool final;     /* being woken once is the end of the wait: never asleep again before that */
     /*
      * A condition variable's waiter must still get its mutex after it was woken: then it becomes
      * a waiter of the mutex too, through this second entry. NULL in others.
@@ -45,7 +47,7 @@ static inline bool gt_registry_any(const void *addr)
            0;
 }
 
-/* After the block event is written. w->g, relock and mutex are set; now: trace time. */
+/* After the block event is written. w->g to mutex are set but for times; now: trace time. */
 void gt_registry_add(struct gt_waiter *w, const void *addr, uint64_t now);
 
 /* After the real call has returned. Nobody refers to w or its goroutine afterwards. */
@@ -57,14 +59,23 @@ void gt_registry_remove(struct gt_waiter *w);
  * next: whom a futex wake would reach now, or NULL. That is the first in line not yet woken; or
  * one that was, but is still here after longer than waking up takes: another thread was faster to
  * the mutex, and it went back to sleep. (It cannot have the mutex: the caller, who is giving it
- * up, has.)
+ * up, has.) Only those that share a bit with `bits`.
  *
  * woken: it was reached; it goes to the end of the line, and to the mutex's if it needs that.
  */
 void gt_registry_lock(const void *addr);
-struct gt_waiter *gt_registry_next(const void *addr, uint64_t now);
+struct gt_waiter *gt_registry_next(const void *addr, uint32_t bits, uint64_t now);
 void gt_registry_woken(struct gt_waiter *w, uint64_t now);
 void gt_registry_unlock(const void *addr);
+
+/* Waiters at the address, locked, that were not woken. */
+uint32_t gt_registry_asleep(const void *addr);
+
+/* With the lock held: as gt_registry_add. */
+void gt_registry_add_locked(struct gt_waiter *w, const void *addr, uint64_t now);
+
+/* FUTEX_REQUEUE: the first `max` waiters of `from` that were not woken wait at `to` now. */
+void gt_registry_move(const void *from, const void *to, uint32_t max);
 
 void gt_registry_after_fork(void);
 

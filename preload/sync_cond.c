@@ -11,7 +11,8 @@
 static struct gt_wait begin(enum gt_hook hook, pthread_cond_t *cond, pthread_mutex_t *mutex)
 {
     gt_mutex_release(hook, mutex);
-    return gt_wait_begin_cond(hook, cond, mutex);
+    return gt_wait_begin_for(&(struct gt_wait_for){
+        .hook = hook, .reason = GT_REASON_COND, .addr = cond, .mutex = mutex});
 }
 
 GT_EXPORT int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)

@@ -38,7 +38,7 @@ static bool releases(const pthread_mutex_t *mutex)
 void gt_mutex_release(enum gt_hook hook, pthread_mutex_t *mutex)
 {
     if (__builtin_expect(gt_registry_any(mutex), 0) && releases(mutex))
-        gt_wake_slow(hook, mutex, false);
+        gt_wake_one(hook, mutex);
 }
 
 GT_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)

@@ -46,6 +46,8 @@ static struct gt_thread *thread_alloc(void)
     t->w.g.id = atomic_fetch_add(&threads.last_g, 1) + 1;
     t->exit_round = 0;
     t->inside = 0;
+    t->frame = 0;
+    t->jumped = false;
     return t;
 }
 
@@ -148,6 +150,7 @@ static struct gt_thread *clone_appear(uint32_t tid)
 struct gt_thread *gt_thread_elsewhere(struct gt_thread *t)
 {
     uint32_t tid = (uint32_t)gt_syscall(SYS_gettid);
+    gt_process_check_fork();
     if (tid == t->w.m) {
         note_stack(t);
         return t;
@@ -236,7 +239,8 @@ static void *trampoline(void *arg)
     return start(start_arg);
 }
 
-static struct gt_thread *create_event(struct gt_thread *t, void *(*start)(void *), void *arg)
+static struct gt_thread *create_event(enum gt_hook hook, struct gt_thread *t,
+                                      void *(*start)(void *), void *arg)
 {
     struct gt_thread *child = thread_alloc();
     if (!child)
@@ -244,7 +248,7 @@ static struct gt_thread *create_event(struct gt_thread *t, void *(*start)(void *
     child->start = start;
     child->arg = arg;
     struct gt_stack *routine = gt_capture_routine(gt_routine_of(start, arg));
-    struct gt_stack *stack = gt_capture(GT_HOOK_pthread_create);
+    struct gt_stack *stack = gt_capture(hook);
     if (!gt_writer_enter(&t->w)) {
         thread_free(child);
         return NULL;
@@ -254,21 +258,51 @@ static struct gt_thread *create_event(struct gt_thread *t, void *(*start)(void *
     return child;
 }
 
-GT_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
-                             void *arg)
+/* The thread about to be made; NULL: it will not be known from its creation. */
+static struct gt_thread *create_begin(enum gt_hook hook, void *(*start)(void *), void *arg)
 {
     gt_process_threaded();
     struct gt_thread *t = gt_thread_enter();
-    struct gt_thread *child = t ? create_event(t, start, arg) : NULL;
+    struct gt_thread *child = t ? create_event(hook, t, start, arg) : NULL;
     if (t)
         gt_thread_leave(t);
+    return child;
+}
+
+/* In the trace it stays a goroutine that was created and never ran. */
+static void create_failed(struct gt_thread *child)
+{
+    child->w.g.state = GT_G_NONE;
+    thread_free(child);
+}
+
+GT_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+                             void *arg)
+{
+    struct gt_thread *child = create_begin(GT_HOOK_pthread_create, start, arg);
     if (!child)
         return gt_real.pthread_create(thread, attr, start, arg);
     int r = gt_real.pthread_create(thread, attr, trampoline, child);
-    if (r != 0) { /* in the trace it stays a goroutine that was created and never ran */
-        child->w.g.state = GT_G_NONE;
-        thread_free(child);
-    }
+    if (r != 0)
+        create_failed(child);
+    return r;
+}
+
+/* libc keeps the int as the low word of a pointer: the same routine serves both. */
+static int c11_trampoline(void *arg)
+{
+    return (int)(intptr_t)trampoline(arg);
+}
+
+GT_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *arg)
+{
+    struct gt_thread *child =
+        create_begin(GT_HOOK_thrd_create, (void *(*)(void *))(void (*)(void))start, arg);
+    if (!child)
+        return gt_real.thrd_create(thread, start, arg);
+    int r = gt_real.thrd_create(thread, c11_trampoline, child);
+    if (r != thrd_success)
+        create_failed(child);
     return r;
 }
 

@@ -19,6 +19,8 @@ struct gt_thread {
     struct gt_waiter relock;        /* see struct gt_waiter */
     uint32_t inside;                /* our code runs: hooks entered now go straight through */
     uint32_t exit_round;            /* how often the key destructor ran */
+    uintptr_t frame;                /* where the wait or call under way began; 0: there is none */
+    bool jumped;                    /* longjmp may have left it */
     uintptr_t stack_lo, stack_size; /* where it was last seen to run; see gt_thread_elsewhere */
     pthread_t self;
     void *(*start)(void *);

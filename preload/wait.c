@@ -4,6 +4,8 @@
 #include "capture.h"
 #include "process.h"
 
+#define FRAME() ((uintptr_t)__builtin_frame_address(0))
+
 void gt_wait_forget(struct gt_thread *t)
 {
     if (t->waiter.addr)
@@ -12,26 +14,65 @@ void gt_wait_forget(struct gt_thread *t)
         gt_registry_remove(&t->relock);
 }
 
-static struct gt_wait begin(enum gt_hook hook, enum gt_reason reason, const void *addr,
-                            const void *mutex)
+/* What the goroutine was doing ends now. */
+static void resume(struct gt_thread *t, struct gt_stack *stack)
 {
-    struct gt_wait wait = {NULL, NULL};
+    gt_wait_forget(t);
+    if (gt_writer_enter(&t->w)) {
+        gt_ev_go_resume(&t->w, stack);
+        gt_writer_leave(&t->w);
+    }
+    t->frame = 0;
+}
+
+bool gt_wait_may_begin(struct gt_thread *t, uintptr_t frame)
+{
+    if (t->frame && frame < t->frame && !t->jumped)
+        return false;
+    if (t->frame)
+        resume(t, t->w.g.wait_stack);
+    t->jumped = false;
+    return true;
+}
+
+static bool block(struct gt_thread *t, uint64_t since, enum gt_reason reason,
+                  struct gt_stack *stack)
+{
+    bool blocked = false;
+    if (gt_writer_enter(&t->w)) {
+        blocked = gt_ev_go_block(&t->w, since, reason, stack);
+        gt_writer_leave(&t->w);
+    }
+    return blocked;
+}
+
+static void describe(struct gt_waiter *w, struct gt_thread *t, const struct gt_wait_for *what)
+{
+    w->g = &t->w.g;
+    w->mutex = what->mutex;
+    w->relock = what->mutex ? &t->relock : NULL;
+    w->bits = what->bits;
+    w->final = what->final;
+}
+
+__attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_for *what)
+{
+    struct gt_wait wait = {.frame = FRAME()};
     struct gt_thread *t = gt_thread_enter();
     if (!t)
         return wait;
-    uint64_t since = gt_clock_now(); /* taking the stack is part of the call, as a wait is */
-    wait.stack = gt_capture(hook);
-    if (gt_writer_enter(&t->w)) {
-        if (gt_ev_go_block(&t->w, since, reason, wait.stack))
+    if (gt_wait_may_begin(t, wait.frame)) {
+        /* Taking the stack is part of the call, as a wait is. */
+        uint64_t since = what->since ? what->since : gt_clock_now();
+        wait.stack = gt_capture(what->hook);
+        if (block(t, since, what->reason, wait.stack)) {
             wait.thread = t;
-        gt_writer_leave(&t->w);
-    }
-    if (wait.thread && addr) {
-        gt_wait_forget(t); /* of a wait left by longjmp */
-        t->waiter.g = &t->w.g;
-        t->waiter.mutex = mutex;
-        t->waiter.relock = mutex ? &t->relock : NULL;
-        gt_registry_add(&t->waiter, addr, since);
+            t->frame = wait.frame;
+        }
+        if (wait.thread && what->addr) {
+            describe(&t->waiter, t, what);
+            gt_registry_add(&t->waiter, what->addr, since);
+        }
     }
     gt_thread_leave(t);
     return wait;
@@ -39,25 +80,36 @@ static struct gt_wait begin(enum gt_hook hook, enum gt_reason reason, const void
 
 struct gt_wait gt_wait_begin(enum gt_hook hook, enum gt_reason reason, const void *addr)
 {
-    return begin(hook, reason, addr, NULL);
+    return gt_wait_begin_for(&(struct gt_wait_for){.hook = hook, .reason = reason, .addr = addr});
 }
 
-struct gt_wait gt_wait_begin_cond(enum gt_hook hook, const void *cond, const void *mutex)
+__attribute__((noinline)) struct gt_wait gt_wait_begin_yield(enum gt_hook hook)
 {
-    return begin(hook, GT_REASON_COND, cond, mutex);
+    struct gt_wait wait = {.frame = FRAME()};
+    struct gt_thread *t = gt_thread_enter();
+    if (!t)
+        return wait;
+    if (gt_wait_may_begin(t, wait.frame)) {
+        wait.stack = gt_capture(hook);
+        if (gt_writer_enter(&t->w)) {
+            if (gt_ev_go_stop(&t->w, GT_REASON_YIELD, wait.stack))
+                wait.thread = t;
+            gt_writer_leave(&t->w);
+        }
+        if (wait.thread)
+            t->frame = wait.frame;
+    }
+    gt_thread_leave(t);
+    return wait;
 }
 
 void gt_wait_end(struct gt_wait *wait)
 {
     struct gt_thread *t = wait->thread;
-    if (!t)
+    if (!t || t->frame != wait->frame)
         return;
     t->inside = 1;
-    gt_wait_forget(t);
-    if (gt_writer_enter(&t->w)) {
-        gt_ev_go_resume(&t->w, wait->stack);
-        gt_writer_leave(&t->w);
-    }
+    resume(t, wait->stack);
     gt_thread_leave(t);
     gt_process_check_queue();
 }
@@ -75,19 +127,79 @@ static void wake_locked(struct gt_thread *t, struct gt_waiter *target, struct gt
     gt_registry_woken(target, now);
 }
 
-void gt_wake_slow(enum gt_hook hook, const void *addr, bool all)
+static uint32_t wake_some_locked(struct gt_thread *t, const struct gt_wake *wake,
+                                 struct gt_stack *stack)
+{
+    uint32_t bits = wake->bits ? wake->bits : UINT32_MAX, n = 0;
+    uint64_t now = gt_clock_now();
+    struct gt_waiter *target;
+    while (n < wake->max && (target = gt_registry_next(wake->addr, bits, now))) {
+        wake_locked(t, target, stack);
+        n++;
+    }
+    return n;
+}
+
+uint32_t gt_wake_slow(const struct gt_wake *wake)
 {
     struct gt_thread *t = gt_thread_enter();
     if (!t)
-        return;
-    struct gt_stack *stack = gt_capture(hook);
-    gt_registry_lock(addr);
-    uint64_t now = gt_clock_now();
-    struct gt_waiter *target = gt_registry_next(addr, now);
-    while (target) {
-        wake_locked(t, target, stack);
-        target = all ? gt_registry_next(addr, now) : NULL;
-    }
-    gt_registry_unlock(addr);
+        return 0;
+    struct gt_stack *stack = gt_capture(wake->hook);
+    gt_registry_lock(wake->addr);
+    uint32_t n = wake_some_locked(t, wake, stack);
+    gt_registry_unlock(wake->addr);
     gt_thread_leave(t);
+    return n;
 }
+
+/*
+ * Who is last is decided under the registry's lock, so that exactly one of the threads arriving
+ * together takes itself for that.
+ */
+__attribute__((noinline)) struct gt_wait gt_wait_begin_barrier(enum gt_hook hook,
+                                                               const void *barrier, uint32_t count)
+{
+    struct gt_wait wait = {.frame = FRAME()};
+    struct gt_thread *t = gt_thread_enter();
+    if (!t)
+        return wait;
+    if (gt_wait_may_begin(t, wait.frame)) {
+        uint64_t since = gt_clock_now();
+        wait.stack = gt_capture(hook);
+        gt_registry_lock(barrier);
+        if (gt_registry_asleep(barrier) + 1 >= count) {
+            wake_some_locked(t, &(struct gt_wake){.addr = barrier, .max = UINT32_MAX}, wait.stack);
+        } else if (block(t, since, GT_REASON_SYNC, wait.stack)) {
+            wait.thread = t;
+            t->frame = wait.frame;
+            describe(&t->waiter, t, &(struct gt_wait_for){.final = true});
+            gt_registry_add_locked(&t->waiter, barrier, since);
+        }
+        gt_registry_unlock(barrier);
+    }
+    gt_thread_leave(t);
+    return wait;
+}
+
+/* What may leave a wait or a call without its end; a handler's own jump does not. */
+
+static void note_jump(void)
+{
+    struct gt_thread *t = gt_self;
+    if (t && t->frame)
+        t->jumped = true;
+}
+
+#define JUMP(name, env_type)                     \
+    GT_EXPORT void name(env_type env, int value) \
+    {                                            \
+        note_jump();                             \
+        gt_real.name(env, value);                \
+        __builtin_unreachable();                 \
+    }
+
+JUMP(longjmp, jmp_buf)
+JUMP(_longjmp, jmp_buf)
+JUMP(siglongjmp, sigjmp_buf)
+JUMP(__longjmp_chk, sigjmp_buf)

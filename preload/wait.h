@@ -13,38 +13,74 @@
 struct gt_wait {
     struct gt_thread *thread; /* NULL: nothing recorded */
     struct gt_stack *stack;
+    uintptr_t frame; /* tells this wait from others of the thread */
+};
+
+#define GT_WAIT(name) __attribute__((cleanup(gt_wait_end))) struct gt_wait name
+
+/* What a thread waits for. */
+struct gt_wait_for {
+    enum gt_hook hook; /* the leaf of its stack */
+    enum gt_reason reason;
+    const void *addr;  /* where others end it; NULL: nobody's doing, a sleep */
+    const void *mutex; /* a condition variable's, to be got back at the end; else NULL */
+    uint64_t since;    /* when it began; 0: now */
+    uint32_t bits;     /* of FUTEX_WAIT_BITSET; 0: all */
+    bool final;        /* see struct gt_waiter */
 };
 
 /*
- * The thread is about to block in `hook`, for what happens at addr (NULL: nobody's doing, a
- * sleep). errno is kept. Follow with the real call, then gt_wait_end, also when the real call is
- * left by cancellation: declare the variable with GT_WAIT.
+ * The thread is about to block. errno is kept. Follow with the real call, then gt_wait_end, also
+ * when the real call is left by cancellation: declare the variable with GT_WAIT.
  */
+struct gt_wait gt_wait_begin_for(const struct gt_wait_for *what);
 struct gt_wait gt_wait_begin(enum gt_hook hook, enum gt_reason reason, const void *addr);
 
-/* A wait for cond that ends by getting the mutex back. */
-struct gt_wait gt_wait_begin_cond(enum gt_hook hook, const void *cond, const void *mutex);
-
 void gt_wait_end(struct gt_wait *wait);
+
+/* The thread goes on with something else, and stays runnable: sched_yield. */
+struct gt_wait gt_wait_begin_yield(enum gt_hook hook);
+
+/* For pthread_barrier_wait of the thread that is not the last of `count`; thread is NULL for that.
+ */
+struct gt_wait gt_wait_begin_barrier(enum gt_hook hook, const void *barrier, uint32_t count);
+
+/*
+ * Inside the guard: whether a wait or a call that begins in the hook at `frame` can be recorded.
+ * It can not in a signal handler that interrupts another one. One that was left by longjmp ends
+ * here.
+ */
+bool gt_wait_may_begin(struct gt_thread *t, uintptr_t frame);
 
 /* Takes the thread out of the registry; inside the guard. */
 void gt_wait_forget(struct gt_thread *t);
 
-#define GT_WAIT(name) __attribute__((cleanup(gt_wait_end))) struct gt_wait name
+/* The caller is about to end waits. */
+struct gt_wake {
+    enum gt_hook hook;
+    const void *addr;
+    uint32_t max;  /* so many, the oldest first */
+    uint32_t bits; /* of FUTEX_WAKE_BITSET; 0: any */
+};
 
-/* The caller is about to end waits at addr: of the oldest waiter, or of all. errno is kept. */
-void gt_wake_slow(enum gt_hook hook, const void *addr, bool all);
+/* errno is kept. Returns how many. */
+uint32_t gt_wake_slow(const struct gt_wake *wake);
+
+static inline uint32_t gt_wake(enum gt_hook hook, const void *addr, uint32_t max)
+{
+    if (__builtin_expect(!gt_registry_any(addr), 1))
+        return 0;
+    return gt_wake_slow(&(struct gt_wake){.hook = hook, .addr = addr, .max = max});
+}
 
 static inline void gt_wake_one(enum gt_hook hook, const void *addr)
 {
-    if (__builtin_expect(gt_registry_any(addr), 0))
-        gt_wake_slow(hook, addr, false);
+    gt_wake(hook, addr, 1);
 }
 
 static inline void gt_wake_all(enum gt_hook hook, const void *addr)
 {
-    if (__builtin_expect(gt_registry_any(addr), 0))
-        gt_wake_slow(hook, addr, true);
+    gt_wake(hook, addr, UINT32_MAX);
 }
 
 #endif

@@ -10,11 +10,40 @@ static int a, b;
 static struct gt_waiter *next(const void *addr, uint64_t now)
 {
     gt_registry_lock(addr);
-    struct gt_waiter *w = gt_registry_next(addr, now);
+    struct gt_waiter *w = gt_registry_next(addr, UINT32_MAX, now);
     if (w)
         gt_registry_woken(w, now);
     gt_registry_unlock(addr);
     return w;
+}
+
+/* What only futexes need: bits, wakes that are final, and moving on to another address. */
+static void test_futex(uint64_t t, uint64_t ms)
+{
+    struct gt_waiter w[4] = {0};
+    for (int i = 0; i < 4; i++) {
+        w[i].bits = 1u << i;
+        w[i].final = true;
+        gt_registry_add(&w[i], &a, t);
+    }
+    gt_registry_lock(&a);
+    CHECK(gt_registry_next(&a, 4, t) == &w[2]);
+    CHECK(gt_registry_next(&a, 16, t) == NULL);
+    CHECK_EQ(gt_registry_asleep(&a), 4);
+    gt_registry_unlock(&a);
+    CHECK(next(&a, t) == &w[0]);
+    gt_registry_move(&a, &b, 2);
+    CHECK(next(&a, t + ms) == &w[3], "final: not the first again");
+    CHECK(next(&a, t + ms) == NULL);
+    gt_registry_lock(&b);
+    CHECK_EQ(gt_registry_asleep(&b), 2);
+    gt_registry_unlock(&b);
+    CHECK(next(&b, t) == &w[1]);
+    gt_registry_move(&b, &b, 2);
+    CHECK(next(&b, t) == &w[2]);
+    for (int i = 0; i < 4; i++)
+        gt_registry_remove(&w[i]);
+    CHECK(!gt_registry_any(&a) && !gt_registry_any(&b));
 }
 
 int main(void)
@@ -58,5 +87,6 @@ int main(void)
     gt_registry_remove(&relock);
     gt_registry_remove(&other);
     CHECK(!gt_registry_any(&a) && !gt_registry_any(&b));
+    test_futex(t, ms);
     return 0;
 }

@@ -49,7 +49,7 @@ static void wake(struct worker *k, const void *addr)
 {
     struct gt_stack *stack = some_stack(k);
     gt_registry_lock(addr);
-    struct gt_waiter *target = gt_registry_next(addr, gt_clock_now());
+    struct gt_waiter *target = gt_registry_next(addr, UINT32_MAX, gt_clock_now());
     bool done = !target;
     while (!done && gt_writer_enter(&k->w)) {
         done = target->woken ? gt_ev_go_unblock_again(&k->w, target->g, stack)
@@ -91,6 +91,32 @@ static void wait_somewhere(struct worker *k, const void *addr)
     __atomic_fetch_add(&blocks, 1, __ATOMIC_RELAXED);
 }
 
+/* A call into the kernel, some long enough to be written, some of them switched in the middle. */
+static void call(struct worker *k)
+{
+    enum gt_reason reason = rand_r(&k->seed) % 2 ? GT_REASON_NONE : GT_REASON_NETWORK;
+    bool announced = false, worth = rand_r(&k->seed) % 2;
+    uint64_t since = gt_clock_now();
+    struct gt_stack *stack = some_stack(k);
+    if (gt_writer_enter(&k->w)) {
+        announced = gt_ev_call_announce(&k->w, since, reason, stack);
+        gt_writer_leave(&k->w);
+    }
+    if (!announced)
+        return;
+    if (rand_r(&k->seed) % 8 == 0)
+        sched_yield();
+    if (rand_r(&k->seed) % 8 == 0)
+        wake(k, &address[rand_r(&k->seed) % 3]); /* a signal handler */
+    bool unseen = gt_call_withdraw(&k->w, since);
+    if ((unseen && !worth) || !gt_writer_enter(&k->w))
+        return;
+    if (unseen)
+        gt_ev_call_begin(&k->w, since, reason, stack);
+    gt_ev_go_resume(&k->w, stack);
+    gt_writer_leave(&k->w);
+}
+
 static void live(struct worker *k)
 {
     k->w.g.id = atomic_fetch_add(&last_g, 1) + 1;
@@ -102,8 +128,11 @@ static void live(struct worker *k)
     }
     for (int i = 0; i < LIVES && !atomic_load(&stop); i++) {
         const void *addr = &address[rand_r(&k->seed) % 3];
-        if (rand_r(&k->seed) % 4 == 0)
+        int what = rand_r(&k->seed) % 8;
+        if (what < 2)
             wait_somewhere(k, addr);
+        else if (what < 4)
+            call(k);
         else
             wake(k, addr);
     }

@@ -1,0 +1,79 @@
+/* See call.h, and rule 5 of encoder/writer.h. */
+#include "call.h"
+
+#include "capture.h"
+#include "fds.h"
+#include "options.h"
+#include "process.h"
+#include "wait.h"
+
+/* GOTRACE_SYSCALL_MIN in trace units; measured when it is first needed. */
+static _Atomic uint64_t min_units;
+
+static bool too_short(uint64_t units)
+{
+    uint64_t min = atomic_load_explicit(&min_units, memory_order_relaxed);
+    if (__builtin_expect(!min, 0) && gt_options.call_min) {
+        min = gt_clock_units(gt_options.call_min);
+        atomic_store_explicit(&min_units, min, memory_order_relaxed);
+    }
+    return units < min;
+}
+
+static enum gt_reason reason_of(int on)
+{
+    return on == GT_NETWORK || (on >= 0 && gt_fd_is_socket(on)) ? GT_REASON_NETWORK
+                                                                : GT_REASON_NONE;
+}
+
+__attribute__((noinline)) struct gt_slice gt_slice_begin(enum gt_hook hook, int on)
+{
+    struct gt_slice slice = {.frame = (uintptr_t)__builtin_frame_address(0)};
+    if (!gt_options.calls)
+        return slice;
+    struct gt_thread *t = gt_thread_enter();
+    if (!t)
+        return slice;
+    if (gt_wait_may_begin(t, slice.frame)) {
+        slice.since = gt_clock_now();
+        slice.stack = gt_capture(hook);
+        slice.reason = reason_of(on);
+        if (gt_writer_enter(&t->w)) {
+            if (gt_ev_call_announce(&t->w, slice.since, slice.reason, slice.stack))
+                slice.thread = t;
+            gt_writer_leave(&t->w);
+        }
+        if (slice.thread)
+            t->frame = slice.frame;
+    }
+    gt_thread_leave(t);
+    return slice;
+}
+
+static void write_slice(struct gt_thread *t, struct gt_slice *slice, bool unseen)
+{
+    t->inside = 1;
+    if (gt_writer_enter(&t->w)) {
+        if (unseen)
+            gt_ev_call_begin(&t->w, slice->since, slice->reason, slice->stack);
+        gt_ev_go_resume(&t->w, slice->stack);
+        gt_writer_leave(&t->w);
+    }
+    gt_thread_leave(t);
+    gt_process_check_queue();
+}
+
+void gt_slice_end(struct gt_slice *slice)
+{
+    struct gt_thread *t = slice->thread;
+    if (!t || t->frame != slice->frame)
+        return;
+    t->frame = 0;
+    uint64_t units = gt_clock_now() - slice->since;
+    bool unseen = gt_call_withdraw(&t->w, slice->since);
+    if (__builtin_expect(unseen && too_short(units), 1))
+        return;
+    int saved = errno;
+    write_slice(t, slice, unseen);
+    errno = saved;
+}

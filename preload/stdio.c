@@ -1,0 +1,101 @@
+/*
+ * stdio. What a stream's functions do in the kernel passes no hook, so those that may get there
+ * show themselves. Where the stream's buffer is enough they are not even timed.
+ */
+#include "call.h"
+#include "fds.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Bytes that can be read, or written, without the kernel; the stream may change meanwhile in
+ * another thread, then it is a guess. _IO_* as in libc's public bits/types/struct_FILE.h. */
+
+static size_t readable(const FILE *file)
+{
+    const char *p = file->_IO_read_ptr, *end = file->_IO_read_end;
+    return p < end ? (size_t)(end - p) : 0;
+}
+
+#define UNBUFFERED_OR_BY_LINE (0x2 | 0x200) /* _IO_UNBUFFERED, _IO_LINE_BUF of libio.h */
+
+static size_t writable(const FILE *file)
+{
+    const char *p = file->_IO_write_ptr, *end = file->_IO_buf_end;
+    return !(file->_flags & UNBUFFERED_OR_BY_LINE) && p && p < end ? (size_t)(end - p) : 0;
+}
+
+static bool has_line(const FILE *file)
+{
+    size_t n = readable(file);
+    return n && memchr(file->_IO_read_ptr, '\n', n);
+}
+
+#define STDIO(enough, result, name, parameters, arguments)         \
+    GT_EXPORT result name parameters                               \
+    {                                                              \
+        if (enough)                                                \
+            return gt_real.name arguments;                         \
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE); \
+        return gt_real.name arguments;                             \
+    }
+#include "stdio.def"
+#undef STDIO
+
+/* The number is not the stream's any more. */
+GT_EXPORT int fclose(FILE *file)
+{
+    GT_SLICE(slice) = gt_slice_begin(GT_HOOK_fclose, GT_FILE);
+    gt_fd_forget(fileno_unlocked(file));
+    return gt_real.fclose(file);
+}
+
+GT_EXPORT int pclose(FILE *file)
+{
+    GT_SLICE(slice) = gt_slice_begin(GT_HOOK_pclose, GT_FILE);
+    gt_fd_forget(fileno_unlocked(file));
+    return gt_real.pclose(file);
+}
+
+/* Formatted output: its length is not known before. */
+
+GT_EXPORT int printf(const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    GT_SLICE(slice) = gt_slice_begin(GT_HOOK_printf, GT_FILE);
+    int r = gt_real.vprintf(format, ap);
+    va_end(ap);
+    return r;
+}
+
+GT_EXPORT int fprintf(FILE *file, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    GT_SLICE(slice) = gt_slice_begin(GT_HOOK_fprintf, GT_FILE);
+    int r = gt_real.vfprintf(file, format, ap);
+    va_end(ap);
+    return r;
+}
+
+GT_EXPORT int __printf_chk(int flag, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    GT_SLICE(slice) = gt_slice_begin(GT_HOOK___printf_chk, GT_FILE);
+    int r = gt_real.__vprintf_chk(flag, format, ap);
+    va_end(ap);
+    return r;
+}
+
+GT_EXPORT int __fprintf_chk(FILE *file, int flag, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    GT_SLICE(slice) = gt_slice_begin(GT_HOOK___fprintf_chk, GT_FILE);
+    int r = gt_real.__vfprintf_chk(file, flag, format, ap);
+    va_end(ap);
+    return r;
+}

@@ -1,0 +1,137 @@
+/*
+ * Read-write locks. As with mutexes, the try variant comes first and is all that an uncontended
+ * operation costs. Readers wait at the lock's address, writers one byte above it: whom an unlock
+ * lets in follows glibc (nptl/pthread_rwlock_common.c): a writer's unlock all readers, or where
+ * there is none one writer; the other way round with the preference for writers; the last
+ * reader's unlock one writer.
+ */
+#include "wait.h"
+
+#include <errno.h>
+
+static const void *readers(const pthread_rwlock_t *lock)
+{
+    return lock;
+}
+
+static const void *writers(const pthread_rwlock_t *lock)
+{
+    return (const char *)lock + 1;
+}
+
+static bool written_by_caller(const pthread_rwlock_t *lock)
+{
+    return gt_self && lock->__data.__cur_writer == (int)gt_self->w.m;
+}
+
+/* The real functions look at these before they look at the lock. */
+static bool valid(clockid_t clock, const struct timespec *until)
+{
+    return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) && until->tv_nsec >= 0 &&
+           until->tv_nsec < 1000000000;
+}
+
+/* Whether lock, which try has answered with r, is a wait. */
+static bool must_wait(const pthread_rwlock_t *lock, int r)
+{
+    return r == EBUSY && !written_by_caller(lock); /* that would be EDEADLK */
+}
+
+GT_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
+{
+    int r = pthread_rwlock_tryrdlock(lock);
+    if (r == 0)
+        return 0;
+    if (!must_wait(lock, r))
+        return gt_real.pthread_rwlock_rdlock(lock);
+    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_pthread_rwlock_rdlock, GT_REASON_SYNC, readers(lock));
+    return gt_real.pthread_rwlock_rdlock(lock);
+}
+
+GT_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
+{
+    int r = pthread_rwlock_trywrlock(lock);
+    if (r == 0)
+        return 0;
+    if (!must_wait(lock, r))
+        return gt_real.pthread_rwlock_wrlock(lock);
+    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_pthread_rwlock_wrlock, GT_REASON_SYNC, writers(lock));
+    return gt_real.pthread_rwlock_wrlock(lock);
+}
+
+GT_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct timespec *until)
+{
+    int r = valid(CLOCK_REALTIME, until) ? pthread_rwlock_tryrdlock(lock) : EINVAL;
+    if (r == 0)
+        return 0;
+    if (!must_wait(lock, r))
+        return gt_real.pthread_rwlock_timedrdlock(lock, until);
+    GT_WAIT(wait) =
+        gt_wait_begin(GT_HOOK_pthread_rwlock_timedrdlock, GT_REASON_SYNC, readers(lock));
+    return gt_real.pthread_rwlock_timedrdlock(lock, until);
+}
+
+GT_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct timespec *until)
+{
+    int r = valid(CLOCK_REALTIME, until) ? pthread_rwlock_trywrlock(lock) : EINVAL;
+    if (r == 0)
+        return 0;
+    if (!must_wait(lock, r))
+        return gt_real.pthread_rwlock_timedwrlock(lock, until);
+    GT_WAIT(wait) =
+        gt_wait_begin(GT_HOOK_pthread_rwlock_timedwrlock, GT_REASON_SYNC, writers(lock));
+    return gt_real.pthread_rwlock_timedwrlock(lock, until);
+}
+
+GT_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *lock, clockid_t clock,
+                                         const struct timespec *until)
+{
+    int r = valid(clock, until) ? pthread_rwlock_tryrdlock(lock) : EINVAL;
+    if (r == 0)
+        return 0;
+    if (!must_wait(lock, r))
+        return gt_real.pthread_rwlock_clockrdlock(lock, clock, until);
+    GT_WAIT(wait) =
+        gt_wait_begin(GT_HOOK_pthread_rwlock_clockrdlock, GT_REASON_SYNC, readers(lock));
+    return gt_real.pthread_rwlock_clockrdlock(lock, clock, until);
+}
+
+GT_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *lock, clockid_t clock,
+                                         const struct timespec *until)
+{
+    int r = valid(clock, until) ? pthread_rwlock_trywrlock(lock) : EINVAL;
+    if (r == 0)
+        return 0;
+    if (!must_wait(lock, r))
+        return gt_real.pthread_rwlock_clockwrlock(lock, clock, until);
+    GT_WAIT(wait) =
+        gt_wait_begin(GT_HOOK_pthread_rwlock_clockwrlock, GT_REASON_SYNC, writers(lock));
+    return gt_real.pthread_rwlock_clockwrlock(lock, clock, until);
+}
+
+/* Readers share the word with flags: PTHREAD_RWLOCK_READER_SHIFT of glibc is 3. */
+static bool last_reader(const pthread_rwlock_t *lock)
+{
+    return __atomic_load_n(&lock->__data.__readers, __ATOMIC_RELAXED) >> 3 <= 1;
+}
+
+static void release(pthread_rwlock_t *lock)
+{
+    enum gt_hook hook = GT_HOOK_pthread_rwlock_unlock;
+    if (!written_by_caller(lock)) {
+        if (last_reader(lock))
+            gt_wake_one(hook, writers(lock));
+    } else if (lock->__data.__flags == PTHREAD_RWLOCK_PREFER_READER_NP) {
+        if (gt_wake(hook, readers(lock), UINT32_MAX) == 0)
+            gt_wake_one(hook, writers(lock));
+    } else if (gt_wake(hook, writers(lock), 1) == 0) {
+        gt_wake_all(hook, readers(lock));
+    }
+}
+
+GT_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
+{
+    if (__builtin_expect(gt_registry_any(readers(lock)) || gt_registry_any(writers(lock)), 0))
+        release(lock);
+    return gt_real.pthread_rwlock_unlock(lock);
+}

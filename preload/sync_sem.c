@@ -1,0 +1,64 @@
+/*
+ * POSIX semaphores, named ones as well. sem_post is called in signal handlers; when it interrupts
+ * the tracer itself it just posts, and the waiter shows as having woken by itself.
+ */
+#include "wait.h"
+
+#include <errno.h>
+#include <semaphore.h>
+
+/*
+ * A token without a wait. The real functions are cancellation points also when there is a token
+ * (glibc's sem_wait tests for it first), and set no errno then.
+ */
+static bool take(sem_t *sem)
+{
+    int saved = errno;
+    pthread_testcancel();
+    bool taken = sem_trywait(sem) == 0;
+    errno = saved;
+    return taken;
+}
+
+static bool valid(clockid_t clock, const struct timespec *until)
+{
+    return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) && until->tv_nsec >= 0 &&
+           until->tv_nsec < 1000000000;
+}
+
+GT_EXPORT int sem_wait(sem_t *sem)
+{
+    if (take(sem))
+        return 0;
+    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_sem_wait, GT_REASON_SYNC, sem);
+    return gt_real.sem_wait(sem);
+}
+
+GT_EXPORT int sem_timedwait(sem_t *sem, const struct timespec *until)
+{
+    if (!valid(CLOCK_REALTIME, until))
+        return gt_real.sem_timedwait(sem, until);
+    if (take(sem))
+        return 0;
+    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_sem_timedwait, GT_REASON_SYNC, sem);
+    return gt_real.sem_timedwait(sem, until);
+}
+
+GT_EXPORT int sem_clockwait(sem_t *sem, clockid_t clock, const struct timespec *until)
+{
+    if (!valid(clock, until))
+        return gt_real.sem_clockwait(sem, clock, until);
+    if (take(sem))
+        return 0;
+    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_sem_clockwait, GT_REASON_SYNC, sem);
+    return gt_real.sem_clockwait(sem, clock, until);
+}
+
+GT_EXPORT int sem_post(sem_t *sem)
+{
+    int tokens = 0;
+    /* With tokens left from before, those that wait in the registry are on their way already. */
+    if (__builtin_expect(gt_registry_any(sem), 0) && sem_getvalue(sem, &tokens) == 0 && tokens == 0)
+        gt_wake_one(GT_HOOK_sem_post, sem);
+    return gt_real.sem_post(sem);
+}

@@ -1,0 +1,42 @@
+/*
+ * Functions of libc that programs call and its headers declare only to some: the variants that
+ * _FORTIFY_SOURCE puts in place of others, and _Fork's older relatives.
+ */
+#ifndef GT_UNDECLARED_H
+#define GT_UNDECLARED_H
+
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+/* Optimizing, libc's headers make macros of these. */
+#undef fread_unlocked
+#undef fwrite_unlocked
+
+ssize_t __read_chk(int fd, void *buf, size_t n, size_t size);
+ssize_t __pread_chk(int fd, void *buf, size_t n, off_t at, size_t size);
+ssize_t __pread64_chk(int fd, void *buf, size_t n, off64_t at, size_t size);
+ssize_t __recv_chk(int fd, void *buf, size_t n, size_t size, int flags);
+ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t size, int flags, struct sockaddr *from,
+                       socklen_t *from_n);
+int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size);
+int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask,
+                size_t size);
+int __open_2(const char *path, int flags);
+int __open64_2(const char *path, int flags);
+int __openat_2(int dir, const char *path, int flags);
+int __openat64_2(int dir, const char *path, int flags);
+void __longjmp_chk(sigjmp_buf env, int value) __attribute__((noreturn));
+size_t __fread_chk(void *buf, size_t size, size_t n, size_t count, FILE *file);
+size_t __fread_unlocked_chk(void *buf, size_t size, size_t n, size_t count, FILE *file);
+char *__fgets_chk(char *buf, size_t size, int n, FILE *file);
+char *__fgets_unlocked_chk(char *buf, size_t size, int n, FILE *file);
+int __vfprintf_chk(FILE *file, int flag, const char *format, va_list ap);
+int __vprintf_chk(int flag, const char *format, va_list ap);
+int __fprintf_chk(FILE *file, int flag, const char *format, ...);
+int __printf_chk(int flag, const char *format, ...);
+
+#endif
