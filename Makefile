@@ -36,7 +36,7 @@ $(B)/symbolize/nodlopen.so: symbolize/nodlopen.c
 	$(CC) -shared -nostdlib -fPIC -O2 -Wl,--hash-style=gnu -o $@ $<
 
 $(B)/symbolize/elfutils.o: $(B)/symbolize/nodlopen.so
-$(B)/symbolize/elfutils.o: CPPFLAGS += -DGT_NODLOPEN='"$(B)/symbolize/nodlopen.so"'
+$(B)/symbolize/elfutils.o: override CPPFLAGS += -DGT_NODLOPEN='"$(B)/symbolize/nodlopen.so"'
 
 tests: libgotrace.so $(unit) $(prog) ## build the unit tests and the traced programs
 

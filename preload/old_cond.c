@@ -1,6 +1,8 @@
 /* See old_cond.h. */
 #include "old_cond.h"
 
+#include "real.h"
+
 #include "../encoder/futex.h"
 
 #include <dlfcn.h>
@@ -124,7 +126,8 @@ static int visit(struct dl_phdr_info *info, size_t size, void *unused)
 
 void gt_old_cond_scan(void)
 {
-#if defined(__x86_64__)
+    if (!*GT_COND_VERSION)
+        return;
     gt_lock(&users.lock);
     if (!gt_old_cond.wait) {
         gt_old_cond.timedwait = dlvsym(RTLD_NEXT, "pthread_cond_timedwait", OLD_VERSION);
@@ -135,7 +138,6 @@ void gt_old_cond_scan(void)
     if (gt_old_cond.wait)
         dl_iterate_phdr(visit, NULL);
     gt_unlock(&users.lock);
-#endif
 }
 
 bool gt_old_cond_calls_slow(const void *caller)
