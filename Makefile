@@ -18,7 +18,7 @@ LIBS := $(shell cat symbolize/libs 2>/dev/null)
 core_src := $(filter-out symbolize/nodlopen.c,$(wildcard encoder/*.c symbolize/*.c))
 lib_src := $(wildcard preload/*.c) $(core_src)
 unit := $(patsubst test/unit/%.c,$(B)/test/unit/%,$(wildcard test/unit/*.c))
-prog := $(patsubst test/prog/%.c,$(B)/test/prog/%,$(wildcard test/prog/*.c)) \
+prog := $(patsubst %.c,$(B)/%,$(wildcard test/prog/*.c test/hostile/*.c)) \
 	$(patsubst test/prog/%.cc,$(B)/test/prog/%,$(wildcard test/prog/*.cc))
 
 .PHONY: all tests tsan install uninstall clean format check-format help
@@ -55,6 +55,10 @@ tsan: ## build the stress test with ThreadSanitizer, as build/tsan/stress
 $(B)/test/prog/%: test/prog/%.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O1 -g -pthread -o $@ $< -ldl
+
+$(B)/test/hostile/%: test/hostile/%.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O1 -g -pthread -o $@ $<
 
 $(B)/test/prog/%: test/prog/%.cc
 	@mkdir -p $(@D)

@@ -62,27 +62,45 @@ static struct {
     uint32_t first_maybe_free; /* word index */
 } procs;
 
+/*
+ * The smallest free P of the 64 from first; NULL: none. Not one that was in use in a generation
+ * later than gen: what happens to it in this one would come before that.
+ */
+static struct gt_p *free_p_locked(uint32_t first, uint32_t gen)
+{
+    uint64_t free = ~procs.taken[first / 64];
+    for (; free; free &= free - 1) {
+        struct gt_p *p = &procs.slot[first + (uint32_t)__builtin_ctzll(free)];
+        if (p->last_gen <= gen)
+            return p;
+    }
+    return NULL;
+}
+
 /* With w's generation pinned: the drain side reads w->p. */
 static bool take_p(struct gt_writer *w)
 {
+    struct gt_p *p = NULL;
     gt_lock(&procs.lock);
-    for (uint32_t i = procs.first_maybe_free; i < MAX_P / 64 && !w->p; i++) {
-        if (procs.taken[i] == UINT64_MAX)
-            continue;
-        uint32_t bit = (uint32_t)__builtin_ctzll(~procs.taken[i]);
-        procs.taken[i] |= 1ull << bit;
-        procs.first_maybe_free = i;
-        w->p = &procs.slot[i * 64 + bit];
-        w->p->id = i * 64 + bit;
-        w->p->state = GT_P_IDLE;
+    for (uint32_t i = procs.first_maybe_free * 64; i < MAX_P && !p; i += 64)
+        p = free_p_locked(i, gt_writer_gen(w));
+    if (p) {
+        p->id = (uint32_t)(p - procs.slot);
+        p->state = GT_P_IDLE;
+        procs.taken[p->id / 64] |= 1ull << p->id % 64;
+        while (procs.first_maybe_free < MAX_P / 64 &&
+               procs.taken[procs.first_maybe_free] == UINT64_MAX)
+            procs.first_maybe_free++;
     }
     gt_unlock(&procs.lock);
-    return w->p != NULL;
+    w->p = p;
+    return p != NULL;
 }
 
 static void release_p(struct gt_writer *w)
 {
     uint32_t id = w->p->id;
+    w->p->last_gen = gt_writer_gen(w);
     w->p = NULL;
     gt_lock(&procs.lock);
     procs.taken[id / 64] &= ~(1ull << id % 64);
@@ -404,6 +422,8 @@ bool gt_ev_go_unblock(struct gt_writer *w, struct gt_g *target, struct gt_stack 
 bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack)
 {
     uint32_t gen = gt_writer_gen(w);
+    if (target == &w->g)
+        return true; /* in a signal handler: the thread is awake */
     gt_lock(&target->lock);
     bool current = target->status_gen <= gen;
     if (current && target->state == GT_G_RUNNABLE && target->rewaits < GT_REWAITS_MAX) {

@@ -86,6 +86,7 @@ struct gt_g {
 struct gt_p {
     uint32_t id;
     uint32_t status_gen;
+    uint32_t last_gen; /* in which it was given up last */
     uint32_t seq;
     uint8_t state; /* enum gt_p_state */
 };

@@ -52,7 +52,7 @@ __attribute__((noinline)) struct gt_slice gt_slice_begin(enum gt_hook hook, int 
 
 static void write_slice(struct gt_thread *t, struct gt_slice *slice, bool unseen)
 {
-    t->inside = 1;
+    gt_thread_reenter(t);
     if (gt_writer_enter(&t->w)) {
         if (unseen)
             gt_ev_call_begin(&t->w, slice->since, slice->reason, slice->stack);

@@ -87,8 +87,28 @@ void gt_thread_ignore(void)
 
 /* Beginning and end -------------------------------------------------------------------------- */
 
+/* The thread's goroutine ends; the thread itself is not traced any more, or as another one. */
+static void leave_trace(struct gt_thread *t)
+{
+    t->inside = 1;
+    gt_wait_forget(t); /* cancelled, or left by longjmp, in the middle of one */
+    if (gt_writer_enter(&t->w)) {
+        gt_ev_thread_end(&t->w);
+        gt_writer_leave(&t->w);
+    }
+    gt_self = &gt_nobody;
+    if (t != &main_thread)
+        thread_free(t);
+}
+
 static void thread_begin(struct gt_thread *t)
 {
+    /* A signal handler may have run in this thread before, and have made it appear. */
+    struct gt_thread *early = __atomic_exchange_n(&gt_self, &gt_nobody, __ATOMIC_RELAXED);
+    if (early && early != &gt_nobody) {
+        leave_trace(early);
+        atomic_fetch_sub(&threads.live, 1);
+    }
     t->inside = 1;
     adopt(t);
     if (gt_writer_enter(&t->w)) {
@@ -162,15 +182,7 @@ struct gt_thread *gt_thread_elsewhere(struct gt_thread *t)
 static void thread_end(struct gt_thread *t)
 {
     gt_wake_all(GT_HOOK_pthread_join, (const void *)t->self);
-    t->inside = 1;
-    gt_wait_forget(t); /* cancelled, or left by longjmp, in the middle of one */
-    if (gt_writer_enter(&t->w)) {
-        gt_ev_thread_end(&t->w);
-        gt_writer_leave(&t->w);
-    }
-    gt_self = &gt_nobody;
-    if (t != &main_thread)
-        thread_free(t);
+    leave_trace(t);
     if (atomic_fetch_sub(&threads.live, 1) == 1)
         gt_process_end(); /* libc counts our drain thread: it would never see the last one go */
 }

@@ -68,6 +68,13 @@ static inline struct gt_thread *gt_thread_enter(void)
     return t;
 }
 
+/* The second half of a hook, for what it got from gt_thread_enter in the first. */
+static inline void gt_thread_reenter(struct gt_thread *t)
+{
+    t->inside = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
 static inline void gt_thread_leave(struct gt_thread *t)
 {
     atomic_signal_fence(memory_order_seq_cst);

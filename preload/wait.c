@@ -108,7 +108,7 @@ void gt_wait_end(struct gt_wait *wait)
     struct gt_thread *t = wait->thread;
     if (!t || t->frame != wait->frame)
         return;
-    t->inside = 1;
+    gt_thread_reenter(t);
     resume(t, wait->stack);
     gt_thread_leave(t);
     gt_process_check_queue();

@@ -6,3 +6,4 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "libgotrace.so"
 PROGRAMS = ROOT / "build/test/prog"
 UNIT_TESTS = ROOT / "build/test/unit"
+HOSTILE = ROOT / "build/test/hostile"

@@ -1,0 +1,169 @@
+"""Programs that do what a tracer fears (test/hostile), bare and under the library: same output, same end."""
+
+import os
+import subprocess
+
+import pytest
+
+from lib import HOSTILE, gotools, proc
+
+ROOT = os.geteuid() == 0
+
+# Each child of these that makes a thread leaves a trace of its own; so many, besides the first process's.
+FORKS = {
+    "fork": 1,
+    "_Fork": 1,
+    "clone": 1,
+    "under-fire": 100,
+    "thread": 1,
+    "vfork": 0,
+    "spawn": 0,
+    "twice": 1,
+    "daemon": 1,
+    "exec": 0,
+    "exec-thread": 0,
+}
+SIGNALS = ["storm", "storm-restart", "altstack", "jumps", "interrupts", "cancels"]
+CRASHES = ["SIGSEGV", "SIGSEGV handled", "SIGBUS", "SIGBUS handled", "abort"]
+RESOURCES = [
+    "closefrom",
+    "close_range",
+    "close-listed",
+    "close-all",
+    "few-files",
+    "seccomp",
+    "small-stacks",
+    "memory",
+    "early-unshare",
+]
+AS_ROOT = ["setuid", "no-threads"]
+
+
+def same(name, tmp_path, *args, **options):
+    """Runs it twice and compares; returns the traced run."""
+    bare = proc.run([HOSTILE / name, *args], cwd=tmp_path, **options)
+    result = proc.traced([HOSTILE / name, *args], tmp_path / "t.out", cwd=tmp_path, **options)
+    assert (result.returncode, result.stdout) == (bare.returncode, bare.stdout), f"bare: {bare}\ntraced: {result}"
+    ours = [line for line in result.stderr.splitlines() if line.startswith("gotrace: ")]
+    others = [line for line in result.stderr.splitlines() if not line.startswith("gotrace: ")]
+    assert others == bare.stderr.splitlines(), f"bare: {bare}\ntraced: {result}"
+    assert len(ours) <= 1 + result.stdout.count("child"), str(result)
+    return result
+
+
+@pytest.mark.parametrize("way", FORKS)
+def test_forks(tmp_path, way):
+    same("forks", tmp_path, way)
+    traces = sorted(tmp_path.glob("t.out*"))
+    assert len(traces) == 1 + FORKS[way]
+    for trace in traces[:5]:
+        gotools.check_all(trace)
+    for trace in traces[5:]:
+        gotools.check(trace)
+
+
+@pytest.mark.parametrize("case", SIGNALS)
+def test_signals(tmp_path, case):
+    gotools.check_all(same("signals", tmp_path, case).trace)
+
+
+@pytest.mark.parametrize("case", CRASHES)
+def test_crashes(tmp_path, case):
+    """The trace of a crash ends with the last whole generation, a tenth of a second before it or so."""
+    trace = same("signals", tmp_path, *case.split()).trace
+    gotools.check_all(trace)
+    assert any(e.is_go("Undetermined", "Running") for e in gotools.parse(trace))
+
+
+def test_a_wait_left_by_longjmp_does_not_hide_the_next(tmp_path):
+    events = gotools.parse(same("signals", tmp_path, "jumps").trace)
+    leaves = [e.stack[0].func for e in events if e.is_go("Running", "Waiting")]
+    assert leaves.count("sem_wait") == 5 and leaves.count("sleep") == 5 and leaves[-1] == "usleep"
+
+
+@pytest.mark.parametrize("case", RESOURCES)
+def test_resources(tmp_path, case):
+    gotools.check_all(same("resources", tmp_path, case).trace)
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root")
+@pytest.mark.parametrize("case", AS_ROOT)
+def test_rights(tmp_path, case):
+    gotools.check_all(same("resources", tmp_path, case).trace)
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root")
+def test_chroot(tmp_path):
+    jail = tmp_path / "jail"
+    jail.mkdir()
+    gotools.check_all(same("resources", tmp_path, "chroot", jail).trace)
+
+
+def test_a_file_of_the_program_is_never_written(tmp_path):
+    result = same("resources", tmp_path, "occupy", tmp_path / "its")
+    assert (tmp_path / "its").read_bytes() == b""
+    gotools.check_all(result.trace)
+
+
+def test_unlinked_output(tmp_path):
+    same("resources", tmp_path, "unlink", tmp_path / "t.out")
+    assert not (tmp_path / "t.out").exists()
+
+
+def test_file_size_limit(tmp_path):
+    """The first generation is small enough; what comes later is not, and is cut off whole."""
+    result = same("resources", tmp_path, "file-size")
+    assert f"gotrace: cannot write {result.trace}: File too large; the program was not affected" in result.stderr
+    assert result.trace.stat().st_size <= 8192
+    if result.trace.stat().st_size:
+        gotools.check_all(result.trace)
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root")
+def test_disk_full(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", disk], check=True)
+    try:
+        program = [HOSTILE / "resources", "none"]
+        bare = proc.run(program)
+        result = proc.traced(program, disk / "t.out")
+        assert (result.returncode, result.stdout) == (bare.returncode, bare.stdout)
+        assert result.stderr == (
+            f"gotrace: cannot write {disk / 't.out'}: No space left on device; the program was not affected\n"
+        )
+        gotools.check_all(disk / "t.out")
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_fifo(tmp_path):
+    fifo, copy = tmp_path / "fifo", tmp_path / "copy"
+    os.mkfifo(fifo)
+    with open(copy, "wb") as out:
+        reader = proc.spawn(["cat", fifo], stdout=out)
+        proc.traced([HOSTILE / "resources", "none"], fifo)
+        assert reader.wait(10) == 0
+    gotools.check_all(copy)
+
+
+def test_fifo_whose_reader_leaves(tmp_path):
+    """Neither SIGPIPE nor a hang."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    reader = proc.spawn(["head", "-c", "20", fifo], stdout=subprocess.DEVNULL)
+    bare = proc.run([HOSTILE / "resources", "none"])
+    result = proc.traced([HOSTILE / "resources", "none"], fifo)
+    assert reader.wait(10) == 0
+    assert (result.returncode, result.stdout) == (bare.returncode, bare.stdout)
+    assert "Broken pipe" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["sh -c 'sleep 0.01; true'", "make -j4 -f jobs", "seq 20 | xargs -P 4 -n 1 echo done"])
+def test_trees_of_helpers_leave_nothing(tmp_path, command):
+    (tmp_path / "jobs").write_text("all: a b c d\na b c d:\n\t@echo made\n")
+    bare = proc.run(["sh", "-c", command], cwd=tmp_path)
+    result = proc.traced(["sh", "-c", command], tmp_path / "t.out", cwd=tmp_path)
+    assert result.returncode == bare.returncode
+    assert sorted(result.stdout.splitlines()) == sorted(bare.stdout.splitlines())
+    assert [p.name for p in tmp_path.glob("t.out*")] in ([], ["t.out"])
