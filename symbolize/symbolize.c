@@ -27,6 +27,7 @@ struct opened {
     Elf *elf[4];
     Dwarf *dwarf, *alt;
     struct gt_units units;
+    struct gt_line_reader line_reader;
     struct gt_symbols symbols;
     struct gt_memo answers; /* by address */
 };
@@ -56,6 +57,7 @@ struct gt_symbolizer *gt_symbolizer_new(void)
 static void close_module(struct gt_symbolizer *s, struct opened *o)
 {
     if (s->dw) {
+        gt_line_reader_close(&o->line_reader);
         if (o->dwarf)
             s->dw->dwarf_end(o->dwarf);
         if (o->alt)
@@ -120,6 +122,12 @@ static void open_dwarf(struct gt_symbolizer *s, struct opened *o, Elf *elf, Elf 
     s->dw->dwarf_setalt(o->dwarf, o->alt);
     gt_units_init(&o->units, s->dw, o->dwarf, o->module->lo - o->module->bias,
                   o->module->hi - o->module->bias, &s->pool);
+    o->line_reader = (struct gt_line_reader){.dw = s->dw,
+                                             .elf = elf,
+                                             .alt = o->alt,
+                                             .base = o->units.base,
+                                             .limit = o->units.limit,
+                                             .pool = &s->pool};
 }
 
 static void open_module(struct gt_symbolizer *s, struct opened *o)
@@ -167,27 +175,15 @@ static uint32_t number(const struct gt_elfutils *dw, Dwarf_Die *die, unsigned na
     return value <= UINT32_MAX ? (uint32_t)value : 0;
 }
 
-static const char *call_file(const struct gt_elfutils *dw, Dwarf_Die *cu, Dwarf_Die *inlined)
+/* Where the code at addr comes from. */
+static struct gt_sym_frame place(struct opened *o, struct gt_unit *unit, uint64_t addr)
 {
-    Dwarf_Files *files;
-    size_t n;
-    uint32_t index = number(dw, inlined, DW_AT_call_file);
-    if (dw->dwarf_getsrcfiles(cu, &files, &n) != 0 || index >= n)
-        return NULL;
-    return dw->dwarf_filesrc(files, index, NULL, NULL);
-}
-
-/* Where the code at addr comes from. Line 0 is code of no line: then the one before stands. */
-static struct gt_sym_frame place(const struct gt_elfutils *dw, Dwarf_Die *cu, uint64_t addr)
-{
-    struct gt_sym_frame f = {0};
-    int line = 0;
-    Dwarf_Line *at = dw->dwarf_getsrc_die(cu, addr);
-    if (!at || dw->dwarf_lineno(at, &line) != 0)
-        return f;
-    f.file = dw->dwarf_linesrc(at, NULL, NULL);
-    f.line = (uint32_t)line;
-    return f;
+    if (!unit->lines.read)
+        gt_lines_read(&unit->lines, &o->line_reader, unit->die);
+    const struct gt_line *at = gt_lines_find(&unit->lines, o->units.base, addr);
+    if (!at)
+        return (struct gt_sym_frame){0};
+    return (struct gt_sym_frame){NULL, gt_lines_file(&unit->lines, at->file), at->line};
 }
 
 /* Frames from debug information, innermost first; 0 when there is none for the address. */
@@ -196,11 +192,11 @@ static int from_dwarf(struct gt_symbolizer *s, struct opened *o, uint64_t addr, 
     const struct gt_elfutils *dw = s->dw;
     uint32_t node;
     struct gt_unit *unit = o->dwarf ? gt_units_find(&o->units, addr, &node) : NULL;
-    Dwarf_Die cu, die;
+    Dwarf_Die die;
     int n = 0;
-    if (!unit || !dw->dwarf_offdie(o->dwarf, unit->die, &cu))
+    if (!unit)
         return 0;
-    struct gt_sym_frame f = place(dw, &cu, addr);
+    struct gt_sym_frame f = place(o, unit, addr);
     *linked = !unit->qualifies; /* C: its names are its symbols */
     for (; node != GT_NO_ID && n < CHAIN_MAX; node = unit->node[node].parent) {
         if (!dw->dwarf_offdie(o->dwarf, unit->start + unit->node[node].offset, &die))
@@ -210,7 +206,8 @@ static int from_dwarf(struct gt_symbolizer *s, struct opened *o, uint64_t addr, 
         *linked = complete || !unit->qualifies;
         s->frames[n++] = f;
         /* The next one out stands at the call. */
-        f = (struct gt_sym_frame){NULL, call_file(dw, &cu, &die),
+        f = (struct gt_sym_frame){NULL,
+                                  gt_lines_file(&unit->lines, number(dw, &die, DW_AT_call_file)),
                                   number(dw, &die, DW_AT_call_line)};
     }
     if (n == 0 && f.file) /* assembly: lines without functions */

@@ -7,6 +7,7 @@
 #define GT_UNITS_H
 
 #include "elfutils.h"
+#include "lines.h"
 #include "ranges.h"
 
 struct gt_unit {
@@ -18,6 +19,7 @@ struct gt_unit {
     struct gt_node *node;
     struct gt_scope *scope;
     uint32_t nodes, scopes;
+    struct gt_lines lines; /* once asked for */
 };
 
 /* A function with code, or a place where one was inlined. */
