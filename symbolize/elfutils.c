@@ -80,13 +80,9 @@ static void *open_namespace(void)
     return first;
 }
 
-/* elfutils asks debuginfod servers when this variable names some: never without being told to. */
 static void set_up_private(void *first, void *lib)
 {
-    int (*unset)(const char *) = (int (*)(const char *))dlsym(lib, "unsetenv");
     void (**on_abort)(void) = dlsym(first, "gt_bail");
-    if (unset)
-        unset("DEBUGINFOD_URLS");
     if (on_abort)
         *on_abort = bail;
     state.init_thread = (void (*)(void))dlsym(lib, "__ctype_init");

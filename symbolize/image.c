@@ -1,6 +1,6 @@
 /*
  * See image.h. Everything read from a file is checked here, before libelf sees it: section headers
- * that reach outside the file or promise an absurd size lose their contents.
+ * that reach outside the file lose their contents.
  */
 #include "image.h"
 
@@ -13,8 +13,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define COMPRESSION_MAX 1100u /* times; zlib cannot do better than 1032 */
 
 uint8_t gt_build_id_in(const void *notes, size_t size, size_t align, uint8_t out[32])
 {
@@ -108,19 +106,6 @@ static bool is_wanted(const char *name)
     return debug || starts(name, ".gnu_debug") || starts(name, ".note");
 }
 
-static bool is_sane(const struct gt_image *image, const ElfW(Shdr) * sh)
-{
-    ElfW(Chdr) packed;
-    if (!inside(image, sh->sh_offset, sh->sh_size))
-        return false;
-    if (!(sh->sh_flags & SHF_COMPRESSED))
-        return true;
-    if (sh->sh_size < sizeof packed)
-        return false;
-    memcpy(&packed, image->base + sh->sh_offset, sizeof packed);
-    return packed.ch_size / COMPRESSION_MAX <= sh->sh_size;
-}
-
 /* From a file -------------------------------------------------------------------------------- */
 
 static int read_at(int fd, char *to, size_t size, off_t offset)
@@ -206,7 +191,7 @@ static void take_stock(struct gt_image *image, ElfW(Shdr) * sh, size_t n)
         const char *name = section_name(image, sh, n, i);
         if (sh[i].sh_type == SHT_NOBITS)
             continue;
-        if (!is_needed(image, sh, n, i) || !is_sane(image, &sh[i])) {
+        if (!is_needed(image, sh, n, i) || !inside(image, sh[i].sh_offset, sh[i].sh_size)) {
             if (sh[i].sh_type != SHT_NULL)
                 sh[i].sh_type = SHT_NOBITS;
             continue;

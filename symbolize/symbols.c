@@ -130,10 +130,11 @@ const char *gt_symbols_find(const struct gt_symbols *s, uint64_t addr)
         else
             hi = mid;
     }
-    /* A few steps back: a label inside a function may come between. */
-    for (size_t back = 0; lo > 0 && back < 16; back++, lo--) {
-        if (covers(&s->symbol[lo - 1], addr) && (back == 0 || s->symbol[lo - 1].size))
-            return s->symbol[lo - 1].name;
+    /* A few steps back: labels inside a function may come between. */
+    for (size_t at = lo; at > 0 && lo - at < 16; at--) {
+        if (s->symbol[at - 1].size && covers(&s->symbol[at - 1], addr))
+            return s->symbol[at - 1].name;
     }
-    return NULL;
+    const struct gt_symbol *nearest = lo ? &s->symbol[lo - 1] : NULL;
+    return nearest && !nearest->size && covers(nearest, addr) ? nearest->name : NULL;
 }
