@@ -70,7 +70,39 @@ static const struct variant variants[] = {
      CC_G " -g -include types.h -o libnoalt.so && gcc -O2 -shared -fPIC -include types.h two.c"
           " -g -o libthree.so && dwz -m gone.debug libnoalt.so libthree.so && rm gone.debug",
      NULL, NULL},
+    /* Another file has taken the common one's place. */
+    {"otheralt", "dwz",
+     CC_G
+     " -gdwarf-4 -include types.h -o libotheralt.so && gcc -O2 -shared -fPIC -include types.h two.c"
+     " -gdwarf-4 -o libfour.so && dwz -m taken.debug -M $PWD/taken.debug libotheralt.so libfour.so "
+     "&&"
+     " cp common.debug taken.debug",
+     NULL, NULL},
 };
+
+/* Two names of one function, in whatever order the linker puts them, and a label inside it. */
+static const char alias_source[] =
+    "void *here(void) { return __builtin_return_address(0); }\n"
+    "#define PAIR(name)                                                            \\\n"
+    "    void *__##name(void) {                                                    \\\n"
+    "        __asm__ volatile(\".globl l_\" #name \"; l_\" #name \": nop\");         \\\n"
+    "        void *p = here(); __asm__ volatile(\"\"); return p; }                 \\\n"
+    "    void *name(void) __attribute__((alias(\"__\" #name)));\n"
+    "PAIR(one) PAIR(two) PAIR(three) PAIR(four) PAIR(five)\n";
+
+static void check_symbols(struct gt_symbolizer *s)
+{
+    static const char *const names[] = {"one", "two", "three", "four", "five"};
+    char expected[64];
+    write_file("alias.c", alias_source);
+    CHECK(run("gcc -O1 -fno-ipa-icf -fPIC -shared -s alias.c -o libalias.so"), "%s/log", dir);
+    void *lib = open_lib("libalias.so");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(expected, sizeof expected, "%s libalias.so:0", names[i]);
+        check_text("alias", describe(s, gt_modules_epoch(), pc_from(lib, names[i]), true),
+                   expected);
+    }
+}
 
 static void check(struct gt_symbolizer *s, const struct variant *v)
 {
@@ -133,6 +165,13 @@ static void check_build_id_directory(struct gt_symbolizer *s)
     }
     const char *got = describe(s, gt_modules_epoch(), inside_qsort, true);
     CHECK(strstr(got, " msort.c:") || strstr(got, " qsort.c:"), "got %s", got);
+    void *libc = dlopen("libc.so.6", RTLD_NOW);
+    CHECK(libc, "libc");
+    /* In its source it is called ___pthread_mutex_lock. */
+    check_starts("public name",
+                 describe(s, gt_modules_epoch(),
+                          (uint64_t)(uintptr_t)dlsym(libc, "pthread_mutex_lock"), false),
+                 "pthread_mutex_lock pthread_mutex_lock.c:");
 }
 
 int main(void)
@@ -147,6 +186,8 @@ int main(void)
     struct gt_symbolizer *s = gt_symbolizer_new();
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
         check(s, &variants[i]);
+    CHECK(run("! ls -l /proc/%d/fd | grep %s", (int)getpid(), dir), "a descriptor stayed open");
+    check_symbols(s);
     check_vdso(s);
     check_build_id_directory(s);
     gt_symbolizer_free(s);
