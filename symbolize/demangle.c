@@ -26,6 +26,8 @@ static char *argument_end(char *p)
     for (; *p; p++) {
         if (strchr("<({[", *p))
             depth++;
+        else if (*p == '-' && p[1] == '>')
+            p++;
         else if (strchr(">)}]", *p) && depth-- == 0)
             return p;
         else if (*p == ',' && depth == 0)
@@ -34,8 +36,7 @@ static char *argument_end(char *p)
     return p;
 }
 
-/* std::thread::_State_impl<std::thread::_Invoker<std::tuple<X, …> > >::_M_run() runs X. */
-static char *thread_callable(char *name)
+char *gt_thread_callable(char *name)
 {
     static const char prefix[] = "std::thread::_State_impl<std::thread::_Invoker<std::tuple<";
     if (strncmp(name, prefix, sizeof prefix - 1) != 0 || !strstr(name, "::_M_run("))
@@ -53,10 +54,15 @@ const char *gt_demangle(const char *symbol, char *buf, size_t size)
         done = rust_demangle_callback(symbol, DMGL_ANSI, append, &out);
     if (!done && strncmp(symbol, "_Z", 2) == 0) {
         out.pos = buf;
-        done = cplus_demangle_v3_callback(symbol, DMGL_PARAMS | DMGL_ANSI, append, &out);
+        done = cplus_demangle_v3_callback(symbol, DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP, append,
+                                          &out);
     }
     if (!done)
         return symbol;
     *out.pos = 0;
-    return thread_callable(buf);
+    /* "[clone .cold]" and the like: the same function to its author. */
+    char *clone = strstr(buf, " [clone ");
+    if (clone)
+        *clone = 0;
+    return gt_thread_callable(buf);
 }

@@ -10,4 +10,10 @@
  */
 const char *gt_demangle(const char *symbol, char *buf, size_t size);
 
+/*
+ * std::thread::_State_impl<std::thread::_Invoker<std::tuple<X, …> > >::_M_run() to X, the callable
+ * that this method runs: what the user wrote. Other names as they are. Changes name.
+ */
+char *gt_thread_callable(char *name);
+
 #endif

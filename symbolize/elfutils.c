@@ -1,20 +1,41 @@
-/* See elfutils.h. */
+/*
+ * See elfutils.h.
+ *
+ * The private libc is set up for one thread, the one that loads it. What it keeps per thread lies
+ * in TLS that starts zeroed in every other thread and is good that way, but for the character
+ * class tables: __ctype_init sets those. Its fork handlers never run: a child born while another
+ * thread was inside elfutils may have inherited a held malloc lock. Such a child loads a second
+ * namespace; the first lies idle.
+ */
 #include "elfutils.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <stdatomic.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-static struct gt_elfutils api;
-static bool tried;
+static struct {
+    struct gt_elfutils api;
+    bool tried, loaded;
+    uint32_t generation;
+    void (*init_thread)(void);
+    jmp_buf *bail;
+} state;
+
+/* In memory that a fork zeroes in the child: is this the process that has set it up, and is a
+ * thread of it inside? */
+struct birth {
+    _Atomic uint32_t mine;
+};
+static struct birth *birth;
+static _Atomic uint32_t inside; /* unlike `birth`, inherited */
 
 static const struct {
     const char *name;
     void **slot;
 } rows[] = {
-#define GT_DW(name) {#name, (void **)&api.name},
+#define GT_DW(name) {#name, (void **)&state.api.name},
 #include "elfutils.def"
 #undef GT_DW
 };
@@ -28,28 +49,44 @@ __asm__(".section .rodata\n"
 extern const char gt_nodlopen_start[] __attribute__((visibility("hidden")));
 extern const char gt_nodlopen_end[] __attribute__((visibility("hidden")));
 
+static void bail(void)
+{
+    longjmp(*state.bail, 1);
+}
+
+/* "/proc/self/fd/" and the number: snprintf may call malloc. */
+static const char *fd_path(char *buf, int fd)
+{
+    char *p = buf + 32;
+    *--p = 0;
+    do
+        *--p = (char)('0' + fd % 10);
+    while ((fd /= 10) > 0);
+    return memcpy(p - 14, "/proc/self/fd/", 14);
+}
+
 /* A new namespace that begins with nodlopen.so; NULL when there cannot be one. */
 static void *open_namespace(void)
 {
-    char path[64];
+    char path[32];
     size_t size = (size_t)(gt_nodlopen_end - gt_nodlopen_start);
     int fd = memfd_create("nodlopen", MFD_CLOEXEC);
     void *first = NULL;
     if (fd < 0)
         return NULL;
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     if (write(fd, gt_nodlopen_start, size) == (ssize_t)size)
-        first = dlmopen(LM_ID_NEWLM, path, RTLD_NOW);
+        first = dlmopen(LM_ID_NEWLM, fd_path(path, fd), RTLD_NOW);
     close(fd);
     return first;
 }
 
-/* elfutils asks debuginfod servers when this variable names some: never without being told to. */
-static void forget_servers(void *lib)
+static void set_up_private(void *first, void *lib)
 {
-    int (*unset)(const char *) = (int (*)(const char *))dlsym(lib, "unsetenv");
-    if (unset)
-        unset("DEBUGINFOD_URLS");
+    void (**on_abort)(void) = dlsym(first, "gt_bail");
+    if (on_abort)
+        *on_abort = bail;
+    state.init_thread = (void (*)(void))dlsym(lib, "__ctype_init");
+    state.api.private_libc = true;
 }
 
 static void *load(void)
@@ -59,23 +96,80 @@ static void *load(void)
     if (first && dlinfo(first, RTLD_DI_LMID, &space) == 0) {
         void *lib = dlmopen(space, "libdw.so.1", RTLD_NOW);
         if (lib) {
-            api.private_libc = true;
-            forget_servers(lib);
+            set_up_private(first, lib);
             return lib;
         }
     }
+    state.init_thread = NULL;
+    state.api.private_libc = false;
     return dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
 }
 
-const struct gt_elfutils *gt_elfutils_get(void)
+static void load_all(void)
 {
-    if (tried)
-        return &api;
-    tried = true;
+    state.tried = true;
     void *lib = load();
     bool all = lib != NULL;
     for (size_t i = 0; all && i < sizeof rows / sizeof *rows; i++)
         all = (*rows[i].slot = dlsym(lib, rows[i].name)) != NULL;
-    api.loaded = all;
-    return &api;
+    if (all)
+        state.api.unpack_xz =
+            (__typeof__(state.api.unpack_xz))dlsym(lib, "lzma_stream_buffer_decode");
+    state.loaded = all && state.api.elf_version(EV_CURRENT) != EV_NONE;
+}
+
+/* In a child that inherited elfutils in the middle of a call. */
+static void recover(void)
+{
+    atomic_store_explicit(&inside, 0, memory_order_relaxed);
+    state.generation++;
+    if (!state.tried)
+        return;
+    if (state.api.private_libc)
+        state.tried = false; /* load another */
+    else
+        state.loaded = false; /* a second load would be the same library */
+}
+
+static void notice_fork(void)
+{
+    if (!birth) {
+        void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED)
+            return;
+        madvise(p, 4096, MADV_WIPEONFORK);
+        birth = p;
+    } else if (!atomic_load_explicit(&birth->mine, memory_order_relaxed) &&
+               atomic_load_explicit(&inside, memory_order_relaxed)) {
+        recover();
+    }
+    atomic_store_explicit(&birth->mine, 1, memory_order_relaxed);
+}
+
+const struct gt_elfutils *gt_elfutils_enter(jmp_buf *on_abort)
+{
+    notice_fork();
+    /* seq_cst: a fork by another thread must not copy what follows without it; pairs with fork. */
+    atomic_store_explicit(&inside, 1, memory_order_seq_cst);
+    if (!state.tried)
+        load_all();
+    if (state.init_thread)
+        state.init_thread();
+    state.bail = on_abort;
+    return state.loaded ? &state.api : NULL;
+}
+
+void gt_elfutils_leave(void)
+{
+    atomic_store_explicit(&inside, 0, memory_order_release);
+}
+
+uint32_t gt_elfutils_generation(void)
+{
+    return state.generation;
+}
+
+void gt_elfutils_give_up(void)
+{
+    state.loaded = false;
 }

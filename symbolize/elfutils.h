@@ -2,22 +2,42 @@
  * elfutils, loaded when first needed and privately. As a needed library it would put itself, zlib,
  * bzip2 and xz into the program's global symbol scope; in a linker namespace of its own it even has
  * its own libc, hence its own malloc (the program's is never called) and its own environment.
+ *
+ * Every call into it stands between gt_elfutils_enter and gt_elfutils_leave, one thread at a time.
  */
 #ifndef GT_ELFUTILS_H
 #define GT_ELFUTILS_H
 
-#include <elfutils/libdwfl.h>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <gelf.h>
+#include <lzma.h>
+#include <setjmp.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct gt_elfutils {
-    bool loaded;
     bool private_libc; /* in a namespace of its own; else it shares the program's libc */
 #define GT_DW(name) __typeof__(&name) name;
 #include "elfutils.def"
 #undef GT_DW
+    __typeof__(&lzma_stream_buffer_decode) unpack_xz; /* NULL: no xz here */
 };
 
-/* The functions; `loaded` is false when there is no libdw. One thread at a time. */
-const struct gt_elfutils *gt_elfutils_get(void);
+/*
+ * The functions, or NULL when there is no libdw. When it would abort the process (an assertion, in
+ * a private namespace), `bail` is jumped to instead: setjmp it before anything else. After that,
+ * or any other NULL, there is no elfutils any more in this process.
+ */
+const struct gt_elfutils *gt_elfutils_enter(jmp_buf *bail);
+
+/* Changes when a fork came in the middle of a call: in the child all that was got or built in such
+ * calls is void, and so is any memory they were adding to. */
+uint32_t gt_elfutils_generation(void);
+
+void gt_elfutils_leave(void);
+
+/* After a jump to bail. */
+void gt_elfutils_give_up(void);
 
 #endif

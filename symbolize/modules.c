@@ -1,13 +1,15 @@
 /* See modules.h. */
 #include "modules.h"
 
+#include "image.h"
+#include "text.h"
+
 #include "../encoder/arena.h"
 
 #include <elf.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <link.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
@@ -18,7 +20,6 @@ static struct {
     _Atomic uint64_t epoch;
     unsigned long long adds, subs; /* the loader's counters at the last snapshot */
     struct gt_arena arena;
-    char exe[4096];
 } map;
 
 struct snapshot {
@@ -26,13 +27,24 @@ struct snapshot {
     uint64_t mark; /* entries seen in this snapshot get `seen` = mark */
 };
 
-/* An entry and whether the current snapshot has met it. */
 struct entry {
-    struct gt_module module;
-    uint64_t seen;
+    struct gt_module module; /* first: the lists are of these */
+    uint64_t seen;           /* the last snapshot that met it */
+    uint64_t name_hash;      /* of the loader's name */
+    bool fresh;              /* added by the current snapshot */
 };
 
 static uint64_t snapshots;
+
+static uint64_t hash_of(const char *name)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    for (; *name; name++)
+        hash = (hash ^ (uint8_t)*name) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static char path[PATH_MAX]; /* under map.lock; the threads that get here may have small stacks */
 
 static const char *copy_text(const char *s)
 {
@@ -41,23 +53,26 @@ static const char *copy_text(const char *s)
     return copy ? memcpy(copy, s, n) : "";
 }
 
-static void read_build_id(struct gt_module *m, const ElfW(Phdr) * ph)
+/* A note's bytes are there to read only if a segment loaded them: headers can say anything. */
+static bool is_loaded(const struct dl_phdr_info *info, const ElfW(Phdr) * note)
 {
-    const char *p = (const char *)(uintptr_t)(m->bias + ph->p_vaddr);
-    const char *end = p + ph->p_memsz;
-    size_t align = ph->p_align == 8 ? 8 : 4;
-    while (p + sizeof(ElfW(Nhdr)) <= end && !m->build_id_len) {
-        const ElfW(Nhdr) *n = (const void *)p;
-        const char *name = p + sizeof *n;
-        const char *desc = name + ((n->n_namesz + align - 1) & ~(align - 1));
-        if (desc + n->n_descsz > end)
-            return;
-        if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 && memcmp(name, "GNU", 4) == 0 &&
-            n->n_descsz <= sizeof m->build_id) {
-            memcpy(m->build_id, desc, n->n_descsz);
-            m->build_id_len = (uint8_t)n->n_descsz;
-        }
-        p = desc + ((n->n_descsz + align - 1) & ~(align - 1));
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+        if (ph->p_type == PT_LOAD && (ph->p_flags & PF_R) && note->p_vaddr >= ph->p_vaddr &&
+            note->p_vaddr - ph->p_vaddr <= ph->p_filesz &&
+            note->p_memsz <= ph->p_filesz - (note->p_vaddr - ph->p_vaddr))
+            return true;
+    }
+    return false;
+}
+
+static void read_build_id(struct gt_module *m, const struct dl_phdr_info *info)
+{
+    for (int i = 0; i < info->dlpi_phnum && !m->build_id_len; i++) {
+        const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+        if (ph->p_type == PT_NOTE && is_loaded(info, ph))
+            m->build_id_len = gt_build_id_in((const void *)(uintptr_t)(m->bias + ph->p_vaddr),
+                                             ph->p_memsz, ph->p_align, m->build_id);
     }
 }
 
@@ -75,41 +90,74 @@ static void span(struct gt_module *m, const struct dl_phdr_info *info)
     }
 }
 
+/* The executable: the file the kernel started, unless that was the loader (`ld.so ./program`). */
+static const char *executable_path(const struct gt_module *m)
+{
+    static const char deleted[] = " (deleted)";
+    uint64_t headers = getauxval(AT_PHDR);
+    if (headers < m->lo || headers >= m->hi)
+        return program_invocation_name[0] == '/' ? program_invocation_name : "";
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[n > 0 ? n : 0] = 0;
+    size_t tail = sizeof deleted - 1;
+    if (n > (ssize_t)tail && strcmp(path + n - tail, deleted) == 0)
+        path[n - (ssize_t)tail] = 0;
+    return copy_text(path);
+}
+
+/* The program may change its working directory before the file is read. */
+static const char *absolute(const char *name)
+{
+    if (*name == '/')
+        return copy_text(name);
+    /* Not getcwd of libc, which may call malloc when the kernel cannot answer. */
+    long n = gt_syscall(SYS_getcwd, path, sizeof path);
+    struct gt_text t = {path + (n > 0 ? n - 1 : 0), path + sizeof path - 1};
+    gt_text_add(&t, "/");
+    gt_text_add(&t, strncmp(name, "./", 2) == 0 ? name + 2 : name);
+    return copy_text(path);
+}
+
 static const char *path_of(const struct gt_module *m, const char *name)
 {
     uint64_t vdso = getauxval(AT_SYSINFO_EHDR);
     if (vdso && vdso >= m->lo && vdso < m->hi)
         return "[vdso]";
-    if (*name)
-        return copy_text(name);
-    if (!map.exe[0] && readlink("/proc/self/exe", map.exe, sizeof map.exe - 1) < 0)
-        map.exe[0] = 0;
-    return map.exe;
+    return *name ? absolute(name) : executable_path(m);
 }
 
-static struct entry *find_current(uint64_t lo, uint64_t hi, uint64_t bias)
+static bool is_at(const struct gt_module *m, const struct gt_module *found)
+{
+    return m->unloaded == UINT64_MAX && m->lo == found->lo && m->hi == found->hi &&
+           m->bias == found->bias;
+}
+
+/*
+ * The entry of a module known already. One library may have taken the very place of another since
+ * the last snapshot: the loader's record of its name is then another, and so is the build ID.
+ */
+static struct entry *find_current(const struct gt_module *found, const char *name)
 {
     struct gt_module *m = atomic_load_explicit(&map.first, memory_order_relaxed);
-    while (m && !(m->unloaded == UINT64_MAX && m->lo == lo && m->hi == hi && m->bias == bias))
+    while (m && !(is_at(m, found) && ((struct entry *)m)->name_hash == hash_of(name) &&
+                  m->build_id_len == found->build_id_len &&
+                  memcmp(m->build_id, found->build_id, found->build_id_len) == 0))
         m = m->next;
     return (struct entry *)m;
 }
 
-static void add_locked(const struct gt_module *found, const struct dl_phdr_info *info,
-                       uint64_t mark)
+static void add_locked(const struct gt_module *found, const char *name, uint64_t mark)
 {
     struct entry *e = gt_arena_alloc(&map.arena, sizeof *e);
     if (!e)
         return;
     e->module = *found;
-    e->module.path = path_of(found, info->dlpi_name);
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        if (info->dlpi_phdr[i].p_type == PT_NOTE)
-            read_build_id(&e->module, &info->dlpi_phdr[i]);
-    }
+    e->module.path = path_of(found, name);
+    e->name_hash = hash_of(name);
     e->seen = mark;
+    e->fresh = true;
     e->module.unloaded = UINT64_MAX;
-    e->module.loaded = atomic_load_explicit(&map.epoch, memory_order_relaxed);
+    e->module.loaded = UINT64_MAX; /* until retire_locked knows */
     e->module.next = atomic_load_explicit(&map.first, memory_order_relaxed);
     /* release: pairs with gt_modules_find's acquire */
     atomic_store_explicit(&map.first, &e->module, memory_order_release);
@@ -130,23 +178,45 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
     span(&found, info);
     if (found.lo >= found.hi)
         return 0;
-    struct entry *known = find_current(found.lo, found.hi, found.bias);
+    read_build_id(&found, info);
+    struct entry *known = find_current(&found, info->dlpi_name);
     if (known)
         known->seen = snap->mark;
     else
-        add_locked(&found, info, snap->mark);
+        add_locked(&found, info->dlpi_name, snap->mark);
     return 0;
 }
 
-/* Modules the snapshot did not meet are gone; their addresses may be somebody else's from now on,
- * including those of modules that this same snapshot found in their place. */
+/* Whether the place of a module that is gone was taken by m, in the same snapshot. */
+static bool takes_place(const struct entry *m, uint64_t mark)
+{
+    for (struct gt_module *old = map.first; old; old = old->next) {
+        if (old->unloaded == UINT64_MAX && ((struct entry *)old)->seen != mark &&
+            old->lo < m->module.hi && m->module.lo < old->hi)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Modules the snapshot did not meet are gone; their addresses may be somebody else's from now on.
+ * A new module that has taken the place of an old one begins where that ends, so that addresses
+ * recorded before this snapshot go to the old one. Others begin an epoch earlier: code of theirs
+ * may already have been recorded.
+ */
 static void retire_locked(uint64_t mark)
 {
-    uint64_t next = atomic_load_explicit(&map.epoch, memory_order_relaxed) + 1;
+    uint64_t now = atomic_load_explicit(&map.epoch, memory_order_relaxed), next = now + 1;
     bool any = false;
     for (struct gt_module *m = map.first; m; m = m->next) {
+        struct entry *e = (struct entry *)m;
+        if (e->fresh)
+            __atomic_store_n(&m->loaded, takes_place(e, mark) ? next : now, __ATOMIC_RELAXED);
+        e->fresh = false;
+    }
+    for (struct gt_module *m = map.first; m; m = m->next) {
         if (m->unloaded == UINT64_MAX && ((struct entry *)m)->seen != mark) {
-            m->unloaded = next;
+            __atomic_store_n(&m->unloaded, next, __ATOMIC_RELAXED);
             any = true;
         }
     }
@@ -175,10 +245,17 @@ uint64_t gt_modules_epoch(void)
     return atomic_load_explicit(&map.epoch, memory_order_acquire);
 }
 
+/* Only these two fields change, and never for an epoch that is over. */
+static bool was_loaded(const struct gt_module *m, uint64_t epoch)
+{
+    return __atomic_load_n(&m->loaded, __ATOMIC_RELAXED) <= epoch &&
+           epoch < __atomic_load_n(&m->unloaded, __ATOMIC_RELAXED);
+}
+
 const struct gt_module *gt_modules_find(uint64_t epoch, uint64_t pc)
 {
     const struct gt_module *m = atomic_load_explicit(&map.first, memory_order_acquire);
-    while (m && !(pc >= m->lo && pc < m->hi && m->loaded <= epoch && epoch < m->unloaded))
+    while (m && !(pc >= m->lo && pc < m->hi && was_loaded(m, epoch)))
         m = m->next;
     return m;
 }

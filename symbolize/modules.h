@@ -3,7 +3,7 @@
  * library unloaded since still has names.
  *
  * An epoch is a stretch of time in which no module vanished: within one, an address belongs to at
- * most one module. Entries are never freed and, but for `unloaded`, never change.
+ * most one module. Entries are never freed and, but for `loaded` and `unloaded`, never change.
  */
 #ifndef GT_MODULES_H
 #define GT_MODULES_H
@@ -14,7 +14,7 @@
 struct gt_module {
     uint64_t lo, hi;                    /* [lo, hi): the addresses its segments span */
     uint64_t bias;                      /* run-time address minus ELF address */
-    const char *path;                   /* as loaded; the executable's own; "[vdso]" */
+    const char *path;                   /* absolute; the executable's own; "[vdso]" */
     uint8_t build_id[32], build_id_len; /* from memory; length 0 when it has none */
     uint64_t loaded, unloaded;          /* valid in epochs e with loaded <= e < unloaded */
     struct gt_module *next;

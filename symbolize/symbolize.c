@@ -1,108 +1,149 @@
-/* See symbolize.h. Each module gets a Dwfl of its own: addresses are reused over time. */
+/*
+ * See symbolize.h. Each module gets tables of its own, keyed by the record in the module map: at
+ * other times other modules were at the same addresses.
+ */
 #include "symbolize.h"
 
-#include "demangle.h"
-#include "elfutils.h"
+#include "files.h"
 #include "modules.h"
+#include "names.h"
+#include "symbols.h"
+#include "text.h"
 
 #include "../encoder/arena.h"
 
-#include <dwarf.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/auxv.h>
-#include <sys/mman.h>
+enum { CHAIN_MAX = 64 }; /* inlined into each other at one address */
 
-#define NAMES_BYTES (64u << 10) /* of demangled names of one call */
-#define INLINES_MAX 64
+struct answer {
+    int n;
+    struct gt_sym_frame frame[];
+};
 
+/* A module as far as it has been opened. */
 struct opened {
     struct opened *next;
     const struct gt_module *module;
-    Dwfl *dwfl;
-    Dwfl_Module *mod; /* NULL: no usable file */
+    struct gt_files files;
+    Elf *elf[4];
+    Dwarf *dwarf, *alt;
+    struct gt_units units;
+    struct gt_line_reader line_reader;
+    struct gt_symbols symbols;
+    struct gt_memo answers; /* by address */
 };
 
 struct gt_symbolizer {
-    const struct gt_elfutils *dw;
-    Dwfl_Callbacks callbacks;
+    const struct gt_elfutils *dw; /* set within a call; NULL: there is none */
+    uint32_t generation;          /* gt_elfutils_generation() */
     struct opened *opened;
-    struct gt_arena arena;
-    size_t used; /* of names */
-    char names[NAMES_BYTES];
+    struct gt_pool pool;
+    struct gt_names names;
+    struct gt_sym_frame frames[CHAIN_MAX];
 };
 
-static char *debuginfo_path; /* NULL: elfutils' default, ".debug" beside and /usr/lib/debug */
+/* When there is no memory for another: knows no names, keeps nothing. */
+static struct gt_symbolizer poor;
 
 struct gt_symbolizer *gt_symbolizer_new(void)
 {
     struct gt_symbolizer *s = gt_pages_alloc(sizeof *s);
     if (!s)
-        return NULL;
-    s->dw = gt_elfutils_get();
-    /* Only in a private libc has DEBUGINFOD_URLS been cleared; the build-id search alone never
-     * asks a server. */
-    s->callbacks = (Dwfl_Callbacks){
-        .find_debuginfo = s->dw->private_libc ? s->dw->dwfl_standard_find_debuginfo
-                                              : s->dw->dwfl_build_id_find_debuginfo,
-        .section_address = s->dw->dwfl_offline_section_address,
-        .debuginfo_path = &debuginfo_path,
-    };
+        return &poor;
+    s->names.pool = &s->pool;
+    s->generation = gt_elfutils_generation();
     return s;
+}
+
+static void close_module(struct gt_symbolizer *s, struct opened *o)
+{
+    if (s->dw) {
+        gt_line_reader_close(&o->line_reader);
+        if (o->dwarf)
+            s->dw->dwarf_end(o->dwarf);
+        if (o->alt)
+            s->dw->dwarf_end(o->alt);
+        for (int i = 0; i < 4; i++)
+            s->dw->elf_end(o->elf[i]);
+    }
+    gt_symbols_free(&o->symbols);
+    gt_memo_free(&o->answers);
+    gt_files_close(&o->files);
+}
+
+/* What elfutils gave us before a fork interrupted it is lost, and its memory with it. */
+static void start_over(struct gt_symbolizer *s)
+{
+    s->opened = NULL;
+    s->names.memo = (struct gt_memo){0};
+    s->pool = (struct gt_pool){0};
+    s->generation = gt_elfutils_generation();
 }
 
 void gt_symbolizer_free(struct gt_symbolizer *s)
 {
-    for (struct opened *o = s->opened; o; o = o->next) {
-        if (o->dwfl)
-            s->dw->dwfl_end(o->dwfl);
+    jmp_buf bail;
+    if (s == &poor)
+        return;
+    if (setjmp(bail) == 0 && s->opened) {
+        s->dw = gt_elfutils_enter(&bail);
+        if (gt_elfutils_generation() != s->generation)
+            start_over(s);
+        while (s->opened) {
+            struct opened *o = s->opened;
+            s->opened = o->next;
+            close_module(s, o);
+        }
     }
+    gt_elfutils_leave();
+    gt_memo_free(&s->names.memo);
+    gt_pool_free(&s->pool);
     gt_pages_free(s, sizeof *s);
 }
 
 /* Modules ------------------------------------------------------------------------------------ */
 
-/* The vDSO has no file: its image, which lies in memory, as one. The mapping is its upper bound. */
-static int vdso_fd(const struct gt_module *m)
+static Elf *open_elf(struct gt_symbolizer *s, struct opened *o, int slot,
+                     const struct gt_image *image)
 {
-    int fd = memfd_create("vdso", MFD_CLOEXEC);
-    size_t size = m->hi - m->lo;
-    if (fd >= 0 && write(fd, (const void *)(uintptr_t)m->lo, size) != (ssize_t)size) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
+    if (!image->base)
+        return NULL;
+    o->elf[slot] = s->dw->elf_memory(image->base, image->size);
+    if (o->elf[slot])
+        gt_symbols_add(&o->symbols, s->dw, o->elf[slot]);
+    return o->elf[slot];
 }
 
-/* The file at the path may have been replaced since it was loaded. */
-static bool same_build(struct gt_symbolizer *s, Dwfl_Module *mod, const struct gt_module *m)
+static void open_dwarf(struct gt_symbolizer *s, struct opened *o, Elf *elf, Elf *alt)
 {
-    const unsigned char *id;
-    GElf_Addr addr;
-    int len = s->dw->dwfl_module_build_id(mod, &id, &addr);
-    if (m->build_id_len == 0)
-        return len <= 0;
-    return len == m->build_id_len && memcmp(id, m->build_id, (size_t)len) == 0;
+    o->dwarf = s->dw->dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+    if (!o->dwarf)
+        return;
+    o->alt = alt ? s->dw->dwarf_begin_elf(alt, DWARF_C_READ, NULL) : NULL;
+    s->dw->dwarf_setalt(o->dwarf, o->alt);
+    gt_units_init(&o->units, s->dw, o->dwarf, o->module->lo - o->module->bias,
+                  o->module->hi - o->module->bias, &s->pool);
+    o->line_reader = (struct gt_line_reader){.dw = s->dw,
+                                             .elf = elf,
+                                             .alt = o->alt,
+                                             .base = o->units.base,
+                                             .limit = o->units.limit,
+                                             .pool = &s->pool};
 }
 
 static void open_module(struct gt_symbolizer *s, struct opened *o)
 {
-    const struct gt_module *m = o->module;
-    bool vdso = strcmp(m->path, "[vdso]") == 0;
-    int fd = vdso ? vdso_fd(m) : open(m->path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || !s->dw->loaded || !(o->dwfl = s->dw->dwfl_begin(&s->callbacks))) {
-        if (fd >= 0)
-            close(fd);
-        return;
-    }
-    s->dw->dwfl_report_begin(o->dwfl);
-    o->mod = s->dw->dwfl_report_elf(o->dwfl, m->path, m->path, fd, m->bias, true);
-    if (!o->mod)
-        close(fd); /* else it belongs to the Dwfl */
-    s->dw->dwfl_report_end(o->dwfl, NULL, NULL);
-    if (o->mod && !same_build(s, o->mod, m))
-        o->mod = NULL;
+    gt_files_open(&o->files, o->module, s->dw);
+    Elf *main = open_elf(s, o, 0, &o->files.main);
+    Elf *debug = open_elf(s, o, 1, &o->files.debug);
+    open_elf(s, o, 2, &o->files.mini);
+    gt_symbols_finish(&o->symbols);
+    Elf *alt = o->files.alt.base
+                   ? (o->elf[3] = s->dw->elf_memory(o->files.alt.base, o->files.alt.size))
+                   : NULL;
+    const struct gt_image *dwarf = gt_files_dwarf(&o->files);
+    Elf *elf = dwarf == &o->files.main ? main : debug;
+    if (dwarf && elf)
+        open_dwarf(s, o, elf, alt);
 }
 
 static struct opened *opened_module(struct gt_symbolizer *s, const struct gt_module *m)
@@ -112,101 +153,18 @@ static struct opened *opened_module(struct gt_symbolizer *s, const struct gt_mod
         o = o->next;
     if (o)
         return o;
-    o = gt_arena_alloc(&s->arena, sizeof *o);
+    o = gt_pool_alloc(&s->pool, sizeof *o);
     if (!o)
         return NULL;
     o->module = m;
     o->next = s->opened;
     s->opened = o;
-    open_module(s, o);
+    if (s->dw)
+        open_module(s, o);
     return o;
 }
 
-/* Names -------------------------------------------------------------------------------------- */
-
-static const char *keep(struct gt_symbolizer *s, const char *text)
-{
-    size_t n = strlen(text) + 1;
-    if (s->used + n > sizeof s->names)
-        return "?";
-    char *copy = memcpy(s->names + s->used, text, n);
-    s->used += n;
-    return copy;
-}
-
-static const char *readable(struct gt_symbolizer *s, const char *symbol)
-{
-    char buf[2048];
-    const char *name = gt_demangle(symbol, buf, sizeof buf);
-    return name == symbol ? symbol : keep(s, name);
-}
-
-static const char *offset_name(struct gt_symbolizer *s, const struct gt_module *m, uint64_t pc)
-{
-    char buf[512];
-    const char *base = strrchr(m->path, '/');
-    snprintf(buf, sizeof buf, "%s+0x%llx", base ? base + 1 : m->path,
-             (unsigned long long)(pc - m->bias));
-    return keep(s, buf);
-}
-
-static const char *attribute_text(const struct gt_elfutils *dw, Dwarf_Die *die, unsigned name)
-{
-    Dwarf_Attribute attribute;
-    return dw->dwarf_formstring(dw->dwarf_attr_integrate(die, name, &attribute));
-}
-
-/* C++ and Rust functions have a linkage name, whose demangling is the qualified name. */
-static const char *die_name(struct gt_symbolizer *s, Dwarf_Die *die)
-{
-    const char *linkage = attribute_text(s->dw, die, DW_AT_linkage_name);
-    if (!linkage)
-        linkage = attribute_text(s->dw, die, DW_AT_MIPS_linkage_name);
-    return linkage ? readable(s, linkage) : s->dw->dwarf_diename(die);
-}
-
-/* DWARF -------------------------------------------------------------------------------------- */
-
-struct chain {
-    Dwarf_Die die[INLINES_MAX]; /* the function, then what is inlined in it at the address */
-    int n;
-};
-
-/* Follows the function and inlined instances that contain pc down from die. */
-static void descend(const struct gt_elfutils *dw, Dwarf_Die *die, Dwarf_Addr pc,
-                    struct chain *chain, int depth)
-{
-    Dwarf_Die child;
-    if (depth > 256 || dw->dwarf_child(die, &child) != 0)
-        return;
-    do {
-        bool function = false;
-        switch (dw->dwarf_tag(&child)) {
-        case DW_TAG_subprogram:
-        case DW_TAG_inlined_subroutine:
-            function = true;
-            /* fall through */
-        case DW_TAG_lexical_block:
-            if (dw->dwarf_haspc(&child, pc) <= 0)
-                break;
-            if (function && chain->n < INLINES_MAX)
-                chain->die[chain->n++] = child;
-            descend(dw, &child, pc, chain, depth + 1);
-            return;
-        case DW_TAG_namespace:
-        case DW_TAG_structure_type:
-        case DW_TAG_class_type:
-        case DW_TAG_module: {
-            int before = chain->n;
-            descend(dw, &child, pc, chain, depth + 1);
-            if (chain->n > before)
-                return;
-            break;
-        }
-        default: break;
-        }
-    } while (dw->dwarf_siblingof(&child, &child) == 0);
-}
+/* One address -------------------------------------------------------------------------------- */
 
 static uint32_t number(const struct gt_elfutils *dw, Dwarf_Die *die, unsigned name)
 {
@@ -214,90 +172,155 @@ static uint32_t number(const struct gt_elfutils *dw, Dwarf_Die *die, unsigned na
     Dwarf_Word value = 0;
     if (dw->dwarf_formudata(dw->dwarf_attr(die, name, &attribute), &value) != 0)
         return 0;
-    return (uint32_t)value;
+    return value <= UINT32_MAX ? (uint32_t)value : 0;
 }
 
-static const char *call_file(const struct gt_elfutils *dw, Dwarf_Die *cu, Dwarf_Die *inlined)
+/* Where the code at addr comes from. */
+static struct gt_sym_frame place(struct opened *o, struct gt_unit *unit, uint64_t addr)
 {
-    Dwarf_Files *files;
-    size_t n;
-    uint32_t index = number(dw, inlined, DW_AT_call_file);
-    if (dw->dwarf_getsrcfiles(cu, &files, &n) != 0 || index >= n)
-        return NULL;
-    return dw->dwarf_filesrc(files, index, NULL, NULL);
+    if (!unit->lines.read)
+        gt_lines_read(&unit->lines, &o->line_reader, unit->die);
+    const struct gt_line *at = gt_lines_find(&unit->lines, o->units.base, addr);
+    if (!at)
+        return (struct gt_sym_frame){0};
+    return (struct gt_sym_frame){NULL, gt_lines_file(&unit->lines, at->file), at->line};
 }
 
 /* Frames from debug information, innermost first; 0 when there is none for the address. */
-static int from_dwarf(struct gt_symbolizer *s, Dwfl_Module *mod, uint64_t pc,
-                      struct gt_sym_frame *out, int max)
+static int from_dwarf(struct gt_symbolizer *s, struct opened *o, uint64_t addr, bool *linked)
 {
     const struct gt_elfutils *dw = s->dw;
-    Dwarf_Addr bias;
-    Dwarf_Die *cu = dw->dwfl_module_addrdie(mod, pc, &bias);
-    if (!cu)
-        return 0;
-    struct chain chain = {.n = 0};
-    descend(dw, cu, pc - bias, &chain, 0);
-    Dwarf_Line *at = dw->dwarf_getsrc_die(cu, pc - bias);
-    int line = 0;
-    const char *file = at ? dw->dwarf_linesrc(at, NULL, NULL) : NULL;
-    if (at)
-        dw->dwarf_lineno(at, &line);
+    uint32_t node;
+    struct gt_unit *unit = o->dwarf ? gt_units_find(&o->units, addr, &node) : NULL;
+    Dwarf_Die die;
     int n = 0;
-    for (int i = chain.n - 1; i >= 0 && n < max; i--) {
-        out[n++] = (struct gt_sym_frame){die_name(s, &chain.die[i]), file, (uint32_t)line};
-        file = call_file(dw, cu, &chain.die[i]); /* the next one out stands at the call */
-        line = (int)number(dw, &chain.die[i], DW_AT_call_line);
+    if (!unit)
+        return 0;
+    struct gt_sym_frame f = place(o, unit, addr);
+    *linked = !unit->qualifies; /* C: its names are its symbols */
+    for (; node != GT_NO_ID && n < CHAIN_MAX; node = unit->node[node].parent) {
+        if (!dw->dwarf_offdie(o->dwarf, unit->start + unit->node[node].offset, &die))
+            break;
+        bool complete;
+        f.func = gt_names_of_die(&s->names, &o->units, &die, &complete);
+        *linked = complete || !unit->qualifies;
+        s->frames[n++] = f;
+        /* The next one out stands at the call. */
+        f = (struct gt_sym_frame){NULL,
+                                  gt_lines_file(&unit->lines, number(dw, &die, DW_AT_call_file)),
+                                  number(dw, &die, DW_AT_call_line)};
     }
-    if (n == 0 && file) /* assembly: lines without functions */
-        out[n++] = (struct gt_sym_frame){NULL, file, (uint32_t)line};
+    if (n == 0 && f.file) /* assembly: lines without functions */
+        s->frames[n++] = f;
     return n;
 }
 
-static const char *symbol_at(struct gt_symbolizer *s, Dwfl_Module *mod, uint64_t pc)
+static const char *offset_name(struct gt_symbolizer *s, const struct gt_module *m, uint64_t addr)
 {
-    GElf_Off offset;
-    GElf_Sym sym;
-    return s->dw->dwfl_module_addrinfo(mod, pc, &offset, &sym, NULL, NULL, NULL);
+    char buf[512];
+    struct gt_text t = gt_text_start(buf, sizeof buf);
+    const char *base = strrchr(m->path, '/');
+    gt_text_add(&t, base ? base + 1 : m->path);
+    gt_text_add(&t, "+0x");
+    gt_text_hex(&t, addr);
+    return gt_pool_text(&s->pool, buf);
 }
 
-/* Methods of local classes and lambdas have no linkage name in DWARF, just their last component. */
-static bool says_more(const char *symbol, const char *name)
+static bool is_mangled(const char *symbol)
 {
-    bool mangled = strncmp(symbol, "_Z", 2) == 0 || strncmp(symbol, "_R", 2) == 0;
-    return mangled && !strchr(name, ':') && !strchr(name, '(');
+    return strncmp(symbol, "_Z", 2) == 0 || strncmp(symbol, "_R", 2) == 0;
 }
 
-static int symbolize_in(struct gt_symbolizer *s, const struct gt_module *m, uint64_t pc,
-                        struct gt_sym_frame *out, int max)
+/* libc's sources say ___pthread_mutex_lock and __GI_qsort; people do not. */
+static bool is_public_name(const char *symbol, const char *name)
+{
+    size_t len = strlen(symbol), whole = strlen(name);
+    return *name == '_' && *symbol != '_' && whole > len && strcmp(name + whole - len, symbol) == 0;
+}
+
+/* Fills s->frames; returns how many. */
+static int look_up(struct gt_symbolizer *s, struct opened *o, uint64_t addr)
+{
+    bool linked = false;
+    int n = s->dw ? from_dwarf(s, o, addr, &linked) : 0;
+    if (n == 0)
+        s->frames[n++] = (struct gt_sym_frame){0};
+    struct gt_sym_frame *outer = &s->frames[n - 1];
+    /* Local functions and methods of local classes have no linkage name, but a mangled symbol. */
+    const char *symbol = gt_symbols_find(&o->symbols, addr);
+    if (symbol &&
+        (!outer->func || (!linked && is_mangled(symbol)) || is_public_name(symbol, outer->func)))
+        outer->func = gt_names_of_symbol(&s->names, symbol);
+    for (int i = 0; i < n; i++) {
+        if (!s->frames[i].func)
+            s->frames[i].func = offset_name(s, o->module, addr);
+        if (!s->frames[i].file)
+            s->frames[i].file = o->module->path;
+    }
+    return n;
+}
+
+static int copy_out(const struct gt_sym_frame *from, int n, struct gt_sym_frame *out, int max)
+{
+    if (n > max)
+        n = max;
+    memcpy(out, from, (size_t)n * sizeof *out);
+    return n;
+}
+
+static int answer_in(struct gt_symbolizer *s, const struct gt_module *m, uint64_t pc,
+                     struct gt_sym_frame *out, int max)
 {
     struct opened *o = opened_module(s, m);
-    Dwfl_Module *mod = o ? o->mod : NULL;
-    int n = mod ? from_dwarf(s, mod, pc, out, max) : 0;
-    if (n == 0)
-        out[n++] = (struct gt_sym_frame){NULL, NULL, 0};
-    const char *symbol = mod ? symbol_at(s, mod, pc) : NULL;
-    if (symbol && (!out[n - 1].func || says_more(symbol, out[n - 1].func)))
-        out[n - 1].func = readable(s, symbol);
-    for (int i = 0; i < n; i++) {
-        if (!out[i].func)
-            out[i].func = offset_name(s, m, pc);
-        if (!out[i].file)
-            out[i].file = m->path;
+    if (!o) {
+        out[0] = (struct gt_sym_frame){"?", m->path, 0};
+        return 1;
     }
-    return n;
+    uint64_t *slot = gt_memo_at(&o->answers, pc);
+    const struct answer *known = slot ? (const struct answer *)(uintptr_t)*slot : NULL;
+    if (known)
+        return copy_out(known->frame, known->n, out, max);
+    int n = look_up(s, o, pc - m->bias);
+    struct answer *fresh = gt_pool_alloc(&s->pool, sizeof *fresh + (size_t)n * sizeof *s->frames);
+    if (fresh && slot) {
+        fresh->n = n;
+        memcpy(fresh->frame, s->frames, (size_t)n * sizeof *s->frames);
+        *slot = (uint64_t)(uintptr_t)fresh;
+    }
+    return copy_out(s->frames, n, out, max);
+}
+
+/* Outside all modules: generated code, mostly. */
+static int nameless(struct gt_symbolizer *s, uint64_t pc, struct gt_sym_frame *out)
+{
+    char buf[32];
+    struct gt_text t = gt_text_start(buf, sizeof buf);
+    gt_text_add(&t, "0x");
+    gt_text_hex(&t, pc);
+    uint64_t *slot = gt_memo_at(&s->names.memo, pc | 1ull << 63); /* not a pointer of ours */
+    if (slot && !*slot)
+        *slot = (uint64_t)(uintptr_t)gt_pool_text(&s->pool, buf);
+    out[0] = (struct gt_sym_frame){slot ? (const char *)(uintptr_t)*slot : "?", "", 0};
+    return 1;
 }
 
 int gt_symbolize(struct gt_symbolizer *s, uint64_t epoch, uint64_t pc, bool is_call,
                  struct gt_sym_frame *out, int max)
 {
-    s->used = 0;
+    jmp_buf bail;
     uint64_t at = pc - (is_call && pc);
     const struct gt_module *m = gt_modules_find(epoch, at);
-    if (m)
-        return symbolize_in(s, m, at, out, max);
-    char buf[32];
-    snprintf(buf, sizeof buf, "0x%llx", (unsigned long long)pc);
-    out[0] = (struct gt_sym_frame){keep(s, buf), "", 0};
-    return 1;
+    if (s == &poor) {
+        out[0] = (struct gt_sym_frame){"?", m ? m->path : "", 0};
+        return 1;
+    }
+    /* Damage that libdw answers with an assertion: the answer is the symbol, or the offset. */
+    if (setjmp(bail) != 0)
+        gt_elfutils_give_up();
+    s->dw = gt_elfutils_enter(&bail);
+    if (gt_elfutils_generation() != s->generation)
+        start_over(s);
+    int n = m ? answer_in(s, m, at, out, max) : nameless(s, pc, out);
+    gt_elfutils_leave();
+    return n;
 }

@@ -16,7 +16,7 @@ struct gt_sym_frame {
 struct gt_symbolizer;
 
 /*
- * NULL only when there is no memory at all. Without elfutils names are "module+0xoffset".
+ * Never NULL. Without elfutils names are "module+0xoffset", without memory "?".
  */
 struct gt_symbolizer *gt_symbolizer_new(void);
 
@@ -24,7 +24,7 @@ struct gt_symbolizer *gt_symbolizer_new(void);
  * The frames at pc: innermost inlined function first, the function that has a symbol last. is_call:
  * pc is a return address, what counts is the call before it. Returns their number, 1 to max. Names
  * are demangled; without a symbol "module+0xoffset", or "0x…" outside all modules. file is the
- * source file, else the module's path, else "". Strings are valid until the next call. One thread
+ * source file, else the module's path, else "". Strings live until gt_symbolizer_free. One thread
  * at a time.
  */
 int gt_symbolize(struct gt_symbolizer *s, uint64_t epoch, uint64_t pc, bool is_call,

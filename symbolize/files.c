@@ -1,0 +1,215 @@
+/* See files.h. Where debug files lie is gdb's documented convention. */
+#include "files.h"
+
+#include "text.h"
+
+#include "../encoder/arena.h"
+
+#include <sys/auxv.h>
+
+#define DEBUG_ROOT "/usr/lib/debug"
+#define MINI_MAX ((size_t)256 << 20)
+
+/* The module's own file ---------------------------------------------------------------------- */
+
+static bool is_executable(const struct gt_module *m)
+{
+    uint64_t headers = getauxval(AT_PHDR);
+    return headers >= m->lo && headers < m->hi;
+}
+
+/* The file at the path may have been replaced since it was loaded. */
+static bool is_loaded_file(const struct gt_image *image, const struct gt_module *m)
+{
+    return gt_image_is(image, m->build_id, m->build_id_len);
+}
+
+/* The vDSO's section headers lie behind what its segment covers, on the same pages. */
+static void open_vdso(struct gt_image *image, const struct gt_module *m)
+{
+    size_t page = (size_t)getauxval(AT_PAGESZ);
+    size_t size = (size_t)(((m->hi + page - 1) & ~(uint64_t)(page - 1)) - m->lo);
+    gt_image_copy(image, (const void *)(uintptr_t)m->lo, size);
+}
+
+static void open_main(struct gt_image *image, const struct gt_module *m)
+{
+    if (strcmp(m->path, "[vdso]") == 0) {
+        open_vdso(image, m);
+        return;
+    }
+    gt_image_open(image, m->path);
+    if (is_loaded_file(image, m))
+        return;
+    gt_image_close(image);
+    /* The running executable stays reachable, whatever happened to its name. */
+    if (is_executable(m) && gt_image_open(image, "/proc/self/exe") == 0 &&
+        !is_loaded_file(image, m))
+        gt_image_close(image);
+}
+
+/* Split debug information -------------------------------------------------------------------- */
+
+static uint32_t crc32_of(const uint8_t *p, size_t n)
+{
+    uint32_t table[256], crc = ~0u;
+    for (uint32_t i = 0; i < 256; i++) {
+        uint32_t c = i;
+        for (int bit = 0; bit < 8; bit++)
+            c = c & 1 ? 0xEDB88320u ^ c >> 1 : c >> 1;
+        table[i] = c;
+    }
+    while (n--)
+        crc = table[(crc ^ *p++) & 255] ^ crc >> 8;
+    return ~crc;
+}
+
+/* What .gnu_debuglink promises, for files without build IDs: reads the file a second time. */
+static bool has_crc(const char *path, uint32_t expected)
+{
+    size_t size;
+    void *pages = gt_read_file(path, &size);
+    bool same = pages && crc32_of(pages, size) == expected;
+    if (pages)
+        gt_pages_free(pages, size);
+    return same;
+}
+
+/* Opens the file if it has the build ID, or, for a length of 0, whatever it is, and is of use. */
+static bool open_if(struct gt_image *image, const char *path, const uint8_t *id, size_t len)
+{
+    if (gt_image_open(image, path) != 0)
+        return false;
+    if ((len == 0 || gt_image_is(image, id, len)) && (image->has_dwarf || image->has_symtab))
+        return true;
+    gt_image_close(image);
+    return false;
+}
+
+static bool open_by_build_id(struct gt_image *image, const uint8_t *id, size_t len)
+{
+    char path[128];
+    struct gt_text t = gt_text_start(path, sizeof path);
+    if (len < 2)
+        return false;
+    gt_text_add(&t, DEBUG_ROOT "/.build-id/");
+    gt_text_hex_bytes(&t, id, 1);
+    gt_text_add(&t, "/");
+    gt_text_hex_bytes(&t, id + 1, len - 1);
+    gt_text_add(&t, ".debug");
+    return open_if(image, path, id, len);
+}
+
+static struct gt_text start_in_dir_of(const struct gt_image *image, char *buf, size_t size,
+                                      const char *before)
+{
+    struct gt_text t = gt_text_start(buf, size);
+    const char *slash = strrchr(image->path, '/');
+    gt_text_add(&t, before);
+    gt_text_add_n(&t, image->path, slash ? (size_t)(slash - image->path) + 1 : 0);
+    return t;
+}
+
+static bool open_linked(struct gt_image *image, const struct gt_image *main)
+{
+    static const struct {
+        const char *before, *after;
+    } places[] = {{"", ""}, {"", ".debug/"}, {DEBUG_ROOT, ""}};
+    char path[1024];
+    uint32_t crc;
+    size_t size;
+    const char *link = gt_image_section(main, ".gnu_debuglink", &size);
+    size_t len = link ? strnlen(link, size) : 0;
+    size_t crc_at = (len + 4) & ~(size_t)3;
+    if (!len || crc_at + sizeof crc > size || memchr(link, '/', len))
+        return false;
+    memcpy(&crc, link + crc_at, sizeof crc);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        struct gt_text t = start_in_dir_of(main, path, sizeof path, places[i].before);
+        gt_text_add(&t, places[i].after);
+        gt_text_add(&t, link);
+        if (strcmp(path, main->path) == 0 || (!main->build_id_len && !has_crc(path, crc)))
+            continue;
+        if (open_if(image, path, main->build_id, main->build_id_len))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * dwz -m moves what several files share to a file of its own and leaves its name and build ID. Not
+ * found, libdw would look for it too: take a file of that name whatever its build ID, keep it open.
+ */
+static void open_alt(struct gt_image *image, struct gt_image *user)
+{
+    char path[1024];
+    size_t size;
+    const char *link = gt_image_section(user, ".gnu_debugaltlink", &size);
+    size_t len = link ? strnlen(link, size) : 0;
+    if (!len || len + 1 >= size || size - len - 1 > 32)
+        return;
+    const uint8_t *id = (const uint8_t *)link + len + 1;
+    size_t id_len = size - len - 1;
+    struct gt_text t = start_in_dir_of(user, path, sizeof path, "");
+    if (*link == '/')
+        t = gt_text_start(path, sizeof path);
+    gt_text_add(&t, link);
+    if (!open_if(image, path, id, id_len) && !open_by_build_id(image, id, id_len))
+        gt_image_hide(user, ".gnu_debugaltlink");
+}
+
+/* Mini debug information --------------------------------------------------------------------- */
+
+static void open_mini(struct gt_image *image, const struct gt_image *main,
+                      const struct gt_elfutils *dw)
+{
+    size_t size;
+    const uint8_t *packed = gt_image_section(main, ".gnu_debugdata", &size);
+    if (!packed || !dw->unpack_xz)
+        return;
+    for (size_t room = size * 8 + 65536; room <= MINI_MAX; room *= 4) {
+        uint64_t memory = 256 << 20;
+        size_t in = 0, out = 0;
+        uint8_t *pages = gt_pages_alloc(room);
+        if (!pages)
+            return;
+        lzma_ret r = dw->unpack_xz(&memory, 0, NULL, packed, &in, size, pages, &out, room);
+        if (r == LZMA_OK) {
+            gt_image_adopt(image, pages, room);
+            return;
+        }
+        gt_pages_free(pages, room);
+        if (r != LZMA_BUF_ERROR)
+            return;
+    }
+}
+
+void gt_files_open(struct gt_files *files, const struct gt_module *m, const struct gt_elfutils *dw)
+{
+    *files = (struct gt_files){0};
+    open_main(&files->main, m);
+    if (!files->main.base)
+        return;
+    if (!files->main.has_dwarf &&
+        !open_by_build_id(&files->debug, files->main.build_id, files->main.build_id_len))
+        open_linked(&files->debug, &files->main);
+    if (!files->main.has_symtab && !files->debug.has_symtab)
+        open_mini(&files->mini, &files->main, dw);
+    if (gt_files_dwarf(files))
+        open_alt(&files->alt, files->main.has_dwarf ? &files->main : &files->debug);
+}
+
+void gt_files_close(struct gt_files *files)
+{
+    gt_image_close(&files->main);
+    gt_image_close(&files->debug);
+    gt_image_close(&files->mini);
+    gt_image_close(&files->alt);
+}
+
+const struct gt_image *gt_files_dwarf(const struct gt_files *files)
+{
+    if (files->main.has_dwarf)
+        return &files->main;
+    return files->debug.has_dwarf ? &files->debug : NULL;
+}

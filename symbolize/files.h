@@ -1,0 +1,23 @@
+/* The files that describe a module: its own, and what was split off from it. */
+#ifndef GT_FILES_H
+#define GT_FILES_H
+
+#include "elfutils.h"
+#include "image.h"
+#include "modules.h"
+
+struct gt_files {
+    struct gt_image main;  /* none: the file is gone or another one by now */
+    struct gt_image debug; /* split debug information, by build ID or .gnu_debuglink */
+    struct gt_image mini;  /* the symbols in .gnu_debugdata */
+    struct gt_image alt;   /* dwz's common part, for the one of main and debug that has DWARF */
+};
+
+void gt_files_open(struct gt_files *files, const struct gt_module *module,
+                   const struct gt_elfutils *dw);
+void gt_files_close(struct gt_files *files);
+
+/* The one with DWARF, or NULL. */
+const struct gt_image *gt_files_dwarf(const struct gt_files *files);
+
+#endif

@@ -1,0 +1,356 @@
+/*
+ * See image.h. Everything read from a file is checked here, before libelf sees it: section headers
+ * that reach outside the file lose their contents.
+ */
+#include "image.h"
+
+#include "text.h"
+
+#include "../encoder/arena.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+uint8_t gt_build_id_in(const void *notes, size_t size, size_t align, uint8_t out[32])
+{
+    const char *p = notes;
+    size_t mask = align == 8 ? 7 : 3;
+    while (size >= sizeof(ElfW(Nhdr))) {
+        ElfW(Nhdr) note;
+        memcpy(&note, p, sizeof note);
+        size_t name = ((size_t)note.n_namesz + mask) & ~mask;
+        size_t desc = ((size_t)note.n_descsz + mask) & ~mask;
+        size_t total = sizeof note + name + desc;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && note.n_descsz <= 32 &&
+            sizeof note + name + note.n_descsz <= size && memcmp(p + sizeof note, "GNU", 4) == 0) {
+            memcpy(out, p + sizeof note + name, note.n_descsz);
+            return (uint8_t)note.n_descsz;
+        }
+        if (total > size)
+            return 0;
+        p += total;
+        size -= total;
+    }
+    return 0;
+}
+
+bool gt_image_is(const struct gt_image *image, const uint8_t *build_id, size_t len)
+{
+    return image->base && image->build_id_len == len && memcmp(image->build_id, build_id, len) == 0;
+}
+
+/* Headers ------------------------------------------------------------------------------------ */
+
+static bool inside(const struct gt_image *image, uint64_t offset, uint64_t size)
+{
+    return offset <= image->size && size <= image->size - offset;
+}
+
+static bool good_header(const struct gt_image *image)
+{
+    const ElfW(Ehdr) *e = (const void *)image->base;
+    const uint16_t probe = 1;
+    int native_data = *(const char *)&probe ? ELFDATA2LSB : ELFDATA2MSB;
+    return image->size >= sizeof *e && memcmp(e->e_ident, ELFMAG, SELFMAG) == 0 &&
+           e->e_ident[EI_CLASS] == (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) &&
+           e->e_ident[EI_DATA] == native_data && e->e_ident[EI_VERSION] == EV_CURRENT;
+}
+
+static ElfW(Shdr) * sections(const struct gt_image *image, size_t *n)
+{
+    const ElfW(Ehdr) *e = (const void *)image->base;
+    *n = 0;
+    if (!e->e_shoff || e->e_shentsize != sizeof(ElfW(Shdr)) || e->e_shoff % sizeof(void *) ||
+        !inside(image, e->e_shoff, sizeof(ElfW(Shdr))))
+        return NULL;
+    ElfW(Shdr) *sh = (void *)(image->base + e->e_shoff);
+    size_t count = e->e_shnum ? e->e_shnum : sh->sh_size;
+    if (count > image->size / sizeof *sh || !inside(image, e->e_shoff, count * sizeof *sh))
+        return NULL;
+    *n = count;
+    return sh;
+}
+
+static const char *section_name(const struct gt_image *image, const ElfW(Shdr) * sh, size_t n,
+                                size_t index)
+{
+    const ElfW(Ehdr) *e = (const void *)image->base;
+    size_t strings = e->e_shstrndx == SHN_XINDEX ? sh[0].sh_link : e->e_shstrndx;
+    if (strings >= n || !inside(image, sh[strings].sh_offset, sh[strings].sh_size) ||
+        sh[index].sh_name >= sh[strings].sh_size)
+        return "";
+    const char *name = image->base + sh[strings].sh_offset + sh[index].sh_name;
+    return memchr(name, 0, sh[strings].sh_size - sh[index].sh_name) ? name : "";
+}
+
+static bool starts(const char *s, const char *prefix)
+{
+    return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+/* Sections that can be large and that nothing here ever reads. */
+static bool is_wanted(const char *name)
+{
+    static const char *const unread[] = {"loc",      "loclists",    "frame", "pubnames",
+                                         "pubtypes", "gnu_pub",     "macro", "macinfo",
+                                         "aranges",  "gdb_scripts", "names"};
+    bool debug = starts(name, ".debug_") || starts(name, ".zdebug_");
+    const char *kind = debug ? strchr(name, '_') + 1 : "";
+    for (size_t i = 0; debug && i < sizeof unread / sizeof *unread; i++) {
+        if (strcmp(kind, unread[i]) == 0 || (i == 5 && starts(kind, unread[i])))
+            return false;
+    }
+    return debug || starts(name, ".gnu_debug") || starts(name, ".note");
+}
+
+/* From a file -------------------------------------------------------------------------------- */
+
+static int read_at(int fd, char *to, size_t size, off_t offset)
+{
+    while (size) {
+        ssize_t n = pread(fd, to, size, offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? -errno : -ENODATA;
+        to += n;
+        offset += n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+/* A section that is left out has no contents as far as libelf can see. */
+static bool is_needed(const struct gt_image *image, const ElfW(Shdr) * sh, size_t n, size_t i)
+{
+    switch (sh[i].sh_type) {
+    case SHT_NOBITS: return false;
+    case SHT_SYMTAB:
+    case SHT_DYNSYM:
+    case SHT_STRTAB:
+    case SHT_NOTE:
+    case SHT_SYMTAB_SHNDX: return true;
+    default: return is_wanted(section_name(image, sh, n, i));
+    }
+}
+
+static int read_headers(struct gt_image *image, int fd, ElfW(Shdr) * *sh, size_t *n)
+{
+    const ElfW(Ehdr) *e = (const void *)image->base;
+    size_t first = image->size < 4096 ? image->size : 4096;
+    int r = read_at(fd, image->base, first, 0);
+    if (r)
+        return r;
+    if (!good_header(image))
+        return -ENOEXEC;
+    size_t end = image->size - (e->e_shoff < image->size ? e->e_shoff : image->size);
+    /* The table of sections, then the names; what follows is read only when it is needed. */
+    size_t table = (size_t)(e->e_shnum ? e->e_shnum : 1) * sizeof **sh;
+    r = read_at(fd, image->base + e->e_shoff * !!end, end < table ? end : table,
+                (off_t)(e->e_shoff * !!end));
+    if (r)
+        return r;
+    *sh = sections(image, n);
+    if (!*sh)
+        return 0;
+    r = read_at(fd, (char *)*sh, *n * sizeof **sh, (off_t)e->e_shoff);
+    size_t strings = e->e_shstrndx == SHN_XINDEX ? (*sh)[0].sh_link : e->e_shstrndx;
+    if (!r && strings < *n && inside(image, (*sh)[strings].sh_offset, (*sh)[strings].sh_size))
+        r = read_at(fd, image->base + (*sh)[strings].sh_offset, (*sh)[strings].sh_size,
+                    (off_t)(*sh)[strings].sh_offset);
+    return r;
+}
+
+/* Program headers' notes: a file without section headers still has its build ID. */
+static void read_notes(struct gt_image *image, int fd)
+{
+    const ElfW(Ehdr) *e = (const void *)image->base;
+    if (e->e_phentsize != sizeof(ElfW(Phdr)) || e->e_phoff % sizeof(void *) ||
+        !inside(image, e->e_phoff, (uint64_t)e->e_phnum * sizeof(ElfW(Phdr))))
+        return;
+    ElfW(Phdr) *ph = (void *)(image->base + e->e_phoff);
+    if (fd >= 0 && read_at(fd, (char *)ph, e->e_phnum * sizeof *ph, (off_t)e->e_phoff))
+        return;
+    for (size_t i = 0; i < e->e_phnum && !image->build_id_len; i++) {
+        uint64_t size = ph[i].p_filesz;
+        if (ph[i].p_type != PT_NOTE || size > 65536 || !inside(image, ph[i].p_offset, size))
+            continue;
+        if (fd < 0 || read_at(fd, image->base + ph[i].p_offset, size, (off_t)ph[i].p_offset) == 0)
+            image->build_id_len =
+                gt_build_id_in(image->base + ph[i].p_offset, size, ph[i].p_align, image->build_id);
+    }
+}
+
+/* Notes of a debug file are in its sections: its program headers describe the other file. */
+static void take_stock(struct gt_image *image, ElfW(Shdr) * sh, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *name = section_name(image, sh, n, i);
+        if (sh[i].sh_type == SHT_NOBITS)
+            continue;
+        if (!is_needed(image, sh, n, i) || !inside(image, sh[i].sh_offset, sh[i].sh_size)) {
+            if (sh[i].sh_type != SHT_NULL)
+                sh[i].sh_type = SHT_NOBITS;
+            continue;
+        }
+        if (sh[i].sh_type == SHT_NOTE && !image->build_id_len)
+            image->build_id_len = gt_build_id_in(image->base + sh[i].sh_offset, sh[i].sh_size,
+                                                 sh[i].sh_addralign, image->build_id);
+        image->has_symtab |= sh[i].sh_type == SHT_SYMTAB;
+        image->has_dwarf |= strcmp(name, ".debug_info") == 0 || strcmp(name, ".zdebug_info") == 0;
+    }
+}
+
+static uint64_t needed_bytes(const struct gt_image *image, const ElfW(Shdr) * sh, size_t n)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (is_needed(image, sh, n, i) && inside(image, sh[i].sh_offset, sh[i].sh_size))
+            sum += sh[i].sh_size;
+    }
+    return sum;
+}
+
+/* Private and writable, for take_stock; the file is not written to. */
+static int map_instead(struct gt_image *image, int fd)
+{
+    void *p =
+        mmap(image->base, image->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0);
+    return p == MAP_FAILED ? -errno : 0;
+}
+
+static int fill(struct gt_image *image, int fd)
+{
+    ElfW(Shdr) *sh = NULL;
+    size_t n = 0;
+    int r = read_headers(image, fd, &sh, &n);
+    if (r)
+        return r;
+    bool copy = needed_bytes(image, sh, n) <= GT_IMAGE_COPY_MAX;
+    if (!copy) {
+        r = map_instead(image, fd);
+        sh = r ? NULL : sections(image, &n);
+    }
+    for (size_t i = 0; copy && !r && i < n; i++) {
+        if (is_needed(image, sh, n, i) && inside(image, sh[i].sh_offset, sh[i].sh_size))
+            r = read_at(fd, image->base + sh[i].sh_offset, sh[i].sh_size, (off_t)sh[i].sh_offset);
+    }
+    if (r)
+        return r;
+    read_notes(image, fd);
+    take_stock(image, sh, n);
+    return 0;
+}
+
+static void find_real_path(struct gt_image *image, int fd)
+{
+    char link[32];
+    struct gt_text t = gt_text_start(link, sizeof link);
+    char digits[12], *p = digits + sizeof digits;
+    *--p = 0;
+    for (int i = fd; i > 0 || !*p; i /= 10)
+        *--p = (char)('0' + i % 10);
+    gt_text_add(&t, "/proc/self/fd/");
+    gt_text_add(&t, p);
+    ssize_t n = readlink(link, image->path, sizeof image->path - 1);
+    image->path[n > 0 ? n : 0] = 0;
+}
+
+int gt_image_open(struct gt_image *image, const char *path)
+{
+    struct stat st;
+    *image = (struct gt_image){0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int r = fd < 0 || fstat(fd, &st) ? -errno : 0;
+    if (!r && (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(ElfW(Ehdr))))
+        r = -ENOEXEC;
+    if (!r) {
+        image->size = (size_t)st.st_size;
+        image->base = gt_pages_alloc(image->size);
+        r = image->base ? fill(image, fd) : -ENOMEM;
+        find_real_path(image, fd);
+    }
+    if (fd >= 0)
+        close(fd);
+    if (r)
+        gt_image_close(image);
+    return r;
+}
+
+void *gt_read_file(const char *path, size_t *size)
+{
+    struct stat st;
+    void *pages = NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return NULL;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
+        st.st_size <= GT_IMAGE_COPY_MAX)
+        pages = gt_pages_alloc(*size = (size_t)st.st_size);
+    if (pages && read_at(fd, pages, *size, 0)) {
+        gt_pages_free(pages, *size);
+        pages = NULL;
+    }
+    close(fd);
+    return pages;
+}
+
+int gt_image_adopt(struct gt_image *image, void *pages, size_t size)
+{
+    *image = (struct gt_image){.base = pages, .size = size};
+    if (!good_header(image)) {
+        gt_image_close(image);
+        return -ENOEXEC;
+    }
+    size_t n;
+    ElfW(Shdr) *sh = sections(image, &n);
+    read_notes(image, -1);
+    take_stock(image, sh, n);
+    return 0;
+}
+
+int gt_image_copy(struct gt_image *image, const void *start, size_t size)
+{
+    void *pages = gt_pages_alloc(size);
+    *image = (struct gt_image){0};
+    if (!pages)
+        return -ENOMEM;
+    memcpy(pages, start, size);
+    return gt_image_adopt(image, pages, size);
+}
+
+void gt_image_close(struct gt_image *image)
+{
+    if (image->base)
+        gt_pages_free(image->base, image->size);
+    *image = (struct gt_image){0};
+}
+
+static ElfW(Shdr) * find_section(const struct gt_image *image, const char *name)
+{
+    size_t n;
+    ElfW(Shdr) *sh = image->base ? sections(image, &n) : NULL;
+    for (size_t i = 0; sh && i < n; i++) {
+        if (sh[i].sh_type != SHT_NOBITS && strcmp(section_name(image, sh, n, i), name) == 0 &&
+            inside(image, sh[i].sh_offset, sh[i].sh_size))
+            return &sh[i];
+    }
+    return NULL;
+}
+
+const void *gt_image_section(const struct gt_image *image, const char *name, size_t *size)
+{
+    const ElfW(Shdr) *sh = find_section(image, name);
+    *size = sh ? sh->sh_size : 0;
+    return sh ? image->base + sh->sh_offset : NULL;
+}
+
+void gt_image_hide(struct gt_image *image, const char *name)
+{
+    ElfW(Shdr) *sh = find_section(image, name);
+    if (sh)
+        sh->sh_type = SHT_NOBITS;
+}

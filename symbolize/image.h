@@ -1,0 +1,51 @@
+/*
+ * The parts of an ELF file that symbolization reads, in memory of our own, laid out as in the file.
+ * A copy, because files change: touching a mapping of a file that somebody truncated is a SIGBUS in
+ * the program. And no descriptor stays open: the program may close it and get the number for a file
+ * of its own. Only what is too large to copy is mapped.
+ */
+#ifndef GT_IMAGE_H
+#define GT_IMAGE_H
+
+#include <elf.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gt_image {
+    char *base; /* NULL: none */
+    size_t size;
+    uint8_t build_id[32], build_id_len;
+    bool has_dwarf, has_symtab;
+    char path[512]; /* canonical: no links; "" when it is not from a file */
+};
+
+enum { GT_IMAGE_COPY_MAX = 64 << 20 };
+
+/* 0 or -errno; -ENOEXEC: not a native ELF file. */
+int gt_image_open(struct gt_image *image, const char *path);
+
+/* Of an image that lies in memory: the vDSO, or unpacked data. Copies it. */
+int gt_image_copy(struct gt_image *image, const void *start, size_t size);
+
+/* Takes over pages the caller got from gt_pages_alloc. */
+int gt_image_adopt(struct gt_image *image, void *pages, size_t size);
+
+void gt_image_close(struct gt_image *image);
+
+/* A whole file in pages of its own, up to GT_IMAGE_COPY_MAX bytes; NULL: not readable. */
+void *gt_read_file(const char *path, size_t *size);
+
+/* The contents of a section as they stand in the file, or NULL. */
+const void *gt_image_section(const struct gt_image *image, const char *name, size_t *size);
+
+/* From now on the section has no contents, for libelf neither. */
+void gt_image_hide(struct gt_image *image, const char *name);
+
+bool gt_image_is(const struct gt_image *image, const uint8_t *build_id, size_t len);
+
+/* Looks through ELF notes of size bytes for a build ID; its length, 0 when there is none. */
+uint8_t gt_build_id_in(const void *notes, size_t size, size_t align, uint8_t out[32]);
+
+#endif

@@ -1,0 +1,136 @@
+/*
+ * See names.h. A linkage name says everything, but functions without external linkage have none:
+ * their names are put together from the scopes around the DIE that declares them.
+ */
+#include "names.h"
+
+#include "demangle.h"
+#include "text.h"
+
+#define HOPS_MAX 16   /* abstract origin → specification → …; damaged DWARF has cycles */
+#define SCOPES_MAX 32 /* namespaces within namespaces */
+
+/* Keeps a text under the address of what it was made from. */
+static const char *remember(struct gt_names *names, const void *origin, const char *text)
+{
+    const char *kept = gt_pool_text(names->pool, text);
+    uint64_t *slot = gt_memo_at(&names->memo, (uint64_t)(uintptr_t)origin);
+    if (slot)
+        *slot = (uint64_t)(uintptr_t)kept;
+    return kept;
+}
+
+static const char *known(struct gt_names *names, const void *origin)
+{
+    uint64_t *slot = gt_memo_at(&names->memo, (uint64_t)(uintptr_t)origin);
+    return slot ? (const char *)(uintptr_t)*slot : NULL;
+}
+
+const char *gt_names_of_symbol(struct gt_names *names, const char *symbol)
+{
+    const char *name = known(names, symbol);
+    if (name)
+        return name;
+    name = gt_demangle(symbol, names->buf, sizeof names->buf);
+    return name == symbol ? symbol : remember(names, symbol, name);
+}
+
+static const char *text_of(const struct gt_elfutils *dw, Dwarf_Die *die, unsigned attribute)
+{
+    Dwarf_Attribute a;
+    return dw->dwarf_formstring(dw->dwarf_attr(die, attribute, &a));
+}
+
+/* To the DIE that die is an instance or the definition of. */
+static bool follow(const struct gt_elfutils *dw, Dwarf_Die *die)
+{
+    Dwarf_Attribute a;
+    Dwarf_Die origin;
+    if (!dw->dwarf_attr(die, DW_AT_abstract_origin, &a) &&
+        !dw->dwarf_attr(die, DW_AT_specification, &a))
+        return false;
+    if (!dw->dwarf_formref_die(&a, &origin))
+        return false;
+    *die = origin;
+    return true;
+}
+
+static void add_scope_name(const struct gt_elfutils *dw, struct gt_text *t, Dwarf_Die *scope)
+{
+    const char *name = text_of(dw, scope, DW_AT_name);
+    for (int hops = 0; !name && hops < HOPS_MAX && follow(dw, scope); hops++)
+        name = text_of(dw, scope, DW_AT_name);
+    if (!name && dw->dwarf_tag(scope) == DW_TAG_namespace)
+        name = "(anonymous namespace)";
+    gt_text_add(t, name ? name : "{unnamed}");
+    gt_text_add(t, "::");
+}
+
+/* The mangled name of a DIE or of what it is an instance of; at ends where the chain ends. */
+static const char *linkage_name(const struct gt_elfutils *dw, Dwarf_Die *at, const char **plain)
+{
+    *plain = NULL;
+    int hops = 0;
+    do {
+        const char *mangled = text_of(dw, at, DW_AT_linkage_name);
+        if (!mangled)
+            mangled = text_of(dw, at, DW_AT_MIPS_linkage_name);
+        if (mangled)
+            return mangled;
+        if (!*plain)
+            *plain = text_of(dw, at, DW_AT_name);
+    } while (hops++ < HOPS_MAX && follow(dw, at));
+    return NULL;
+}
+
+/* Appends "a::b::" for the scopes around the DIE at offset. */
+static void qualify(struct gt_names *names, struct gt_units *units, struct gt_text *t,
+                    Dwarf_Off offset)
+{
+    uint32_t scope, chain[SCOPES_MAX];
+    int n = 0;
+    char *start = t->pos;
+    struct gt_unit *unit = gt_units_scope_of(units, offset, &scope);
+    for (; unit && scope != GT_NO_ID && n < SCOPES_MAX; scope = unit->scope[scope].parent)
+        chain[n++] = scope;
+    while (n--) {
+        Dwarf_Die die, at;
+        const char *plain, *mangled = NULL;
+        Dwarf_Off where = unit->start + unit->scope[chain[n]].start;
+        if (!units->dw->dwarf_offdie(units->dwarf, where, &die))
+            continue;
+        at = die;
+        if (units->dw->dwarf_tag(&die) == DW_TAG_subprogram)
+            mangled = linkage_name(units->dw, &at, &plain);
+        if (!mangled) {
+            add_scope_name(units->dw, t, &die);
+            continue;
+        }
+        t->pos = start; /* it says where it is */
+        gt_text_add(t, gt_names_of_symbol(names, mangled));
+        gt_text_add(t, "::");
+    }
+}
+
+static const char *compose(struct gt_names *names, struct gt_units *units, Dwarf_Die *origin,
+                           const char *name)
+{
+    const char *text = known(names, origin->addr);
+    if (text)
+        return text;
+    struct gt_text t = gt_text_start(names->more, sizeof names->more);
+    qualify(names, units, &t, units->dw->dwarf_dieoffset(origin));
+    gt_text_add(&t, name);
+    return remember(names, origin->addr, names->more);
+}
+
+const char *gt_names_of_die(struct gt_names *names, struct gt_units *units, Dwarf_Die *die,
+                            bool *linked)
+{
+    Dwarf_Die at = *die;
+    const char *plain, *mangled = linkage_name(units->dw, &at, &plain);
+    *linked = mangled != NULL;
+    if (mangled)
+        return gt_names_of_symbol(names, mangled);
+    return plain ? compose(names, units, &at, plain) : NULL;
+}

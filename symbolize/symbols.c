@@ -1,0 +1,140 @@
+/* See symbols.h. */
+#include "symbols.h"
+
+#include "../encoder/arena.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#define UNSIZED_MAX 65536 /* how far a symbol without a size may reach */
+
+static bool make_room(struct gt_symbols *s)
+{
+    size_t item = sizeof *s->symbol;
+    if (s->n < s->capacity)
+        return true;
+    size_t capacity = s->capacity ? 2 * s->capacity : 1024;
+    void *p = s->symbol ? mremap(s->symbol, s->capacity * item, capacity * item, MREMAP_MAYMOVE)
+                        : gt_pages_alloc(capacity * item);
+    if (!p || p == MAP_FAILED)
+        return false;
+    s->symbol = p;
+    s->capacity = capacity;
+    return true;
+}
+
+/* Of pthread_mutex_lock and __pthread_mutex_lock the first is what people call it. */
+static uint32_t rank_of(const GElf_Sym *sym, const char *name)
+{
+    uint32_t bind = GELF_ST_BIND(sym->st_info);
+    uint32_t rank = bind == STB_GLOBAL ? 8 : bind == STB_WEAK ? 7 : 4;
+    if (name[0] == '_' && name[1] != 'Z' && name[1] != 'R')
+        rank -= 2;
+    if (strchr(name, '@'))
+        rank--;
+    return 2 * rank + (sym->st_size != 0);
+}
+
+static bool is_function(const GElf_Sym *sym)
+{
+    switch (GELF_ST_TYPE(sym->st_info)) {
+    case STT_FUNC:
+    case STT_GNU_IFUNC: return true;
+    case STT_NOTYPE: return GELF_ST_BIND(sym->st_info) != STB_LOCAL || sym->st_size; /* assembly */
+    default: return false;
+    }
+}
+
+static void add_table(struct gt_symbols *s, const struct gt_elfutils *dw, Elf *elf, Elf_Scn *scn,
+                      const GElf_Shdr *sh)
+{
+    Elf_Data *data = dw->elf_getdata(scn, NULL);
+    GElf_Sym sym;
+    size_t count = sh->sh_entsize && data ? data->d_size / sh->sh_entsize : 0;
+    for (size_t i = 1; i < count && dw->gelf_getsym(data, (int)i, &sym); i++) {
+        if (sym.st_shndx == SHN_UNDEF || sym.st_shndx == SHN_ABS || !is_function(&sym))
+            continue;
+        const char *name = dw->elf_strptr(elf, sh->sh_link, sym.st_name);
+        if (!name || !*name || *name == '$' || !make_room(s))
+            continue;
+        s->symbol[s->n++] = (struct gt_symbol){
+            sym.st_value, name, sym.st_size < UINT32_MAX ? (uint32_t)sym.st_size : UINT32_MAX,
+            rank_of(&sym, name)};
+    }
+}
+
+void gt_symbols_add(struct gt_symbols *s, const struct gt_elfutils *dw, Elf *elf)
+{
+    GElf_Shdr sh;
+    for (Elf_Scn *scn = NULL; (scn = dw->elf_nextscn(elf, scn));) {
+        if (dw->gelf_getshdr(scn, &sh) && (sh.sh_type == SHT_SYMTAB || sh.sh_type == SHT_DYNSYM))
+            add_table(s, dw, elf, scn, &sh);
+    }
+}
+
+/* One symbol per address, the best. */
+static void pick(struct gt_symbols *s, const struct gt_pair *order, struct gt_symbol *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct gt_symbol *sym = &s->symbol[order[i].value];
+        if (n == 0 || out[n - 1].addr != sym->addr)
+            out[n++] = *sym;
+        else if (sym->rank > out[n - 1].rank)
+            out[n - 1] = *sym;
+    }
+    s->n = n;
+}
+
+void gt_symbols_finish(struct gt_symbols *s)
+{
+    size_t count = s->n;
+    struct gt_pair *order = count ? gt_pages_alloc(count * sizeof *order) : NULL;
+    struct gt_symbol *sorted = count ? gt_pages_alloc(count * sizeof *sorted) : NULL;
+    for (size_t i = 0; order && i < count; i++)
+        order[i] = (struct gt_pair){s->symbol[i].addr, i};
+    bool done = order && sorted && gt_sort(order, count);
+    if (done)
+        pick(s, order, sorted);
+    if (order)
+        gt_pages_free(order, count * sizeof *order);
+    if (!done && sorted)
+        gt_pages_free(sorted, count * sizeof *sorted);
+    if (s->symbol)
+        gt_pages_free(s->symbol, s->capacity * sizeof *s->symbol);
+    s->symbol = done ? sorted : NULL;
+    s->capacity = done ? count : 0;
+    s->n = done ? s->n : 0;
+    s->finished = true;
+}
+
+void gt_symbols_free(struct gt_symbols *s)
+{
+    if (s->symbol)
+        gt_pages_free(s->symbol, s->capacity * sizeof *s->symbol);
+    *s = (struct gt_symbols){0};
+}
+
+static bool covers(const struct gt_symbol *sym, uint64_t addr)
+{
+    return addr - sym->addr < (sym->size ? sym->size : UNSIZED_MAX);
+}
+
+const char *gt_symbols_find(const struct gt_symbols *s, uint64_t addr)
+{
+    size_t lo = 0, hi = s->finished ? s->n : 0;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (s->symbol[mid].addr <= addr)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    /* A few steps back: labels inside a function may come between. */
+    for (size_t at = lo; at > 0 && lo - at < 16; at--) {
+        if (s->symbol[at - 1].size && covers(&s->symbol[at - 1], addr))
+            return s->symbol[at - 1].name;
+    }
+    const struct gt_symbol *nearest = lo ? &s->symbol[lo - 1] : NULL;
+    return nearest && !nearest->size && covers(nearest, addr) ? nearest->name : NULL;
+}

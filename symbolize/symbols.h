@@ -1,0 +1,27 @@
+/* The symbols of a module's files in one table, for addresses DWARF knows nothing of. */
+#ifndef GT_SYMBOLS_H
+#define GT_SYMBOLS_H
+
+#include "elfutils.h"
+#include "sort.h"
+
+struct gt_symbols {
+    struct gt_symbol {
+        uint64_t addr;
+        const char *name; /* in libelf's memory */
+        uint32_t size;    /* 0: up to the next symbol */
+        uint32_t rank;    /* of several at one address the highest names it */
+    } * symbol;           /* sorted by address */
+    size_t n, capacity;
+    bool finished;
+};
+
+/* Adds the function symbols of a file's tables; then, once, finish. */
+void gt_symbols_add(struct gt_symbols *symbols, const struct gt_elfutils *dw, Elf *elf);
+void gt_symbols_finish(struct gt_symbols *symbols);
+void gt_symbols_free(struct gt_symbols *symbols);
+
+/* The name of the symbol around an ELF address, or NULL. */
+const char *gt_symbols_find(const struct gt_symbols *symbols, uint64_t addr);
+
+#endif

@@ -1,0 +1,257 @@
+/* See units.h. */
+#include "units.h"
+
+#include "../encoder/arena.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#define DEPTH_MAX 200 /* of DIEs within DIEs; ours stay below 40 */
+
+/* What a walk collects before it is copied to its final size. */
+struct list {
+    void *items;
+    size_t n, capacity, item;
+};
+
+struct walk {
+    const struct gt_units *units;
+    struct gt_unit *unit;
+    struct gt_ranges ranges;
+    struct list nodes, scopes;
+};
+
+static void *append(struct list *list)
+{
+    if (list->n == list->capacity) {
+        size_t capacity = list->capacity ? 2 * list->capacity : 1024;
+        void *p = list->items ? mremap(list->items, list->capacity * list->item,
+                                       capacity * list->item, MREMAP_MAYMOVE)
+                              : gt_pages_alloc(capacity * list->item);
+        if (!p || p == MAP_FAILED)
+            return NULL;
+        list->items = p;
+        list->capacity = capacity;
+    }
+    return (char *)list->items + list->item * list->n++;
+}
+
+/* Copies to the pool and gives the list's pages back. */
+static void *settle(struct list *list, struct gt_pool *pool, uint32_t *n)
+{
+    void *copy = list->n ? gt_pool_alloc(pool, list->n * list->item) : NULL;
+    if (copy)
+        memcpy(copy, list->items, list->n * list->item);
+    if (list->items)
+        gt_pages_free(list->items, list->capacity * list->item);
+    *n = copy ? (uint32_t)list->n : 0;
+    return copy;
+}
+
+static void add_ranges(const struct gt_elfutils *dw, struct gt_ranges *ranges, Dwarf_Die *die,
+                       uint32_t id)
+{
+    Dwarf_Addr base, start, end;
+    for (ptrdiff_t at = 0; (at = dw->dwarf_ranges(die, at, &base, &start, &end)) > 0;)
+        gt_ranges_add(ranges, start, end, id);
+}
+
+/* Units -------------------------------------------------------------------------------------- */
+
+static bool language_qualifies(int language)
+{
+    switch (language) {
+    case DW_LANG_C:
+    case DW_LANG_C89:
+    case DW_LANG_C99:
+    case DW_LANG_C11:
+    case DW_LANG_Mips_Assembler: return false;
+    default: return true;
+    }
+}
+
+void gt_units_init(struct gt_units *units, const struct gt_elfutils *dw, Dwarf *dwarf,
+                   uint64_t base, uint64_t limit, struct gt_pool *pool)
+{
+    struct gt_ranges ranges = {.base = base, .limit = limit};
+    struct list list = {.item = sizeof(struct gt_unit)};
+    Dwarf_Off next;
+    size_t header;
+    uint32_t n = 0;
+    *units =
+        (struct gt_units){.dw = dw, .dwarf = dwarf, .pool = pool, .base = base, .limit = limit};
+    for (Dwarf_Off at = 0; dw->dwarf_nextcu(dwarf, at, &next, &header, NULL, NULL, NULL) == 0;
+         at = next) {
+        Dwarf_Die die;
+        if (next <= at)
+            break;
+        if (next - at > UINT32_MAX || !dw->dwarf_offdie(dwarf, at + header, &die))
+            continue;
+        struct gt_unit *u = append(&list);
+        if (!u)
+            break;
+        *u = (struct gt_unit){.start = at, .end = next, .die = at + header};
+        u->qualifies = language_qualifies(dw->dwarf_srclang(&die));
+        add_ranges(dw, &ranges, &die, (uint32_t)list.n - 1);
+    }
+    units->unit = settle(&list, pool, &n);
+    units->n = n;
+    gt_ranges_flatten(&ranges, &units->spans, pool);
+    gt_ranges_free(&ranges);
+}
+
+static struct gt_unit *unit_of_offset(struct gt_units *units, Dwarf_Off offset)
+{
+    size_t lo = 0, hi = units->n;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (units->unit[mid].start <= offset)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo && offset < units->unit[lo - 1].end ? &units->unit[lo - 1] : NULL;
+}
+
+/* The walk ----------------------------------------------------------------------------------- */
+
+static uint32_t offset_in(struct walk *w, Dwarf_Die *die)
+{
+    return (uint32_t)(w->units->dw->dwarf_dieoffset(die) - w->unit->start);
+}
+
+static uint32_t add_scope(struct walk *w, Dwarf_Die *die, uint32_t parent)
+{
+    struct gt_scope *scope = append(&w->scopes);
+    if (!scope)
+        return parent;
+    *scope = (struct gt_scope){offset_in(w, die), 0, parent};
+    return (uint32_t)w->scopes.n - 1;
+}
+
+static uint32_t add_node(struct walk *w, Dwarf_Die *die, uint32_t parent)
+{
+    struct gt_node *node = append(&w->nodes);
+    if (!node)
+        return parent;
+    *node = (struct gt_node){offset_in(w, die), parent};
+    uint32_t id = (uint32_t)w->nodes.n - 1;
+    add_ranges(w->units->dw, &w->ranges, die, id);
+    return id;
+}
+
+static void walk_children(struct walk *w, Dwarf_Die *die, uint32_t node, uint32_t scope, int depth);
+
+/* Visits one DIE; returns the scope it opened, or GT_NO_ID. */
+static uint32_t visit(struct walk *w, Dwarf_Die *die, uint32_t node, uint32_t scope, int depth)
+{
+    const struct gt_elfutils *dw = w->units->dw;
+    uint32_t inner = GT_NO_ID;
+    switch (dw->dwarf_tag(die)) {
+    case DW_TAG_subprogram:
+        if (dw->dwarf_hasattr(die, DW_AT_declaration))
+            return GT_NO_ID;
+        node = dw->dwarf_hasattr(die, DW_AT_inline) ? GT_NO_ID : add_node(w, die, GT_NO_ID);
+        inner = w->unit->qualifies ? add_scope(w, die, scope) : GT_NO_ID;
+        break;
+    case DW_TAG_inlined_subroutine: node = add_node(w, die, node); break;
+    case DW_TAG_lexical_block:
+    case DW_TAG_try_block:
+    case DW_TAG_catch_block: break;
+    case DW_TAG_namespace:
+    case DW_TAG_module:
+    case DW_TAG_structure_type:
+    case DW_TAG_class_type:
+    case DW_TAG_union_type:
+    case DW_TAG_interface_type:
+        if (!w->unit->qualifies)
+            return GT_NO_ID;
+        inner = add_scope(w, die, scope);
+        break;
+    default: return GT_NO_ID;
+    }
+    walk_children(w, die, node, inner != GT_NO_ID ? inner : scope, depth + 1);
+    return inner;
+}
+
+static void walk_children(struct walk *w, Dwarf_Die *die, uint32_t node, uint32_t scope, int depth)
+{
+    const struct gt_elfutils *dw = w->units->dw;
+    Dwarf_Die child;
+    if (depth > DEPTH_MAX || dw->dwarf_child(die, &child) != 0)
+        return;
+    for (;;) {
+        uint32_t opened = visit(w, &child, node, scope, depth);
+        if (dw->dwarf_siblingof(&child, &child) != 0)
+            return;
+        if (opened != GT_NO_ID)
+            ((struct gt_scope *)w->scopes.items)[opened].end = offset_in(w, &child);
+    }
+}
+
+static void walk_unit(struct gt_units *units, struct gt_unit *unit)
+{
+    struct walk w = {
+        .units = units,
+        .unit = unit,
+        .ranges = {.base = units->base, .limit = units->limit},
+        .nodes = {.item = sizeof(struct gt_node)},
+        .scopes = {.item = sizeof(struct gt_scope)},
+    };
+    Dwarf_Die die;
+    unit->walked = true;
+    if (!units->dw->dwarf_offdie(units->dwarf, unit->die, &die))
+        return;
+    walk_children(&w, &die, GT_NO_ID, GT_NO_ID, 0);
+    unit->node = settle(&w.nodes, units->pool, &unit->nodes);
+    unit->scope = settle(&w.scopes, units->pool, &unit->scopes);
+    gt_ranges_flatten(&w.ranges, &unit->spans, units->pool);
+    gt_ranges_free(&w.ranges);
+    if (!unit->node)
+        unit->spans.n = 0;
+}
+
+/* Lookups ------------------------------------------------------------------------------------ */
+
+struct gt_unit *gt_units_find(struct gt_units *units, uint64_t addr, uint32_t *node)
+{
+    uint32_t id = gt_spans_find(&units->spans, units->base, addr);
+    if (id >= units->n)
+        return NULL;
+    struct gt_unit *unit = &units->unit[id];
+    if (!unit->walked)
+        walk_unit(units, unit);
+    *node = gt_spans_find(&unit->spans, units->base, addr);
+    return unit;
+}
+
+static bool scope_contains(const struct gt_unit *unit, uint32_t scope, uint32_t offset)
+{
+    while (scope != GT_NO_ID && unit->scope[scope].end == 0)
+        scope = unit->scope[scope].parent;
+    return scope == GT_NO_ID || offset < unit->scope[scope].end;
+}
+
+struct gt_unit *gt_units_scope_of(struct gt_units *units, Dwarf_Off offset, uint32_t *scope)
+{
+    struct gt_unit *unit = unit_of_offset(units, offset);
+    *scope = GT_NO_ID;
+    if (!unit || !unit->qualifies)
+        return unit;
+    if (!unit->walked)
+        walk_unit(units, unit);
+    uint32_t at = (uint32_t)(offset - unit->start);
+    size_t lo = 0, hi = unit->scopes;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (unit->scope[mid].start < at)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    uint32_t found = lo ? (uint32_t)lo - 1 : GT_NO_ID;
+    while (found != GT_NO_ID && !scope_contains(unit, found, at))
+        found = unit->scope[found].parent;
+    *scope = found;
+    return unit;
+}

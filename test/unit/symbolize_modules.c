@@ -1,0 +1,110 @@
+/* The module map: libraries that go, come back elsewhere, are replaced, or lose their file. */
+#include "symbolize_sample.h"
+
+static const char full[] = "inner sample.c:9 | middle sample.c:13 | outer sample.c:17";
+
+static void build(const char *name, const char *outer)
+{
+    CHECK(run("sed 's/outer/%s/' sample.c >%s.c && gcc -O2 -g -shared -fPIC %s.c -o lib%s.so",
+              outer, name, name, name),
+          "%s/log", dir);
+}
+
+/* A library's addresses keep their names when it is gone and another one is in its place. */
+static void check_epochs(void)
+{
+    char expected[256];
+    build("one", "outer1");
+    build("two", "outer2");
+    void *lib = open_lib("libone.so");
+    uint64_t first = gt_modules_epoch(), pc = pc_from(lib, "outer1");
+    CHECK_EQ(gt_modules_refresh(), first);
+    const struct gt_module *one = gt_modules_find(first, pc);
+    CHECK(one && one->build_id_len == 20, "one");
+    dlclose(lib);
+    /* No snapshot in between: two takes the very same place. */
+    lib = open_lib("libtwo.so");
+    uint64_t second = gt_modules_epoch(), pc2 = pc_from(lib, "outer2");
+    CHECK(second > first, "epoch %" PRIu64, second);
+    const struct gt_module *two = gt_modules_find(second, pc2);
+    CHECK(two && two != one && strstr(two->path, "/libtwo.so"), "two");
+    CHECK(gt_modules_find(first, pc) == one, "one in its epoch");
+    CHECK(gt_modules_find(second, pc) != one, "one is gone");
+    struct gt_symbolizer *s = gt_symbolizer_new();
+    snprintf(expected, sizeof expected, "inner two.c:9 | middle two.c:13 | outer2 two.c:17");
+    check_text("two", describe(s, second, pc2, true), expected);
+    snprintf(expected, sizeof expected, "inner one.c:9 | middle one.c:13 | outer1 one.c:17");
+    check_text("one", describe(s, first, pc, true), expected);
+    check_text("two again", describe(s, second, pc2, true),
+               "inner two.c:9 | middle two.c:13 | outer2 two.c:17");
+    dlclose(lib);
+    CHECK(gt_modules_refresh() > second, "an epoch ended");
+    CHECK(!gt_modules_find(gt_modules_epoch(), pc2), "nothing there");
+    snprintf(expected, sizeof expected, "0x%" PRIx64 " :0", pc2);
+    check_text("nothing", describe(s, gt_modules_epoch(), pc2, true), expected);
+    /* Back again, in a new epoch: a new entry. */
+    lib = open_lib("libtwo.so");
+    pc2 = pc_from(lib, "outer2");
+    CHECK(gt_modules_find(gt_modules_epoch(), pc2) != two, "a new entry");
+    dlclose(lib);
+    gt_modules_refresh();
+    gt_symbolizer_free(s);
+}
+
+/* Opened before anything else, what the file says now would be about another build. */
+static void check_file(const char *what, const char *change, bool offset_only)
+{
+    char name[64], expected[256];
+    CHECK(run("gcc -O2 -g -shared -fPIC sample.c -o lib%s.so", what), "%s/log", dir);
+    snprintf(name, sizeof name, "lib%s.so", what);
+    void *lib = open_lib(name);
+    uint64_t epoch = gt_modules_epoch(), pc = pc_from(lib, "outer");
+    CHECK(run("%s", change), "%s: %s/log", change, dir);
+    struct gt_symbolizer *s = gt_symbolizer_new();
+    const struct gt_module *m = gt_modules_find(epoch, pc);
+    snprintf(expected, sizeof expected, "%s+0x%" PRIx64 " %s:0", name, pc - 1 - m->bias, name);
+    check_text(what, describe(s, epoch, pc, true), offset_only ? expected : full);
+    gt_symbolizer_free(s);
+}
+
+/* A relative name still means the same file after chdir. */
+static void check_relative(void)
+{
+    build("rel", "outer3");
+    CHECK(chdir(dir) == 0, "chdir");
+    void *lib = dlopen("./librel.so", RTLD_NOW);
+    CHECK(lib, "%s", dlerror());
+    gt_modules_refresh();
+    uint64_t pc = pc_from(lib, "outer3");
+    CHECK(chdir("/") == 0, "chdir");
+    struct gt_symbolizer *s = gt_symbolizer_new();
+    check_text("relative", describe(s, gt_modules_epoch(), pc, true),
+               "inner rel.c:9 | middle rel.c:13 | outer3 rel.c:17");
+    CHECK(gt_modules_find(gt_modules_epoch(), pc)->path[0] == '/', "absolute");
+    gt_symbolizer_free(s);
+}
+
+int main(void)
+{
+    need("gcc");
+    make_dir();
+    write_file("sample.c", sample_source);
+    CHECK(gt_modules_epoch() == 0 && gt_modules_refresh() == 1, "first");
+    const struct gt_module *self = gt_modules_find(1, (uint64_t)(uintptr_t)main);
+    char exe[4096] = "";
+    CHECK(readlink("/proc/self/exe", exe, sizeof exe - 1) > 0, "exe");
+    check_text("executable", self->path, exe);
+    check_epochs();
+    check_file("same", "true", false);
+    check_file("gone", "rm libgone.so", true);
+    check_file("other", "rm libother.so && gcc -O1 -g -shared -fPIC sample.c -o libother.so", true);
+    check_file("empty", "rm libempty.so && : >libempty.so", true);
+    check_file("text", "rm libtext.so && cp sample.c libtext.so", true);
+    check_file("dir", "rm libdir.so && mkdir libdir.so", true);
+    check_file("fifo", "rm libfifo.so && mkfifo libfifo.so", true);
+    check_file("moved", "cp libmoved.so x && mv x libmoved.so", false);
+    check_relative();
+    gt_modules_after_fork();
+    gt_modules_refresh();
+    return 0;
+}
