@@ -115,6 +115,7 @@ static void altstack(size_t size)
     alt.ss_size = size;
     if (sigaltstack(&alt, NULL) != 0)
         abort();
+    safe_calls(0); /* the dynamic linker needs more stack than this to bind them */
     handle(SIGUSR1, safe_calls, SA_ONSTACK);
     for (int i = 0; i < 100; i++)
         raise(SIGUSR1);

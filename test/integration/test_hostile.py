@@ -42,12 +42,11 @@ AS_ROOT = ["setuid", "no-threads"]
 def same(name, tmp_path, *args, **options):
     """Runs it twice and compares; returns the traced run."""
     bare = proc.run([HOSTILE / name, *args], cwd=tmp_path, **options)
+    assert bare.returncode >= 0 or args[0] in ("SIGSEGV", "SIGBUS", "abort"), f"not a fair test: {bare}"
     result = proc.traced([HOSTILE / name, *args], tmp_path / "t.out", cwd=tmp_path, **options)
     assert (result.returncode, result.stdout) == (bare.returncode, bare.stdout), f"bare: {bare}\ntraced: {result}"
-    ours = [line for line in result.stderr.splitlines() if line.startswith("gotrace: ")]
     others = [line for line in result.stderr.splitlines() if not line.startswith("gotrace: ")]
     assert others == bare.stderr.splitlines(), f"bare: {bare}\ntraced: {result}"
-    assert len(ours) <= 1 + result.stdout.count("child"), str(result)
     return result
 
 
