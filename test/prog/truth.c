@@ -31,7 +31,8 @@ struct scene {
     int main_tid;
     int ready;
     uint64_t arranged;
-    uint64_t unlocked; /* when the mutex was last given up; under the mutex */
+    uint64_t asleep;   /* when the waiter of the mutex was seen asleep; under the mutex */
+    uint64_t unlocked; /* when the mutex was last given up; likewise */
     uint64_t longest;  /* longest time it was held while somebody waited; likewise */
     uint64_t free;     /* how long it was free, for want of a CPU; likewise */
 };
@@ -43,7 +44,7 @@ static void *lock_waiter(void *arg)
     uint64_t start = now();
     pthread_mutex_lock(&s->mutex);
     truth("pthread_mutex_lock", tid(), s->main_tid, start,
-          s->unlocked - start - s->longest - s->free);
+          s->unlocked - s->asleep - s->longest - s->free);
     pthread_mutex_unlock(&s->mutex);
     return NULL;
 }
@@ -117,11 +118,14 @@ static void *sleeper(void *arg)
     return NULL;
 }
 
-static uint64_t joined_end;
+static uint64_t joined_begin, joined_end;
+static _Atomic int joining;
 
 static void *busy_thread(void *arg)
 {
     *(_Atomic int *)arg = tid();
+    until_asleep(&joining);
+    joined_begin = now();
     busy(25 * MS);
     joined_end = now();
     return NULL;
@@ -137,6 +141,7 @@ static void with_held_mutex(struct scene *s, void *(*waiter)(void *), int waiter
         pthread_create(&thread[i], NULL, waiter, s);
         until_asleep(&s->waiter); /* they queue up in this order */
     }
+    s->asleep = now();
     busy(20 * MS);
     while (waiter == clocklock_timeout && !s->timed_out)
         busy(20000);
@@ -186,6 +191,7 @@ static void barge(struct scene *s)
     s->waiter = 0;
     pthread_create(&thread, NULL, lock_waiter, s);
     until_asleep(&s->waiter);
+    s->asleep = now();
     for (int i = 0; i < 160; i++) {
         uint64_t locked = now();
         busy(MS / 2);
@@ -219,9 +225,10 @@ int main(void)
     while (pthread_tryjoin_np(thread, NULL) != 0)
         busy(20000);
     pthread_create(&thread, NULL, busy_thread, &child);
+    joining = tid();
     uint64_t start = now();
     pthread_join(thread, NULL);
-    truth("pthread_join", tid(), child, start, joined_end - start);
+    truth("pthread_join", tid(), child, start, joined_end - joined_begin);
     barge(&s);
     return 0;
 }
