@@ -64,12 +64,13 @@ static void *timedlock_waiter(void *arg)
 static void *clocklock_timeout(void *arg)
 {
     struct scene *s = arg;
-    struct timespec soon = after(CLOCK_MONOTONIC, 15 * MS);
     s->waiter = tid();
+    uint64_t made = now();
+    struct timespec soon = after(CLOCK_MONOTONIC, 15 * MS);
     uint64_t start = now();
     if (pthread_mutex_clocklock(&s->mutex, CLOCK_MONOTONIC, &soon) != ETIMEDOUT)
         abort();
-    truth("pthread_mutex_clocklock", tid(), 0, start, 15 * MS);
+    truth("pthread_mutex_clocklock", tid(), 0, start, made + 15 * MS - start);
     s->timed_out = 1;
     return NULL;
 }
@@ -90,13 +91,14 @@ static void *cond_waiter(void *arg)
 static void *cond_timeout(void *arg)
 {
     struct scene *s = arg;
-    struct timespec soon = after(CLOCK_REALTIME, 15 * MS);
     pthread_mutex_lock(&s->mutex);
     s->waiter = tid();
+    uint64_t made = now();
+    struct timespec soon = after(CLOCK_REALTIME, 15 * MS);
     uint64_t start = now();
     while (pthread_cond_timedwait(&s->cond, &s->mutex, &soon) != ETIMEDOUT)
         ;
-    truth("pthread_cond_timedwait", tid(), 0, start, 15 * MS);
+    truth("pthread_cond_timedwait", tid(), 0, start, made + 15 * MS - start);
     s->timed_out = 1;
     pthread_mutex_unlock(&s->mutex);
     return NULL;

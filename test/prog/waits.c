@@ -433,9 +433,9 @@ static long cnd_timedwait_once(void)
 
 static long cnd_timedwait_timeout(void)
 {
-    struct timespec soon = after(CLOCK_REALTIME, TIMEOUT);
     mtx_lock(&mtx);
     starting();
+    struct timespec soon = after(CLOCK_REALTIME, TIMEOUT);
     while (!ready)
         if (cnd_timedwait(&cnd, &mtx, &soon) == thrd_timedout)
             return 1;
