@@ -54,7 +54,7 @@ tsan: ## build the stress test with ThreadSanitizer, as build/tsan/stress
 
 $(B)/test/prog/%: test/prog/%.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O1 -g -pthread -o $@ $< -ldl
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -MMD -MP -MT $@ -MF $@.d -O1 -g -pthread -o $@ $< -ldl
 
 $(B)/test/hostile/%: test/hostile/%.c
 	@mkdir -p $(@D)

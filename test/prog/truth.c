@@ -4,68 +4,12 @@
  * The last is what the program arranged; the rest of the time the thread waited for a CPU.
  * A waker of 0: the wait ends by itself. The waker waits until the waiter sleeps in the kernel.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+#include "truth.h"
 
-#define MS 1000000ull
+#include <errno.h>
+#include <pthread.h>
 
 static pthread_mutex_t out = PTHREAD_MUTEX_INITIALIZER;
-
-static uint64_t now(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-static int tid(void)
-{
-    return (int)syscall(SYS_gettid);
-}
-
-static struct timespec after(clockid_t clock, uint64_t ns)
-{
-    struct timespec ts;
-    clock_gettime(clock, &ts);
-    ns += (uint64_t)ts.tv_nsec;
-    ts.tv_sec += (time_t)(ns / 1000000000u);
-    ts.tv_nsec = (long)(ns % 1000000000u);
-    return ts;
-}
-
-/* The scheduler's letter of a thread, from /proc. */
-static char state_of(int thread)
-{
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
-    int fd = open(path, O_RDONLY);
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = 0;
-    char *paren = strrchr(text, ')');
-    return paren ? paren[2] : '?';
-}
-
-/* Computes for a while: no hook is involved. */
-static void busy(uint64_t ns)
-{
-    for (uint64_t start = now(); now() - start < ns;)
-        ;
-}
-
-static void until_asleep(_Atomic int *thread)
-{
-    while (*thread == 0 || state_of(*thread) != 'S')
-        busy(20000);
-}
 
 static void truth(const char *hook, int waiter, int waker, uint64_t start, uint64_t arranged)
 {
@@ -87,8 +31,10 @@ struct scene {
     int main_tid;
     int ready;
     uint64_t arranged;
-    uint64_t unlocked; /* when the mutex was last given up; under the mutex */
+    uint64_t asleep;   /* when the waiter of the mutex was seen asleep; under the mutex */
+    uint64_t unlocked; /* when the mutex was last given up; likewise */
     uint64_t longest;  /* longest time it was held while somebody waited; likewise */
+    uint64_t free;     /* how long it was free, for want of a CPU; likewise */
 };
 
 static void *lock_waiter(void *arg)
@@ -97,7 +43,8 @@ static void *lock_waiter(void *arg)
     s->waiter = tid();
     uint64_t start = now();
     pthread_mutex_lock(&s->mutex);
-    truth("pthread_mutex_lock", tid(), s->main_tid, start, s->unlocked - start - s->longest);
+    truth("pthread_mutex_lock", tid(), s->main_tid, start,
+          s->unlocked - s->asleep - s->longest - s->free);
     pthread_mutex_unlock(&s->mutex);
     return NULL;
 }
@@ -117,12 +64,13 @@ static void *timedlock_waiter(void *arg)
 static void *clocklock_timeout(void *arg)
 {
     struct scene *s = arg;
-    struct timespec soon = after(CLOCK_MONOTONIC, 15 * MS);
     s->waiter = tid();
+    uint64_t made = now();
+    struct timespec soon = after(CLOCK_MONOTONIC, 15 * MS);
     uint64_t start = now();
     if (pthread_mutex_clocklock(&s->mutex, CLOCK_MONOTONIC, &soon) != ETIMEDOUT)
         abort();
-    truth("pthread_mutex_clocklock", tid(), 0, start, 15 * MS);
+    truth("pthread_mutex_clocklock", tid(), 0, start, made + 15 * MS - start);
     s->timed_out = 1;
     return NULL;
 }
@@ -143,13 +91,15 @@ static void *cond_waiter(void *arg)
 static void *cond_timeout(void *arg)
 {
     struct scene *s = arg;
-    struct timespec soon = after(CLOCK_REALTIME, 15 * MS);
     pthread_mutex_lock(&s->mutex);
     s->waiter = tid();
+    uint64_t made = now();
+    struct timespec soon = after(CLOCK_REALTIME, 15 * MS);
     uint64_t start = now();
     while (pthread_cond_timedwait(&s->cond, &s->mutex, &soon) != ETIMEDOUT)
         ;
-    truth("pthread_cond_timedwait", tid(), 0, start, 15 * MS);
+    truth("pthread_cond_timedwait", tid(), 0, start, made + 15 * MS - start);
+    s->timed_out = 1;
     pthread_mutex_unlock(&s->mutex);
     return NULL;
 }
@@ -170,11 +120,14 @@ static void *sleeper(void *arg)
     return NULL;
 }
 
-static uint64_t joined_end;
+static uint64_t joined_begin, joined_end;
+static _Atomic int joining;
 
 static void *busy_thread(void *arg)
 {
     *(_Atomic int *)arg = tid();
+    until_asleep(&joining);
+    joined_begin = now();
     busy(25 * MS);
     joined_end = now();
     return NULL;
@@ -190,6 +143,7 @@ static void with_held_mutex(struct scene *s, void *(*waiter)(void *), int waiter
         pthread_create(&thread[i], NULL, waiter, s);
         until_asleep(&s->waiter); /* they queue up in this order */
     }
+    s->asleep = now();
     busy(20 * MS);
     while (waiter == clocklock_timeout && !s->timed_out)
         busy(20000);
@@ -204,7 +158,7 @@ static void with_held_mutex(struct scene *s, void *(*waiter)(void *), int waiter
 static void with_cond(struct scene *s, void *(*waiter)(void *), int waiters, int all)
 {
     pthread_t thread[8];
-    s->ready = 0;
+    s->ready = s->timed_out = 0;
     s->arranged = 20 * MS;
     for (int i = 0; i < waiters; i++) {
         s->waiter = 0;
@@ -212,6 +166,8 @@ static void with_cond(struct scene *s, void *(*waiter)(void *), int waiters, int
         until_asleep(&s->waiter);
     }
     busy(20 * MS);
+    while (waiter == cond_timeout && !s->timed_out)
+        busy(20000);
     pthread_mutex_lock(&s->mutex);
     s->ready = 1;
     if (all)
@@ -228,7 +184,7 @@ static void with_cond(struct scene *s, void *(*waiter)(void *), int waiters, int
 /*
  * Holds and gives up the mutex again and again, too fast for the waiter to get in between. When a
  * generation of the trace ends between two of these, the time from one to the next shows as
- * runnable: the truth for waiting is less by one of them.
+ * runnable: the truth for waiting is less by one of them, and by the time when the mutex was free.
  */
 static void barge(struct scene *s)
 {
@@ -237,6 +193,7 @@ static void barge(struct scene *s)
     s->waiter = 0;
     pthread_create(&thread, NULL, lock_waiter, s);
     until_asleep(&s->waiter);
+    s->asleep = now();
     for (int i = 0; i < 160; i++) {
         uint64_t locked = now();
         busy(MS / 2);
@@ -245,6 +202,7 @@ static void barge(struct scene *s)
             s->longest = s->unlocked - locked;
         pthread_mutex_unlock(&s->mutex);
         pthread_mutex_lock(&s->mutex);
+        s->free += now() - s->unlocked;
     }
     s->unlocked = now();
     pthread_mutex_unlock(&s->mutex);
@@ -269,9 +227,10 @@ int main(void)
     while (pthread_tryjoin_np(thread, NULL) != 0)
         busy(20000);
     pthread_create(&thread, NULL, busy_thread, &child);
+    joining = tid();
     uint64_t start = now();
     pthread_join(thread, NULL);
-    truth("pthread_join", tid(), child, start, joined_end - start);
+    truth("pthread_join", tid(), child, start, joined_end - joined_begin);
     barge(&s);
     return 0;
 }

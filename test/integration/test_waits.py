@@ -1,0 +1,54 @@
+"""The waits of test/prog/waits.c, one row each, which knows them, against what the Go tools read in the trace."""
+
+import pytest
+
+from lib import PROGRAMS, gotools, proc, truth
+
+WAITS = PROGRAMS / "waits"
+
+
+def run(traced, *rows):
+    result = traced([WAITS, *rows]).ok()
+    return result, gotools.parse(result.trace)
+
+
+@pytest.mark.parametrize("row", truth.rows("waits", "timed"))
+def test_wait(traced, row):
+    result, events = run(traced, row)
+    expected = truth.truths(result)
+    assert expected, str(result)
+    truth.check(expected, events)
+
+
+@pytest.mark.parametrize("row", truth.rows("waits", "quiet"))
+def test_no_wait_no_event(traced, row):
+    result, events = run(traced, row)
+    # the thread is there all the same; the main thread writes the truth
+    (born,) = [e.goid for e in events if e.is_go("NotExist", "Runnable")]
+    assert not truth.slices(events)[born]
+
+
+def test_same_results(traced):
+    rows = truth.rows("waits", "timed", "quiet")
+    bare = truth.results(proc.run([WAITS, *rows]).ok())
+    assert len(bare) >= len(rows)
+    assert truth.results(traced([WAITS, *rows]).ok()) == bare
+
+
+def test_profile_totals(traced):
+    """A wait for another thread is in the profile for that, with its time, and in no other."""
+    result = traced([WAITS]).ok()
+    gotools.check_all(result.trace)
+    expected = truth.truths(result)
+    for go in gotools.readers():
+        truth.check_profile(expected, gotools.pprof(result.trace, "sync", go=go), {"sync", "cond"})
+    for kind in ("net", "syscall"):
+        assert not {t.hook for t in expected} & set(gotools.pprof(result.trace, kind).leaf_ns())
+
+
+def test_threads_of_c11(traced):
+    """thrd_create is a creation like any other, with the routine that will run."""
+    result, events = run(traced, "thrd_join")
+    (joined,) = truth.truths(result)
+    created = {e.goid: e.transition_stack[-1].func for e in events if e.is_go("NotExist", "Runnable")}
+    assert created[truth.goroutines(events)[joined.waker]] == "ends_when_told"

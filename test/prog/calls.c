@@ -1,0 +1,1372 @@
+/*
+ * Threads that wait in system calls and for the network, in each call there is. See rows.h.
+ * calls_fortify.c and calls_lfs.c are this program with other names of the same functions.
+ */
+#include "rows.h"
+
+#include <aio.h>
+#include <limits.h>
+#include <linux/aio_abi.h>
+#include <linux/io_uring.h>
+#include <mqueue.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <resolv.h>
+#include <semaphore.h>
+#include <stddef.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/msg.h>
+#include <sys/random.h>
+#include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+/* What does the arranging ---------------------------------------------------------------------- */
+
+static int in, out;              /* the threads read from `in` and write to `out` … */
+static int far;                  /* … and the main thread has the other end */
+static volatile size_t four = 4; /* not a constant, so that the compiler cannot check it */
+static volatile int read_only = O_RDONLY, write_only = O_WRONLY;
+static char page[4096];
+static struct iovec vector = {page, 4};
+static int opened[16], opened_count;
+
+static int keep(long fd)
+{
+    errno = fd < 0 ? (int)-fd : 0;
+    EXPECT(fd >= 0 && opened_count < 16);
+    return opened[opened_count++] = (int)fd;
+}
+
+static void close_all(void)
+{
+    while (opened_count)
+        RAW(SYS_close, opened[--opened_count]);
+}
+
+static void put(void)
+{
+    EXPECT(RAW(SYS_write, far, "abc\n", 4) == 4);
+}
+
+static void take(void)
+{
+    static char rest[4096];
+    EXPECT(RAW(SYS_read, far, rest, sizeof rest) > 0);
+}
+
+static void take_all(void)
+{
+    static char rest[1024];
+    while (RAW(SYS_recvfrom, far, rest, sizeof rest, MSG_DONTWAIT) > 0)
+        ;
+}
+
+static void two_pipe_ends(int fd[2])
+{
+    EXPECT(RAW(SYS_pipe2, fd, 0) == 0);
+    keep(fd[0]);
+    keep(fd[1]);
+    EXPECT(RAW(SYS_fcntl, fd[1], F_SETPIPE_SZ, 4096) >= 4096);
+}
+
+static void empty_pipe(void)
+{
+    int fd[2];
+    two_pipe_ends(fd);
+    in = fd[0];
+    far = fd[1];
+}
+
+static void full_pipe(void)
+{
+    int fd[2];
+    two_pipe_ends(fd);
+    far = fd[0];
+    out = fd[1];
+    EXPECT(RAW(SYS_write, out, page, sizeof page) == sizeof page);
+}
+
+static void empty_socket(void)
+{
+    int fd[2];
+    EXPECT(RAW(SYS_socketpair, AF_UNIX, SOCK_STREAM, 0, fd) == 0);
+    in = out = keep(fd[0]);
+    far = keep(fd[1]);
+}
+
+static void full_socket(void)
+{
+    empty_socket();
+    while (RAW(SYS_sendto, out, page, 1024, MSG_DONTWAIT) > 0)
+        ;
+}
+
+static int a_file(void)
+{
+    int fd = keep(RAW(SYS_memfd_create, "calls", 0));
+    EXPECT(RAW(SYS_write, fd, page, sizeof page) == sizeof page);
+    RAW(SYS_lseek, fd, 0, SEEK_SET);
+    return fd;
+}
+
+static void files(void)
+{
+    in = a_file();
+    out = a_file();
+}
+
+static void handled(int sig)
+{
+    (void)sig;
+}
+
+static void handle(void (*handler)(int), int flags)
+{
+    struct sigaction sa = {.sa_handler = handler, .sa_flags = flags};
+    EXPECT(sigaction(SIGUSR1, &sa, NULL) == 0);
+}
+
+static void interrupt(void)
+{
+    EXPECT(RAW(SYS_tgkill, getpid(), parties[0].tid, SIGUSR1) == 0);
+}
+
+static void block_signal(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+/* Reading and writing -------------------------------------------------------------------------- */
+
+static long do_read(void)
+{
+    char buffer[16];
+    return read(in, buffer, four);
+}
+
+static long do_readv(void)
+{
+    return readv(in, &vector, 1);
+}
+
+static long do_preadv2(void)
+{
+    return preadv2(in, &vector, 1, -1, 0);
+}
+
+static long do_write(void)
+{
+    return write(out, page, four);
+}
+
+static long do_writev(void)
+{
+    return writev(out, &vector, 1);
+}
+
+static long do_pwritev2(void)
+{
+    return pwritev2(out, &vector, 1, -1, 0);
+}
+
+static long write_block(void)
+{
+    return write(out, page, 1024);
+}
+
+static long writev_block(void)
+{
+    struct iovec block = {page, 1024};
+    return writev(out, &block, 1);
+}
+
+static void pty(void)
+{
+    char name[64];
+    int unlock = 0, number;
+    far = keep(RAW(SYS_openat, AT_FDCWD, "/dev/ptmx", O_RDWR | O_NOCTTY));
+    EXPECT(RAW(SYS_ioctl, far, TIOCSPTLCK, &unlock) == 0);
+    EXPECT(RAW(SYS_ioctl, far, TIOCGPTN, &number) == 0);
+    snprintf(name, sizeof name, "/dev/pts/%d", number);
+    in = keep(RAW(SYS_openat, AT_FDCWD, name, O_RDWR | O_NOCTTY));
+}
+
+static void an_eventfd(void)
+{
+    in = far = keep(eventfd(0, 0));
+}
+
+static long read_eventfd(void)
+{
+    uint64_t value = 0;
+    return read(in, &value, 8) == 8 ? (long)value : -1;
+}
+
+static void put_event(void)
+{
+    uint64_t value = 5;
+    EXPECT(RAW(SYS_write, far, &value, 8) == 8);
+}
+
+static void a_timerfd(void)
+{
+    in = keep(timerfd_create(CLOCK_MONOTONIC, 0));
+}
+
+static long read_timer_after(uint64_t ns)
+{
+    uint64_t value;
+    struct itimerspec spec = {.it_value = {0, (long)ns}};
+    do { /* until it is not interrupted between the timer's start and the call */
+        starting();
+        EXPECT(RAW(SYS_timerfd_settime, in, 0, &spec, NULL) == 0);
+    } while (now() - self->start > ns / 50);
+    return read(in, &value, 8);
+}
+
+static long read_timerfd(void)
+{
+    return read_timer_after(TIMEOUT);
+}
+
+/* Ten calls of 1 ms, each followed by 9 ms of computing. */
+static long read_ten(void)
+{
+    for (int i = 0; i < 10; i++) {
+        EXPECT(read_timer_after(MS) == 8);
+        noted(self->start, MS);
+        busy(9 * MS);
+    }
+    return 0;
+}
+
+static long poll_ten(void)
+{
+    for (int i = 0; i < 10; i++) {
+        struct pollfd none = {-1, POLLIN, 0};
+        uint64_t start = now();
+        EXPECT(poll(&none, 1, 1) == 0);
+        noted(start, MS);
+        busy(9 * MS);
+    }
+    return 0;
+}
+
+static void interruptible(void)
+{
+    empty_pipe();
+    handle(handled, 0);
+}
+
+static void restartable(void)
+{
+    empty_pipe();
+    handle(handled, SA_RESTART);
+}
+
+/* The signal does not end the call: the data does. */
+static void interrupt_then_put(void)
+{
+    interrupt();
+    busy(HOLD / 2);
+    parties[0].woken = now();
+    put();
+}
+
+static sem_t posted;
+
+static void post(int sig)
+{
+    (void)sig;
+    sem_post(&posted);
+}
+
+static void posting_handler(void)
+{
+    empty_pipe();
+    handle(post, SA_RESTART);
+    EXPECT(sem_init(&posted, 0, 0) == 0);
+}
+
+/* The first thread reads; its signal handler ends the wait of the second. */
+static long read_or_sem_wait(void)
+{
+    if (self->index == 0)
+        return do_read();
+    self->class = "sync";
+    self->hook = "sem_wait";
+    self->waker = parties[0].tid;
+    return sem_wait(&posted);
+}
+
+static void cancel(void)
+{
+    EXPECT(pthread_cancel(parties[0].thread) == 0);
+}
+
+static int far_pipe;
+
+static void pipe_and_socket(void)
+{
+    int fd[2];
+    empty_socket();
+    two_pipe_ends(fd);
+    out = in;
+    in = fd[0];
+    far_pipe = fd[1];
+}
+
+/* The first thread reads a pipe, the second receives. */
+static long read_or_recv(void)
+{
+    char buffer[16];
+    if (self->index == 0)
+        return do_read();
+    self->class = "network";
+    self->hook = "recv";
+    return recv(out, buffer, four, 0);
+}
+
+/* Longer than two generations. */
+static void put_late(void)
+{
+    struct timespec ts = {2, 500 * MS};
+    RAW(SYS_nanosleep, &ts, NULL);
+    parties[0].woken = parties[1].woken = now();
+    EXPECT(RAW(SYS_write, far_pipe, "abc\n", 4) == 4);
+    put();
+}
+
+/* The process ends while they wait. */
+static void end_process(void)
+{
+    char text[512];
+    int n = 0;
+    struct timespec ts = {0, 200 * MS};
+    RAW(SYS_nanosleep, &ts, NULL);
+    for (int i = 0; i < 2; i++) {
+        struct party *p = &parties[i];
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s %d 0 %llu %llu %s %llu\n", p->hook,
+                      p->tid, (unsigned long long)(now() - p->start),
+                      (unsigned long long)(now() - p->asleep), p->class,
+                      (unsigned long long)p->start);
+    }
+    RAW(SYS_write, 1, text, n);
+    _exit(3);
+}
+
+/* Files ---------------------------------------------------------------------------------------- */
+
+static char path[64];
+static int result_fd;
+
+static void fifo(void)
+{
+    snprintf(path, sizeof path, "/tmp/gotrace-calls-%d", main_tid);
+    EXPECT(mkfifo(path, 0600) == 0);
+}
+
+static void open_reader(void)
+{
+    keep(RAW(SYS_openat, AT_FDCWD, path, O_RDONLY | O_NONBLOCK));
+}
+
+static void open_writer(void)
+{
+    keep(RAW(SYS_openat, AT_FDCWD, path, O_WRONLY | O_NONBLOCK));
+}
+
+static void fifo_over(void)
+{
+    unlink(path);
+    keep(result_fd);
+    close_all();
+}
+
+static long gave(int fd)
+{
+    result_fd = fd;
+    return fd < 0 ? -1 : 0;
+}
+
+static long open_read(void)
+{
+    return gave(open(path, read_only));
+}
+
+static long open_write(void)
+{
+    return gave(open(path, write_only));
+}
+
+static long open_at(void)
+{
+    return gave(openat(AT_FDCWD, path, read_only));
+}
+
+static long create(void)
+{
+    return gave(creat(path, 0600));
+}
+
+static void file_to_pipe(void)
+{
+    full_pipe();
+    in = a_file();
+}
+
+static long do_sendfile(void)
+{
+    return sendfile(out, in, NULL, 4);
+}
+
+static void two_pipes(void)
+{
+    int fd[2];
+    empty_pipe();
+    two_pipe_ends(fd);
+    out = fd[1];
+}
+
+static long do_splice(void)
+{
+    return splice(in, NULL, out, NULL, 4, 0);
+}
+
+static long do_tee(void)
+{
+    return tee(in, out, 4, 0);
+}
+
+/* Two open descriptions of one file; the main thread has locked it. */
+static void two_descriptions(void)
+{
+    char name[64];
+    in = a_file();
+    snprintf(name, sizeof name, "/proc/self/fd/%d", in);
+    far = keep(RAW(SYS_openat, AT_FDCWD, name, O_RDWR));
+}
+
+static void hold_flock(void)
+{
+    two_descriptions();
+    EXPECT(RAW(SYS_flock, far, LOCK_EX) == 0);
+}
+
+static void give_flock(void)
+{
+    EXPECT(RAW(SYS_flock, far, LOCK_UN) == 0);
+}
+
+static long ofd(int type)
+{
+    struct flock lock = {.l_type = (short)type, .l_whence = SEEK_SET};
+    return RAW(SYS_fcntl, far, F_OFD_SETLK, &lock);
+}
+
+static void hold_record(void)
+{
+    two_descriptions();
+    EXPECT(ofd(F_WRLCK) == 0);
+}
+
+static void give_record(void)
+{
+    EXPECT(ofd(F_UNLCK) == 0);
+}
+
+static long do_flock(void)
+{
+    return flock(in, LOCK_EX);
+}
+
+static long do_lockf(void)
+{
+    return lockf(in, F_LOCK, 0);
+}
+
+static long fcntl_posix(void)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return fcntl(in, F_SETLKW, &lock);
+}
+
+static long fcntl_ofd(void)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return fcntl(in, F_OFD_SETLKW, &lock);
+}
+
+/* Children and signals ------------------------------------------------------------------------- */
+
+static long child;
+
+/* Made so that nobody notices; ends with 7 when it is told to. */
+static void a_child(void)
+{
+    empty_pipe();
+    child = RAW(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (child == 0) {
+        RAW(SYS_read, in, page, 1);
+        RAW(SYS_exit_group, 7);
+    }
+    EXPECT(child > 0);
+}
+
+static long status_of(long pid, int status)
+{
+    return pid == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static long do_wait(void)
+{
+    int status = 0;
+    pid_t pid = wait(&status);
+    return status_of(pid, status);
+}
+
+static long do_waitpid(void)
+{
+    int status = 0;
+    pid_t pid = waitpid((pid_t)child, &status, 0);
+    return status_of(pid, status);
+}
+
+static long do_wait3(void)
+{
+    int status = 0;
+    pid_t pid = wait3(&status, 0, NULL);
+    return status_of(pid, status);
+}
+
+static long do_wait4(void)
+{
+    int status = 0;
+    pid_t pid = wait4((pid_t)child, &status, 0, NULL);
+    return status_of(pid, status);
+}
+
+static long do_waitid(void)
+{
+    siginfo_t info = {.si_pid = 0};
+    return waitid(P_PID, (id_t)child, &info, WEXITED) == 0 ? info.si_status : -1;
+}
+
+static sigset_t user_signal(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    return set;
+}
+
+static long do_sigwait(void)
+{
+    int sig = 0;
+    sigset_t set = user_signal();
+    block_signal();
+    starting();
+    return sigwait(&set, &sig) == 0 ? sig : -1;
+}
+
+static long do_sigwaitinfo(void)
+{
+    sigset_t set = user_signal();
+    block_signal();
+    starting();
+    return sigwaitinfo(&set, NULL);
+}
+
+static long do_sigtimedwait(void)
+{
+    sigset_t set = user_signal();
+    struct timespec late = {10, 0};
+    block_signal();
+    starting();
+    return sigtimedwait(&set, NULL, &late);
+}
+
+static long sigtimedwait_timeout(void)
+{
+    sigset_t set = user_signal();
+    struct timespec soon = {0, TIMEOUT};
+    block_signal();
+    starting();
+    return sigtimedwait(&set, NULL, &soon);
+}
+
+static void handler(void)
+{
+    handle(handled, 0);
+}
+
+static long do_sigsuspend(void)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    block_signal();
+    starting();
+    return sigsuspend(&none);
+}
+
+static long do_pause(void)
+{
+    return pause();
+}
+
+/* Queues --------------------------------------------------------------------------------------- */
+
+static int queue;
+static struct {
+    long type;
+    char text[8000];
+} message = {1, "abc"};
+
+static void msg_queue(void)
+{
+    queue = msgget(IPC_PRIVATE, 0600);
+    EXPECT(queue >= 0);
+}
+
+static void msg_full(void)
+{
+    msg_queue();
+    while (RAW(SYS_msgsnd, queue, &message, sizeof message.text, IPC_NOWAIT) == 0)
+        ;
+}
+
+static void msg_over(void)
+{
+    EXPECT(msgctl(queue, IPC_RMID, NULL) == 0);
+}
+
+static long do_msgsnd(void)
+{
+    return msgsnd(queue, &message, sizeof message.text, 0);
+}
+
+static long do_msgrcv(void)
+{
+    return msgrcv(queue, page, 8, 0, 0);
+}
+
+static void msg_put(void)
+{
+    EXPECT(RAW(SYS_msgsnd, queue, &message, 4, 0) == 0);
+}
+
+static void msg_take(void)
+{
+    static char rest[sizeof message];
+    EXPECT(RAW(SYS_msgrcv, queue, rest, sizeof message.text, 0, 0) > 0);
+}
+
+static struct sembuf down = {0, -1, 0}, up = {0, 1, 0};
+
+static void sem_set(void)
+{
+    queue = semget(IPC_PRIVATE, 1, 0600);
+    EXPECT(queue >= 0);
+}
+
+static void sem_set_over(void)
+{
+    EXPECT(semctl(queue, 0, IPC_RMID) == 0);
+}
+
+static long do_semop(void)
+{
+    return semop(queue, &down, 1);
+}
+
+static long do_semtimedop(void)
+{
+    struct timespec late = {10, 0};
+    return semtimedop(queue, &down, 1, &late);
+}
+
+static long semtimedop_timeout(void)
+{
+    struct timespec soon = {0, TIMEOUT};
+    return semtimedop(queue, &down, 1, &soon);
+}
+
+static void sem_up(void)
+{
+    EXPECT(RAW(SYS_semtimedop, queue, &up, 1, NULL) == 0);
+}
+
+static void mq_new(void)
+{
+    struct mq_attr attr = {.mq_maxmsg = 1, .mq_msgsize = 8};
+    snprintf(path, sizeof path, "/gotrace-calls-%d", main_tid);
+    queue = keep(mq_open(path, O_RDWR | O_CREAT | O_EXCL, 0600, &attr));
+    EXPECT(mq_unlink(path) == 0);
+}
+
+static void mq_put(void)
+{
+    EXPECT(RAW(SYS_mq_timedsend, queue, "abc", 4, 0, NULL) == 0);
+}
+
+static void mq_take(void)
+{
+    static char rest[8];
+    EXPECT(RAW(SYS_mq_timedreceive, queue, rest, 8, NULL, NULL) == 4);
+}
+
+static void mq_full(void)
+{
+    mq_new();
+    mq_put();
+}
+
+static long do_mq_send(void)
+{
+    return mq_send(queue, "abc", 4, 0);
+}
+
+static long do_mq_receive(void)
+{
+    return mq_receive(queue, page, 8, NULL);
+}
+
+static long do_mq_timedsend(void)
+{
+    struct timespec late = after(CLOCK_REALTIME, 10000 * MS);
+    return mq_timedsend(queue, "abc", 4, 0, &late);
+}
+
+static long do_mq_timedreceive(void)
+{
+    struct timespec late = after(CLOCK_REALTIME, 10000 * MS);
+    return mq_timedreceive(queue, page, 8, NULL, &late);
+}
+
+static long mq_timeout(void)
+{
+    struct timespec soon = after(CLOCK_REALTIME, TIMEOUT);
+    return mq_timedreceive(queue, page, 8, NULL, &soon);
+}
+
+/* Asynchronous input and output ---------------------------------------------------------------- */
+
+static struct aiocb aio;
+
+static void aio_started(void)
+{
+    empty_pipe();
+    aio = (struct aiocb){.aio_fildes = in, .aio_buf = page, .aio_nbytes = 4};
+    EXPECT(aio_read(&aio) == 0);
+}
+
+static long do_aio_suspend(void)
+{
+    const struct aiocb *list[] = {&aio};
+    return aio_suspend(list, 1, NULL);
+}
+
+static void aio_over(void)
+{
+    EXPECT(aio_error(&aio) == 0 && aio_return(&aio) == 4);
+    close_all();
+}
+
+static aio_context_t context;
+
+static void io_started(void)
+{
+    static struct iocb control, *list[] = {&control};
+    empty_pipe();
+    long r = RAW(SYS_io_setup, 1, &context);
+    if (r < 0) {
+        skipped = "no io_setup";
+        return;
+    }
+    control = (struct iocb){.aio_lio_opcode = IOCB_CMD_POLL, .aio_fildes = (unsigned)in};
+    control.aio_buf = POLLIN;
+    EXPECT(RAW(SYS_io_submit, context, 1, list) == 1);
+}
+
+static long do_io_getevents(void)
+{
+    struct io_event event;
+    return syscall(SYS_io_getevents, context, 1, 1, &event, NULL);
+}
+
+static void io_over(void)
+{
+    EXPECT(RAW(SYS_io_destroy, context) == 0);
+    context = 0;
+    close_all();
+}
+
+static void a_ring(void)
+{
+    struct io_uring_params params = {.flags = 0};
+    long fd = RAW(SYS_io_uring_setup, 1, &params);
+    if (fd < 0 || !(params.features & IORING_FEAT_EXT_ARG)) {
+        skipped = "no io_uring";
+        return;
+    }
+    in = keep(fd);
+}
+
+/* Nothing was submitted: it waits for its time to be over. */
+static long do_io_uring_enter(void)
+{
+    struct __kernel_timespec soon = {0, TIMEOUT};
+    struct io_uring_getevents_arg arg = {.ts = (uint64_t)(uintptr_t)&soon};
+    return syscall(SYS_io_uring_enter, in, 0, 1, IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG,
+                   &arg, sizeof arg);
+}
+
+/* Standard input and output -------------------------------------------------------------------- */
+
+static FILE *stream;
+
+static void stream_in(void)
+{
+    empty_pipe();
+    stream = fdopen((int)RAW(SYS_dup, in), "r");
+    EXPECT(stream);
+}
+
+static void stream_out(void)
+{
+    full_pipe();
+    stream = fdopen((int)RAW(SYS_dup, out), "w");
+    EXPECT(stream);
+}
+
+static void stream_direct(void)
+{
+    stream_out();
+    setvbuf(stream, NULL, _IONBF, 0);
+}
+
+static void stream_dirty(void)
+{
+    stream_out();
+    EXPECT(fwrite("abc\n", 1, 4, stream) == 4);
+}
+
+static void stream_over(void)
+{
+    fclose(stream);
+    close_all();
+}
+
+static long do_fread(void)
+{
+    char buffer[16];
+    return (long)fread(buffer, 1, four, stream);
+}
+
+static long do_fgets(void)
+{
+    char buffer[16];
+    return fgets(buffer, (int)four + 1, stream) ? (long)strlen(buffer) : -1;
+}
+
+static char *line;
+
+static long do_getline(void)
+{
+    static size_t size;
+    return getline(&line, &size, stream);
+}
+
+static long do_fwrite(void)
+{
+    return (long)fwrite(page, 1, four, stream);
+}
+
+static long do_fflush(void)
+{
+    return fflush(stream);
+}
+
+static long do_fclose(void)
+{
+    return fclose(stream);
+}
+
+/* Sockets -------------------------------------------------------------------------------------- */
+
+static struct sockaddr_un address;
+static socklen_t address_size;
+
+static int a_socket(int flags)
+{
+    return keep(RAW(SYS_socket, AF_UNIX, SOCK_STREAM | flags, 0));
+}
+
+static void listener(void)
+{
+    address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    address_size = sizeof address;
+    in = a_socket(0);
+    EXPECT(bind(in, (struct sockaddr *)&address, sizeof(sa_family_t)) == 0);
+    EXPECT(getsockname(in, (struct sockaddr *)&address, &address_size) == 0);
+    EXPECT(listen(in, 0) == 0);
+}
+
+static void connect_raw(void)
+{
+    EXPECT(RAW(SYS_connect, a_socket(SOCK_NONBLOCK), &address, address_size) == 0);
+}
+
+static void full_listener(void)
+{
+    listener();
+    connect_raw();
+    out = a_socket(0);
+}
+
+static void accept_raw(void)
+{
+    keep(RAW(SYS_accept4, in, NULL, NULL, 0));
+}
+
+static void socket_over(void)
+{
+    keep(result_fd);
+    close_all();
+}
+
+static long do_accept(void)
+{
+    return gave(accept(in, NULL, NULL));
+}
+
+static long do_accept4(void)
+{
+    return gave(accept4(in, NULL, NULL, SOCK_CLOEXEC));
+}
+
+static long do_connect(void)
+{
+    return connect(out, (struct sockaddr *)&address, address_size);
+}
+
+static long do_recv(void)
+{
+    char buffer[16];
+    return recv(in, buffer, four, 0);
+}
+
+static long do_recvfrom(void)
+{
+    char buffer[16];
+    return recvfrom(in, buffer, four, 0, NULL, NULL);
+}
+
+static long do_recvmsg(void)
+{
+    struct msghdr header = {.msg_iov = &vector, .msg_iovlen = 1};
+    return recvmsg(in, &header, 0);
+}
+
+static long do_recvmmsg(void)
+{
+    struct mmsghdr header = {.msg_hdr = {.msg_iov = &vector, .msg_iovlen = 1}};
+    return recvmmsg(in, &header, 1, 0, NULL);
+}
+
+static void timed_socket(void)
+{
+    struct timeval time = {0, TIMEOUT / 1000};
+    empty_socket();
+    EXPECT(setsockopt(in, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time) == 0);
+}
+
+static void shut(void)
+{
+    EXPECT(RAW(SYS_shutdown, far, SHUT_WR) == 0);
+}
+
+static long do_send(void)
+{
+    return send(out, page, 1024, 0);
+}
+
+static long do_sendto(void)
+{
+    return sendto(out, page, 1024, 0, NULL, 0);
+}
+
+static long do_sendmsg(void)
+{
+    struct iovec block = {page, 1024};
+    struct msghdr header = {.msg_iov = &block, .msg_iovlen = 1};
+    return sendmsg(out, &header, 0);
+}
+
+static long do_sendmmsg(void)
+{
+    struct iovec block = {page, 1024};
+    struct mmsghdr header = {.msg_hdr = {.msg_iov = &block, .msg_iovlen = 1}};
+    return sendmmsg(out, &header, 1, 0);
+}
+
+static long do_poll(void)
+{
+    struct pollfd fds[4] = {{in, POLLIN, 0}};
+    return poll(fds, four - 3, 10000);
+}
+
+static long poll_timeout(void)
+{
+    struct pollfd fds[4] = {{in, POLLIN, 0}};
+    return poll(fds, four - 3, TIMEOUT / MS);
+}
+
+static long do_ppoll(void)
+{
+    struct pollfd fds[4] = {{in, POLLIN, 0}};
+    struct timespec late = {10, 0};
+    return ppoll(fds, four - 3, &late, NULL);
+}
+
+static long do_select(void)
+{
+    fd_set set;
+    struct timeval late = {10, 0};
+    FD_ZERO(&set);
+    FD_SET(in, &set);
+    return select(in + 1, &set, NULL, NULL, &late);
+}
+
+static long select_timeout(void)
+{
+    struct timeval soon = {0, TIMEOUT / 1000};
+    return select(0, NULL, NULL, NULL, &soon);
+}
+
+static long do_pselect(void)
+{
+    fd_set set;
+    struct timespec late = {10, 0};
+    FD_ZERO(&set);
+    FD_SET(in, &set);
+    return pselect(in + 1, &set, NULL, NULL, &late, NULL);
+}
+
+static int epoll;
+
+static void an_epoll(void)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    empty_pipe();
+    epoll = keep(epoll_create1(0));
+    EXPECT(epoll_ctl(epoll, EPOLL_CTL_ADD, in, &event) == 0);
+}
+
+static long do_epoll_wait(void)
+{
+    struct epoll_event event;
+    return epoll_wait(epoll, &event, 1, 10000);
+}
+
+static long epoll_wait_timeout(void)
+{
+    struct epoll_event event;
+    return epoll_wait(epoll, &event, 1, TIMEOUT / MS);
+}
+
+static long do_epoll_pwait(void)
+{
+    struct epoll_event event;
+    return epoll_pwait(epoll, &event, 1, 10000, NULL);
+}
+
+#if __GLIBC_PREREQ(2, 35)
+static long do_epoll_pwait2(void)
+{
+    struct epoll_event event;
+    struct timespec late = {10, 0};
+    return epoll_pwait2(epoll, &event, 1, &late, NULL);
+}
+#endif
+
+/* Names ---------------------------------------------------------------------------------------- */
+
+static struct sockaddr_in server;
+
+/* A name server of ours, unless names are not looked up there at all. */
+static void name_server(void)
+{
+    FILE *file = fopen("/etc/nsswitch.conf", "r");
+    char text[256];
+    int dns = file == NULL;
+    while (file && fgets(text, sizeof text, file))
+        dns |= strncmp(text, "hosts:", 6) == 0 && strstr(text, "dns");
+    if (file)
+        fclose(file);
+    if (!dns)
+        skipped = "no dns in nsswitch.conf";
+    socklen_t size = sizeof server;
+    server = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    far = keep(RAW(SYS_socket, AF_INET, SOCK_DGRAM, 0));
+    EXPECT(bind(far, (struct sockaddr *)&server, sizeof server) == 0);
+    EXPECT(getsockname(far, (struct sockaddr *)&server, &size) == 0);
+}
+
+static long do_getaddrinfo(void)
+{
+    struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *found = NULL;
+    EXPECT(res_init() == 0);
+    _res.nscount = 1;
+    _res.nsaddr_list[0] = server;
+    errno = 0;
+    starting();
+    int error = getaddrinfo("known.gotrace.test.", NULL, &hints, &found);
+    long result =
+        error ? error : (long)ntohl(((struct sockaddr_in *)found->ai_addr)->sin_addr.s_addr);
+    if (!error)
+        freeaddrinfo(found);
+    return result;
+}
+
+/* 10.1.2.3 */
+static void answer(void)
+{
+    static const unsigned char record[] = {0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 9, 0, 4, 10, 1, 2, 3};
+    static unsigned char packet[512];
+    struct sockaddr_in from;
+    socklen_t size = sizeof from;
+    long n =
+        RAW(SYS_recvfrom, far, packet, sizeof packet - sizeof record, MSG_DONTWAIT, &from, &size);
+    EXPECT(n > 12);
+    packet[2] |= 0x84;
+    packet[3] = 0x80;
+    packet[7] = 1;
+    packet[11] = 0;
+    long end = 12;
+    while (packet[end])
+        end += packet[end] + 1;
+    end += 5;
+    memcpy(packet + end, record, sizeof record);
+    EXPECT(RAW(SYS_sendto, far, packet, end + (long)sizeof record, 0, &from, size) > 0);
+}
+
+/* What cannot be made to wait ------------------------------------------------------------------ */
+
+/* A row that makes a call three times. */
+#define THRICE(name, expression)      \
+    static long name(void)            \
+    {                                 \
+        long result = 0;              \
+        for (int i = 0; i < 3; i++) { \
+            uint64_t start = now();   \
+            result += (expression);   \
+            noted(start, 0);          \
+        }                             \
+        return result;                \
+    }
+
+static char small[16];
+static int number;
+
+THRICE(read_file, read(in, small, four))
+THRICE(write_file, write(out, page, four))
+THRICE(pread_file, pread(in, small, four, 8))
+THRICE(pwrite_file, pwrite(out, page, four, 8))
+THRICE(readv_file, readv(in, &vector, 1))
+THRICE(writev_file, writev(out, &vector, 1))
+THRICE(preadv_file, preadv(in, &vector, 1, 8))
+THRICE(pwritev_file, pwritev(out, &vector, 1, 8))
+THRICE(preadv2_file, preadv2(in, &vector, 1, 8, 0))
+THRICE(pwritev2_file, pwritev2(out, &vector, 1, 8, 0))
+THRICE(open_file, gave(keep(open("/dev/null", read_only))))
+THRICE(open_missing, open("/nonexistent/file", read_only))
+THRICE(openat_file, gave(keep(openat(AT_FDCWD, "/dev/null", read_only))))
+THRICE(creat_file, gave(keep(creat("/dev/null", 0600))))
+THRICE(fsync_file, fsync(out))
+THRICE(fdatasync_file, fdatasync(out))
+THRICE(sync_file_range_file, sync_file_range(out, 0, 4, SYNC_FILE_RANGE_WRITE))
+THRICE(msync_page, msync(NULL, 0, MS_SYNC))
+THRICE(copy_file, copy_file_range(in, NULL, out, NULL, 4, 0))
+THRICE(sendfile_file, sendfile(out, in, NULL, 4))
+THRICE(flock_free, flock(in, LOCK_EX))
+THRICE(getrandom_some, getrandom(small, four, 0))
+THRICE(ioctl_file, ioctl(in, FIONREAD, &number))
+THRICE(read_bad, read(-1, small, four))
+THRICE(fcntl_setlkw, fcntl_posix())
+
+/* What does not wait although it could. */
+static long nothing_there(void)
+{
+    struct pollfd fds[4] = {{in, POLLIN, 0}};
+    struct timeval zero = {0, 0};
+    EXPECT(fcntl(in, F_SETFL, O_NONBLOCK) == 0);
+    for (int i = 0; i < 1000; i++) {
+        EXPECT(read(in, small, four) == -1 && errno == EAGAIN);
+        EXPECT(recv(out, small, four, MSG_DONTWAIT) == -1 && errno == EAGAIN);
+        EXPECT(poll(fds, four - 3, 0) == 0);
+        EXPECT(select(0, NULL, NULL, NULL, &zero) == 0);
+        EXPECT(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
+    }
+    errno = 0;
+    return 0;
+}
+
+/* clang-format off: a row is a line */
+#define S(...)                          \
+    {                                   \
+        __VA_ARGS__, .class = "syscall" \
+    }
+#define N(...)                          \
+    {                                   \
+        __VA_ARGS__, .class = "network" \
+    }
+#define X(...)                                                               \
+    {                                                                        \
+        __VA_ARGS__, .class = "syscall", .kind = COUNTED, .after = close_all \
+    }
+static const struct row table[] = {
+    S("read-pipe", "read", empty_pipe, do_read, put, .after = close_all),
+    S("write-pipe", "write", full_pipe, do_write, take, .after = close_all),
+    S("readv-pipe", "readv", empty_pipe, do_readv, put, .after = close_all),
+    S("writev-pipe", "writev", full_pipe, do_writev, take, .after = close_all),
+    S("preadv2-pipe", "preadv2", empty_pipe, do_preadv2, put, .after = close_all),
+    S("pwritev2-pipe", "pwritev2", full_pipe, do_pwritev2, take, .after = close_all),
+    S("read-pty", "read", pty, do_read, put, .after = close_all),
+    S("read-eventfd", "read", an_eventfd, read_eventfd, put_event, .after = close_all),
+    S("read-timerfd", "read", a_timerfd, read_timerfd, .after = close_all),
+    S("read-interrupted", "read", interruptible, do_read, interrupt, .after = close_all),
+    S("read-restarted", "read", restartable, do_read, interrupt_then_put, .after = close_all),
+    S("read-handler-posts", "read", posting_handler, read_or_sem_wait, interrupt_then_put,
+      .after = close_all, .threads = 2),
+    S("read-cancelled", "read", empty_pipe, do_read, cancel, .after = close_all),
+    S("open-fifo", "open", fifo, open_read, open_writer, .after = fifo_over),
+    S("open-fifo-write", "open", fifo, open_write, open_reader, .after = fifo_over),
+    S("openat-fifo", "openat", fifo, open_at, open_writer, .after = fifo_over),
+    S("creat-fifo", "creat", fifo, create, open_reader, .after = fifo_over),
+    S("sendfile", "sendfile", file_to_pipe, do_sendfile, take, .after = close_all),
+    S("splice", "splice", two_pipes, do_splice, put, .after = close_all),
+    S("tee", "tee", two_pipes, do_tee, put, .after = close_all),
+    S("flock", "flock", hold_flock, do_flock, give_flock, .after = close_all),
+    S("lockf", "lockf", hold_record, do_lockf, give_record, .after = close_all),
+    S("fcntl-setlkw", "fcntl", hold_record, fcntl_posix, give_record, .after = close_all),
+    S("fcntl-ofd_setlkw", "fcntl", hold_record, fcntl_ofd, give_record, .after = close_all),
+    S("wait", "wait", a_child, do_wait, put, .after = close_all),
+    S("waitpid", "waitpid", a_child, do_waitpid, put, .after = close_all),
+    S("wait3", "wait3", a_child, do_wait3, put, .after = close_all),
+    S("wait4", "wait4", a_child, do_wait4, put, .after = close_all),
+    S("waitid", "waitid", a_child, do_waitid, put, .after = close_all),
+    S("sigwait", "sigwait", handler, do_sigwait, interrupt),
+    S("sigwaitinfo", "sigwaitinfo", handler, do_sigwaitinfo, interrupt),
+    S("sigtimedwait", "sigtimedwait", handler, do_sigtimedwait, interrupt),
+    S("sigtimedwait-timeout", "sigtimedwait", handler, sigtimedwait_timeout, .release = NULL),
+    S("sigsuspend", "sigsuspend", handler, do_sigsuspend, interrupt),
+    S("pause", "pause", handler, do_pause, interrupt),
+    S("msgsnd", "msgsnd", msg_full, do_msgsnd, msg_take, .after = msg_over),
+    S("msgrcv", "msgrcv", msg_queue, do_msgrcv, msg_put, .after = msg_over),
+    S("semop", "semop", sem_set, do_semop, sem_up, .after = sem_set_over),
+    S("semtimedop", "semtimedop", sem_set, do_semtimedop, sem_up, .after = sem_set_over),
+    S("semtimedop-timeout", "semtimedop", sem_set, semtimedop_timeout, .after = sem_set_over),
+    S("mq_send", "mq_send", mq_full, do_mq_send, mq_take, .after = close_all),
+    S("mq_receive", "mq_receive", mq_new, do_mq_receive, mq_put, .after = close_all),
+    S("mq_timedsend", "mq_timedsend", mq_full, do_mq_timedsend, mq_take, .after = close_all),
+    S("mq_timedreceive", "mq_timedreceive", mq_new, do_mq_timedreceive, mq_put, .after = close_all),
+    S("mq_timedreceive-timeout", "mq_timedreceive", mq_new, mq_timeout, .after = close_all),
+    S("aio_suspend", "aio_suspend", aio_started, do_aio_suspend, put, .after = aio_over),
+    S("io_getevents", "syscall", io_started, do_io_getevents, put, .after = io_over),
+    S("io_uring_enter", "syscall", a_ring, do_io_uring_enter, .after = close_all),
+    S("fread", "fread", stream_in, do_fread, put, .after = stream_over),
+    S("fgets", "fgets", stream_in, do_fgets, put, .after = stream_over),
+    S("getline", "getline", stream_in, do_getline, put, .after = stream_over),
+    S("fwrite", "fwrite", stream_direct, do_fwrite, take, .after = stream_over),
+    S("fflush", "fflush", stream_dirty, do_fflush, take, .after = stream_over),
+    S("fclose", "fclose", stream_dirty, do_fclose, take, .after = close_all),
+
+    N("getaddrinfo", "getaddrinfo", name_server, do_getaddrinfo, answer, .after = close_all),
+    N("accept", "accept", listener, do_accept, connect_raw, .after = socket_over),
+    N("accept4", "accept4", listener, do_accept4, connect_raw, .after = socket_over),
+    N("connect", "connect", full_listener, do_connect, accept_raw, .after = close_all),
+    N("recv", "recv", empty_socket, do_recv, put, .after = close_all),
+    N("recvfrom", "recvfrom", empty_socket, do_recvfrom, put, .after = close_all),
+    N("recvmsg", "recvmsg", empty_socket, do_recvmsg, put, .after = close_all),
+    N("recvmmsg", "recvmmsg", empty_socket, do_recvmmsg, put, .after = close_all),
+    N("recv-timeout", "recv", timed_socket, do_recv, .after = close_all),
+    N("recv-end", "recv", empty_socket, do_recv, shut, .after = close_all),
+    N("send", "send", full_socket, do_send, take_all, .after = close_all),
+    N("sendto", "sendto", full_socket, do_sendto, take_all, .after = close_all),
+    N("sendmsg", "sendmsg", full_socket, do_sendmsg, take_all, .after = close_all),
+    N("sendmmsg", "sendmmsg", full_socket, do_sendmmsg, take_all, .after = close_all),
+    N("read-socket", "read", empty_socket, do_read, put, .after = close_all),
+    N("write-socket", "write", full_socket, write_block, take_all, .after = close_all),
+    N("readv-socket", "readv", empty_socket, do_readv, put, .after = close_all),
+    N("writev-socket", "writev", full_socket, writev_block, take_all, .after = close_all),
+    N("poll", "poll", empty_pipe, do_poll, put, .after = close_all),
+    N("poll-timeout", "poll", empty_pipe, poll_timeout, .after = close_all),
+    N("poll-interrupted", "poll", restartable, do_poll, interrupt, .after = close_all),
+    N("ppoll", "ppoll", empty_pipe, do_ppoll, put, .after = close_all),
+    N("select", "select", empty_pipe, do_select, put, .after = close_all),
+    N("select-timeout", "select", empty_pipe, select_timeout, .after = close_all),
+    N("pselect", "pselect", empty_pipe, do_pselect, put, .after = close_all),
+    N("epoll_wait", "epoll_wait", an_epoll, do_epoll_wait, put, .after = close_all),
+    N("epoll_wait-timeout", "epoll_wait", an_epoll, epoll_wait_timeout, .after = close_all),
+    N("epoll_pwait", "epoll_pwait", an_epoll, do_epoll_pwait, put, .after = close_all),
+#if __GLIBC_PREREQ(2, 35)
+    N("epoll_pwait2", "epoll_pwait2", an_epoll, do_epoll_pwait2, put, .after = close_all),
+#endif
+
+    X("read-file", "read", files, read_file),
+    X("write-file", "write", files, write_file),
+    X("pread-file", "pread", files, pread_file),
+    X("pwrite-file", "pwrite", files, pwrite_file),
+    X("readv-file", "readv", files, readv_file),
+    X("writev-file", "writev", files, writev_file),
+    X("preadv-file", "preadv", files, preadv_file),
+    X("pwritev-file", "pwritev", files, pwritev_file),
+    X("preadv2-file", "preadv2", files, preadv2_file),
+    X("pwritev2-file", "pwritev2", files, pwritev2_file),
+    X("open-file", "open", files, open_file),
+    X("open-missing", "open", files, open_missing),
+    X("openat-file", "openat", files, openat_file),
+    X("creat-file", "creat", files, creat_file),
+    X("fsync", "fsync", files, fsync_file),
+    X("fdatasync", "fdatasync", files, fdatasync_file),
+    X("sync_file_range", "sync_file_range", files, sync_file_range_file),
+    X("msync", "msync", files, msync_page),
+    X("copy_file_range", "copy_file_range", files, copy_file),
+    X("sendfile-file", "sendfile", files, sendfile_file),
+    X("flock-free", "flock", files, flock_free),
+    X("fcntl-free", "fcntl", files, fcntl_setlkw),
+    X("getrandom", "getrandom", files, getrandom_some),
+    X("ioctl", "ioctl", files, ioctl_file),
+    X("read-bad", "read", files, read_bad),
+
+    S("nothing-there", "", pipe_and_socket, nothing_there, .after = close_all, .kind = QUIET),
+    S("ten", "read", a_timerfd, read_ten, .after = close_all, .kind = SPECIAL),
+    N("ten-network", "poll", empty_pipe, poll_ten, .after = close_all, .kind = SPECIAL),
+    S("long", "read", pipe_and_socket, read_or_recv, put_late, .after = close_all, .threads = 2,
+      .kind = SPECIAL),
+    S("end", "read", pipe_and_socket, read_or_recv, end_process, .threads = 2, .kind = SPECIAL),
+    {.name = NULL},
+};
+/* clang-format on */
+
+int main(int argc, char **argv)
+{
+    return rows_main(table, argc, argv);
+}
