@@ -46,6 +46,11 @@ def test_cxx20(tmp_path, cxx20):
     assert apps.created(trace) == 2 + 1 + 4 + 4 + 4 + 1
     assert apps.waits([trace], "pthread_join", above="std::jthread::~jthread") > 0
     assert apps.waits([trace], "pthread_cond_wait", above="stops") > 0
+    for function in "ping_pong", "wide", "semaphores", "rounds":  # some of the lambdas' threads, some of main
+        assert apps.waits([trace], "syscall", above=function) > 0, function
+    assert apps.waits([trace], "syscall", above="std::__atomic_") + apps.waits([trace], "syscall", above="__platform_wait")
+    rwlocks = "pthread_rwlock_rdlock", "pthread_rwlock_wrlock"
+    assert apps.waits([trace], rwlocks, above="readers_and_writers") > 0
 
 
 @pytest.mark.limit(90)
@@ -54,6 +59,9 @@ def test_rust(tmp_path, rust):
     (trace,) = apps.same([rust], tmp_path)
     assert apps.created(trace) == 4 + 1 + 3 + 1 + 3 + 1
     assert apps.waits([trace], "pthread_join", above="sync::counter") > 0
+    for function in "sync::counter", "sync::turns", "sync::channels", "sync::parks", "sync::others":
+        assert apps.waits([trace], "syscall", above=function) > 0, function
+    assert apps.waits([trace], "syscall", above="park") > 0
 
 
 @pytest.fixture
@@ -85,6 +93,7 @@ def test_java(tmp_path):
     (trace,) = apps.same(["java", HERE / "Sync.java"], tmp_path)
     for function in "Unsafe_Park", "ObjectMonitor::enter", "ObjectMonitor::wait":
         assert apps.waits([trace], "pthread_cond_wait", above=function) > 0, function
+    assert apps.waits([trace], "sem_wait") > 0  # the signal dispatcher
     labels = [e.fields["Label"] for e in gotools.parse(trace) if e.kind == "Label"]
     assert {"player 0", "player 1"} <= set(labels), labels
 
@@ -96,3 +105,4 @@ def test_node(tmp_path):
     data.write_bytes(hashlib.shake_128(b"node").digest(500_000))
     (trace,) = apps.same(["node", HERE / "pool.js", data], tmp_path, env={"UV_THREADPOOL_SIZE": 4})
     assert apps.waits([trace], "pthread_cond_wait", above="uv_cond_wait") > 4
+    assert apps.waits([trace], ("epoll_wait", "epoll_pwait"), above="uv_run", kind="net") > 0

@@ -90,6 +90,7 @@ def test_nginx_with_a_thread_pool(shared):
     assert len(workers) == 2  # the master has no threads
     assert all(apps.created(worker) == 4 for worker in workers)
     assert apps.waits(workers, "pthread_cond_wait", above="ngx_thread_cond_wait") > 10
+    assert all(apps.waits([worker], "epoll_wait", kind="net") > 10 for worker in workers)
 
 
 # --- memcached
@@ -133,6 +134,7 @@ def test_memcached_with_threads(shared):
     (trace,) = apps.same_session(session, shared)
     assert apps.created(trace) >= 4
     assert apps.waits([trace], "pthread_cond_wait") > 0
+    assert apps.waits([trace], "epoll_wait", above="event_base_loop", kind="net") > 10
 
 
 # --- PostgreSQL: processes that share memory and semaphores; pgbench has threads
@@ -177,7 +179,9 @@ def test_postgresql_under_pgbench(shared):
         assert "number of transactions actually processed: 800/800" in text
         return sums, (cwd / "log").read_text()
 
-    apps.same_session(session, shared)
+    (postmaster,) = apps.same_session(session, shared)
+    assert apps.waits([postmaster], ("select", "epoll_wait"), above="PostmasterMain", kind="net") > 0
     (bench,) = apps.check_traces(shared / "traced/bench.out", benches[1])
     assert apps.created(bench) == 1  # the first of the two is main
     assert apps.waits([bench], "pthread_join") <= 1
+    assert apps.waits([bench], ("ppoll", "poll"), kind="net") > 100

@@ -62,6 +62,8 @@ def test_sqlite_with_many_writers(tmp_path, journal):
     own, *children = apps.same_session(session, tmp_path)
     assert apps.created(own) == 4 and [apps.created(child) for child in children] == [3, 3]
     assert apps.waits([own], "pthread_join") + apps.waits([own], "pthread_cond_timedwait") > 0
+    locks = "sem_wait", "sem_timedwait", "sem_clockwait"
+    assert all(apps.waits([trace], locks, above="PyThread_acquire_lock_timed") > 0 for trace in [own, *children])
 
 
 @pytest.mark.limit(60)
@@ -131,3 +133,4 @@ def test_git(tmp_path, repository):
     traces = apps.same_session(session, tmp_path)
     assert apps.waits(traces, "pthread_cond_wait") + apps.waits(traces, "pthread_join") > 0
     assert sum(apps.created(trace) for trace in traces) >= 3 * 4
+    assert apps.waits(traces, "poll", kind="net") > 0  # upload-pack
