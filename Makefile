@@ -18,8 +18,8 @@ LIBS := $(shell cat symbolize/libs 2>/dev/null)
 core_src := $(filter-out symbolize/nodlopen.c,$(wildcard encoder/*.c symbolize/*.c))
 lib_src := $(wildcard preload/*.c) $(core_src)
 unit := $(patsubst test/unit/%.c,$(B)/test/unit/%,$(wildcard test/unit/*.c))
-prog := $(patsubst %.c,$(B)/%,$(wildcard test/prog/*.c test/hostile/*.c)) \
-	$(patsubst test/prog/%.cc,$(B)/test/prog/%,$(wildcard test/prog/*.cc))
+prog_c := $(patsubst %.c,$(B)/%,$(wildcard test/prog/*.c test/hostile/*.c))
+prog_cxx := $(patsubst %.cc,$(B)/%,$(wildcard test/prog/*.cc))
 
 .PHONY: all tests tsan install uninstall clean format check-format help
 all: libgotrace.so ## build ./libgotrace.so
@@ -38,29 +38,25 @@ $(B)/symbolize/nodlopen.so: symbolize/nodlopen.c
 $(B)/symbolize/elfutils.o: $(B)/symbolize/nodlopen.so
 $(B)/symbolize/elfutils.o: override CPPFLAGS += -DGT_NODLOPEN='"$(B)/symbolize/nodlopen.so"'
 
-tests: libgotrace.so $(unit) $(prog) ## build the unit tests and the traced programs
+tests: libgotrace.so $(unit) $(prog_c) $(prog_cxx) ## build the unit tests and the traced programs
 
 # Unit tests see everything but the hooks and the thread state: what runs without interposition.
 unit_obj := $(core_src:%.c=$(B)/%.o) $(B)/preload/registry.o
 
 $(B)/test/unit/%: test/unit/%.c $(unit_obj)
 	@mkdir -p $(@D)
-	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) -o $@ $^ $(LIBS) -ldl -pthread
+	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) -o $@ $(filter %.c %.o,$^) $(LIBS) -ldl -pthread
 
 # -Wno-tsan: it does not model fences. The ones here stand for membarrier(2), which it does not see either.
 tsan: ## build the stress test with ThreadSanitizer, as build/tsan/stress
 	$(MAKE) B=build/tsan-obj CFLAGS='-O1 -g -fsanitize=thread -Wno-tsan' build/tsan-obj/test/unit/stress
 	@mkdir -p build/tsan && cp build/tsan-obj/test/unit/stress build/tsan/stress
 
-$(B)/test/prog/%: test/prog/%.c
+$(prog_c): $(B)/%: %.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -MMD -MP -MT $@ -MF $@.d -O1 -g -pthread -o $@ $< -ldl
 
-$(B)/test/hostile/%: test/hostile/%.c
-	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O1 -g -pthread -o $@ $<
-
-$(B)/test/prog/%: test/prog/%.cc
+$(prog_cxx): $(B)/%: %.cc
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 -Wall -Wextra $(if $(WERROR),-Werror) -O1 -g -pthread -o $@ $< -ldl
 

@@ -54,11 +54,18 @@ GT_EXPORT int sem_clockwait(sem_t *sem, clockid_t clock, const struct timespec *
     return gt_real.sem_clockwait(sem, clock, until);
 }
 
-GT_EXPORT int sem_post(sem_t *sem)
+/* With a token left, the waiters that were woken are on their way to it. */
+static void wake(sem_t *sem)
 {
     int tokens = 0;
-    /* With tokens left from before, those that wait in the registry are on their way already. */
-    if (__builtin_expect(gt_registry_any(sem), 0) && sem_getvalue(sem, &tokens) == 0 && tokens == 0)
-        gt_wake_one(GT_HOOK_sem_post, sem);
+    if (sem_getvalue(sem, &tokens) == 0)
+        gt_wake_slow(&(struct gt_wake){
+            .hook = GT_HOOK_sem_post, .addr = sem, .max = 1, .asleep = tokens > 0});
+}
+
+GT_EXPORT int sem_post(sem_t *sem)
+{
+    if (__builtin_expect(gt_registry_any(sem), 0))
+        wake(sem);
     return gt_real.sem_post(sem);
 }

@@ -131,7 +131,7 @@ static uint32_t wake_some_locked(struct gt_thread *t, const struct gt_wake *wake
                                  struct gt_stack *stack)
 {
     uint32_t bits = wake->bits ? wake->bits : UINT32_MAX, n = 0;
-    uint64_t now = gt_clock_now();
+    uint64_t now = wake->asleep ? 0 : gt_clock_now(); /* at 0 nobody has gone back to sleep */
     struct gt_waiter *target;
     while (n < wake->max && (target = gt_registry_next(wake->addr, bits, now))) {
         wake_locked(t, target, stack);

@@ -61,6 +61,7 @@ struct gt_wake {
     const void *addr;
     uint32_t max;  /* so many, the oldest first */
     uint32_t bits; /* of FUTEX_WAKE_BITSET; 0: any */
+    bool asleep;   /* only waiters that were not woken yet: others are known to be awake */
 };
 
 /* errno is kept. Returns how many. */
