@@ -219,7 +219,7 @@ struct gt_drain_summary gt_drain_summary(void)
 {
     struct gt_buffers_stats buffers = gt_buffers_stats();
     return (struct gt_drain_summary){
-        .path = drain.config.path,
+        .path = gt_output_path(),
         .bytes = gt_output_size(),
         .events = gt_switch_events(),
         .duration_ns = drain.end_ns - drain.start_ns,

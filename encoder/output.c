@@ -5,7 +5,9 @@
 #include "futex.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #define STAGE (256u << 10)
@@ -14,6 +16,7 @@
 
 static struct {
     const char *path;
+    char own_path[PATH_MAX]; /* where path is taken */
     int fd;
     dev_t dev;
     ino_t ino;
@@ -45,6 +48,29 @@ static int open_path(int flags)
     return fd < 0 ? -errno : move_up(fd);
 }
 
+/*
+ * Another process is writing its trace there: one that we descend from, without having inherited
+ * the mark that would have told us. Else it is locked for us from here on.
+ */
+static bool taken(void)
+{
+    return out.fd >= 0 && gt_syscall(SYS_flock, out.fd, LOCK_EX | LOCK_NB) != 0 &&
+           errno == EWOULDBLOCK;
+}
+
+static void open_own(void)
+{
+    gt_syscall(SYS_close, out.fd);
+    snprintf(out.own_path, sizeof out.own_path, "%s.%ld", out.path, gt_syscall(SYS_getpid));
+    out.path = out.own_path;
+    out.fd = open_path(O_CREAT | O_NOFOLLOW);
+}
+
+const char *gt_output_path(void)
+{
+    return out.path;
+}
+
 int gt_output_open(const char *path)
 {
     out.path = path;
@@ -53,10 +79,13 @@ int gt_output_open(const char *path)
     out.written = out.committed = 0;
     if (!out.stage && !(out.stage = gt_pages_alloc(STAGE)))
         return out.error = -ENOMEM;
-    out.fd = open_path(O_CREAT | O_TRUNC | O_NOFOLLOW);
+    out.fd = open_path(O_CREAT | O_NOFOLLOW);
+    if (taken())
+        open_own();
     struct stat st;
     if (out.fd < 0)
         return out.error = out.fd;
+    (void)!ftruncate(out.fd, 0); /* a device or a FIFO has nothing to truncate */
     if (fstat(out.fd, &st) != 0)
         return out.error = -errno;
     out.dev = st.st_dev;

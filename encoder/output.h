@@ -1,9 +1,10 @@
 /*
  * The trace file. Drain side only, one thread at a time.
  *
- * The descriptor lives in the program's table, where the program may close or replace it: before
- * every write the file behind it is checked to be ours, and reopened if it is not. What is on disk
- * after gt_output_commit is a readable trace; a failed write cuts the file back to that.
+ * Where the drain thread could not get a descriptor table of its own, the descriptor lives in the
+ * program's, which may close or replace it: before every write the file behind it is checked to be
+ * ours, and reopened if it is not. The file is locked with flock(2) while it is written. What is on
+ * disk after gt_output_commit is a readable trace; a failed write cuts the file back to that.
  */
 #ifndef GT_OUTPUT_H
 #define GT_OUTPUT_H
@@ -14,6 +15,9 @@
 
 /* Creates the file (mode 0600). 0 or -errno. `path` must stay valid. */
 int gt_output_open(const char *path);
+
+/* Where it really went: `path` with .<pid> appended when another process is writing there. */
+const char *gt_output_path(void);
 
 /* Appends; 0 or the first -errno, which sticks. */
 int gt_output_write(const void *data, size_t size);

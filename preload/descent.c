@@ -1,6 +1,8 @@
 /* See descent.h. */
 #include "descent.h"
 
+#include "options.h"
+
 #include "../encoder/futex.h"
 
 #include <stdio.h>
@@ -52,6 +54,7 @@ bool gt_descent_is_descendant(const char *path)
     snprintf(own, sizeof own, "%ld", gt_syscall(SYS_getpid));
     if (!root) {
         setenv(ROOT_MARK, own, 1);
+        setenv("GOTRACE_OUTPUT", gt_options.output, 1); /* absolute: descendants may chdir */
         return false;
     }
     return strcmp(root, own) != 0 || written_by_this_process(path);

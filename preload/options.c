@@ -20,11 +20,34 @@ static bool read_switch(const char *value)
     return strcmp(value, "off") == 0 || strcmp(value, "on") == 0;
 }
 
+/* The current directory as part of a pattern: its own % doubled. false: too long. */
+static bool put_directory(char *p, const char *end)
+{
+    char dir[PATH_MAX];
+    if (!getcwd(dir, sizeof dir))
+        return false;
+    for (const char *d = dir; *d && end - p > 3; d++) {
+        if (*d == '%')
+            *p++ = '%';
+        *p++ = *d;
+    }
+    *p++ = '/';
+    *p = 0;
+    return end - p > 1;
+}
+
+/* A copy, since programs overwrite their environment (setproctitle); absolute, since they chdir. */
 static bool read_output(const char *value)
 {
-    if (!*value)
+    char *p = gt_options.output;
+    size_t size = sizeof gt_options.output;
+    *p = 0;
+    if (*value != '/' && !put_directory(p, p + size))
         return false;
-    gt_options.output = value;
+    size_t n = strlen(p);
+    if (!*value || strlen(value) >= size - n)
+        return false;
+    strcpy(p + n, value);
     return true;
 }
 
@@ -130,10 +153,6 @@ bool gt_options_output_path(char path[PATH_MAX], bool descendant)
     struct text t = {path, path + PATH_MAX, true};
     const char *p = gt_options.output;
     bool has_pid = false;
-    if (*p != '/' && getcwd(path, PATH_MAX)) {
-        t.pos += strlen(path);
-        add(&t, "/");
-    }
     for (; *p; p++) {
         if (*p == '%' && expand(&t, p[1])) {
             has_pid |= p[1] == 'p';

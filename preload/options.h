@@ -9,9 +9,9 @@
 struct gt_options {
     bool on;
     bool quiet;
-    const char *output; /* pattern */
-    bool calls;         /* calls into the kernel are shown */
-    uint64_t call_min;  /* unless they are shorter, in ns */
+    char output[PATH_MAX]; /* pattern, absolute */
+    bool calls;            /* calls into the kernel are shown */
+    uint64_t call_min;     /* unless they are shorter, in ns */
 };
 extern struct gt_options gt_options;
 

@@ -80,7 +80,6 @@ def test_go_with_cgo(tmp_path, cgo):
 
 
 @pytest.mark.limit(90)
-@pytest.mark.xfail(strict=True, reason="Go's children do not get GOTRACE_ROOT_PID: they write over their parent's trace")
 def test_children_of_go_write_beside(tmp_path, cgo):
     trace, *_ = apps.same([cgo, "pwd"], tmp_path, check=lambda trace, _: [trace])
     assert apps.created(trace) > 4

@@ -71,7 +71,6 @@ def fetch(port, files, times):
 
 @pytest.mark.limit(90)
 @pytest.mark.skipif(not shutil.which("nginx"), reason="nginx is not installed")
-@pytest.mark.xfail(strict=True, reason="setproctitle overwrites the environment, where GOTRACE_OUTPUT is still read")
 def test_nginx_with_a_thread_pool(shared):
     files = shared / "files"
     files.mkdir(mode=0o755)
