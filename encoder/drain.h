@@ -35,8 +35,8 @@ void gt_drain_set_unthreaded(void); /* it could not be made */
 
 /*
  * Ends recording, writes what is left, closes the file. Any thread, once; later calls and calls of
- * other threads wait for the first. With a drain thread running waits for it. false: there never was
- * a recording.
+ * other threads wait for the first. With a drain thread running waits for it. false: there never
+ * was a recording.
  */
 bool gt_drain_finish(void);
 

@@ -23,6 +23,8 @@ enum gt_event_type {
     GT_EV_GO_BLOCK = 20,
     GT_EV_GO_UNBLOCK = 21,
     GT_EV_GO_STATUS = 25,
+    GT_EV_HEAP_ALLOC = 37,
+    GT_EV_HEAP_GOAL = 38,
     GT_EV_GO_LABEL = 39,
 };
 

@@ -8,6 +8,7 @@
 struct gt_options {
     bool on;
     bool quiet;
+    bool heap;
     const char *output; /* pattern */
 };
 extern struct gt_options gt_options;

@@ -8,6 +8,7 @@
 #define GT_REAL_H
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>

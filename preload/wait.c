@@ -2,6 +2,7 @@
 #include "wait.h"
 
 #include "capture.h"
+#include "heap.h"
 #include "process.h"
 
 void gt_wait_forget(struct gt_thread *t)
@@ -19,6 +20,7 @@ static struct gt_wait begin(enum gt_hook hook, enum gt_reason reason, const void
     struct gt_thread *t = gt_thread_enter();
     if (!t)
         return wait;
+    gt_heap_settle(t);
     uint64_t since = gt_clock_now(); /* taking the stack is part of the call, as a wait is */
     wait.stack = gt_capture(hook);
     if (gt_writer_enter(&t->w)) {
