@@ -3,7 +3,7 @@
  *
  * heap curve           up and down in steps of half a megabyte, with a pause at each: a line
  *                      "step LIVE" each
- * heap storm N         N threads allocate, hand blocks to each other, reallocate and free
+ * heap storm N ROUNDS  N threads allocate, hand blocks to each other, reallocate and free
  * heap kinds           every allocating function, every alignment; failures too
  * heap spikes N        a large block comes and goes N times without a pause
  * heap fork            a child with a second thread of its own, which allocates some more
@@ -66,7 +66,7 @@ static void curve(void)
 {
     for (int i = 0; i < STEPS; i++) {
         for (int b = 0; b < BLOCKS; b++)
-            held[i][b] = took(malloc(BLOCK));
+            held[i][b] = memset(took(malloc(BLOCK)), 1, BLOCK);
         line("step");
         usleep(3000);
     }
@@ -82,7 +82,9 @@ static void curve(void)
 
 /* storm -------------------------------------------------------------------------------------- */
 
-enum { SLOTS = 512, ROUNDS = 200000 };
+enum { SLOTS = 512 };
+static pthread_barrier_t together;
+static long rounds;
 static _Atomic(void *) shared[SLOTS];
 
 static uint32_t next_random(uint32_t *state)
@@ -96,7 +98,8 @@ static void *storm_thread(void *arg)
 {
     uint32_t state = (uint32_t)(uintptr_t)arg * 2654435761u + 1;
     long balance = 0; /* counted here, so that the storm is not one of `live` */
-    for (int i = 0; i < ROUNDS; i++) {
+    pthread_barrier_wait(&together);
+    for (long i = 0; i < rounds; i++) {
         uint32_t r = next_random(&state);
         void *p = r & 0x800000 ? malloc(r % 3000) : NULL;
         balance += p ? (long)malloc_usable_size(p) : 0;
@@ -118,10 +121,15 @@ static void *storm_thread(void *arg)
 static void storm(size_t n)
 {
     pthread_t thread[64];
+    pthread_barrier_init(&together, NULL, (unsigned)n);
     for (size_t i = 0; i < n; i++)
         pthread_create(&thread[i], NULL, storm_thread, (void *)(i + 1));
-    for (size_t i = 0; i < n; i++)
-        pthread_join(thread[i], NULL);
+    /* A thread that ends while another one waits for it has its stack taken: 16 bytes of
+     * libunwind's. */
+    for (size_t i = 0; i < n; i++) {
+        while (pthread_tryjoin_np(thread[i], NULL) != 0)
+            usleep(1000);
+    }
 }
 
 /* kinds -------------------------------------------------------------------------------------- */
@@ -218,9 +226,9 @@ static pthread_key_t key;
 
 static void destructor(void *p)
 {
-    static __thread int rounds;
+    static __thread int calls;
     give(p);
-    if (++rounds < 6)
+    if (++calls < 6)
         pthread_setspecific(key, took(malloc(1000)));
 }
 
@@ -254,7 +262,7 @@ int main(int argc, char **argv)
     if (strcmp(what, "curve") == 0)
         curve();
     else if (strcmp(what, "storm") == 0)
-        storm((size_t)atol(argv[2]));
+        rounds = atol(argv[3]), storm((size_t)atol(argv[2]));
     else if (strcmp(what, "kinds") == 0)
         kinds();
     else if (strcmp(what, "pages") == 0)
