@@ -25,6 +25,8 @@ enum gt_event_type {
     GT_EV_GO_SYSCALL_BEGIN = 22,
     GT_EV_GO_SYSCALL_END = 23,
     GT_EV_GO_STATUS = 25,
+    GT_EV_HEAP_ALLOC = 37,
+    GT_EV_HEAP_GOAL = 38,
     GT_EV_GO_LABEL = 39,
     GT_EV_GO_STATUS_STACK = 48,
 };

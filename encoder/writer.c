@@ -440,3 +440,17 @@ void gt_ev_go_label(struct gt_writer *w, struct gt_string *label)
 {
     event1(w, GT_EV_GO_LABEL, gt_string_use(label, gt_writer_gen(w)));
 }
+
+bool gt_ev_heap_alloc(struct gt_writer *w, uint64_t at, uint64_t bytes)
+{
+    if (w->p)
+        w->pos = gt_varint_put(begin_at(w, GT_EV_HEAP_ALLOC, at), bytes);
+    return w->p != NULL;
+}
+
+bool gt_ev_heap_goal(struct gt_writer *w, uint64_t bytes)
+{
+    if (w->p)
+        event1(w, GT_EV_HEAP_GOAL, bytes);
+    return w->p != NULL;
+}

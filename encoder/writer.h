@@ -238,4 +238,11 @@ bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_
 
 void gt_ev_go_label(struct gt_writer *w, struct gt_string *label);
 
+/*
+ * Live bytes of the heap at time `at`, and the memory taken from the system. w's goroutine may be
+ * in any state; false when it has no P.
+ */
+bool gt_ev_heap_alloc(struct gt_writer *w, uint64_t at, uint64_t bytes);
+bool gt_ev_heap_goal(struct gt_writer *w, uint64_t bytes);
+
 #endif

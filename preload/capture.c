@@ -51,6 +51,9 @@ void gt_capture_init(void)
     if (policy && local)
         policy(*local, UNW_CACHE_NONE);
     backtrace_fn = dlsym(lib, "unw_backtrace");
+    void *pc[4];
+    if (backtrace_fn)
+        backtrace_fn(pc, 4); /* the first one in a thread allocates its thread-local variables */
     gt_modules_refresh();
 }
 

@@ -80,6 +80,12 @@ static bool read_quiet(const char *value)
     return gt_options.quiet || strcmp(value, "0") == 0;
 }
 
+static bool read_heap(const char *value)
+{
+    gt_options.heap = strcmp(value, "off") != 0;
+    return strcmp(value, "off") == 0 || strcmp(value, "on") == 0;
+}
+
 static const struct {
     const char *name, *accepted, *fallback;
     bool (*read)(const char *value);
@@ -90,6 +96,7 @@ static const struct {
     {"GOTRACE_SYSCALL_MIN", "a number of nanoseconds", "10000", read_call_min},
     {"GOTRACE_SYSCALLS", "all, blocking or none", "blocking", read_calls}, /* after its minimum */
     {"GOTRACE_FORMAT", "go1.23", "go1.23", read_format},
+    {"GOTRACE_HEAP", "on or off", "on", read_heap},
 };
 
 void gt_options_read(void)

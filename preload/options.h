@@ -9,6 +9,7 @@
 struct gt_options {
     bool on;
     bool quiet;
+    bool heap;
     char output[PATH_MAX]; /* pattern, absolute */
     bool calls;            /* calls into the kernel are shown */
     uint64_t call_min;     /* unless they are shorter, in ns */

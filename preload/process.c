@@ -3,6 +3,7 @@
 
 #include "capture.h"
 #include "descent.h"
+#include "heap.h"
 #include "old_cond.h"
 #include "options.h"
 #include "thread.h"
@@ -67,6 +68,7 @@ static void *drain_main(void *unused)
 {
     gt_thread_ignore();
     leave_descriptors();
+    gt_heap_own_begin();
     gt_syscall(SYS_prctl, 15 /* PR_SET_NAME */, "gotrace");
     gt_drain_run();
     return unused;
@@ -103,6 +105,11 @@ static void start_recording(void)
     gt_clock_init();
     gt_drain_open(&(struct gt_drain_config){.path = process.path, .resolve = resolve});
     gt_thread_main_begin();
+    struct gt_thread *t = gt_thread_enter();
+    if (t) {
+        gt_heap_write_exact(t);
+        gt_thread_leave(t);
+    }
 }
 
 void gt_process_threaded(void)
@@ -114,6 +121,7 @@ void gt_process_threaded(void)
     if (!atomic_compare_exchange_strong(&process.drain_started, &no, 1))
         return;
     int saved = errno;
+    GT_HEAP_OWN(own);
     if (!gt_recording())
         start_recording();
     if (gt_recording())
@@ -144,12 +152,16 @@ void gt_process_end(void)
 {
     if (!process.pid || gt_syscall(SYS_getpid) != process.pid)
         return;
+    GT_HEAP_OWN(own);
     struct gt_thread *t = gt_self;
     if (t && t != &gt_nobody) {
+        bool mid_event = gt_writer_busy(&t->w);
         /* A signal handler that ends the process in the middle of our code never goes back there;
          * the drain side must not wait for it. */
         t->inside = 1;
         gt_writer_leave(&t->w);
+        if (!mid_event)
+            gt_heap_write_exact(t);
     }
     bool first = !atomic_exchange(&process.ended, 1);
     if (gt_drain_finish() && first)
@@ -192,6 +204,8 @@ static void before_exec(void)
         !(t = gt_thread_enter()))
         return;
     int saved = errno;
+    GT_HEAP_OWN(own);
+    gt_heap_write_exact(t);
     gt_drain_flush();
     errno = saved;
     gt_thread_leave(t);
@@ -291,6 +305,7 @@ static void after_fork(void)
     gt_drain_after_fork();
     gt_registry_after_fork();
     gt_modules_after_fork();
+    gt_heap_after_fork();
     gt_thread_after_fork();
 }
 
@@ -326,11 +341,15 @@ static void quick(void)
 __attribute__((constructor)) static void at_start(void)
 {
     gt_real_resolve();
-    if (getauxval(AT_SECURE))
-        return;
-    gt_log_init();
-    gt_options_read();
-    if (!gt_options.on)
+    GT_HEAP_OWN(own);
+    bool secure = getauxval(AT_SECURE) != 0;
+    if (!secure) {
+        gt_log_init();
+        gt_options_read();
+    }
+    if (secure || !gt_options.on || !gt_options.heap)
+        gt_heap_off();
+    if (secure || !gt_options.on)
         return;
     process.pid = (pid_t)gt_syscall(SYS_getpid);
     process.descendant =

@@ -2,6 +2,7 @@
 #include "real.h"
 
 #include "../encoder/futex.h"
+#include "heap.h"
 
 /* What a hook calls when it runs before gt_real_resolve: resolves, then forwards. */
 #define GT_HOOK(name, result, parameters, arguments, version) \
@@ -41,12 +42,14 @@ static void *find(const struct row *row)
 
 void gt_real_resolve(void)
 {
+    gt_heap_resolve_begin();
     for (int i = 1; i < GT_HOOKS_END; i++) {
         void *fn = find(&rows[i]);
         if (fn) /* else the program cannot have it either: glibc 2.34 and later define them all */
             *rows[i].slot = fn;
     }
     gt_syscall = gt_real.syscall;
+    gt_heap_resolve_end();
 }
 
 const char *gt_real_name(enum gt_hook hook)

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <mqueue.h>
 #include <netdb.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>

@@ -2,6 +2,7 @@
 #include "thread.h"
 
 #include "capture.h"
+#include "heap.h"
 #include "process.h"
 #include "routine.h"
 #include "wait.h"
@@ -92,6 +93,7 @@ static void leave_trace(struct gt_thread *t)
 {
     t->inside = 1;
     gt_wait_forget(t); /* cancelled, or left by longjmp, in the middle of one */
+    gt_heap_thread_end(t, atomic_load(&threads.live) == 1);
     if (gt_writer_enter(&t->w)) {
         gt_ev_thread_end(&t->w);
         gt_writer_leave(&t->w);

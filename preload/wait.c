@@ -2,6 +2,7 @@
 #include "wait.h"
 
 #include "capture.h"
+#include "heap.h"
 #include "process.h"
 
 #define FRAME() ((uintptr_t)__builtin_frame_address(0))
@@ -62,6 +63,7 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_
     if (!t)
         return wait;
     if (gt_wait_may_begin(t, wait.frame)) {
+        gt_heap_settle(t);
         /* Taking the stack is part of the call, as a wait is. */
         uint64_t since = what->since ? what->since : gt_clock_now();
         wait.stack = gt_capture(what->hook);

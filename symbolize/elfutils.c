@@ -54,21 +54,28 @@ static void bail(void)
     longjmp(*state.bail, 1);
 }
 
-/* "/proc/self/fd/" and the number: snprintf may call malloc. */
+#define FD_PATH_MAX 40
+
+/*
+ * The number after the directory: snprintf may call malloc. Not /proc/self: the drain thread has
+ * descriptors of its own.
+ */
 static const char *fd_path(char *buf, int fd)
 {
-    char *p = buf + 32;
+    static const char dir[] = "/proc/thread-self/fd/";
+    enum { LENGTH = sizeof dir - 1 };
+    char *p = buf + FD_PATH_MAX;
     *--p = 0;
     do
         *--p = (char)('0' + fd % 10);
     while ((fd /= 10) > 0);
-    return memcpy(p - 14, "/proc/self/fd/", 14);
+    return memcpy(p - LENGTH, dir, LENGTH);
 }
 
 /* A new namespace that begins with nodlopen.so; NULL when there cannot be one. */
 static void *open_namespace(void)
 {
-    char path[32];
+    char path[FD_PATH_MAX];
     size_t size = (size_t)(gt_nodlopen_end - gt_nodlopen_start);
     int fd = memfd_create("nodlopen", MFD_CLOEXEC);
     void *first = NULL;

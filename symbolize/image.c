@@ -253,7 +253,7 @@ static void find_real_path(struct gt_image *image, int fd)
     *--p = 0;
     for (int i = fd; i > 0 || !*p; i /= 10)
         *--p = (char)('0' + i % 10);
-    gt_text_add(&t, "/proc/self/fd/");
+    gt_text_add(&t, "/proc/thread-self/fd/"); /* the drain thread has its own */
     gt_text_add(&t, p);
     ssize_t n = readlink(link, image->path, sizeof image->path - 1);
     image->path[n > 0 ? n : 0] = 0;

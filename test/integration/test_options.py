@@ -28,7 +28,7 @@ def test_off(traced):
 
 
 @pytest.mark.parametrize(
-    "name, value", [("GOTRACE_FORMAT", "go1.99"), ("GOTRACE", "maybe"), ("GOTRACE_QUIET", "loud"), ("GOTRACE_OUTPUT", "")]
+    "name, value", [("GOTRACE_FORMAT", "go1.99"), ("GOTRACE", "maybe"), ("GOTRACE_HEAP", "maybe"), ("GOTRACE_QUIET", "loud"), ("GOTRACE_OUTPUT", "")]
 )
 def test_bad_value_gets_one_line_and_the_default(traced, tmp_path, name, value):
     result = traced(THREADS, env={name: value}, cwd=tmp_path).ok()
@@ -78,7 +78,7 @@ def test_cannot_write(tmp_path, path):
 def test_exported_symbols_are_the_hooks():
     """Whatever else became visible would take part in the program's symbol resolution."""
     tables = "".join(table.read_text() for table in (ROOT / "preload").glob("*.def"))
-    hooks = set(re.findall(r"^GT_HOOK\((\w+)", tables, re.M)) | {"prctl", "execl", "execlp", "execle"}
+    hooks = set(re.findall(r"^GT_(?:HOOK|NEW|DELETE)\((\w+)", tables, re.M)) | {"prctl", "execl", "execlp", "execle"}
     hooks |= set(re.findall(r"^(?:GT_CALL|STDIO)\(.*?,\s*[\w *]+,\s*(\w+),\s*\(", tables, re.M))
     nm = proc.run(["nm", "-D", "--defined-only", LIBRARY]).ok().stdout
     assert {line.split()[2] for line in nm.splitlines()} == hooks

@@ -1,0 +1,139 @@
+/* See elf_names.h. Called while the process has one thread as a rule, from gt_real_resolve. */
+#include "elf_names.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct table {
+    ElfW(Sym) * symbols;
+    const char *strings;
+    const uint32_t *gnu_hash;
+    const uint32_t *sysv_hash;
+};
+
+static struct table read_table(const struct link_map *map)
+{
+    struct table t = {0};
+    for (const ElfW(Dyn) *dyn = map->l_ld; dyn && dyn->d_tag != DT_NULL; dyn++) {
+        /* glibc relocates these addresses in place, but not the vDSO's. */
+        bool relocated = dyn->d_un.d_ptr >= map->l_addr;
+        void *p = (void *)(dyn->d_un.d_ptr + (relocated ? 0 : map->l_addr));
+        switch (dyn->d_tag) {
+        case DT_SYMTAB: t.symbols = p; break;
+        case DT_STRTAB: t.strings = p; break;
+        case DT_GNU_HASH: t.gnu_hash = p; break;
+        case DT_HASH: t.sysv_hash = p; break;
+        }
+    }
+    return t;
+}
+
+static bool is_named(const struct table *t, const ElfW(Sym) * symbol, const char *name)
+{
+    return strcmp(t->strings + symbol->st_name, name) == 0;
+}
+
+static uint32_t gnu_hash_of(const char *name)
+{
+    uint32_t h = 5381;
+    for (; *name; name++)
+        h = h * 33 + (uint8_t)*name;
+    return h;
+}
+
+/* The GNU table holds definitions only: header, Bloom filter, buckets, one chain word a symbol. */
+static ElfW(Sym) * find_gnu(const struct table *t, const char *name)
+{
+    const uint32_t *header = t->gnu_hash;
+    uint32_t n = header[0], first = header[1], hash = gnu_hash_of(name);
+    const uint32_t *buckets = header + 4 + header[2] * (sizeof(ElfW(Addr)) / 4);
+    const uint32_t *chain = buckets + n;
+    uint32_t i = n ? buckets[hash % n] : 0;
+    if (i < first)
+        return NULL;
+    for (;; i++) {
+        if (((chain[i - first] ^ hash) >> 1) == 0 && is_named(t, &t->symbols[i], name))
+            return &t->symbols[i];
+        if (chain[i - first] & 1)
+            return NULL;
+    }
+}
+
+static ElfW(Sym) * find(const struct link_map *map, const char *name)
+{
+    struct table t = read_table(map);
+    if (!t.symbols || !t.strings)
+        return NULL;
+    if (t.gnu_hash)
+        return find_gnu(&t, name);
+    for (uint32_t i = 1; t.sysv_hash && i < t.sysv_hash[1]; i++) {
+        if (is_named(&t, &t.symbols[i], name))
+            return &t.symbols[i];
+    }
+    return NULL;
+}
+
+static struct link_map *our_map(void)
+{
+    Dl_info info;
+    struct link_map *map = NULL;
+    return dladdr1((const void *)our_map, &info, (void **)&map, RTLD_DL_LINKMAP) ? map : NULL;
+}
+
+bool gt_elf_defined_before_us(const char *name)
+{
+    struct link_map *ours = our_map(), *map = ours;
+    while (map && map->l_prev)
+        map = map->l_prev;
+    for (; map && map != ours; map = map->l_next) {
+        const ElfW(Sym) *symbol = find(map, name);
+        if (symbol && symbol->st_shndx != SHN_UNDEF && symbol->st_value &&
+            ELF64_ST_BIND(symbol->st_info) != STB_LOCAL)
+            return true;
+    }
+    return false;
+}
+
+static bool protect(const ElfW(Sym) * first, const ElfW(Sym) * last, int how)
+{
+    uintptr_t lo = (uintptr_t)first & -(uintptr_t)sysconf(_SC_PAGESIZE);
+    return mprotect((void *)lo, (uintptr_t)(last + 1) - lo, how) == 0;
+}
+
+void gt_elf_hide_ours(const char *const *names, int n)
+{
+    struct link_map *ours = our_map();
+    ElfW(Sym) * symbol[n + 1], *first = NULL, *last = NULL;
+    for (int i = 0; i < n; i++) {
+        symbol[i] = ours ? find(ours, names[i]) : NULL;
+        if (symbol[i] && (!first || symbol[i] < first))
+            first = symbol[i];
+        if (symbol[i] > last)
+            last = symbol[i];
+    }
+    if (!first || !protect(first, last, PROT_READ | PROT_WRITE))
+        return;
+    for (int i = 0; i < n; i++) {
+        if (symbol[i]) /* glibc passes over undefined symbols with value 0 */
+            symbol[i]->st_value = 0, symbol[i]->st_shndx = SHN_UNDEF;
+    }
+    protect(first, last, PROT_READ);
+}
+
+void gt_elf_loader_range(uintptr_t *lo, uintptr_t *hi)
+{
+    const ElfW(Ehdr) *loader = (const void *)getauxval(AT_BASE);
+    *lo = *hi = (uintptr_t)loader;
+    if (!loader) /* the loader was started as the program */
+        return;
+    const ElfW(Phdr) *ph = (const void *)((const char *)loader + loader->e_phoff);
+    for (int i = 0; i < loader->e_phnum; i++) {
+        if (ph[i].p_type == PT_LOAD)
+            *hi = *lo + ph[i].p_vaddr + ph[i].p_memsz;
+    }
+}

@@ -1,0 +1,255 @@
+"""HeapAlloc and HeapGoal against what test/prog/heap.c and heap_cxx.cc know of themselves, with four allocators."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from lib import LIBRARY, PROGRAMS, ROOT, gotools, proc
+
+LIBRARIES = pathlib.Path("/usr/lib") / subprocess.getoutput("gcc -print-multiarch")
+ALLOCATORS = {
+    "glibc": None,
+    "jemalloc": LIBRARIES / "libjemalloc.so.2",
+    "tcmalloc": LIBRARIES / "libtcmalloc_minimal.so.4",
+    "mimalloc": LIBRARIES / "libmimalloc.so.2.0",
+}
+OTHERS = [name for name in ALLOCATORS if name != "glibc"]
+GRANULARITY = 2 * 64 << 10  # what a thread keeps back, and what the total may have moved since the last event
+ALLOC, GOAL = "/memory/classes/heap/objects:bytes", "/gc/heap/goal:bytes"
+
+
+def metrics(events, name):
+    """(time, value) of each."""
+    return [(e.time, int(re.search(r"\d+(?=\)})", e.fields["Value"])[0])) for e in events if e.fields.get("Name") == name]
+
+
+def truth(result):
+    return int(result.stdout.split()[-1])
+
+
+def preload(*libraries):
+    return {"LD_PRELOAD": ":".join(str(lib) for lib in libraries if lib)}
+
+
+class Run:
+    """A program bare and traced, behaving the same; what the trace says of its heap."""
+
+    def __init__(self, traced, argv, before=None, after=None):
+        bare = proc.run(argv, env=preload(before, after))
+        self.result = traced(argv, env=preload(before, LIBRARY, after))
+        assert self.result.returncode == bare.returncode, str(self.result)
+        lines = [re.findall(r"^(?!step|end).*", text, re.M) for text in (bare.stdout, self.result.stdout)]
+        assert lines[0] == lines[1], f"bare: {bare}\ntraced: {self.result}"
+        self.truth = truth(self.result)
+        self.events = gotools.parse(self.result.trace)
+        self.alloc, self.goal = metrics(self.events, ALLOC), metrics(self.events, GOAL)
+
+    @property
+    def end(self):
+        return self.alloc[-1][1]
+
+
+def run(traced, *args, **options):
+    return Run(traced, [PROGRAMS / "heap", *map(str, args)], **options)
+
+
+def assert_exact(traced, heap, **options):
+    """What libc and its libraries have at the end, a run that allocates nothing of its own says."""
+    assert heap.end - run(traced, "nothing", **options).end == heap.truth, str(heap.result)
+
+
+@pytest.mark.parametrize("allocator", ALLOCATORS)
+def test_the_curve_is_followed_and_its_end_exact(traced, allocator):
+    after = ALLOCATORS[allocator]
+    curve = run(traced, "curve", after=after)
+    base = run(traced, "nothing", after=after).end
+    steps = [int(line.split()[1]) for line in curve.result.stdout.splitlines() if line.startswith("step")]
+    pauses = [e.time for e in curve.events if e.is_go("Running", "Waiting")]
+    assert len(pauses) == len(steps) == 43
+    for live, pause in zip(steps, pauses):
+        shown = [value for time, value in curve.alloc if time <= pause][-1]
+        assert abs(shown - base - live) <= GRANULARITY
+    assert curve.end - base == curve.truth
+    assert len(curve.alloc) < 300, "of 5500 allocations"
+    # What the allocator holds it has from the system; with libc's and the tracer's data that is not much more.
+    top = max(value for _, value in curve.goal)
+    assert 0.9 * max(steps) < top < max(steps) + (32 << 20)
+
+
+@pytest.mark.parametrize("allocator", ALLOCATORS)
+def test_a_storm_of_four_threads_is_exact(traced, allocator):
+    """Locks of jemalloc make threads wait, and a thread's first stack makes libunwind's 16 bytes of its variables."""
+    after = ALLOCATORS[allocator]
+    idle = run(traced, "storm", 4, 0, after=after)
+    storm = run(traced, "storm", 4, 200000, after=after)
+    extra = storm.end - storm.truth - idle.end
+    assert extra in ([0, 16, 32, 48, 64] if allocator == "jemalloc" else [0]), str(storm.result)
+
+
+@pytest.mark.parametrize("allocator", ALLOCATORS)
+def test_every_function(traced, allocator):
+    after = ALLOCATORS[allocator]
+    assert_exact(traced, run(traced, "kinds", after=after), after=after)
+
+
+@pytest.mark.parametrize("allocator", ["glibc", "tcmalloc", "mimalloc"])  # jemalloc has no pvalloc
+def test_pvalloc(traced, allocator):
+    after = ALLOCATORS[allocator]
+    assert_exact(traced, run(traced, "pages", after=after), after=after)
+
+
+def test_rate_is_bounded(traced):
+    spikes = run(traced, "spikes", 20000)
+    seconds = (spikes.events[-1].time - spikes.alloc[0][0]) / 1e9
+    assert len(spikes.alloc) <= 1000 + 1000 * seconds + 10, "a thousand at once and a thousand a second"
+    assert spikes.end == spikes.truth
+
+
+def test_late_allocations(traced):
+    """In destructors of thread-specific data, even in more rounds than there are, and in atexit handlers."""
+    late = run(traced, "late")
+    assert 0 <= late.end - late.truth <= 1024, "thread-local storage of the last thread"
+
+
+def test_a_forked_child_goes_on(traced, tmp_path):
+    parent = run(traced, "fork")
+    assert parent.end == parent.truth
+    (child,) = tmp_path.glob("t.out.*")
+    end = metrics(gotools.parse(child), ALLOC)[-1][1]
+    assert 0 <= end - int(parent.result.stdout.split()[-3]) <= 1024, str(parent.result)
+
+
+@pytest.mark.parametrize("allocator", ALLOCATORS)
+def test_operators(traced, allocator):
+    after = ALLOCATORS[allocator]
+    cxx = Run(traced, [PROGRAMS / "heap_cxx", *["plain"] * (allocator == "mimalloc")], after=after)
+    pool = cxx.end - cxx.truth  # libstdc++'s for exceptions; tcmalloc says it has no size before its own constructor ran
+    assert 70000 <= pool <= 90000 or allocator == "tcmalloc" and pool == 0
+
+
+@pytest.mark.parametrize("allocator", OTHERS)
+@pytest.mark.parametrize("source", ["heap.c", "heap_cxx.cc"])
+def test_linked(traced, tmp_path, allocator, source):
+    flags = ["-D_GNU_SOURCE", "-Wl,--no-as-needed", ALLOCATORS[allocator]]
+    compiler = "g++" if source.endswith("cc") else "gcc"
+    program = proc.compile(ROOT / "test/prog" / source, tmp_path / "program", *flags, compiler=compiler)
+    linked = Run(traced, [program, "kinds"])
+    preloaded = Run(traced, [PROGRAMS / source.split(".")[0], "kinds"], after=ALLOCATORS[allocator])
+    assert linked.end - linked.truth == preloaded.end - preloaded.truth
+
+
+@pytest.mark.parametrize("allocator", OTHERS)
+@pytest.mark.parametrize("args", [["curve"], ["kinds"], ["storm", 4, 20000]])
+def test_preloaded_before_us(traced, allocator, args):
+    """The program's calls do not come to us: nothing is said of the heap rather than something wrong."""
+    assert run(traced, *args, before=ALLOCATORS[allocator]).alloc == []
+
+
+OWN_MALLOC = """
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+static char heap[1 << 20] __attribute__((aligned(16)));
+static size_t used;
+void *malloc(size_t n)
+{
+    char *p = heap + used + 16;
+    used += 16 + ((n + 15) & ~15ul);
+    *(size_t *)(p - 16) = n;
+    return p;
+}
+void free(void *p) { (void)p; }
+void *calloc(size_t n, size_t m) { return memset(malloc(n * m), 0, n * m); }
+void *realloc(void *p, size_t n)
+{
+    void *q = malloc(n);
+    return p ? memcpy(q, p, n < ((size_t *)p)[-2] ? n : ((size_t *)p)[-2]) : q;
+}
+int main(void)
+{
+    char *p = strdup("mine"), *q = realloc(calloc(3, 5), 100000);
+    printf("%d %d\\n", p > heap && p < heap + sizeof heap, q != NULL);
+    free(q);
+    free(p);
+    puts("end 0");
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("flags", [[], ["-no-pie", "-fno-pie"]], ids=["pie", "no-pie"])
+def test_malloc_of_the_program(traced, tmp_path, flags):
+    program = proc.compile(OWN_MALLOC, tmp_path / "own", "-fno-builtin", *flags)
+    assert Run(traced, [program]).alloc == []
+
+
+def test_a_program_that_takes_mallocs_address(traced, tmp_path):
+    """Without PIE its symbol table then has an entry for malloc, which is no definition."""
+    source = """#include <stdio.h>
+#include <stdlib.h>
+void *(*volatile take)(size_t) = malloc;
+void (*volatile give)(void *) = free;
+static char buffer[512];
+int main(void)
+{
+    setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
+    give(take(100));
+    take(24);
+    puts("end 24");
+    return 0;
+}"""
+    address = Run(traced, [proc.compile(source, tmp_path / "address", "-no-pie", "-fno-pie")])
+    assert address.end == address.truth == 24
+
+
+EXTENSION = """
+#include <cstdio>
+#include <new>
+#include <string>
+#include <vector>
+@OWN@
+extern "C" int work()
+{
+    std::vector<std::string> v;
+    for (int i = 0; i < 1000; i++)
+        v.push_back(std::string(100, 'x'));
+    try {
+        volatile std::size_t huge = static_cast<std::size_t>(-1) / 2;
+        char *volatile p = new char[huge];
+        delete[] p;
+    } catch (const std::bad_alloc &) {
+        return CALLS;
+    }
+    return -1;
+}
+"""
+OWN_OPERATORS = """
+#include <cstdlib>
+static int calls;
+#define CALLS (calls > 1000)
+void *operator new(std::size_t n) { calls++; return std::malloc(n + 16) ? std::malloc(n) : throw std::bad_alloc(); }
+void operator delete(void *p) noexcept { std::free(p); }
+void operator delete(void *p, std::size_t) noexcept { std::free(p); }
+"""
+
+
+@pytest.mark.parametrize("allocator", ["glibc", "jemalloc", "tcmalloc"])  # mimalloc cannot throw
+@pytest.mark.parametrize("own", [True, False], ids=["own-operators", "libstdc++"])
+def test_cxx_extension_of_a_c_program(traced, tmp_path, own, allocator):
+    """Operators found in the extension's own scope stay so, when nothing before it has any."""
+    source = EXTENSION.replace("@OWN@", OWN_OPERATORS if own else "#define CALLS 1")
+    library = proc.compile(source, tmp_path / "ext.so", "-shared", "-fPIC", compiler="g++")
+    call = f"import ctypes; print(ctypes.CDLL('{library}').work())\nprint('end 0')"
+    python = Run(traced, [sys.executable, "-c", call], after=ALLOCATORS[allocator])
+    assert "-1" not in python.result.stdout
+    assert python.end > 500_000
+
+
+def test_off(traced):
+    result = traced([PROGRAMS / "heap", "curve"], env={"GOTRACE_HEAP": "off"}).ok()
+    events = gotools.parse(result.trace)
+    assert not metrics(events, ALLOC) and not metrics(events, GOAL)
