@@ -98,6 +98,7 @@ static void write_nothing(void)
 static void open_output(void)
 {
     char header[16] = "go 1.23 trace";
+    gt_output_set_limit(drain.config.max_size);
     if (gt_output_open(drain.config.path) == 0)
         gt_output_write(header, sizeof header);
 }
@@ -149,6 +150,13 @@ static void answer_flush(uint32_t asked)
     gt_futex_wake(&drain.flushed, INT_MAX);
 }
 
+/* With a limit to the file, generations are small parts of that: the last one is lost. */
+static bool generation_full(void)
+{
+    uint64_t limit = drain.config.max_size;
+    return limit && gt_output_uncommitted() >= limit / 16;
+}
+
 void gt_drain_run(void)
 {
     uint64_t length = SECOND_GENERATION_NS;
@@ -156,7 +164,7 @@ void gt_drain_run(void)
     while (atomic_load(&drain.phase) == RECORDING) {
         uint64_t now = gt_clock_monotonic_raw();
         uint32_t asked = atomic_load(&drain.flushes);
-        if (now >= deadline || asked != atomic_load(&drain.flushed)) {
+        if (now >= deadline || asked != atomic_load(&drain.flushed) || generation_full()) {
             close_generation(drain.gen + 1);
             answer_flush(asked);
             deadline = gt_clock_monotonic_raw() + length;
@@ -226,6 +234,7 @@ struct gt_drain_summary gt_drain_summary(void)
         .waits = buffers.waits,
         .wait_ns = buffers.wait_ns,
         .generations = drain.generations,
+        .limited = gt_output_limited(),
         .error = drain.error,
     };
 }

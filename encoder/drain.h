@@ -17,7 +17,8 @@ struct gt_frame {
 };
 
 struct gt_drain_config {
-    const char *path; /* valid for ever */
+    const char *path;  /* valid for ever */
+    uint64_t max_size; /* of the file; 0: any */
     /*
      * The frames at s->pcs[index], innermost inlined function first; fills at most max, returns
      * the number, at least 1.
@@ -47,7 +48,8 @@ struct gt_drain_summary {
     const char *path;
     uint64_t bytes, events, duration_ns, waits, wait_ns;
     uint32_t generations;
-    int error; /* 0 or the -errno that ended the file early */
+    bool limited; /* recording stopped at max_size */
+    int error;    /* 0 or the -errno that ended the file early */
 };
 struct gt_drain_summary gt_drain_summary(void);
 

@@ -24,6 +24,8 @@ static struct {
     char *stage;
     size_t staged;
     uint64_t written, committed;
+    uint64_t limit;
+    bool limited;
 } out = {.fd = -1};
 
 static bool fd_is_ours(void)
@@ -75,6 +77,7 @@ int gt_output_open(const char *path)
 {
     out.path = path;
     out.error = 0;
+    out.limited = false;
     out.staged = 0;
     out.written = out.committed = 0;
     if (!out.stage && !(out.stage = gt_pages_alloc(STAGE)))
@@ -107,8 +110,21 @@ static int reopen(void)
     return -EBADF;
 }
 
+void gt_output_set_limit(uint64_t bytes)
+{
+    out.limit = bytes;
+}
+
+bool gt_output_limited(void)
+{
+    return out.limited;
+}
+
 static int write_all(const char *p, size_t size)
 {
+    out.limited = out.limit && size > out.limit - out.written;
+    if (out.limited)
+        return -EFBIG;
     while (size) {
         if (!fd_is_ours() && reopen() != 0)
             return -EBADF;
@@ -165,6 +181,11 @@ void gt_output_close(void)
 uint64_t gt_output_size(void)
 {
     return out.committed;
+}
+
+uint64_t gt_output_uncommitted(void)
+{
+    return out.written + out.staged - out.committed;
 }
 
 void gt_output_after_fork(void)

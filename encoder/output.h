@@ -19,6 +19,15 @@ int gt_output_open(const char *path);
 /* Where it really went: `path` with .<pid> appended when another process is writing there. */
 const char *gt_output_path(void);
 
+/*
+ * The file stays at or below this size (0: any size): writes beyond it fail with -EFBIG, and the
+ * file is cut back to what was committed. Call before gt_output_open.
+ */
+void gt_output_set_limit(uint64_t bytes);
+
+/* Whether that has happened. */
+bool gt_output_limited(void);
+
 /* Appends; 0 or the first -errno, which sticks. */
 int gt_output_write(const void *data, size_t size);
 
@@ -28,7 +37,8 @@ int gt_output_commit(void);
 /* Commits or cuts back, and closes. */
 void gt_output_close(void);
 
-uint64_t gt_output_size(void); /* committed bytes */
+uint64_t gt_output_size(void);        /* committed bytes */
+uint64_t gt_output_uncommitted(void); /* bytes since */
 
 /* In a forked child: the file is the parent's. */
 void gt_output_after_fork(void);

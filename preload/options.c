@@ -56,6 +56,43 @@ static bool read_format(const char *value)
     return strcmp(value, "go1.23") == 0;
 }
 
+/* A number and perhaps K, M or G, of 1024. */
+static bool read_size(const char *value, uint64_t *size)
+{
+    char *end;
+    errno = 0;
+    uint64_t n = strtoull(value, &end, 10);
+    static const char units[] = "KMG";
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+    if (*value < '0' || *value > '9' || errno || (*end && (!unit || end[1])) ||
+        n << shift >> shift != n)
+        return false;
+    *size = n << shift;
+    return true;
+}
+
+static bool read_max_size(const char *value)
+{
+    return read_size(value, &gt_options.max_size);
+}
+
+/* Each thread that records holds a buffer. */
+static bool read_max_mem(const char *value)
+{
+    uint64_t size;
+    if (!read_size(value, &size) || size < 1 << 20)
+        return false;
+    gt_options.max_mem = size;
+    return true;
+}
+
+static bool read_children(const char *value)
+{
+    gt_options.children = strcmp(value, "1") == 0;
+    return gt_options.children || strcmp(value, "0") == 0;
+}
+
 static uint64_t call_min; /* GOTRACE_SYSCALL_MIN, for `blocking` */
 
 static bool read_call_min(const char *value)
@@ -93,6 +130,9 @@ static const struct {
     {"GOTRACE_QUIET", "0 or 1", "0", read_quiet}, /* first: the others may have to complain */
     {"GOTRACE", "on or off", "on", read_switch},
     {"GOTRACE_OUTPUT", "a path", "trace.out", read_output},
+    {"GOTRACE_CHILDREN", "0 or 1", "1", read_children},
+    {"GOTRACE_MAX_SIZE", "a number of bytes, with K, M or G if you like", "0", read_max_size},
+    {"GOTRACE_MAX_MEM", "1M or more", "256M", read_max_mem},
     {"GOTRACE_SYSCALL_MIN", "a number of nanoseconds", "10000", read_call_min},
     {"GOTRACE_SYSCALLS", "all, blocking or none", "blocking", read_calls}, /* after its minimum */
     {"GOTRACE_FORMAT", "go1.23", "go1.23", read_format},

@@ -103,7 +103,9 @@ static void start_recording(void)
         return;
     }
     gt_clock_init();
-    gt_drain_open(&(struct gt_drain_config){.path = process.path, .resolve = resolve});
+    gt_buffers_set_limit(gt_options.max_mem);
+    gt_drain_open(&(struct gt_drain_config){
+        .path = process.path, .max_size = gt_options.max_size, .resolve = resolve});
     gt_thread_main_begin();
     struct gt_thread *t = gt_thread_enter();
     if (t) {
@@ -134,13 +136,15 @@ void gt_process_threaded(void)
 static void exit_line(void)
 {
     struct gt_drain_summary s = gt_drain_summary();
-    if (s.error) {
+    if (s.error && !s.limited) {
         gt_log("cannot write %s: %s; the program was not affected", s.path,
                strerrordesc_np(-s.error));
         return;
     }
     char lost[96] = "nothing lost";
-    if (s.waits)
+    if (s.limited)
+        strcpy(lost, "stopped at GOTRACE_MAX_SIZE");
+    else if (s.waits)
         snprintf(lost, sizeof lost, "nothing lost, but threads waited %llu times, %.3f s, to write",
                  (unsigned long long)s.waits, (double)s.wait_ns / 1e9);
     gt_log("%s: %.1f KiB, %llu events in %.3f s, %s; view: go tool trace %s", s.path,
@@ -297,7 +301,7 @@ static void after_fork(void)
 {
     if (!process.pid)
         return;
-    process.pid = (pid_t)gt_syscall(SYS_getpid);
+    process.pid = gt_options.children ? (pid_t)gt_syscall(SYS_getpid) : 0;
     if (process.same_memory)
         *process.same_memory = 1;
     process.descendant = true;
@@ -354,6 +358,10 @@ __attribute__((constructor)) static void at_start(void)
     process.pid = (pid_t)gt_syscall(SYS_getpid);
     process.descendant =
         gt_options_output_path(process.path, false) && gt_descent_is_descendant(process.path);
+    if (process.descendant && !gt_options.children) {
+        process.pid = 0;
+        return;
+    }
     watch_forks();
     at_quick_exit(quick);
     gt_old_cond_scan();

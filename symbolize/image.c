@@ -247,7 +247,7 @@ static int fill(struct gt_image *image, int fd)
 
 static void find_real_path(struct gt_image *image, int fd)
 {
-    char link[32];
+    char link[40];
     struct gt_text t = gt_text_start(link, sizeof link);
     char digits[12], *p = digits + sizeof digits;
     *--p = 0;
