@@ -327,8 +327,24 @@ static size_t first_usable(void *p)
     return size;
 }
 
+/*
+ * A sanitizer's allocator is asked for a block's size before it is ready for that, and crashes;
+ * what it hands out is not what the program would use otherwise, either.
+ */
+void __asan_init(void) __attribute__((weak));
+void __hwasan_init(void) __attribute__((weak));
+void __msan_init(void) __attribute__((weak));
+void __tsan_init(void) __attribute__((weak));
+
+static bool sanitized(void)
+{
+    return __asan_init || __hwasan_init || __msan_init || __tsan_init;
+}
+
 static bool decide(void)
 {
+    if (sanitized())
+        return false;
     heap.usable = (size_t(*)(void *))dlsym(RTLD_NEXT, "malloc_usable_size");
     heap.allocator = module_of((const void *)heap.usable);
     gt_heap_usable = first_usable;

@@ -4,6 +4,8 @@
 #include "../encoder/futex.h"
 #include "heap.h"
 
+#include <gnu/libc-version.h>
+
 /* What a hook calls when it runs before gt_real_resolve: resolves, then forwards. */
 #define GT_HOOK(name, result, parameters, arguments, version) \
     static result resolve_##name parameters                   \
@@ -34,10 +36,21 @@ static const struct row {
 #undef GT_HOOK
 };
 
+static bool from_libc(void *fn)
+{
+    Dl_info of_fn, of_libc;
+    return dladdr(fn, &of_fn) && dladdr((void *)gnu_get_libc_version, &of_libc) &&
+           of_fn.dli_fbase == of_libc.dli_fbase;
+}
+
+/* What others interpose (a sanitizer, another preload) usually has no version: it comes first. */
 static void *find(const struct row *row)
 {
-    void *fn = row->version[0] ? dlvsym(RTLD_NEXT, row->name, row->version) : NULL;
-    return fn ? fn : dlsym(RTLD_NEXT, row->name);
+    void *fn = dlsym(RTLD_NEXT, row->name);
+    void *versioned = row->version[0] && (!fn || from_libc(fn))
+                          ? dlvsym(RTLD_NEXT, row->name, row->version)
+                          : NULL;
+    return versioned ? versioned : fn;
 }
 
 void gt_real_resolve(void)
