@@ -1,7 +1,9 @@
 /* Choosing and calibrating the trace clock. See clock.h. */
 #include "clock.h"
 
-#include <time.h>
+#include "futex.h"
+
+#include <dlfcn.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -11,10 +13,35 @@
 
 struct gt_clock gt_clock;
 
+/*
+ * The kernel's own clock_gettime, in the vDSO where there is one: the program's may be another
+ * preload's (libfaketime), with a time of its own or none that passes.
+ */
+#if defined(__x86_64__)
+#define VDSO_NAME "__vdso_clock_gettime"
+#else
+#define VDSO_NAME "__kernel_clock_gettime"
+#endif
+
+static int by_syscall(clockid_t clock, struct timespec *ts)
+{
+    return (int)gt_syscall(SYS_clock_gettime, clock, ts);
+}
+
+static int (*read_clock)(clockid_t, struct timespec *) = by_syscall;
+
+static void find_vdso(void)
+{
+    void *vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    void *fn = vdso ? dlsym(vdso, VDSO_NAME) : NULL;
+    if (fn)
+        read_clock = (__typeof__(read_clock))fn;
+}
+
 uint64_t gt_clock_monotonic_raw(void)
 {
     struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
+    read_clock(CLOCK_MONOTONIC, &ts);
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
@@ -48,6 +75,7 @@ static void read_pair(uint64_t *counter, uint64_t *mono)
 
 void gt_clock_init(void)
 {
+    find_vdso();
     gt_clock = (struct gt_clock){.hardware = counter_usable()};
     if (gt_clock.hardware) {
 #if defined(__x86_64__)

@@ -25,6 +25,10 @@ enum gt_event_type {
     GT_EV_GO_SYSCALL_BEGIN = 22,
     GT_EV_GO_SYSCALL_END = 23,
     GT_EV_GO_STATUS = 25,
+    GT_EV_STW_BEGIN = 26,
+    GT_EV_STW_END = 27,
+    GT_EV_GC_BEGIN = 29,
+    GT_EV_GC_END = 30,
     GT_EV_HEAP_ALLOC = 37,
     GT_EV_HEAP_GOAL = 38,
     GT_EV_GO_LABEL = 39,
@@ -54,6 +58,7 @@ enum gt_reason {
     GT_REASON_SLEEP,
     GT_REASON_YIELD,
     GT_REASON_NETWORK,
+    GT_REASON_GC, /* of a stopped world */
     GT_REASONS_END
 };
 

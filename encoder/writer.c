@@ -436,6 +436,22 @@ bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_
     return current;
 }
 
+void gt_ev_gc(struct gt_writer *w, const struct gt_collection *gc)
+{
+    static _Atomic uint64_t sequence; /* of beginnings and ends, in the whole trace */
+    if (w->g.state != GT_G_RUNNING || !w->p)
+        return;
+    uint64_t seq = atomic_fetch_add_explicit(&sequence, 2, memory_order_relaxed) + 1;
+    uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GC_BEGIN, gc->begin), seq);
+    w->pos = gt_varint_put(p, 0);
+    for (uint32_t i = 0; i < gc->pauses; i++) {
+        p = gt_varint_put(begin_at(w, GT_EV_STW_BEGIN, gc->pause[i].begin), GT_REASON_GC);
+        w->pos = gt_varint_put(p, 0);
+        w->pos = begin_at(w, GT_EV_STW_END, gc->pause[i].end);
+    }
+    w->pos = gt_varint_put(begin_at(w, GT_EV_GC_END, gc->end), seq + 1);
+}
+
 void gt_ev_go_label(struct gt_writer *w, struct gt_string *label)
 {
     event1(w, GT_EV_GO_LABEL, gt_string_use(label, gt_writer_gen(w)));

@@ -236,6 +236,19 @@ bool gt_ev_go_unblock(struct gt_writer *w, struct gt_g *target, struct gt_stack 
  */
 bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack);
 
+/* A garbage collection of the program's, over by now. */
+#define GT_PAUSES_MAX 3
+struct gt_collection {
+    uint64_t begin, end;
+    struct gt_pause {
+        uint64_t begin, end;
+    } pause[GT_PAUSES_MAX]; /* while the world stood still */
+    uint32_t pauses;
+};
+
+/* On a thread that took part; nothing is written when it is not running. */
+void gt_ev_gc(struct gt_writer *w, const struct gt_collection *gc);
+
 void gt_ev_go_label(struct gt_writer *w, struct gt_string *label);
 
 /*

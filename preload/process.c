@@ -3,6 +3,7 @@
 
 #include "capture.h"
 #include "descent.h"
+#include "gc.h"
 #include "heap.h"
 #include "old_cond.h"
 #include "options.h"
@@ -365,6 +366,7 @@ __attribute__((constructor)) static void at_start(void)
     watch_forks();
     at_quick_exit(quick);
     gt_old_cond_scan();
+    gt_gc_init();
     gt_thread_init();
     gt_capture_init();
     gt_thread_main();
