@@ -95,3 +95,14 @@ uint64_t gt_clock_units(uint64_t ns)
     }
     return ns * (hz / 1000) / 1000000;
 }
+
+struct gt_clock_snapshot gt_clock_snapshot(void)
+{
+    struct timespec wall;
+    struct gt_clock_snapshot snapshot = {.units = gt_clock_now()};
+    snapshot.mono_ns = gt_clock_monotonic_raw();
+    clock_gettime(CLOCK_REALTIME, &wall);
+    snapshot.wall_s = (uint64_t)wall.tv_sec;
+    snapshot.wall_ns = (uint64_t)wall.tv_nsec;
+    return snapshot;
+}

@@ -40,6 +40,12 @@ uint64_t gt_clock_units(uint64_t ns);
 
 uint64_t gt_clock_monotonic_raw(void);
 
+/* The trace's clock, CLOCK_MONOTONIC and the time of day at one moment. */
+struct gt_clock_snapshot {
+    uint64_t units, mono_ns, wall_s, wall_ns;
+};
+struct gt_clock_snapshot gt_clock_snapshot(void);
+
 #if defined(__x86_64__)
 static inline uint64_t gt_clock_counter(void)
 {

@@ -24,10 +24,11 @@ enum phase { IDLE, RECORDING, FINISHING, FINISHED };
 static struct {
     struct gt_drain_config config;
     _Atomic uint32_t phase;
-    _Atomic uint32_t threaded; /* a drain thread runs */
-    _Atomic uint32_t flushes;  /* requested */
-    _Atomic uint32_t flushed;  /* done */
-    uint32_t gen;              /* the one being written */
+    _Atomic uint32_t threaded;         /* a drain thread runs */
+    _Atomic uint32_t flushes;          /* requested */
+    _Atomic uint32_t flushed;          /* done */
+    uint32_t gen;                      /* the one being written */
+    struct gt_clock_snapshot snapshot; /* taken when it began */
     uint64_t start_ns, end_ns;
     int error;
     uint32_t generations; /* whole ones in the file */
@@ -97,7 +98,8 @@ static void write_nothing(void)
 
 static void open_output(void)
 {
-    char header[16] = "go 1.23 trace";
+    char header[GT_HEADER_BYTES] = "";
+    strcpy(header, gt_format->header);
     if (gt_output_open(drain.config.path) == 0)
         gt_output_write(header, sizeof header);
 }
@@ -107,11 +109,13 @@ static void close_generation(uint32_t next)
 {
     if (drain.generations == 0 && drain.gen == 1)
         open_output();
+    struct gt_clock_snapshot snapshot = drain.snapshot;
     gt_switch_all(next, keep_early, NULL);
+    drain.snapshot = gt_clock_snapshot();
     write_queue();
     if (!drain.has_batches)
         write_nothing();
-    gt_tables_write(&drain.config, drain.gen);
+    gt_tables_write(&drain.config, drain.gen, &snapshot);
     int error = gt_output_commit();
     if (error == 0)
         drain.generations++;
@@ -129,6 +133,8 @@ void gt_drain_open(const struct gt_drain_config *config)
     drain.has_batches = false;
     drain.error = 0;
     drain.start_ns = gt_clock_monotonic_raw();
+    drain.snapshot = gt_clock_snapshot();
+    gt_format = config->format;
     gt_switch_init();
     atomic_store(&drain.phase, RECORDING);
     atomic_store(&gt_gen.current, 1);

@@ -6,6 +6,7 @@
 #ifndef GT_DRAIN_H
 #define GT_DRAIN_H
 
+#include "format.h"
 #include "stacks.h"
 
 #include <stdbool.h>
@@ -18,6 +19,7 @@ struct gt_frame {
 
 struct gt_drain_config {
     const char *path; /* valid for ever */
+    const struct gt_format *format;
     /*
      * The frames at s->pcs[index], innermost inlined function first; fills at most max, returns
      * the number, at least 1.

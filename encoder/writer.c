@@ -254,7 +254,8 @@ bool gt_ev_call_announce(struct gt_writer *w, uint64_t since, enum gt_reason rea
 
 /*
  * The end of a call carries no stack, and readers up to Go 1.24 end a wait in their profiles only
- * at an event that has one (FORMAT-FACTS): the status follows for that.
+ * at an event that has one (FORMAT-FACTS): the status follows for that, or, before it could have a
+ * stack, a stop and a start at once.
  */
 static void syscall_end(struct gt_writer *w)
 {
@@ -262,6 +263,13 @@ static void syscall_end(struct gt_writer *w)
     event0(w, GT_EV_GO_SYSCALL_END);
     g->state = GT_G_RUNNING;
     w->p->state = GT_P_RUNNING;
+    if (gt_format->no_status_stack) {
+        uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_STOP, w->last), GT_REASON_PREEMPTED);
+        w->pos = gt_varint_put(p, gt_stack_use(g->wait_stack, gt_writer_gen(w)));
+        p = gt_varint_put(begin_at(w, GT_EV_GO_START, w->last), g->id);
+        w->pos = gt_varint_put(p, ++g->seq);
+        return;
+    }
     uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_STATUS_STACK, w->last), g->id);
     p = gt_varint_put(gt_varint_put(p, w->m), GT_G_RUNNING);
     w->pos = gt_varint_put(p, gt_stack_use(g->wait_stack, gt_writer_gen(w)));

@@ -30,7 +30,10 @@ static bool read_output(const char *value)
 
 static bool read_format(const char *value)
 {
-    return strcmp(value, "go1.23") == 0;
+    const struct gt_format *format = gt_format_find(value);
+    if (format)
+        gt_options.format = format;
+    return format;
 }
 
 static uint64_t call_min; /* GOTRACE_SYSCALL_MIN, for `blocking` */
@@ -57,6 +60,7 @@ static bool read_quiet(const char *value)
     return gt_options.quiet || strcmp(value, "0") == 0;
 }
 
+/* accepted: NULL for the names in the table of formats. */
 static const struct {
     const char *name, *accepted, *fallback;
     bool (*read)(const char *value);
@@ -66,7 +70,7 @@ static const struct {
     {"GOTRACE_OUTPUT", "a path", "trace.out", read_output},
     {"GOTRACE_SYSCALL_MIN", "a number of nanoseconds", "10000", read_call_min},
     {"GOTRACE_SYSCALLS", "all, blocking or none", "blocking", read_calls}, /* after its minimum */
-    {"GOTRACE_FORMAT", "go1.23", "go1.23", read_format},
+    {"GOTRACE_FORMAT", NULL, GT_FORMAT_DEFAULT, read_format},
 };
 
 void gt_options_read(void)
@@ -75,8 +79,8 @@ void gt_options_read(void)
         table[i].read(table[i].fallback);
         const char *value = getenv(table[i].name);
         if (value && !table[i].read(value)) {
-            gt_log("%s=%s is not %s; using %s", table[i].name, value, table[i].accepted,
-                   table[i].fallback);
+            gt_log("%s=%s is not %s; using %s", table[i].name, value,
+                   table[i].accepted ? table[i].accepted : gt_format_names(), table[i].fallback);
             table[i].read(table[i].fallback);
         }
     }

@@ -2,6 +2,8 @@
 #ifndef GT_OPTIONS_H
 #define GT_OPTIONS_H
 
+#include "../encoder/format.h"
+
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,8 +12,9 @@ struct gt_options {
     bool on;
     bool quiet;
     const char *output; /* pattern */
-    bool calls;         /* calls into the kernel are shown */
-    uint64_t call_min;  /* unless they are shorter, in ns */
+    const struct gt_format *format;
+    bool calls;        /* calls into the kernel are shown */
+    uint64_t call_min; /* unless they are shorter, in ns */
 };
 extern struct gt_options gt_options;
 

@@ -89,7 +89,8 @@ static void start_recording(void)
         return;
     }
     gt_clock_init();
-    gt_drain_open(&(struct gt_drain_config){.path = process.path, .resolve = resolve});
+    gt_drain_open(&(struct gt_drain_config){
+        .path = process.path, .format = gt_options.format, .resolve = resolve});
     gt_thread_main_begin();
 }
 
