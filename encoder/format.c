@@ -119,7 +119,6 @@ const struct gt_v1_event gt_v1_events[GT_V1_EVENTS_END] = {
     [GT_V1_HEAP_GOAL] = {5, {5}},                /* bytes; NextGC in 1.5 */
     [GT_V1_GO_START_LOCAL] = {7, {7}},           /* G */
     [GT_V1_GO_UNBLOCK_LOCAL] = {7, {7, 7}},      /* G, stack */
-    [GT_V1_GO_SYS_EXIT_LOCAL] = {7, {7, 7}},     /* G, real time */
     [GT_V1_GO_START_LABEL] = {8, {8, 8, 8}},     /* G, G's seq, string */
     [GT_V1_USER_TASK_CREATE] = {11, {11, 11, 11, 11}}, /* task, parent, name, stack */
     [GT_V1_USER_TASK_END] = {11, {11, 11}},      /* task, stack */

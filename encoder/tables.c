@@ -63,7 +63,7 @@ void gt_tables_write_batch(uint32_t gen, uint32_t m, uint64_t ts, const void *da
     gt_output_write(data, size);
 }
 
-static void put_stack(void *unused, const struct gt_stack *s)
+static void put_stack(void *unused, struct gt_stack *s)
 {
     (void)unused;
     struct gt_symbol *frames[GT_FRAMES_MAX];
@@ -82,7 +82,7 @@ static void put_stack(void *unused, const struct gt_stack *s)
     batch->pos = p;
 }
 
-static void put_string(void *unused, const struct gt_string *s)
+static void put_string(void *unused, struct gt_string *s)
 {
     (void)unused;
     batch_room(1 + 2 * GT_VARINT_MAX + s->len);
