@@ -17,7 +17,8 @@ LIBS := $(shell cat symbolize/libs 2>/dev/null)
 # symbolize/nodlopen.c is a shared object of its own, carried inside symbolize/elfutils.o.
 core_src := $(filter-out symbolize/nodlopen.c,$(wildcard encoder/*.c symbolize/*.c))
 lib_src := $(wildcard preload/*.c) $(core_src)
-unit := $(patsubst test/unit/%.c,$(B)/test/unit/%,$(wildcard test/unit/*.c))
+unit := $(patsubst test/unit/%.c,$(B)/test/unit/%,$(wildcard test/unit/*.c)) \
+	$(patsubst test/fuzz/%.c,$(B)/test/fuzz/%,$(wildcard test/fuzz/*.c))
 prog := $(patsubst test/prog/%.c,$(B)/test/prog/%,$(wildcard test/prog/*.c)) \
 	$(patsubst test/prog/%.cc,$(B)/test/prog/%,$(wildcard test/prog/*.cc))
 
@@ -43,7 +44,7 @@ tests: libgotrace.so $(unit) $(prog) ## build the unit tests and the traced prog
 # Unit tests see everything but the hooks and the thread state: what runs without interposition.
 unit_obj := $(core_src:%.c=$(B)/%.o) $(B)/preload/registry.o
 
-$(B)/test/unit/%: test/unit/%.c $(unit_obj)
+$(unit): $(B)/%: %.c $(unit_obj)
 	@mkdir -p $(@D)
 	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) -o $@ $^ $(LIBS) -ldl -pthread
 

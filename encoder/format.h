@@ -13,15 +13,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/*
+ * What follows the end of a system call. That carries no stack, and readers from Go 1.22 to 1.25
+ * end a wait in their profiles only at an event that has one.
+ */
+enum gt_after_call {
+    GT_AFTER_CALL_NOTHING,    /* no such reader takes this version */
+    GT_AFTER_CALL_STOP_START, /* the goroutine stops and starts at once */
+    GT_AFTER_CALL_STATUS,     /* its status, which may have a stack since Go 1.23 */
+};
+
 /* A version of the format: a row of the table in format.c. */
 struct gt_format {
     const char *name;   /* as in GOTRACE_FORMAT */
     const char *header; /* the file's first 16 bytes, filled up with zeros */
     uint8_t minor;      /* go 1.minor: the first Go whose traces look like this */
     bool v1;
-    bool no_status_stack; /* a goroutine's status cannot have a stack */
-    bool snapshot;        /* a generation tells the time of day */
-    bool end_marker;      /* a generation ends with an event that says so */
+    enum gt_after_call after_call;
+    bool snapshot;   /* a generation tells the time of day */
+    bool end_marker; /* a generation ends with an event that says so */
 };
 
 #define GT_HEADER_BYTES 16

@@ -46,6 +46,7 @@ static struct {
     uint32_t gen;
     struct gt_merge_stream **heap;
     size_t in_heap, unfinished;
+    int error; /* sticks: what follows a contradiction means nothing */
 } merge;
 
 void gt_merge_reset(void)
@@ -56,6 +57,7 @@ void gt_merge_reset(void)
     for (size_t i = 0; i <= GT_MERGE_NO_P; i++)
         merge.proc[i] = (struct proc){.idle = true};
     merge.last_ts = 0;
+    merge.error = 0;
 }
 
 /* Goroutines --------------------------------------------------------------------------------- */
@@ -387,10 +389,10 @@ int gt_merge(uint32_t gen, const struct gt_buf *packed, const struct gt_buf *pla
              void (*fn)(const struct gt_merge_event *ev))
 {
     size_t n = each_chunk(packed, plain, NULL);
-    if (!n)
-        return 0;
+    if (!n || merge.error)
+        return merge.error;
     if (!work_begin(n))
-        return -ENOMEM;
+        return merge.error = -ENOMEM;
     merge.gen = gen;
     each_chunk(packed, plain, add_chunk);
     merge.unfinished = 0;
@@ -400,7 +402,7 @@ int gt_merge(uint32_t gen, const struct gt_buf *packed, const struct gt_buf *pla
             push(&work.stream[i]);
         }
     }
-    int error = run(fn);
+    merge.error = run(fn);
     gt_pages_free(work.stream, work.bytes);
-    return error;
+    return merge.error;
 }

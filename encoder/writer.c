@@ -60,6 +60,7 @@ static struct {
     struct gt_p slot[MAX_P];
     uint64_t taken[MAX_P / 64];
     uint32_t first_maybe_free; /* word index */
+    uint32_t ever;             /* words in which one was ever taken */
 } procs;
 
 /* With w's generation pinned: the drain side reads w->p. */
@@ -72,6 +73,7 @@ static bool take_p(struct gt_writer *w)
         uint32_t bit = (uint32_t)__builtin_ctzll(~procs.taken[i]);
         procs.taken[i] |= 1ull << bit;
         procs.first_maybe_free = i;
+        procs.ever = i < procs.ever ? procs.ever : i + 1;
         w->p = &procs.slot[i * 64 + bit];
         w->p->id = i * 64 + bit;
         w->p->state = GT_P_IDLE;
@@ -94,12 +96,12 @@ static void release_p(struct gt_writer *w)
 void gt_procs_after_fork(void)
 {
     procs.lock = (struct gt_lock){0};
-    for (uint32_t i = 0; i < MAX_P / 64 && procs.taken[i]; i++) {
+    for (uint32_t i = 0; i < procs.ever; i++) {
         for (uint32_t b = 0; b < 64; b++)
             procs.slot[i * 64 + b] = (struct gt_p){0};
         procs.taken[i] = 0;
     }
-    procs.first_maybe_free = 0;
+    procs.first_maybe_free = procs.ever = 0;
 }
 
 /* Events ------------------------------------------------------------------------------------- */
@@ -187,15 +189,25 @@ static bool make_room(struct gt_writer *w, uint32_t gen, ptrdiff_t bytes)
     return fresh;
 }
 
+static uint32_t rewaits_of(const struct gt_g *g)
+{
+    return atomic_load_explicit(&g->rewaits, memory_order_relaxed);
+}
+
+static void set_rewaits_locked(struct gt_g *g, uint32_t n)
+{
+    atomic_store_explicit(&g->rewaits, n, memory_order_relaxed);
+}
+
 /* Writes one goroutine's vain wake-ups of generation gen where they happened in time. */
 static void rewaits_locked(struct gt_writer *w, uint32_t gen)
 {
     struct gt_g *g = &w->g;
-    uint32_t kept = 0;
+    uint32_t kept = 0, n = rewaits_of(g);
     enum { BYTES = 2 * (1 + 3 * GT_VARINT_MAX) };
-    if (!g->rewaits || !make_room(w, gen, (ptrdiff_t)g->rewaits * BYTES + GT_EVENT_ROOM))
+    if (!n || !make_room(w, gen, (ptrdiff_t)n * BYTES + GT_EVENT_ROOM))
         return;
-    for (uint32_t i = 0; i < g->rewaits; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         struct gt_rewait r = g->rewait[i];
         if (r.gen != gen) {
             g->rewait[kept++] = r;
@@ -206,7 +218,17 @@ static void rewaits_locked(struct gt_writer *w, uint32_t gen)
         p = gt_varint_put(begin_at(w, GT_EV_GO_BLOCK, r.ts), GT_REASON_SYNC);
         w->pos = gt_varint_put(p, gt_stack_use(g->wait_stack, gen));
     }
-    g->rewaits = kept;
+    set_rewaits_locked(g, kept);
+}
+
+/* The same for the owner's next event, which may be the effect of one that they caused. */
+static void own_rewaits(struct gt_writer *w)
+{
+    if (__builtin_expect(!rewaits_of(&w->g), 1))
+        return;
+    gt_lock(&w->g.lock);
+    rewaits_locked(w, gt_writer_gen(w));
+    gt_unlock(&w->g.lock);
 }
 
 void gt_ev_call_begin(struct gt_writer *w, uint64_t since, enum gt_reason reason,
@@ -252,28 +274,34 @@ bool gt_ev_call_announce(struct gt_writer *w, uint64_t since, enum gt_reason rea
     return true;
 }
 
-/*
- * The end of a call carries no stack, and readers up to Go 1.24 end a wait in their profiles only
- * at an event that has one (FORMAT-FACTS): the status follows for that, or, before it could have a
- * stack, a stop and a start at once.
- */
-static void syscall_end(struct gt_writer *w)
+/* Again so that readers see a stack where the wait has ended: enum gt_after_call. */
+static void after_call(struct gt_writer *w, uint32_t stack)
 {
     struct gt_g *g = &w->g;
-    event0(w, GT_EV_GO_SYSCALL_END);
-    g->state = GT_G_RUNNING;
-    w->p->state = GT_P_RUNNING;
-    if (gt_format->no_status_stack) {
-        uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_STOP, w->last), GT_REASON_PREEMPTED);
-        w->pos = gt_varint_put(p, gt_stack_use(g->wait_stack, gt_writer_gen(w)));
+    uint8_t *p;
+    switch (gt_format->after_call) {
+    case GT_AFTER_CALL_NOTHING: break;
+    case GT_AFTER_CALL_STOP_START:
+        p = gt_varint_put(begin_at(w, GT_EV_GO_STOP, w->last), GT_REASON_PREEMPTED);
+        w->pos = gt_varint_put(p, stack);
         p = gt_varint_put(begin_at(w, GT_EV_GO_START, w->last), g->id);
         w->pos = gt_varint_put(p, ++g->seq);
-        return;
+        break;
+    case GT_AFTER_CALL_STATUS:
+        p = gt_varint_put(begin_at(w, GT_EV_GO_STATUS_STACK, w->last), g->id);
+        p = gt_varint_put(gt_varint_put(p, w->m), GT_G_RUNNING);
+        w->pos = gt_varint_put(p, stack);
+        g->seq = 0;
+        break;
     }
-    uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_STATUS_STACK, w->last), g->id);
-    p = gt_varint_put(gt_varint_put(p, w->m), GT_G_RUNNING);
-    w->pos = gt_varint_put(p, gt_stack_use(g->wait_stack, gt_writer_gen(w)));
-    g->seq = 0;
+}
+
+static void syscall_end(struct gt_writer *w)
+{
+    event0(w, GT_EV_GO_SYSCALL_END);
+    w->g.state = GT_G_RUNNING;
+    w->p->state = GT_P_RUNNING;
+    after_call(w, gt_stack_use(w->g.wait_stack, gt_writer_gen(w)));
 }
 
 void gt_ev_procs_change(struct gt_writer *w, uint64_t n, struct gt_stack *stack)
@@ -369,11 +397,7 @@ static void unblock(struct gt_writer *w, struct gt_g *target, struct gt_stack *s
 
 void gt_ev_go_resume(struct gt_writer *w, struct gt_stack *stack)
 {
-    if (w->g.rewaits) {
-        gt_lock(&w->g.lock);
-        rewaits_locked(w, gt_writer_gen(w));
-        gt_unlock(&w->g.lock);
-    }
+    own_rewaits(w);
     if (w->g.state == GT_G_SYSCALL)
         syscall_end(w);
     if (w->g.state == GT_G_WAITING)
@@ -399,6 +423,7 @@ void gt_ev_thread_end(struct gt_writer *w)
 bool gt_ev_go_unblock(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack)
 {
     uint32_t gen = gt_writer_gen(w);
+    own_rewaits(w); /* of a thread in a signal handler */
     gt_lock(&target->lock);
     bool current = target->status_gen <= gen; /* rule 4 */
     if (current && target->state == GT_G_WAITING) {
@@ -412,12 +437,15 @@ bool gt_ev_go_unblock(struct gt_writer *w, struct gt_g *target, struct gt_stack 
 bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack)
 {
     uint32_t gen = gt_writer_gen(w);
+    own_rewaits(w);
     gt_lock(&target->lock);
+    uint32_t n = rewaits_of(target);
     bool current = target->status_gen <= gen;
-    if (current && target->state == GT_G_RUNNABLE && target->rewaits < GT_REWAITS_MAX) {
+    if (current && target->state == GT_G_RUNNABLE && n < GT_REWAITS_MAX) {
         status_g_locked(w, target, NO_M, gen);
-        target->rewait[target->rewaits++] =
+        target->rewait[n] =
             (struct gt_rewait){.ts = target->woken, .gen = gen, .seq = ++target->seq};
+        set_rewaits_locked(target, n + 1);
         unblock(w, target, stack);
     }
     gt_unlock(&target->lock);

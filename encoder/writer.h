@@ -79,7 +79,7 @@ struct gt_g {
     uint8_t state;               /* enum gt_g_state */
     uint64_t woken;              /* timestamp of the last GoUnblock */
     struct gt_stack *wait_stack; /* of the wait it is in */
-    uint32_t rewaits;            /* entries in use; with the array under lock, as state */
+    _Atomic uint32_t rewaits;    /* entries in use; with the array under lock, as state */
     struct gt_rewait rewait[GT_REWAITS_MAX];
 };
 
