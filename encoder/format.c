@@ -3,40 +3,23 @@
 
 #include <string.h>
 
+/* clang-format off */
 static const struct gt_format formats[] = {
-    {.name = "go1.5", .header = "go 1.5 trace", .minor = 5, .v1 = true},
-    {.name = "go1.7", .header = "go 1.7 trace", .minor = 7, .v1 = true},
-    {.name = "go1.8", .header = "go 1.8 trace", .minor = 8, .v1 = true},
-    {.name = "go1.9", .header = "go 1.9 trace", .minor = 9, .v1 = true},
-    {.name = "go1.10", .header = "go 1.10 trace", .minor = 10, .v1 = true},
-    {.name = "go1.11",
-     .header = "go 1.11 trace",
-     .minor = 11,
-     .v1 = true,
-     .after_call = GT_AFTER_CALL_STOP_START},
-    {.name = "go1.19",
-     .header = "go 1.19 trace",
-     .minor = 19,
-     .v1 = true,
-     .after_call = GT_AFTER_CALL_STOP_START},
-    {.name = "go1.21",
-     .header = "go 1.21 trace",
-     .minor = 21,
-     .v1 = true,
-     .after_call = GT_AFTER_CALL_STOP_START},
-    {.name = "go1.22",
-     .header = "go 1.22 trace",
-     .minor = 22,
-     .after_call = GT_AFTER_CALL_STOP_START},
-    {.name = "go1.23", .header = "go 1.23 trace", .minor = 23, .after_call = GT_AFTER_CALL_STATUS},
-    {.name = "go1.25", .header = "go 1.25 trace", .minor = 25, .snapshot = true},
-    {.name = "go1.26",
-     .header = "go 1.26 trace",
-     .minor = 26,
-     .after_call = GT_AFTER_CALL_STATUS,
-     .snapshot = true,
-     .end_marker = true},
+    /* name, header, minor, v1, after_call, snapshot, end_marker */
+    {"go1.5",  "go 1.5 trace",   5,  true,  GT_AFTER_CALL_NOTHING,    false, false},
+    {"go1.7",  "go 1.7 trace",   7,  true,  GT_AFTER_CALL_NOTHING,    false, false},
+    {"go1.8",  "go 1.8 trace",   8,  true,  GT_AFTER_CALL_NOTHING,    false, false},
+    {"go1.9",  "go 1.9 trace",   9,  true,  GT_AFTER_CALL_NOTHING,    false, false},
+    {"go1.10", "go 1.10 trace",  10, true,  GT_AFTER_CALL_NOTHING,    false, false},
+    {"go1.11", "go 1.11 trace",  11, true,  GT_AFTER_CALL_STOP_START, false, false},
+    {"go1.19", "go 1.19 trace",  19, true,  GT_AFTER_CALL_STOP_START, false, false},
+    {"go1.21", "go 1.21 trace",  21, true,  GT_AFTER_CALL_STOP_START, false, false},
+    {"go1.22", "go 1.22 trace",  22, false, GT_AFTER_CALL_STOP_START, false, false},
+    {"go1.23", "go 1.23 trace",  23, false, GT_AFTER_CALL_STATUS,     false, false},
+    {"go1.25", "go 1.25 trace",  25, false, GT_AFTER_CALL_STATUS,     true,  false},
+    {"go1.26", "go 1.26 trace",  26, false, GT_AFTER_CALL_NOTHING,    true,  true},
 };
+/* clang-format on */
 
 enum { FORMATS = sizeof formats / sizeof *formats };
 

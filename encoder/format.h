@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /*
- * What follows the end of a system call. That carries no stack, and readers from Go 1.22 to 1.25
+ * What follows the end of a system call. That carries no stack, and the tools of Go 1.22 to 1.25
  * end a wait in their profiles only at an event that has one.
  */
 enum gt_after_call {
