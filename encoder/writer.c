@@ -444,7 +444,7 @@ bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_
     if (current && target->state == GT_G_RUNNABLE && n < GT_REWAITS_MAX) {
         status_g_locked(w, target, NO_M, gen);
         target->rewait[n] =
-            (struct gt_rewait){.ts = target->woken, .gen = gen, .seq = ++target->seq};
+            (struct gt_rewait){.ts = target->woken + 1, .gen = gen, .seq = ++target->seq};
         set_rewaits_locked(target, n + 1);
         unblock(w, target, stack);
     }
