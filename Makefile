@@ -17,7 +17,7 @@ LIBS := $(shell cat symbolize/libs 2>/dev/null)
 # symbolize/nodlopen.c is a shared object of its own, carried inside symbolize/elfutils.o.
 core_src := $(filter-out symbolize/nodlopen.c,$(wildcard encoder/*.c symbolize/*.c))
 lib_src := $(wildcard preload/*.c) $(core_src)
-unit := $(patsubst test/unit/%.c,$(B)/test/unit/%,$(wildcard test/unit/*.c))
+unit := $(patsubst %.c,$(B)/%,$(wildcard test/unit/*.c test/fuzz/*.c))
 prog_c := $(patsubst %.c,$(B)/%,$(wildcard test/prog/*.c test/hostile/*.c))
 prog_cxx := $(patsubst %.cc,$(B)/%,$(wildcard test/prog/*.cc))
 
@@ -43,7 +43,7 @@ tests: libgotrace.so $(unit) $(prog_c) $(prog_cxx) ## build the unit tests and t
 # Unit tests see everything but the hooks and the thread state: what runs without interposition.
 unit_obj := $(core_src:%.c=$(B)/%.o) $(B)/preload/registry.o
 
-$(B)/test/unit/%: test/unit/%.c $(unit_obj)
+$(unit): $(B)/%: %.c $(unit_obj)
 	@mkdir -p $(@D)
 	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) -o $@ $(filter %.c %.o,$^) $(LIBS) -ldl -pthread
 

@@ -79,6 +79,12 @@ void gt_buffers_put(struct gt_buf *buf)
         gt_futex_wake(&pool.returned, INT_MAX);
 }
 
+bool gt_buffers_crowded(void)
+{
+    size_t queued = atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed);
+    return queued * GT_BUF_BYTES > pool.limit / 8;
+}
+
 void gt_buffers_push(struct gt_buf *buf)
 {
     int saved = errno;

@@ -40,6 +40,9 @@ void gt_buffers_put(struct gt_buf *buf);
 /* Filled buffers that wait to be written. One load. */
 extern _Atomic uint32_t gt_buffers_queued;
 
+/* Whether a good part of the limit is taken by buffers that wait to be written. */
+bool gt_buffers_crowded(void);
+
 /* Hands a filled buffer (gen, m, ts, used set) to the drain side and wakes it. */
 void gt_buffers_push(struct gt_buf *buf);
 

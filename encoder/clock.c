@@ -13,10 +13,6 @@
 
 struct gt_clock gt_clock;
 
-/*
- * The kernel's own clock_gettime, in the vDSO where there is one: the program's may be another
- * preload's (libfaketime), with a time of its own or none that passes.
- */
 #if defined(__x86_64__)
 #define VDSO_NAME "__vdso_clock_gettime"
 #else
@@ -28,20 +24,20 @@ static int by_syscall(clockid_t clock, struct timespec *ts)
     return (int)gt_syscall(SYS_clock_gettime, clock, ts);
 }
 
-static int (*read_clock)(clockid_t, struct timespec *) = by_syscall;
+int (*gt_clock_read)(clockid_t, struct timespec *) = by_syscall;
 
 static void find_vdso(void)
 {
     void *vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD);
     void *fn = vdso ? dlsym(vdso, VDSO_NAME) : NULL;
-    if (fn)
-        read_clock = (__typeof__(read_clock))fn;
+    if (fn && gt_clock_read == by_syscall)
+        gt_clock_read = (__typeof__(gt_clock_read))fn;
 }
 
 uint64_t gt_clock_monotonic_raw(void)
 {
     struct timespec ts;
-    read_clock(CLOCK_MONOTONIC, &ts);
+    gt_clock_read(CLOCK_MONOTONIC, &ts);
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
@@ -122,4 +118,15 @@ uint64_t gt_clock_units(uint64_t ns)
         atomic_store_explicit(&gt_clock.rough_hz, hz, memory_order_relaxed);
     }
     return ns * (hz / 1000) / 1000000;
+}
+
+struct gt_clock_snapshot gt_clock_snapshot(void)
+{
+    struct timespec wall;
+    struct gt_clock_snapshot snapshot = {.units = gt_clock_now()};
+    snapshot.mono_ns = gt_clock_monotonic_raw();
+    gt_clock_read(CLOCK_REALTIME, &wall);
+    snapshot.wall_s = (uint64_t)wall.tv_sec;
+    snapshot.wall_ns = (uint64_t)wall.tv_nsec;
+    return snapshot;
 }

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 struct gt_clock {
     uint64_t base;             /* raw counter at init */
@@ -38,7 +39,19 @@ uint64_t gt_clock_hz(void);
  */
 uint64_t gt_clock_units(uint64_t ns);
 
+/*
+ * The kernel's own clock_gettime, in the vDSO where there is one: the program's may be another
+ * preload's (libfaketime), with a time of its own or none that passes. Tests put theirs here.
+ */
+extern int (*gt_clock_read)(clockid_t clock, struct timespec *ts);
+
 uint64_t gt_clock_monotonic_raw(void);
+
+/* The trace's clock, CLOCK_MONOTONIC and the time of day at one moment. */
+struct gt_clock_snapshot {
+    uint64_t units, mono_ns, wall_s, wall_ns;
+};
+struct gt_clock_snapshot gt_clock_snapshot(void);
 
 #if defined(__x86_64__)
 static inline uint64_t gt_clock_counter(void)

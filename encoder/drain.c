@@ -6,6 +6,7 @@
 #include "output.h"
 #include "switch.h"
 #include "tables.h"
+#include "v1.h"
 
 #include <string.h>
 
@@ -24,10 +25,11 @@ enum phase { IDLE, RECORDING, FINISHING, FINISHED };
 static struct {
     struct gt_drain_config config;
     _Atomic uint32_t phase;
-    _Atomic uint32_t threaded; /* a drain thread runs */
-    _Atomic uint32_t flushes;  /* requested */
-    _Atomic uint32_t flushed;  /* done */
-    uint32_t gen;              /* the one being written */
+    _Atomic uint32_t threaded;         /* a drain thread runs */
+    _Atomic uint32_t flushes;          /* requested */
+    _Atomic uint32_t flushed;          /* done */
+    uint32_t gen;                      /* the one being written */
+    struct gt_clock_snapshot snapshot; /* taken when it began */
     uint64_t start_ns, end_ns;
     int error;
     uint32_t generations; /* whole ones in the file */
@@ -35,6 +37,15 @@ static struct {
     struct gt_buf *early; /* batches of the next generation, encoded; see keep_early */
     struct gt_buf *early_last;
 } drain;
+
+static void put_all(struct gt_buf *buf)
+{
+    while (buf) {
+        struct gt_buf *next = buf->next;
+        gt_buffers_put(buf);
+        buf = next;
+    }
+}
 
 static void write_queue(void)
 {
@@ -97,29 +108,69 @@ static void write_nothing(void)
 
 static void open_output(void)
 {
-    char header[16] = "go 1.23 trace";
+    char header[GT_HEADER_BYTES] = "";
+    strcpy(header, gt_format->header);
     gt_output_set_limit(drain.config.max_size);
-    if (gt_output_open(drain.config.path) == 0)
+    int error = gt_output_open(drain.config.path);
+    if (gt_format->v1)
+        gt_v1_open();
+    else if (error == 0)
         gt_output_write(header, sizeof header);
+}
+
+static void close_v2(uint32_t next)
+{
+    struct gt_clock_snapshot snapshot = drain.snapshot;
+    gt_switch_all(next, keep_early, NULL);
+    drain.snapshot = gt_clock_snapshot();
+    write_queue();
+    if (!drain.has_batches)
+        write_nothing();
+    gt_tables_write(&drain.config, drain.gen, &snapshot);
+}
+
+/* Nothing of a generation can be written before all of it is known. */
+static int close_v1(uint32_t next)
+{
+    struct gt_buf *early = drain.early;
+    drain.early = drain.early_last = NULL;
+    gt_switch_all(next, keep_early, NULL);
+    struct gt_buf *plain = gt_buffers_take(drain.gen);
+    int error = gt_v1_write(&drain.config, drain.gen, early, plain);
+    put_all(early);
+    put_all(plain);
+    return error;
 }
 
 /* Closes the generation being written and opens `next`; 0 ends recording. */
 static void close_generation(uint32_t next)
 {
+    int error = 0;
     if (drain.generations == 0 && drain.gen == 1)
         open_output();
-    gt_switch_all(next, keep_early, NULL);
-    write_queue();
-    if (!drain.has_batches)
-        write_nothing();
-    gt_tables_write(&drain.config, drain.gen);
-    int error = gt_output_commit();
+    if (gt_format->v1)
+        error = close_v1(next);
+    else
+        close_v2(next);
+    if (error == 0)
+        error = gt_output_commit();
     if (error == 0)
         drain.generations++;
     else if (!drain.error)
         drain.error = error;
     drain.gen = next;
-    write_early();
+    if (!gt_format->v1)
+        write_early();
+}
+
+/* Work for now: v2 batches, or more v1 events than should wait in memory. */
+static bool write_some(void)
+{
+    if (gt_format->v1)
+        return gt_buffers_crowded();
+    if (drain.generations)
+        write_queue();
+    return false;
 }
 
 void gt_drain_open(const struct gt_drain_config *config)
@@ -130,6 +181,8 @@ void gt_drain_open(const struct gt_drain_config *config)
     drain.has_batches = false;
     drain.error = 0;
     drain.start_ns = gt_clock_monotonic_raw();
+    drain.snapshot = gt_clock_snapshot();
+    gt_format = config->format;
     gt_switch_init();
     atomic_store(&drain.phase, RECORDING);
     atomic_store(&gt_gen.current, 1);
@@ -164,14 +217,13 @@ void gt_drain_run(void)
     while (atomic_load(&drain.phase) == RECORDING) {
         uint64_t now = gt_clock_monotonic_raw();
         uint32_t asked = atomic_load(&drain.flushes);
-        if (now >= deadline || asked != atomic_load(&drain.flushed) || generation_full()) {
+        if (write_some() || now >= deadline || asked != atomic_load(&drain.flushed) ||
+            generation_full()) {
             close_generation(drain.gen + 1);
             answer_flush(asked);
             deadline = gt_clock_monotonic_raw() + length;
             length = length * 2 < GENERATION_NS ? length * 2 : GENERATION_NS;
         } else {
-            if (drain.generations)
-                write_queue();
             gt_buffers_sleep((int64_t)(deadline - now));
         }
         if (drain.error && atomic_exchange(&drain.phase, FINISHING) == RECORDING)
@@ -248,10 +300,6 @@ void gt_drain_after_fork(void)
     gt_buffers_after_fork();
     gt_switch_after_fork();
     gt_procs_after_fork();
-    while (drain.early) {
-        struct gt_buf *buf = drain.early;
-        drain.early = buf->next;
-        gt_buffers_put(buf);
-    }
+    put_all(drain.early);
     memset(&drain, 0, sizeof drain);
 }

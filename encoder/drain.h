@@ -6,6 +6,7 @@
 #ifndef GT_DRAIN_H
 #define GT_DRAIN_H
 
+#include "format.h"
 #include "stacks.h"
 
 #include <stdbool.h>
@@ -19,6 +20,7 @@ struct gt_frame {
 struct gt_drain_config {
     const char *path;  /* valid for ever */
     uint64_t max_size; /* of the file; 0: any */
+    const struct gt_format *format;
     /*
      * The frames at s->pcs[index], innermost inlined function first; fills at most max, returns
      * the number, at least 1.

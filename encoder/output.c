@@ -5,6 +5,7 @@
 #include "futex.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -20,6 +21,7 @@ static struct {
     int fd;
     dev_t dev;
     ino_t ino;
+    bool regular;
     int error;
     char *stage;
     size_t staged;
@@ -44,10 +46,15 @@ static int move_up(int fd)
     return high;
 }
 
+static int open_at(const char *path, int flags)
+{
+    int fd = (int)gt_syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC | flags, 0600);
+    return fd < 0 ? -errno : move_up(fd);
+}
+
 static int open_path(int flags)
 {
-    int fd = (int)gt_syscall(SYS_openat, AT_FDCWD, out.path, O_WRONLY | O_CLOEXEC | flags, 0600);
-    return fd < 0 ? -errno : move_up(fd);
+    return open_at(out.path, flags);
 }
 
 /*
@@ -93,6 +100,7 @@ int gt_output_open(const char *path)
         return out.error = -errno;
     out.dev = st.st_dev;
     out.ino = st.st_ino;
+    out.regular = S_ISREG(st.st_mode);
     return 0;
 }
 
@@ -176,6 +184,40 @@ void gt_output_close(void)
         gt_syscall(SYS_close, out.fd);
     }
     out.fd = -1;
+}
+
+static int write_to(int fd, const char *p, size_t size)
+{
+    while (size) {
+        long n = gt_syscall(SYS_write, fd, p, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO;
+        p += n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+int gt_output_beside(const char *suffix, const void *data, size_t size)
+{
+    char path[PATH_MAX + 32], fresh[PATH_MAX + 32];
+    if (!out.regular || out.error)
+        return 0;
+    snprintf(path, sizeof path, "%s%s", out.path, suffix);
+    snprintf(fresh, sizeof fresh, "%s%s.new", out.path, suffix);
+    gt_syscall(SYS_unlinkat, AT_FDCWD, fresh, 0);
+    int fd = open_at(fresh, O_CREAT | O_EXCL | O_NOFOLLOW);
+    if (fd < 0)
+        return fd;
+    int error = write_to(fd, data, size);
+    gt_syscall(SYS_close, fd);
+    if (!error && gt_syscall(SYS_renameat2, AT_FDCWD, fresh, AT_FDCWD, path, 0) != 0)
+        error = -errno;
+    if (error)
+        gt_syscall(SYS_unlinkat, AT_FDCWD, fresh, 0);
+    return error;
 }
 
 uint64_t gt_output_size(void)

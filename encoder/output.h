@@ -37,6 +37,12 @@ int gt_output_commit(void);
 /* Commits or cuts back, and closes. */
 void gt_output_close(void);
 
+/*
+ * Makes a file beside the trace, named as it with `suffix` appended, or replaces that at once.
+ * Nothing is made beside what is no regular file. 0 or -errno.
+ */
+int gt_output_beside(const char *suffix, const void *data, size_t size);
+
 uint64_t gt_output_size(void);        /* committed bytes */
 uint64_t gt_output_uncommitted(void); /* bytes since */
 

@@ -58,10 +58,10 @@ struct gt_stack *gt_stacks_get(const uint64_t *pcs, uint32_t n, uint32_t epoch)
     return s;
 }
 
-void gt_stacks_each(uint32_t gen, void (*fn)(void *arg, const struct gt_stack *s), void *arg)
+void gt_stacks_each(uint32_t gen, void (*fn)(void *arg, struct gt_stack *s), void *arg)
 {
     for (uint32_t i = 0; i < BUCKETS; i++) {
-        const struct gt_stack *s = atomic_load_explicit(&table.bucket[i], memory_order_acquire);
+        struct gt_stack *s = atomic_load_explicit(&table.bucket[i], memory_order_acquire);
         for (; s; s = s->next) {
             if (atomic_load_explicit(&s->used[gen & 1], memory_order_relaxed) == gen)
                 fn(arg, s);

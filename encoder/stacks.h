@@ -28,6 +28,7 @@ struct gt_stack {
      * time while one is closed, and each must find its own mark.
      */
     _Atomic uint32_t used[2];
+    uint32_t written; /* v1.c: in which trace it stands */
     uint64_t pcs[];
 };
 
@@ -48,7 +49,7 @@ static inline uint32_t gt_stack_use(struct gt_stack *s, uint32_t gen)
 }
 
 /* Calls fn for every stack used in gen, which no writer has pinned any more. */
-void gt_stacks_each(uint32_t gen, void (*fn)(void *arg, const struct gt_stack *s), void *arg);
+void gt_stacks_each(uint32_t gen, void (*fn)(void *arg, struct gt_stack *s), void *arg);
 
 size_t gt_stacks_memory(void);
 void gt_stacks_after_fork(void);

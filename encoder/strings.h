@@ -16,6 +16,7 @@ struct gt_string {
     uint32_t id;
     uint32_t len;
     _Atomic uint32_t used[2]; /* as in struct gt_stack */
+    uint32_t written;         /* v1.c: in which trace it stands */
     char text[];
 };
 
@@ -33,7 +34,10 @@ static inline uint32_t gt_string_use(struct gt_string *s, uint32_t gen)
 }
 
 /* Calls fn for every string used in gen, and for all reasons. */
-void gt_strings_each(uint32_t gen, void (*fn)(void *arg, const struct gt_string *s), void *arg);
+void gt_strings_each(uint32_t gen, void (*fn)(void *arg, struct gt_string *s), void *arg);
+
+/* The entry with this id, or NULL. */
+struct gt_string *gt_strings_by_id(uint32_t id);
 
 void gt_strings_after_fork(void);
 

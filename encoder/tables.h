@@ -1,15 +1,15 @@
-/*
- * A generation's stack and string tables as batches, with each PC symbolized once in the life of
- * the trace. Drain side only.
- */
+/* The batches of the v2 family: a generation's stack and string tables, its clock, its end. Drain
+ * side only. */
 #ifndef GT_TABLES_H
 #define GT_TABLES_H
 
+#include "clock.h"
 #include "drain.h"
 #include "varint.h"
 
-/* Writes the stack, string and frequency batches of gen to the output. */
-void gt_tables_write(const struct gt_drain_config *config, uint32_t gen);
+/* Writes the stack, string and clock batches of gen to the output. snapshot: taken in gen. */
+void gt_tables_write(const struct gt_drain_config *config, uint32_t gen,
+                     const struct gt_clock_snapshot *snapshot);
 
 /* Longest encoding of a batch header. */
 #define GT_BATCH_HEADER_MAX (1 + 4 * GT_VARINT_MAX)

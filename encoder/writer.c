@@ -60,6 +60,7 @@ static struct {
     struct gt_p slot[MAX_P];
     uint64_t taken[MAX_P / 64];
     uint32_t first_maybe_free; /* word index */
+    uint32_t ever;             /* words in which one was ever taken */
 } procs;
 
 /*
@@ -91,6 +92,7 @@ static bool take_p(struct gt_writer *w)
         while (procs.first_maybe_free < MAX_P / 64 &&
                procs.taken[procs.first_maybe_free] == UINT64_MAX)
             procs.first_maybe_free++;
+        procs.ever = p->id / 64 < procs.ever ? procs.ever : p->id / 64 + 1;
     }
     gt_unlock(&procs.lock);
     w->p = p;
@@ -112,12 +114,12 @@ static void release_p(struct gt_writer *w)
 void gt_procs_after_fork(void)
 {
     procs.lock = (struct gt_lock){0};
-    for (uint32_t i = 0; i < MAX_P / 64 && procs.taken[i]; i++) {
+    for (uint32_t i = 0; i < procs.ever; i++) {
         for (uint32_t b = 0; b < 64; b++)
             procs.slot[i * 64 + b] = (struct gt_p){0};
         procs.taken[i] = 0;
     }
-    procs.first_maybe_free = 0;
+    procs.first_maybe_free = procs.ever = 0;
 }
 
 /* Events ------------------------------------------------------------------------------------- */
@@ -205,15 +207,25 @@ static bool make_room(struct gt_writer *w, uint32_t gen, ptrdiff_t bytes)
     return fresh;
 }
 
+static uint32_t rewaits_of(const struct gt_g *g)
+{
+    return atomic_load_explicit(&g->rewaits, memory_order_relaxed);
+}
+
+static void set_rewaits_locked(struct gt_g *g, uint32_t n)
+{
+    atomic_store_explicit(&g->rewaits, n, memory_order_relaxed);
+}
+
 /* Writes one goroutine's vain wake-ups of generation gen where they happened in time. */
 static void rewaits_locked(struct gt_writer *w, uint32_t gen)
 {
     struct gt_g *g = &w->g;
-    uint32_t kept = 0;
+    uint32_t kept = 0, n = rewaits_of(g);
     enum { BYTES = 2 * (1 + 3 * GT_VARINT_MAX) };
-    if (!g->rewaits || !make_room(w, gen, (ptrdiff_t)g->rewaits * BYTES + GT_EVENT_ROOM))
+    if (!n || !make_room(w, gen, (ptrdiff_t)n * BYTES + GT_EVENT_ROOM))
         return;
-    for (uint32_t i = 0; i < g->rewaits; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         struct gt_rewait r = g->rewait[i];
         if (r.gen != gen) {
             g->rewait[kept++] = r;
@@ -224,7 +236,17 @@ static void rewaits_locked(struct gt_writer *w, uint32_t gen)
         p = gt_varint_put(begin_at(w, GT_EV_GO_BLOCK, r.ts), GT_REASON_SYNC);
         w->pos = gt_varint_put(p, gt_stack_use(g->wait_stack, gen));
     }
-    g->rewaits = kept;
+    set_rewaits_locked(g, kept);
+}
+
+/* The same for the owner's next event, which may be the effect of one that they caused. */
+static void own_rewaits(struct gt_writer *w)
+{
+    if (__builtin_expect(!rewaits_of(&w->g), 1))
+        return;
+    gt_lock(&w->g.lock);
+    rewaits_locked(w, gt_writer_gen(w));
+    gt_unlock(&w->g.lock);
 }
 
 void gt_ev_call_begin(struct gt_writer *w, uint64_t since, enum gt_reason reason,
@@ -270,20 +292,34 @@ bool gt_ev_call_announce(struct gt_writer *w, uint64_t since, enum gt_reason rea
     return true;
 }
 
-/*
- * The end of a call carries no stack, and readers up to Go 1.24 end a wait in their profiles only
- * at an event that has one (FORMAT-FACTS): the status follows for that.
- */
-static void syscall_end(struct gt_writer *w)
+/* Again so that readers see a stack where the wait has ended: enum gt_after_call. */
+static void after_call(struct gt_writer *w, uint32_t stack)
 {
     struct gt_g *g = &w->g;
+    uint8_t *p;
+    switch (gt_format->after_call) {
+    case GT_AFTER_CALL_NOTHING: break;
+    case GT_AFTER_CALL_STOP_START:
+        p = gt_varint_put(begin_at(w, GT_EV_GO_STOP, w->last), GT_REASON_PREEMPTED);
+        w->pos = gt_varint_put(p, stack);
+        p = gt_varint_put(begin_at(w, GT_EV_GO_START, w->last), g->id);
+        w->pos = gt_varint_put(p, ++g->seq);
+        break;
+    case GT_AFTER_CALL_STATUS:
+        p = gt_varint_put(begin_at(w, GT_EV_GO_STATUS_STACK, w->last), g->id);
+        p = gt_varint_put(gt_varint_put(p, w->m), GT_G_RUNNING);
+        w->pos = gt_varint_put(p, stack);
+        g->seq = 0;
+        break;
+    }
+}
+
+static void syscall_end(struct gt_writer *w)
+{
     event0(w, GT_EV_GO_SYSCALL_END);
-    g->state = GT_G_RUNNING;
+    w->g.state = GT_G_RUNNING;
     w->p->state = GT_P_RUNNING;
-    uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_STATUS_STACK, w->last), g->id);
-    p = gt_varint_put(gt_varint_put(p, w->m), GT_G_RUNNING);
-    w->pos = gt_varint_put(p, gt_stack_use(g->wait_stack, gt_writer_gen(w)));
-    g->seq = 0;
+    after_call(w, gt_stack_use(w->g.wait_stack, gt_writer_gen(w)));
 }
 
 void gt_ev_procs_change(struct gt_writer *w, uint64_t n, struct gt_stack *stack)
@@ -379,11 +415,7 @@ static void unblock(struct gt_writer *w, struct gt_g *target, struct gt_stack *s
 
 void gt_ev_go_resume(struct gt_writer *w, struct gt_stack *stack)
 {
-    if (w->g.rewaits) {
-        gt_lock(&w->g.lock);
-        rewaits_locked(w, gt_writer_gen(w));
-        gt_unlock(&w->g.lock);
-    }
+    own_rewaits(w);
     if (w->g.state == GT_G_SYSCALL)
         syscall_end(w);
     if (w->g.state == GT_G_WAITING)
@@ -409,6 +441,7 @@ void gt_ev_thread_end(struct gt_writer *w)
 bool gt_ev_go_unblock(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack)
 {
     uint32_t gen = gt_writer_gen(w);
+    own_rewaits(w); /* of a thread in a signal handler */
     gt_lock(&target->lock);
     bool current = target->status_gen <= gen; /* rule 4 */
     if (current && target->state == GT_G_WAITING) {
@@ -424,12 +457,15 @@ bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_
     uint32_t gen = gt_writer_gen(w);
     if (target == &w->g)
         return true; /* in a signal handler: the thread is awake */
+    own_rewaits(w);
     gt_lock(&target->lock);
+    uint32_t n = rewaits_of(target);
     bool current = target->status_gen <= gen;
-    if (current && target->state == GT_G_RUNNABLE && target->rewaits < GT_REWAITS_MAX) {
+    if (current && target->state == GT_G_RUNNABLE && n < GT_REWAITS_MAX) {
         status_g_locked(w, target, NO_M, gen);
-        target->rewait[target->rewaits++] =
-            (struct gt_rewait){.ts = target->woken, .gen = gen, .seq = ++target->seq};
+        target->rewait[n] =
+            (struct gt_rewait){.ts = target->woken + 1, .gen = gen, .seq = ++target->seq};
+        set_rewaits_locked(target, n + 1);
         unblock(w, target, stack);
     }
     gt_unlock(&target->lock);

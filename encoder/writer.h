@@ -58,10 +58,11 @@ struct gt_generation {
 extern struct gt_generation gt_gen;
 
 /*
- * A wait that went on in vain: the goroutine was unblocked at ts, but another thread took the
- * mutex before it. Its own thread, asleep in the kernel, could not write that it started and
+ * A wait that went on in vain: the goroutine was unblocked just before ts, but another thread took
+ * the mutex before it. Its own thread, asleep in the kernel, could not write that it started and
  * blocked again; these two events are written later into its stream with this timestamp, in
- * generation gen, GoStart with sequence number seq.
+ * generation gen, GoStart with sequence number seq. (Just before, not at: among many events of the
+ * same time Go's reader may miss the one that can go first.)
  */
 struct gt_rewait {
     uint64_t ts;
@@ -79,7 +80,7 @@ struct gt_g {
     uint8_t state;               /* enum gt_g_state */
     uint64_t woken;              /* timestamp of the last GoUnblock */
     struct gt_stack *wait_stack; /* of the wait it is in */
-    uint32_t rewaits;            /* entries in use; with the array under lock, as state */
+    _Atomic uint32_t rewaits;    /* entries in use; with the array under lock, as state */
     struct gt_rewait rewait[GT_REWAITS_MAX];
 };
 

@@ -53,7 +53,10 @@ static bool read_output(const char *value)
 
 static bool read_format(const char *value)
 {
-    return strcmp(value, "go1.23") == 0;
+    const struct gt_format *format = gt_format_find(value);
+    if (format)
+        gt_options.format = format;
+    return format;
 }
 
 /* A number and perhaps K, M or G, of 1024. */
@@ -123,6 +126,7 @@ static bool read_heap(const char *value)
     return strcmp(value, "off") == 0 || strcmp(value, "on") == 0;
 }
 
+/* accepted: NULL for the names in the table of formats. */
 static const struct {
     const char *name, *accepted, *fallback;
     bool (*read)(const char *value);
@@ -135,7 +139,7 @@ static const struct {
     {"GOTRACE_MAX_MEM", "1M or more", "256M", read_max_mem},
     {"GOTRACE_SYSCALL_MIN", "a number of nanoseconds", "10000", read_call_min},
     {"GOTRACE_SYSCALLS", "all, blocking or none", "blocking", read_calls}, /* after its minimum */
-    {"GOTRACE_FORMAT", "go1.23", "go1.23", read_format},
+    {"GOTRACE_FORMAT", NULL, GT_FORMAT_DEFAULT, read_format},
     {"GOTRACE_HEAP", "on or off", "on", read_heap},
 };
 
@@ -145,8 +149,8 @@ void gt_options_read(void)
         table[i].read(table[i].fallback);
         const char *value = getenv(table[i].name);
         if (value && !table[i].read(value)) {
-            gt_log("%s=%s is not %s; using %s", table[i].name, value, table[i].accepted,
-                   table[i].fallback);
+            gt_log("%s=%s is not %s; using %s", table[i].name, value,
+                   table[i].accepted ? table[i].accepted : gt_format_names(), table[i].fallback);
             table[i].read(table[i].fallback);
         }
     }

@@ -2,6 +2,8 @@
 #ifndef GT_OPTIONS_H
 #define GT_OPTIONS_H
 
+#include "../encoder/format.h"
+
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,9 +12,10 @@ struct gt_options {
     bool on;
     bool quiet;
     bool heap;
-    bool children;         /* descendants are traced too */
-    uint64_t max_size;     /* of the file, in bytes; 0: no limit */
-    uint64_t max_mem;      /* of event buffers, in bytes */
+    bool children;     /* descendants are traced too */
+    uint64_t max_size; /* of the file, in bytes; 0: no limit */
+    uint64_t max_mem;  /* of event buffers, in bytes */
+    const struct gt_format *format;
     char output[PATH_MAX]; /* pattern, absolute */
     bool calls;            /* calls into the kernel are shown */
     uint64_t call_min;     /* unless they are shorter, in ns */

@@ -105,8 +105,10 @@ static void start_recording(void)
     }
     gt_clock_init();
     gt_buffers_set_limit(gt_options.max_mem);
-    gt_drain_open(&(struct gt_drain_config){
-        .path = process.path, .max_size = gt_options.max_size, .resolve = resolve});
+    gt_drain_open(&(struct gt_drain_config){.path = process.path,
+                                            .max_size = gt_options.max_size,
+                                            .format = gt_options.format,
+                                            .resolve = resolve});
     gt_thread_main_begin();
     struct gt_thread *t = gt_thread_enter();
     if (t) {

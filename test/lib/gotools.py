@@ -3,12 +3,22 @@
 import ast
 import dataclasses
 import functools
+import json
 import os
+import pathlib
 import re
 import subprocess
 import tempfile
 
 from . import ROOT, pprof as profile, proc
+
+# The formats that GOTRACE_FORMAT chooses from, and the Go versions (1.N) whose tools read them: from, to.
+FORMATS = {
+    **dict.fromkeys(["go1.5", "go1.7", "go1.8", "go1.9", "go1.10"], (19, 22)),
+    **dict.fromkeys(["go1.11", "go1.19"], (19, None)),
+    **{f"go1.{minor}": (minor, None) for minor in (21, 22, 23, 25, 26)},
+}
+REQUIRED = (19, 21, 22, 23)  # what scripts/deps installs
 
 
 @functools.cache
@@ -24,6 +34,59 @@ def find(version=None):
 def readers():
     """Both ends of the range of Go versions that must read our traces: 1.23 and the newest."""
     return list(dict.fromkeys([find("1.23"), find()]))
+
+
+@functools.cache
+def versions():
+    """Minor version → path of each Go on this machine from 1.19 on. Those that scripts/deps installs must be there."""
+    found = {}
+    for minor in range(19, minor_of(find()) + 1):
+        result = proc.run([ROOT / "scripts/find-go", f"1.{minor}"])
+        assert result.returncode == 0 or minor not in REQUIRED, f"no Go 1.{minor} here; ./scripts/deps test installs it"
+        if result.returncode == 0:
+            found[minor] = result.stdout.strip()
+    return found
+
+
+@functools.cache
+def minor_of(go):
+    return int(re.search(r"go1\.(\d+)", proc.run([go, "version"]).ok().stdout)[1])
+
+
+def readers_of(format):
+    """Minor version → path of each Go on this machine that reads this format."""
+    first, last = FORMATS[format]
+    return {minor: go for minor, go in versions().items() if first <= minor <= (last or minor)}
+
+
+@functools.cache
+def read_all(go):
+    """A program that reads the traces it is given with that Go's own reader, and prints what it refuses and why.
+
+    Faster than `go tool trace` for many small files. A package below cmd may import internal/trace: the overlay puts
+    ours there.
+    """
+    minor = minor_of(go)
+    source = ROOT / "test/lib/readall" / ("v1.go" if minor < 22 else "v122.go" if minor == 22 else "v2.go")
+    program = ROOT / f"build/test/readall-1.{minor}"
+    if program.exists() and program.stat().st_mtime > max(source.stat().st_mtime, os.stat(go).st_mtime):
+        return program
+    program.parent.mkdir(parents=True, exist_ok=True)
+    place = pathlib.Path(proc.run([go, "env", "GOROOT"]).ok().stdout.strip()) / "src/cmd"
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as overlay:
+        places = {place, place.resolve()}  # Debian keeps the sources behind a link
+        json.dump({"Replace": {str(p / "gtreadall/main.go"): str(source) for p in places}}, overlay)
+        overlay.flush()
+        argv = [go, "build", "-overlay", overlay.name, "-o", f"{program}.new", "./gtreadall"]
+        proc.run(argv, cwd=place, env={"GOFLAGS": ""}, timeout=300).ok()
+    os.replace(f"{program}.new", program)
+    return program
+
+
+def program_of(trace):
+    """What stands before the trace on the tool's command line: Go 1.5's traces need a program for their symbols."""
+    with open(trace, "rb") as file:
+        return [f"{trace}.elf"] if file.read(16).startswith(b"go 1.5 ") else []
 
 
 @functools.cache
@@ -70,6 +133,7 @@ _HEAD = re.compile(r"M=(-?\d+) P=(-?\d+) G=(-?\d+) (\w+) Time=(-?\d+)")
 _TRANSITION = re.compile(r" (Go|Proc)ID=(\d+) (\w+)->(\w+)")
 _FIELD = re.compile(r' (\w+)=("(?:[^"\\]|\\.)*"|\S+)')
 _FRAME = re.compile(r"\t(.*) @ 0x([0-9a-f]+)$")
+_PROGRESS = re.compile(r"^.* (Parsing|Splitting) trace\.\.\.\n", re.M)  # up to Go 1.22
 _POSITION = re.compile(r"\t\t(.*):(\d+)$")
 
 
@@ -127,10 +191,10 @@ def parse(trace, *, go=None, timeout=120):
 
 
 def _dump(trace, go, timeout, stdout):
-    argv = [go, "tool", "trace", _parse_flag(go), str(trace)]
+    argv = [go, "tool", "trace", _parse_flag(go), *program_of(trace), str(trace)]
     child = proc.spawn(argv, stdout=stdout, stderr=subprocess.PIPE, text=True)
     try:
-        stderr = child.communicate(timeout=timeout)[1]
+        stderr = _PROGRESS.sub("", child.communicate(timeout=timeout)[1])
     except subprocess.TimeoutExpired:
         raise proc.Hang(f"killed after {timeout} s: {proc.repeat(argv, {})}") from None
     finally:
@@ -142,7 +206,7 @@ def _dump(trace, go, timeout, stdout):
 
 def pprof(trace, kind="sync", *, go=None, timeout=120):
     """The blocking profile `kind` (sync, net, syscall, sched) of a trace, as a pprof.Profile."""
-    argv = [go or find(), "tool", "trace", f"-pprof={kind}", str(trace)]
+    argv = [go or find(), "tool", "trace", f"-pprof={kind}", *program_of(trace), str(trace)]
     result = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout)
     assert result.returncode == 0, f"repeat: {proc.repeat(argv, {})}\n{result.stderr.decode(errors='replace')}"
     return profile.decode(result.stdout)

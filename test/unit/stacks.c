@@ -30,7 +30,7 @@ static void *worker(void *arg)
 
 static int marked;
 
-static void count(void *arg, const struct gt_stack *s)
+static void count(void *arg, struct gt_stack *s)
 {
     CHECK_EQ(s->id, *(uint32_t *)arg);
     marked++;

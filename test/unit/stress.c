@@ -2,7 +2,7 @@
  * Writers, registry and drain side under load: threads that come and go, block each other and wake
  * each other, while generations change hundreds of times a second. The resulting file must be read
  * without complaint by the real reader, and, built with TSan (`make tsan`), no data race be
- * found. Usage: stress [milliseconds]
+ * found. Usage: stress [milliseconds [format]]
  */
 #include "encoder/drain.h"
 #include "encoder/switch.h"
@@ -174,7 +174,10 @@ int main(int argc, char **argv)
     pthread_t drainer;
     close(mkstemp(path));
     gt_clock_init();
-    gt_drain_open(&(struct gt_drain_config){.path = path, .resolve = resolve});
+    gt_drain_open(
+        &(struct gt_drain_config){.path = path,
+                                  .format = gt_format_find(argc > 2 ? argv[2] : GT_FORMAT_DEFAULT),
+                                  .resolve = resolve});
     gt_drain_set_threaded();
     pthread_create(&drainer, NULL, drain, NULL);
     for (unsigned i = 0; i < SLOTS; i++) {

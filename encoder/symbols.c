@@ -1,0 +1,91 @@
+/* See symbols.h. */
+#include "symbols.h"
+
+#include "arena.h"
+#include "strings.h"
+
+/*
+ * Readers key frames by PC, the first one wins: every inlined frame needs a PC of its own. Those
+ * come from a range no code can have; so do all frames of later module-map epochs, whose addresses
+ * may have belonged to another library before.
+ */
+
+#define INLINES_MAX 32
+#define SYNTHETIC_PC (1ull << 47)
+
+struct resolved {
+    struct resolved *next;
+    uint64_t pc;
+    uint32_t epoch;
+    uint32_t n;
+    struct gt_symbol frame[];
+};
+
+#define BUCKETS 16384u
+
+static struct {
+    struct resolved *bucket[BUCKETS];
+    uint64_t last_synthetic;
+    struct gt_arena arena;
+} symbols;
+
+/* A return address belongs to the call before it: readers and other tools expect that PC. */
+static uint64_t code_address(const struct gt_stack *s, uint32_t index)
+{
+    return index == 0 ? s->pcs[0] : s->pcs[index] - 1;
+}
+
+static struct resolved *resolve_new(const struct gt_drain_config *config, const struct gt_stack *s,
+                                    uint32_t index, uint64_t pc)
+{
+    struct gt_frame found[INLINES_MAX];
+    int n = config->resolve(s, index, found, INLINES_MAX);
+    struct resolved *r = gt_arena_alloc(&symbols.arena, sizeof *r + (size_t)n * sizeof *r->frame);
+    if (!r)
+        return NULL;
+    r->pc = pc;
+    r->epoch = s->epoch;
+    r->n = (uint32_t)n;
+    for (int i = 0; i < n; i++) {
+        bool real = i == n - 1 && s->epoch <= 1;
+        r->frame[i] = (struct gt_symbol){
+            .pc = real ? pc : SYNTHETIC_PC + ++symbols.last_synthetic,
+            .func = gt_strings_intern(found[i].func),
+            .file = gt_strings_intern(found[i].file),
+            .line = found[i].line,
+        };
+        if (!r->frame[i].func || !r->frame[i].file)
+            return NULL;
+    }
+    return r;
+}
+
+static struct resolved *resolve(const struct gt_drain_config *config, const struct gt_stack *s,
+                                uint32_t index)
+{
+    uint64_t pc = code_address(s, index);
+    struct resolved **bucket =
+        &symbols.bucket[((pc ^ s->epoch) * 0x9e3779b97f4a7c15u >> 32) % BUCKETS];
+    for (struct resolved *r = *bucket; r; r = r->next) {
+        if (r->pc == pc && r->epoch == s->epoch)
+            return r;
+    }
+    struct resolved *r = resolve_new(config, s, index, pc);
+    if (r) {
+        r->next = *bucket;
+        *bucket = r;
+    }
+    return r;
+}
+
+uint32_t gt_symbols_of(const struct gt_drain_config *config, const struct gt_stack *s,
+                       struct gt_symbol *out[GT_FRAMES_MAX])
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        struct resolved *r = resolve(config, s, i);
+        for (uint32_t k = 0; r && k < r->n && n < GT_FRAMES_MAX; k++)
+            out[n++] = &r->frame[k];
+    }
+    return n;
+}

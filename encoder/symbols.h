@@ -1,0 +1,21 @@
+/*
+ * The frames of stacks, each PC symbolized once in the life of the process. Drain side only.
+ */
+#ifndef GT_SYMBOLS_H
+#define GT_SYMBOLS_H
+
+#include "drain.h"
+#include "format.h"
+
+struct gt_symbol {
+    uint64_t pc; /* differs from that of every other frame */
+    struct gt_string *func, *file;
+    uint32_t line;
+    uint32_t entry; /* v1_elf.c: number in the line table, 0: not in it */
+};
+
+/* The frames of s, leaf first, for ever valid. Returns how many. */
+uint32_t gt_symbols_of(const struct gt_drain_config *config, const struct gt_stack *s,
+                       struct gt_symbol *out[GT_FRAMES_MAX]);
+
+#endif

@@ -1,0 +1,287 @@
+/* See v1.h. */
+#include "v1.h"
+
+#include "clock.h"
+#include "merge.h"
+#include "strings.h"
+#include "symbols.h"
+#include "v1_elf.h"
+#include "v1_pages.h"
+#include "varint.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static struct {
+    uint32_t trace; /* counts traces: what stands in this one's file is marked with it */
+    bool procs;     /* Gomaxprocs has been written */
+    bool started[GT_MERGE_NO_P + 1];
+} v1;
+
+void gt_v1_open(void)
+{
+    v1.trace++;
+    v1.procs = false;
+    memset(v1.started, 0, sizeof v1.started);
+    gt_merge_reset();
+    gt_v1_pages_open();
+    gt_v1_elf_reset();
+}
+
+/* Tables ------------------------------------------------------------------------------------- */
+
+static uint32_t string_id(struct gt_string *s)
+{
+    uint8_t record[1 + 2 * GT_VARINT_MAX + GT_STRING_MAX], *q = record;
+    if (!s->len) /* readers refuse an empty string; 0 is one */
+        return 0;
+    if (s->written == v1.trace)
+        return s->id;
+    s->written = v1.trace;
+    *q++ = GT_V1_STRING;
+    q = gt_varint_put(gt_varint_put(q, s->id), s->len);
+    memcpy(q, s->text, s->len);
+    gt_v1_pages_record(record, (size_t)(q - record) + s->len);
+    return s->id;
+}
+
+static uint8_t *put_frame(uint8_t *q, struct gt_symbol *frame)
+{
+    if (gt_v1_global_order(gt_format)) /* readers look up the PC before */
+        return gt_varint_put(q, gt_v1_elf_pc(frame) + 1);
+    q = gt_varint_put(q, frame->pc);
+    q = gt_varint_put(q, string_id(frame->func));
+    q = gt_varint_put(q, string_id(frame->file));
+    return gt_varint_put(q, frame->line);
+}
+
+/* A stack that is too long for one record loses its outermost frames. */
+static void put_stack(void *config, struct gt_stack *s)
+{
+    enum { FRAME_MAX = 4 * GT_VARINT_MAX, START = 1 + 3 + GT_VARINT_MAX + 2 };
+    struct gt_symbol *frames[GT_FRAMES_MAX];
+    uint8_t body[GT_V1_RECORD_MAX], record[GT_V1_RECORD_MAX + START], *q = body;
+    uint32_t n = 0;
+    if (s->written == v1.trace)
+        return;
+    s->written = v1.trace;
+    uint32_t all = gt_symbols_of(config, s, frames);
+    while (n < all && q + FRAME_MAX + START < body + sizeof body)
+        q = put_frame(q, frames[n++]);
+    uint8_t start[2 * GT_VARINT_MAX];
+    size_t start_size = (size_t)(gt_varint_put(gt_varint_put(start, s->id), n) - start);
+    uint8_t *p = record;
+    *p++ = GT_V1_STACK | 3u << 6;
+    p = gt_varint_put(p, start_size + (size_t)(q - body));
+    memcpy(p, start, start_size);
+    memcpy(p + start_size, body, (size_t)(q - body));
+    gt_v1_pages_record(record, (size_t)(p - record) + start_size + (size_t)(q - body));
+    if (all && gt_v1_global_order(gt_format))
+        gt_v1_elf_set_leaf(s->id, frames[0]);
+}
+
+static void put_string(void *unused, struct gt_string *s)
+{
+    (void)unused;
+    string_id(s);
+}
+
+static void put_frequency(void)
+{
+    uint8_t record[1 + 2 * GT_VARINT_MAX], *q = record;
+    *q++ = GT_V1_FREQUENCY;
+    q = gt_varint_put(q, gt_clock_hz());
+    if (gt_v1_global_order(gt_format))
+        *q++ = 0; /* unused, but there */
+    gt_v1_pages_record(record, (size_t)(q - record));
+}
+
+static int put_tables(const struct gt_drain_config *config, uint32_t gen)
+{
+    put_frequency();
+    gt_stacks_each(gen, put_stack, (void *)config);
+    if (!gt_v1_global_order(gt_format))
+        gt_strings_each(gen, put_string, NULL);
+    return gt_v1_global_order(gt_format) ? gt_v1_elf_write() : 0;
+}
+
+/* Events ------------------------------------------------------------------------------------- */
+
+#define ARGS(...) ((const uint64_t[GT_V1_ARGS_MAX]){__VA_ARGS__})
+
+static void put_at(const struct gt_merge_event *ev, enum gt_v1_type type, const uint64_t *args)
+{
+    gt_v1_pages_event(type, ev->p, ev->ts, args, NULL, 0);
+}
+
+/* `local` instead of `type` and without the number, when g's last event was on this P too. */
+static void put_g(const struct gt_merge_event *ev, enum gt_v1_type type, enum gt_v1_type local,
+                  uint64_t last_arg)
+{
+    struct gt_merge_g *g = ev->g;
+    g->v1_seq++;
+    if (g->v1_p == ev->p && gt_v1_has(gt_format, local))
+        put_at(ev, local, ARGS(g->id, last_arg));
+    else
+        put_at(ev, type, ARGS(g->id, g->v1_seq, last_arg));
+    g->v1_p = ev->p;
+}
+
+static void go_start(const struct gt_merge_event *ev)
+{
+    struct gt_merge_g *g = ev->g;
+    if (g->v1_label && gt_v1_has(gt_format, GT_V1_GO_START_LABEL)) {
+        put_at(ev, GT_V1_GO_START_LABEL, ARGS(g->id, ++g->v1_seq, g->v1_label));
+        g->v1_p = ev->p;
+    } else {
+        put_g(ev, GT_V1_GO_START, GT_V1_GO_START_LOCAL, 0);
+    }
+}
+
+/* The stack of a new goroutine: from Go 1.7 on its id, before that where it begins. */
+static uint64_t new_stack(uint64_t id)
+{
+    return gt_v1_global_order(gt_format) ? gt_v1_elf_leaf((uint32_t)id) : id;
+}
+
+static void go_create(const struct gt_merge_event *ev, uint64_t its_stack, uint64_t stack)
+{
+    ev->g->known = true;
+    ev->g->v1_seq = 0;
+    ev->g->v1_p = ev->p;
+    put_at(ev, GT_V1_GO_CREATE, ARGS(ev->g->id, new_stack(its_stack), stack));
+}
+
+/* Goroutines that were there when recording began. */
+static void go_status(const struct gt_merge_event *ev)
+{
+    struct gt_merge_g *g = ev->g;
+    if (g->known)
+        return;
+    go_create(ev, 0, 0);
+    if (g->state == GT_G_RUNNING) {
+        go_start(ev);
+    } else if (g->state != GT_G_RUNNABLE) {
+        g->v1_seq++;
+        put_at(ev, g->state == GT_G_WAITING ? GT_V1_GO_WAITING : GT_V1_GO_IN_SYSCALL, ARGS(g->id));
+    }
+}
+
+static void proc_start(const struct gt_merge_event *ev, uint64_t p)
+{
+    if (v1.started[p])
+        return;
+    v1.started[p] = true;
+    put_at(ev, GT_V1_PROC_START, ARGS(ev->m));
+}
+
+static enum gt_v1_type block_type(uint64_t reason)
+{
+    switch (reason) {
+    case GT_REASON_SYNC: return GT_V1_GO_BLOCK_SYNC;
+    case GT_REASON_COND: return GT_V1_GO_BLOCK_COND;
+    case GT_REASON_SLEEP: return GT_V1_GO_SLEEP;
+    case GT_REASON_NETWORK: return GT_V1_GO_BLOCK_NET;
+    default: return GT_V1_GO_BLOCK;
+    }
+}
+
+/* Always with the number: readers do not know whose exit GoSysExitLocal is. */
+static void syscall_end(const struct gt_merge_event *ev)
+{
+    struct gt_merge_g *g = ev->g;
+    uint64_t seq = ++g->v1_seq;
+    if (gt_v1_global_order(gt_format))
+        seq = gt_v1_pages_next_seq();
+    put_at(ev, GT_V1_GO_SYS_EXIT, ARGS(g->id, seq, ev->ts));
+    g->v1_p = ev->p;
+    go_start(ev);
+}
+
+static void user_log(const struct gt_merge_event *ev)
+{
+    struct gt_string *value = gt_strings_by_id((uint32_t)ev->arg[2]);
+    gt_v1_pages_event(GT_V1_USER_LOG, ev->p, ev->ts, ARGS(ev->arg[0], ev->arg[1], ev->arg[3]),
+                      value ? value->text : "", value ? value->len : 0);
+}
+
+/*
+ * Readers take what comes before the number of CPUs for the state when recording began: tell it
+ * before anything else happens.
+ */
+static void procs_first(const struct gt_merge_event *ev)
+{
+    switch (ev->type) {
+    case GT_EV_PROC_STATUS:
+    case GT_EV_PROC_START:
+    case GT_EV_GO_STATUS: return;
+    case GT_EV_PROCS_CHANGE: break;
+    default: put_at(ev, GT_V1_GOMAXPROCS, ARGS((uint64_t)sysconf(_SC_NPROCESSORS_ONLN), 0));
+    }
+    v1.procs = true;
+}
+
+static void user_event(const struct gt_merge_event *ev)
+{
+    const uint64_t *a = ev->arg;
+    if (!gt_v1_has(gt_format, GT_V1_USER_LOG))
+        return;
+    switch (ev->type) {
+    case GT_EV_USER_TASK_BEGIN: put_at(ev, GT_V1_USER_TASK_CREATE, a); break;
+    case GT_EV_USER_TASK_END: put_at(ev, GT_V1_USER_TASK_END, a); break;
+    case GT_EV_USER_REGION_BEGIN: put_at(ev, GT_V1_USER_REGION, ARGS(a[0], 0, a[1], a[2])); break;
+    case GT_EV_USER_REGION_END: put_at(ev, GT_V1_USER_REGION, ARGS(a[0], 1, a[1], a[2])); break;
+    default: user_log(ev); break;
+    }
+}
+
+static void translate(const struct gt_merge_event *ev)
+{
+    const uint64_t *a = ev->arg;
+    if (!v1.procs)
+        procs_first(ev);
+    switch (ev->type) {
+    case GT_EV_PROCS_CHANGE: put_at(ev, GT_V1_GOMAXPROCS, a); break;
+    case GT_EV_PROC_STATUS:
+        if (a[1] != GT_P_IDLE)
+            proc_start(ev, a[0]);
+        break;
+    case GT_EV_PROC_START: proc_start(ev, a[0]); break;
+    case GT_EV_PROC_STOP:
+        v1.started[ev->p] = false;
+        put_at(ev, GT_V1_PROC_STOP, a);
+        break;
+    case GT_EV_GO_STATUS: go_status(ev); break;
+    case GT_EV_GO_CREATE: go_create(ev, a[1], a[2]); break;
+    case GT_EV_GO_START: go_start(ev); break;
+    case GT_EV_GO_DESTROY: put_at(ev, GT_V1_GO_END, a); break;
+    case GT_EV_GO_STOP:
+        put_at(ev, a[0] == GT_REASON_YIELD ? GT_V1_GO_SCHED : GT_V1_GO_PREEMPT, ARGS(a[1]));
+        break;
+    case GT_EV_GO_BLOCK: put_at(ev, block_type(a[0]), ARGS(a[1])); break;
+    case GT_EV_GO_UNBLOCK: put_g(ev, GT_V1_GO_UNBLOCK, GT_V1_GO_UNBLOCK_LOCAL, a[2]); break;
+    case GT_EV_GO_SYSCALL_BEGIN:
+        put_at(ev, GT_V1_GO_SYS_CALL, ARGS(a[1]));
+        put_at(ev, GT_V1_GO_SYS_BLOCK, a);
+        break;
+    case GT_EV_GO_SYSCALL_END: syscall_end(ev); break;
+    case GT_EV_GO_LABEL: ev->g->v1_label = (uint32_t)a[0]; break;
+    case GT_EV_HEAP_ALLOC: put_at(ev, GT_V1_HEAP_ALLOC, a); break;
+    case GT_EV_HEAP_GOAL: put_at(ev, GT_V1_HEAP_GOAL, a); break;
+    case GT_EV_USER_TASK_BEGIN:
+    case GT_EV_USER_TASK_END:
+    case GT_EV_USER_REGION_BEGIN:
+    case GT_EV_USER_REGION_END:
+    case GT_EV_USER_LOG: user_event(ev); break;
+    default: break;
+    }
+}
+
+int gt_v1_write(const struct gt_drain_config *config, uint32_t gen, const struct gt_buf *packed,
+                const struct gt_buf *plain)
+{
+    int error = put_tables(config, gen);
+    int merged = gt_merge(gen, packed, plain, translate);
+    gt_v1_pages_flush();
+    return merged ? merged : error;
+}

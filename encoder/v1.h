@@ -1,0 +1,22 @@
+/*
+ * The v1 family, Go 1.5 to 1.21: a generation's v2 events translated and written. What has no
+ * counterpart (statuses of goroutines that are known, sequence numbers that begin anew) is left
+ * out. Drain side only.
+ */
+#ifndef GT_V1_H
+#define GT_V1_H
+
+#include "buffers.h"
+#include "drain.h"
+
+/* A new file; the output is open. */
+void gt_v1_open(void);
+
+/*
+ * Writes generation gen, whose events are in the buffers (see gt_merge): first the stacks and
+ * strings it uses, so that they are there wherever the file is cut, then the events. 0 or -errno.
+ */
+int gt_v1_write(const struct gt_drain_config *config, uint32_t gen, const struct gt_buf *packed,
+                const struct gt_buf *plain);
+
+#endif

@@ -1,0 +1,114 @@
+"""Every format that GOTRACE_FORMAT offers, read by every Go on this machine whose tool knows it."""
+
+import collections
+import os
+import signal
+import time
+
+import pytest
+
+from lib import PROGRAMS, ROOT, gotools, proc
+
+FUZZ = ROOT / "build/test/fuzz/schedules"
+SCHEDULES = int(os.environ.get("FUZZ_SCHEDULES", "60"))  # of each format; the issue's claim is 10,000
+FIRST = int(os.environ.get("FUZZ_FIRST", "1"))  # seed
+BATCH = 200  # traces on disk at a time
+SLEEPS = {"usleep", "nanosleep", "clock_nanosleep"}
+
+formats = pytest.mark.parametrize("format", gotools.FORMATS)
+
+
+def record(traced, format, *argv, **env):
+    return traced([PROGRAMS / argv[0], *argv[1:]], env={"GOTRACE_FORMAT": format} | env).ok()
+
+
+def header(trace):
+    with open(trace, "rb") as file:
+        return file.read(16).rstrip(b"\0").decode()
+
+
+@formats
+def test_waits(traced, format):
+    """Blocked time by call, of the program that knows it, in each tool's own synchronization profile."""
+    result = record(traced, format, "truth")
+    assert header(result.trace) == f"go {format[2:]} trace"
+    sums = collections.defaultdict(lambda: (0, 0))
+    for hook, _, _, ns, arranged in map(str.split, result.stdout.splitlines()):
+        sums[hook] = sums[hook][0] + int(arranged), sums[hook][1] + int(ns)
+    for go in gotools.readers_of(format).values():
+        gotools.check(result.trace, go=go)
+        leaves = gotools.pprof(result.trace, "sync", go=go).leaf_ns()
+        for hook, (least, most) in sums.items():
+            if hook not in SLEEPS:
+                assert 0.95 * least <= leaves[hook] <= 1.05 * most, f"{go}: {hook}: {leaves[hook]}, {least} to {most}"
+
+
+@formats
+def test_calls(traced, format):
+    """The same for system calls and the network: what is computed between two calls must not count."""
+    result = record(traced, format, "rounds")
+    truth = {hook: (int(arranged), int(ns)) for hook, ns, arranged in map(str.split, result.stdout.splitlines())}
+    for go in gotools.readers_of(format).values():
+        for hook, kind in (("read", "syscall"), ("recv", "net")):
+            least, most = truth[hook]
+            ns = gotools.pprof(result.trace, kind, go=go).leaf_ns()[hook]
+            assert 0.95 * least <= ns <= 1.05 * most, f"{go}: {hook}: {ns}, {least} to {most}"
+
+
+@pytest.mark.parametrize("format", ["go1.5", "go1.7", "go1.21", "go1.22", "go1.25", "go1.26"])
+def test_names(traced, format):
+    """Functions, files and lines; for Go 1.5 through the line table beside the trace."""
+    result = record(traced, format, "truth")
+    for go in gotools.readers_of(format).values():
+        stacks = [names for names, _, _ in gotools.pprof(result.trace, "sync", go=go).samples]
+        assert any(names[0] == "pthread_mutex_lock" and "lock_waiter" in names for names in stacks), stacks
+    if format == "go1.5":
+        elf = f"{result.trace}.elf"
+        lines = proc.run([gotools.find("1.19"), "tool", "addr2line", elf], stdin="0x10000\n0x10010\n").ok().stdout
+        assert "truth.c:" in lines or "libc" in lines, lines
+
+
+@pytest.mark.parametrize("format", [f for f in gotools.FORMATS if gotools.FORMATS[f][0] < 22])
+def test_killed(traced, tmp_path, format):
+    """The file of a killed process is whole, and at most two seconds are missing."""
+    trace = tmp_path / "t.out"
+    env = proc.traced_env(trace, {"GOTRACE_FORMAT": format})
+    child = proc.spawn([PROGRAMS / "forever"], env=env)
+    for run in range(int(os.environ.get("KILL_RUNS", "3"))):
+        time.sleep(0.5 + 0.37 * run)
+        if run == 0:
+            size = trace.stat().st_size
+            assert size and size % 4096 == 0
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    proc.kill_group(child)
+    assert trace.stat().st_size % 4096 == 0
+    for go in gotools.readers_of(format).values():
+        gotools.check(trace, go=go)
+
+
+@pytest.mark.parametrize("format", ["go1.5", "go1.10", "go1.21"])
+def test_still_blocked(traced, format):
+    """Calls and waits that the end of the trace interrupts are in it, and have no end."""
+    result = record(traced, format, "unended")
+    argv = [gotools.find("1.21"), "tool", "trace", "-d", *gotools.program_of(result.trace), result.trace]
+    lines = proc.run(argv).ok().stdout.splitlines()
+    assert [line.split()[1] for line in lines if " g=2 " in line][-1] == "GoBlockSync", lines
+    assert [line.split()[1] for line in lines if " g=3 " in line][-1] == "GoSysBlock", lines
+
+
+@pytest.mark.limit(3600)
+@formats
+def test_schedules(tmp_path, format):
+    """Random valid schedules, through the real encoder, into the real readers: not one may be refused."""
+    readers = [gotools.read_all(go) for go in gotools.readers_of(format).values()]
+    for first in range(FIRST, FIRST + SCHEDULES, BATCH):
+        count = min(BATCH, FIRST + SCHEDULES - first)
+        proc.run([FUZZ, format, first, count, tmp_path], timeout=600).ok()
+        traces = sorted(tmp_path.glob("*.trace"))
+        assert len(traces) == count
+        for reader in readers:
+            result = proc.run([reader, *traces], timeout=600).ok()
+            assert not result.stdout, f"{reader}:\n{result.stdout[:2000]}\nrepeat: {FUZZ} {format} {first} {count} ."
+        for file in tmp_path.iterdir():
+            file.unlink()

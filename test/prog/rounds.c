@@ -1,0 +1,77 @@
+/*
+ * A thread that computes and calls into the kernel in turn: reads from a pipe and receives from a
+ * socket that another thread fills after a known time. Prints the truth, a line for each hook:
+ *   <hook> <ns from call to return, by our own clock, all together> <ns it had to wait>
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ROUNDS = 8, WAIT_MS = 20, COMPUTE_MS = 9 };
+
+static int pipes[2], sockets[2];
+static _Atomic int turn; /* odd: the reader is about to read */
+
+static uint64_t now(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void compute(uint64_t ms)
+{
+    for (uint64_t start = now(); now() - start < ms * 1000000;)
+        ;
+}
+
+static void *fill(void *arg)
+{
+    for (int i = 0; i < 2 * ROUNDS; i++) {
+        while (turn != 2 * i + 1)
+            ;
+        compute(WAIT_MS);
+        if (write(i < ROUNDS ? pipes[1] : sockets[1], "x", 1) != 1)
+            return NULL;
+        turn++;
+    }
+    return arg;
+}
+
+static uint64_t round_trip(int i)
+{
+    char byte;
+    while (turn != 2 * i)
+        ;
+    compute(COMPUTE_MS);
+    turn++;
+    uint64_t start = now();
+    ssize_t n = i < ROUNDS ? read(pipes[0], &byte, 1) : recv(sockets[0], &byte, 1, 0);
+    return n == 1 ? now() - start : 0;
+}
+
+static void *drain(void *arg)
+{
+    uint64_t *sums = arg;
+    for (int i = 0; i < 2 * ROUNDS; i++)
+        sums[i / ROUNDS] += round_trip(i);
+    return NULL;
+}
+
+int main(void)
+{
+    pthread_t filler, drainer;
+    uint64_t sums[2] = {0};
+    if (pipe(pipes) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0)
+        return 1;
+    pthread_create(&filler, NULL, fill, NULL);
+    pthread_create(&drainer, NULL, drain, sums);
+    pthread_join(filler, NULL);
+    pthread_join(drainer, NULL);
+    printf("read %llu %llu\n", (unsigned long long)sums[0], ROUNDS * WAIT_MS * 1000000ull);
+    printf("recv %llu %llu\n", (unsigned long long)sums[1], ROUNDS * WAIT_MS * 1000000ull);
+    return 0;
+}
