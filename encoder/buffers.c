@@ -5,9 +5,17 @@
 #include "clock.h"
 #include "futex.h"
 
+/*
+ * Kept for those that cannot do without: when the system has no memory left, a generation must
+ * still be closed. Untouched, they cost nothing.
+ */
+#define RESERVE 64u
+
 static struct {
     struct gt_lock lock;
     struct gt_buf *free;
+    struct gt_buf *reserve;
+    uint32_t reserved;
     struct {
         struct gt_buf *first, *last;
     } queue[2]; /* by parity of the generation */
@@ -20,21 +28,43 @@ static struct {
 
 _Atomic uint32_t gt_buffers_queued;
 
+static struct gt_buf *pop(struct gt_buf **list)
+{
+    struct gt_buf *buf = *list;
+    if (buf)
+        *list = buf->next;
+    return buf;
+}
+
 static struct gt_buf *get_locked(bool force)
 {
     if (!force && pool.out + GT_BUF_BYTES > pool.limit)
         return NULL;
-    struct gt_buf *buf = pool.free;
-    if (buf) {
-        pool.free = buf->next;
-    } else {
-        buf = gt_pages_alloc(GT_BUF_BYTES);
-        if (!buf)
-            return NULL;
+    struct gt_buf *buf = pop(&pool.free);
+    if (!buf && (buf = gt_pages_alloc(GT_BUF_BYTES)))
         pool.stats.mapped += GT_BUF_BYTES;
-    }
-    pool.out += GT_BUF_BYTES;
+    if (!buf && force && (buf = pop(&pool.reserve)))
+        pool.reserved--;
+    if (buf)
+        pool.out += GT_BUF_BYTES;
     return buf;
+}
+
+static void put_locked(struct gt_buf *buf)
+{
+    struct gt_buf **list = pool.reserved < RESERVE ? &pool.reserve : &pool.free;
+    pool.reserved += list == &pool.reserve;
+    buf->next = *list;
+    *list = buf;
+}
+
+void gt_buffers_reserve(void)
+{
+    struct gt_buf *buf;
+    gt_lock(&pool.lock);
+    while (pool.reserved < RESERVE && (buf = gt_pages_alloc(GT_BUF_BYTES)))
+        put_locked(buf);
+    gt_unlock(&pool.lock);
 }
 
 struct gt_buf *gt_buffers_get(bool force)
@@ -70,8 +100,7 @@ void gt_buffers_wait(void)
 void gt_buffers_put(struct gt_buf *buf)
 {
     gt_lock(&pool.lock);
-    buf->next = pool.free;
-    pool.free = buf;
+    put_locked(buf);
     pool.out -= GT_BUF_BYTES;
     gt_unlock(&pool.lock);
     atomic_fetch_add_explicit(&pool.returned, 1, memory_order_release);

@@ -32,6 +32,9 @@ struct gt_buf {
  */
 struct gt_buf *gt_buffers_get(bool force);
 
+/* Puts some aside for `force`. Before recording starts. */
+void gt_buffers_reserve(void);
+
 /* Waits until a buffer was given back. Counted: see gt_buffers_stats. */
 void gt_buffers_wait(void);
 
@@ -56,7 +59,7 @@ void gt_buffers_kick(void);
 void gt_buffers_set_limit(size_t bytes);
 
 struct gt_buffers_stats {
-    size_t mapped;    /* bytes of buffers in existence */
+    size_t mapped;    /* bytes of buffers in existence, but for the reserve */
     uint64_t waits;   /* times a thread had to wait for a buffer */
     uint64_t wait_ns; /* and how long in all */
 };

@@ -183,6 +183,7 @@ void gt_drain_open(const struct gt_drain_config *config)
     drain.start_ns = gt_clock_monotonic_raw();
     drain.snapshot = gt_clock_snapshot();
     gt_format = config->format;
+    gt_buffers_reserve();
     gt_switch_init();
     atomic_store(&drain.phase, RECORDING);
     atomic_store(&gt_gen.current, 1);
