@@ -11,7 +11,9 @@ B := build
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes $(if $(WERROR),-Werror)
 # -fexceptions: hooks are unwound by cancellation and must put their thread's state right.
 REQUIRED := -std=gnu11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -fexceptions \
-	-fno-omit-frame-pointer -ftls-model=initial-exec $(WARN) -MMD -MP
+	-ftls-model=initial-exec $(WARN) -MMD -MP
+# After the user's: preload/unwind.c follows our own frames by their pointers.
+FRAMES := -fno-omit-frame-pointer
 LIBS := $(shell cat symbolize/libs 2>/dev/null)
 
 # symbolize/nodlopen.c is a shared object of its own, carried inside symbolize/elfutils.o.
@@ -25,11 +27,11 @@ prog := $(patsubst test/prog/%.c,$(B)/test/prog/%,$(wildcard test/prog/*.c)) \
 all: libgotrace.so ## build ./libgotrace.so
 
 libgotrace.so: $(lib_src:%.c=$(B)/%.o)
-	$(CC) -shared -Wl,-z,defs -Wl,-soname,$@ -Wl,--exclude-libs,ALL $(LDFLAGS) -o $@ $^ $(LIBS) -ldl
+	$(CC) -shared -Wl,-z,defs -Wl,-z,now -Wl,-soname,$@ -Wl,--exclude-libs,ALL $(LDFLAGS) -o $@ $^ $(LIBS) -ldl
 
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+	$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) $(FRAMES) -c -o $@ $<
 
 $(B)/symbolize/nodlopen.so: symbolize/nodlopen.c
 	@mkdir -p $(@D)
@@ -41,7 +43,7 @@ $(B)/symbolize/elfutils.o: override CPPFLAGS += -DGT_NODLOPEN='"$(B)/symbolize/n
 tests: libgotrace.so $(unit) $(prog) ## build the unit tests and the traced programs
 
 # Unit tests see everything but the hooks and the thread state: what runs without interposition.
-unit_obj := $(core_src:%.c=$(B)/%.o) $(B)/preload/registry.o
+unit_obj := $(core_src:%.c=$(B)/%.o) $(patsubst %,$(B)/preload/%.o,registry cfi unwind)
 
 $(B)/test/unit/%: test/unit/%.c $(unit_obj)
 	@mkdir -p $(@D)
