@@ -214,11 +214,14 @@ static inline bool can_read(struct range *r, uintptr_t at, size_t size)
     return at >= r->lo && at <= UINTPTR_MAX - size && (at + size <= r->hi || extend(r, at + size));
 }
 
+/* From sp upward, and of the 128 bytes below it, which signals spare, those in the same page. */
 static inline struct range range_at(const struct gt_trail *t, uintptr_t sp)
 {
+    enum { RED_ZONE = 128 };
+    uintptr_t page = sp & ~(uintptr_t)(PAGE - 1), lo = sp - page < RED_ZONE ? page : sp - RED_ZONE;
     if (sp - t->stack_lo < t->stack_hi - t->stack_lo)
-        return (struct range){sp, t->stack_hi, true};
-    return (struct range){sp, (sp + PAGE - 1) & ~(uintptr_t)(PAGE - 1), false};
+        return (struct range){lo, t->stack_hi, true};
+    return (struct range){lo, sp > page ? page + PAGE : page, false};
 }
 
 static inline uintptr_t word_at(uintptr_t address)
@@ -241,11 +244,16 @@ enum outcome { GO_ON, END, BROKEN, ODD_FRAME };
 
 static inline enum outcome step_to(struct state *s, uintptr_t cfa, uintptr_t fp_below)
 {
-    /* cfa > sp, aligned, and [sp, cfa) readable. */
-    if (__builtin_expect(cfa <= s->sp || cfa & 7 || fp_below > cfa - s->sp, 0))
+    if (__builtin_expect(cfa <= s->sp || cfa & 7, 0))
         return BROKEN;
     if (__builtin_expect(cfa > s->r.hi, 0) && !extend(&s->r, cfa))
         return BROKEN;
+    if (__builtin_expect(fp_below > cfa - s->sp, 0)) {
+        /* Interrupted between restoring fp and returning: compilers do not tell that it is back. */
+        if (cfa - fp_below < s->r.lo)
+            return BROKEN;
+        s->plain = false;
+    }
     s->fp_at = 0;
     if (fp_below) {
         s->fp_at = cfa - fp_below;
