@@ -23,7 +23,7 @@ unit := $(patsubst test/unit/%.c,$(B)/test/unit/%,$(wildcard test/unit/*.c))
 prog := $(patsubst test/prog/%.c,$(B)/test/prog/%,$(wildcard test/prog/*.c)) \
 	$(patsubst test/prog/%.cc,$(B)/test/prog/%,$(wildcard test/prog/*.cc))
 
-.PHONY: all tests tsan install uninstall clean format check-format help
+.PHONY: all tests tsan asan bench install uninstall clean format check-format help
 all: libgotrace.so ## build ./libgotrace.so
 
 libgotrace.so: $(lib_src:%.c=$(B)/%.o)
@@ -40,7 +40,7 @@ $(B)/symbolize/nodlopen.so: symbolize/nodlopen.c
 $(B)/symbolize/elfutils.o: $(B)/symbolize/nodlopen.so
 $(B)/symbolize/elfutils.o: override CPPFLAGS += -DGT_NODLOPEN='"$(B)/symbolize/nodlopen.so"'
 
-tests: libgotrace.so $(unit) $(prog) ## build the unit tests and the traced programs
+tests: libgotrace.so $(unit) $(prog) $(B)/test/unwind/check.so ## build the unit tests and the traced programs
 
 # Unit tests see everything but the hooks and the thread state: what runs without interposition.
 unit_obj := $(core_src:%.c=$(B)/%.o) $(patsubst %,$(B)/preload/%.o,registry cfi unwind)
@@ -53,6 +53,16 @@ $(B)/test/unit/%: test/unit/%.c $(unit_obj)
 tsan: ## build the stress test with ThreadSanitizer, as build/tsan/stress
 	$(MAKE) B=build/tsan-obj CFLAGS='-O1 -g -fsanitize=thread -Wno-tsan' build/tsan-obj/test/unit/stress
 	@mkdir -p build/tsan && cp build/tsan-obj/test/unit/stress build/tsan/stress
+
+asan: ## build the test of the .eh_frame reader with AddressSanitizer, as build/asan/cfi
+	$(MAKE) B=build/asan-obj CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover' \
+		build/asan-obj/test/unit/cfi
+	@mkdir -p build/asan && cp build/asan-obj/test/unit/cfi build/asan/cfi
+
+unwind_obj := $(patsubst %,$(B)/%.o,preload/unwind preload/cfi encoder/arena encoder/stacks encoder/futex)
+$(B)/test/unwind/check.so: test/unwind/check.c $(unwind_obj)
+	@mkdir -p $(@D)
+	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) $(FRAMES) -shared -Wl,-z,now -o $@ $^ -ldl
 
 $(B)/test/prog/%: test/prog/%.c
 	@mkdir -p $(@D)

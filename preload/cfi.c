@@ -114,7 +114,7 @@ enum where {
     AT_FP,  /* at the address in fp */
     OFFSET, /* CFA only: reg + offset */
     DEREF,  /* CFA only: the word at reg + offset */
-    PLT,    /* CFA only: see plt_offset */
+    PLT,    /* CFA only: see cfa_expression; offset: 8 times the first byte after the push */
     ODD,
 };
 
@@ -163,7 +163,7 @@ static struct rule cfa_expression(struct reader e)
     enum { LIT = 6 };
     if (!e.bad && REG_SP == 7 && e.end - e.p == sizeof plt && memcmp(e.p, plt, LIT) == 0 &&
         memcmp(e.p + LIT + 1, plt + LIT + 1, sizeof plt - LIT - 1) == 0)
-        return rule_of(PLT, REG_SP, e.p[LIT] - OP_LIT0);
+        return rule_of(PLT, REG_SP, 8 * (e.p[LIT] - OP_LIT0));
     return simple_expression(e, OFFSET, DEREF);
 }
 
@@ -451,7 +451,7 @@ static struct gt_layout layout_of(const struct machine *m)
     }
     if (now->cfa.where == PLT) {
         l.kind = GT_FRAME_SP;
-        l.cfa = (int64_t)(m->pc & 15) >= now->cfa.offset ? 2 : 1;
+        l.cfa = (int64_t)(m->pc & 15) * 8 >= now->cfa.offset ? 2 : 1;
     } else if (now->cfa.where == OFFSET && now->cfa.reg == (uint8_t)REG_SP) {
         l.kind = GT_FRAME_SP;
     } else if (now->cfa.where == OFFSET && now->cfa.reg == (uint8_t)REG_FP) {

@@ -82,7 +82,8 @@ static void new_trail(void)
     void *stack;
     size_t size = 0;
     trail = mmap(NULL, sizeof *trail, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+    /* Not of the main thread, whose lock may be held: gt_trail_begin knows that one. */
+    if (syscall(SYS_gettid) != getpid() && pthread_getattr_np(pthread_self(), &attr) == 0) {
         pthread_attr_getstack(&attr, &stack, &size);
         pthread_attr_destroy(&attr);
     }
@@ -158,6 +159,12 @@ __attribute__((constructor)) static void begin(void)
     dl_iterate_phdr(find_own, NULL);
     void *lib = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
     backtrace_fn = lib ? dlsym(lib, NAME_OF(unw_backtrace)) : NULL;
+    /* No cache shared between threads: its lock is held while the loader's is taken. */
+    int (*policy)(unw_addr_space_t, unw_caching_policy_t) =
+        lib ? dlsym(lib, NAME_OF(unw_set_caching_policy)) : NULL;
+    unw_addr_space_t *local = lib ? dlsym(lib, NAME_OF(unw_local_addr_space)) : NULL;
+    if (policy && local)
+        policy(*local, UNW_CACHE_PER_THREAD);
     const char *text = getenv("UNWINDCHECK_LIMIT");
     if (text)
         limit = strtoull(text, NULL, 10);

@@ -262,8 +262,7 @@ static void coroutines(void)
 {
     enum { SIZE = 65536, GUARD = 4096 };
     for (int i = 0; i < 3; i++) {
-        char *stack =
-            mmap(NULL, SIZE + 2 * GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        char *stack = mmap(NULL, SIZE + 2 * GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         mprotect(stack + GUARD, SIZE, PROT_READ | PROT_WRITE);
         getcontext(&there[i]);
         there[i].uc_stack.ss_sp = stack + GUARD;
