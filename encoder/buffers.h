@@ -40,7 +40,10 @@ void gt_buffers_put(struct gt_buf *buf);
 /* Filled buffers that wait to be written. One load. */
 extern _Atomic uint32_t gt_buffers_queued;
 
-/* Hands a filled buffer (gen, m, ts, used set) to the drain side and wakes it. */
+/*
+ * Hands a filled buffer (gen, m, ts, used set) to the drain side, and wakes it when there is enough
+ * to do; it looks by itself at the end of each generation.
+ */
 void gt_buffers_push(struct gt_buf *buf);
 
 /* Takes everything queued for gen, oldest first; NULL when there is nothing. */
