@@ -64,6 +64,17 @@ $(B)/test/unwind/check.so: test/unwind/check.c $(unwind_obj)
 	@mkdir -p $(@D)
 	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) $(FRAMES) -shared -Wl,-z,now -o $@ $^ -ldl
 
+$(B)/test/bench/walk: test/bench/walk.c $(unwind_obj)
+	@mkdir -p $(@D)
+	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) $(FRAMES) -o $@ $^ -ldl
+
+$(B)/test/bench/micro: test/bench/micro.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -pthread -o $@ $<
+
+bench: libgotrace.so $(B)/test/bench/micro $(B)/test/bench/walk ## measure what tracing costs
+	python3 test/bench/run.py
+
 $(B)/test/prog/%: test/prog/%.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O1 -g -pthread -o $@ $< -ldl

@@ -329,13 +329,14 @@ static uint32_t verify(const struct gt_trail *t, uint32_t i, struct range *r)
 {
     if (t->step[GT_TRAIL_MAX - 1].sp > r->hi && !extend(r, t->step[GT_TRAIL_MAX - 1].sp))
         return GT_TRAIL_MAX + 1;
-    for (i++; i < GT_TRAIL_MAX; i++) {
-        const struct gt_step *step = &t->step[i];
-        if ((word_at(step->sp - sizeof(uintptr_t)) ^ t->pcs[i + 1]) |
-            (word_at(step->fp_at) ^ step->fp))
-            return i;
+    const struct gt_step *step = &t->step[i + 1], *end = &t->step[GT_TRAIL_MAX];
+    const uint64_t *pc = &t->pcs[i + 2];
+    while (step < end && word_at(step->sp - sizeof(uintptr_t)) == *pc &&
+           word_at(step->fp_at) == step->fp) {
+        step++;
+        pc++;
     }
-    return i;
+    return (uint32_t)(step - t->step);
 }
 
 static bool same_state(const struct gt_trail *t, uint32_t i, const struct state *s)
@@ -420,9 +421,10 @@ __attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t 
         if (join < GT_TRAIL_MAX && s.plain && same_state(t, join, &s)) {
             uint32_t differs = verify(t, join, &s.r);
             if (differs == GT_TRAIL_MAX && fits(t, count, join)) {
-                bool same = count == 0 && join == t->first;
+                if (count == 0 && join == t->first)
+                    return GT_WALK_SAME;
                 remember(t, count, join, s.fp_at);
-                return same ? GT_WALK_SAME : GT_WALK_TRAIL;
+                return GT_WALK_TRAIL;
             }
             join = differs < GT_TRAIL_MAX ? differs : GT_TRAIL_MAX;
         }
