@@ -11,7 +11,9 @@ B := build
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes $(if $(WERROR),-Werror)
 # -fexceptions: hooks are unwound by cancellation and must put their thread's state right.
 REQUIRED := -std=gnu11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -fexceptions \
-	-fno-omit-frame-pointer -ftls-model=initial-exec $(WARN) -MMD -MP
+	-ftls-model=initial-exec $(WARN) -MMD -MP
+# After the user's: preload/unwind.c follows our own frames by their pointers.
+FRAMES := -fno-omit-frame-pointer
 LIBS := $(shell cat symbolize/libs 2>/dev/null)
 
 # symbolize/nodlopen.c is a shared object of its own, carried inside symbolize/elfutils.o.
@@ -21,15 +23,15 @@ unit := $(patsubst %.c,$(B)/%,$(wildcard test/unit/*.c test/fuzz/*.c))
 prog_c := $(patsubst %.c,$(B)/%,$(wildcard test/prog/*.c test/hostile/*.c))
 prog_cxx := $(patsubst %.cc,$(B)/%,$(wildcard test/prog/*.cc))
 
-.PHONY: all tests tsan install uninstall clean format check-format help
+.PHONY: all tests tsan asan bench install uninstall clean format check-format help
 all: libgotrace.so ## build ./libgotrace.so
 
 libgotrace.so: $(lib_src:%.c=$(B)/%.o)
-	$(CC) -shared -Wl,-z,defs -Wl,-soname,$@ -Wl,--exclude-libs,ALL $(LDFLAGS) -o $@ $^ $(LIBS) -ldl
+	$(CC) -shared -Wl,-z,defs -Wl,-z,now -Wl,-soname,$@ -Wl,--exclude-libs,ALL $(LDFLAGS) -o $@ $^ $(LIBS) -ldl
 
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+	$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) $(FRAMES) -c -o $@ $<
 
 $(B)/symbolize/nodlopen.so: symbolize/nodlopen.c
 	@mkdir -p $(@D)
@@ -38,10 +40,10 @@ $(B)/symbolize/nodlopen.so: symbolize/nodlopen.c
 $(B)/symbolize/elfutils.o: $(B)/symbolize/nodlopen.so
 $(B)/symbolize/elfutils.o: override CPPFLAGS += -DGT_NODLOPEN='"$(B)/symbolize/nodlopen.so"'
 
-tests: libgotrace.so $(unit) $(prog_c) $(prog_cxx) ## build the unit tests and the traced programs
+tests: libgotrace.so $(unit) $(prog_c) $(prog_cxx) $(B)/test/unwind/check.so ## build the unit tests and the traced programs
 
 # Unit tests see everything but the hooks and the thread state: what runs without interposition.
-unit_obj := $(core_src:%.c=$(B)/%.o) $(B)/preload/registry.o
+unit_obj := $(core_src:%.c=$(B)/%.o) $(patsubst %,$(B)/preload/%.o,registry cfi unwind)
 
 $(unit): $(B)/%: %.c $(unit_obj)
 	@mkdir -p $(@D)
@@ -51,6 +53,27 @@ $(unit): $(B)/%: %.c $(unit_obj)
 tsan: ## build the stress test with ThreadSanitizer, as build/tsan/stress
 	$(MAKE) B=build/tsan-obj CFLAGS='-O1 -g -fsanitize=thread -Wno-tsan' build/tsan-obj/test/unit/stress
 	@mkdir -p build/tsan && cp build/tsan-obj/test/unit/stress build/tsan/stress
+
+asan: ## build the test of the .eh_frame reader with AddressSanitizer, as build/asan/cfi
+	$(MAKE) B=build/asan-obj CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover' \
+		build/asan-obj/test/unit/cfi
+	@mkdir -p build/asan && cp build/asan-obj/test/unit/cfi build/asan/cfi
+
+unwind_obj := $(patsubst %,$(B)/%.o,preload/unwind preload/cfi encoder/arena encoder/stacks encoder/futex)
+$(B)/test/unwind/check.so: test/unwind/check.c $(unwind_obj)
+	@mkdir -p $(@D)
+	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) $(FRAMES) -shared -Wl,-z,now -o $@ $(filter %.c %.o,$^) -ldl
+
+$(B)/test/bench/walk: test/bench/walk.c $(unwind_obj)
+	@mkdir -p $(@D)
+	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) $(FRAMES) -o $@ $(filter %.c %.o,$^) -ldl
+
+$(B)/test/bench/micro: test/bench/micro.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -pthread -o $@ $<
+
+bench: libgotrace.so $(B)/test/bench/micro $(B)/test/bench/walk ## measure what tracing costs
+	python3 test/bench/run.py
 
 $(prog_c): $(B)/%: %.c
 	@mkdir -p $(@D)

@@ -10,6 +10,8 @@
  * still be closed. Untouched, they cost nothing.
  */
 #define RESERVE 64u
+/* A thread that ends hands over a buffer of a few events: so many of them are worth a wake-up. */
+#define KICK 16
 
 static struct {
     struct gt_lock lock;
@@ -126,9 +128,11 @@ void gt_buffers_push(struct gt_buf *buf)
     else
         *first = buf;
     *last = buf;
-    atomic_fetch_add_explicit(&gt_buffers_queued, 1, memory_order_relaxed);
+    uint32_t before = atomic_fetch_add_explicit(&gt_buffers_queued, 1, memory_order_relaxed);
+    bool worth = before + 1 >= KICK || buf->used > GT_BUF_ROOM / 2;
     gt_unlock(&pool.lock);
-    gt_buffers_kick();
+    if (worth)
+        gt_buffers_kick();
     errno = saved;
 }
 

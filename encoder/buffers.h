@@ -46,7 +46,10 @@ extern _Atomic uint32_t gt_buffers_queued;
 /* Whether a good part of the limit is taken by buffers that wait to be written. */
 bool gt_buffers_crowded(void);
 
-/* Hands a filled buffer (gen, m, ts, used set) to the drain side and wakes it. */
+/*
+ * Hands a filled buffer (gen, m, ts, used set) to the drain side, and wakes it when there is enough
+ * to do; it looks by itself at the end of each generation.
+ */
 void gt_buffers_push(struct gt_buf *buf);
 
 /* Takes everything queued for gen, oldest first; NULL when there is nothing. */

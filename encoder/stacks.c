@@ -13,16 +13,6 @@ static struct {
     struct gt_arena arena;
 } table;
 
-static uint64_t hash_pcs(const uint64_t *pcs, uint32_t n, uint32_t epoch)
-{
-    uint64_t h = (uint64_t)epoch << 32 | n;
-    for (uint32_t i = 0; i < n; i++) {
-        h = (h ^ pcs[i]) * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio */
-        h ^= h >> 29;
-    }
-    return h;
-}
-
 static struct gt_stack *find(struct gt_stack *s, const uint64_t *pcs, uint32_t n, uint32_t epoch,
                              uint64_t hash)
 {
@@ -36,7 +26,16 @@ static struct gt_stack *find(struct gt_stack *s, const uint64_t *pcs, uint32_t n
 
 struct gt_stack *gt_stacks_get(const uint64_t *pcs, uint32_t n, uint32_t epoch)
 {
-    uint64_t hash = hash_pcs(pcs, n, epoch);
+    uint64_t hash = GT_STACKS_SEED;
+    for (uint32_t i = n; i-- > 1;)
+        hash = gt_stacks_mix(hash, pcs[i]);
+    return gt_stacks_get_hashed(pcs, n, epoch, hash);
+}
+
+struct gt_stack *gt_stacks_get_hashed(const uint64_t *pcs, uint32_t n, uint32_t epoch,
+                                      uint64_t hash)
+{
+    hash = gt_stacks_mix(gt_stacks_mix(hash, pcs[0]), (uint64_t)epoch << 32 | n);
     _Atomic(struct gt_stack *) *bucket = &table.bucket[hash >> 48];
     struct gt_stack *head = atomic_load_explicit(bucket, memory_order_acquire);
     struct gt_stack *s = find(head, pcs, n, epoch, hash);

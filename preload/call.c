@@ -36,7 +36,7 @@ __attribute__((noinline)) struct gt_slice gt_slice_begin(enum gt_hook hook, int 
         return slice;
     if (gt_wait_may_begin(t, slice.frame)) {
         slice.since = gt_clock_now();
-        slice.stack = gt_capture(hook);
+        slice.stack = gt_capture(t, hook);
         slice.reason = reason_of(on);
         if (gt_writer_enter(&t->w)) {
             if (gt_ev_call_announce(&t->w, slice.since, slice.reason, slice.stack))

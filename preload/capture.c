@@ -1,6 +1,8 @@
 /* See capture.h. */
 #include "capture.h"
 
+#include "unwind.h"
+
 #include "../encoder/format.h"
 #include "../encoder/log.h"
 #include "../symbolize/modules.h"
@@ -10,7 +12,14 @@
 #include <errno.h>
 #include <link.h>
 
-/* libunwind as we use it; loaded by name, never linked. */
+/* The walker of unwind.h works here. */
+static bool walks;
+
+/*
+ * Where it does not, libunwind; loaded by name, never linked. Not for the odd frame that the walker
+ * cannot follow either: libunwind tests memory by writing to a pipe whose two descriptors it keeps,
+ * and goes on doing that when the program has closed them and has files of its own there.
+ */
 static int (*backtrace_fn)(void **pcs, int max);
 
 /* Our own code: its frames are left out of stacks. */
@@ -36,9 +45,8 @@ static int find_own(struct dl_phdr_info *info, size_t size, void *unused)
 #define STRINGIFY(x) #x
 #define NAME_OF(x) STRINGIFY(x)
 
-void gt_capture_init(void)
+static void load_libunwind(void)
 {
-    dl_iterate_phdr(find_own, NULL);
     void *lib = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
     if (!lib) {
         gt_log("no stacks: %s", dlerror());
@@ -51,35 +59,59 @@ void gt_capture_init(void)
     if (policy && local)
         policy(*local, UNW_CACHE_NONE);
     backtrace_fn = dlsym(lib, "unw_backtrace");
-    void *pc[4];
-    if (backtrace_fn)
-        backtrace_fn(pc, 4); /* the first one in a thread allocates its thread-local variables */
+}
+
+void gt_capture_init(void)
+{
+    dl_iterate_phdr(find_own, NULL);
+    walks = gt_unwind_init(own_start, own_end);
     gt_modules_refresh();
+    if (!walks)
+        load_libunwind();
 }
 
-/* Fills pcs from index 1 with the program's return addresses; returns the total. */
-static uint32_t walk(uint64_t *pcs)
+/*
+ * libunwind's walk, into pcs from index 1; returns the total. Without room for it on the thread's
+ * stack, or not knowing that, the n that there are.
+ */
+static uint32_t walk_odd(struct gt_thread *t, uint64_t *pcs, uint32_t n)
 {
-    enum { OURS = 8 }; /* more frames than our own code ever has */
-    void *raw[GT_FRAMES_MAX + OURS];
-    int n = backtrace_fn ? backtrace_fn(raw, GT_FRAMES_MAX + OURS) : 0;
-    int i = 0;
-    while (i < n && (uintptr_t)raw[i] >= own_start && (uintptr_t)raw[i] < own_end)
-        i++;
-    uint32_t count = 1;
-    for (; i < n && count < GT_FRAMES_MAX && raw[i]; i++)
-        pcs[count++] = (uintptr_t)raw[i];
-    return count;
+    enum { ROOM = 12 << 10 };
+    const struct gt_trail *trail = &t->trail;
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    bool known = here - trail->stack_lo < trail->stack_hi - trail->stack_lo;
+    if (!backtrace_fn || (known && here - trail->stack_lo < ROOM))
+        return n + 1;
+    int total = backtrace_fn((void **)pcs + 1, GT_FRAMES_MAX - 1);
+    n = 1;
+    for (int i = 1; i <= total && pcs[i]; i++) {
+        if (pcs[i] - own_start >= own_end - own_start)
+            pcs[n++] = pcs[i];
+    }
+    return n;
 }
 
-struct gt_stack *gt_capture(enum gt_hook hook)
+struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook)
 {
-    uint64_t pcs[GT_FRAMES_MAX];
+    struct gt_trail *trail = &t->trail;
+    uint32_t epoch = (uint32_t)gt_modules_epoch(), n = 0;
     int saved = errno;
-    uint32_t n = walk(pcs);
-    pcs[0] = hook;
+    enum gt_walked walked = walks ? gt_unwind(trail, epoch, &n) : GT_WALK_ODD;
+    if (walked <= GT_WALK_TRAIL) {
+        if (walked == GT_WALK_SAME && t->last_hook == hook)
+            return t->last_stack;
+        uint64_t *pcs = &trail->pcs[trail->first];
+        pcs[0] = hook;
+        t->last_hook = hook;
+        t->last_stack =
+            gt_stacks_get_hashed(pcs, GT_FRAMES_MAX - trail->first, epoch, gt_trail_hash(trail));
+        errno = saved;
+        return t->last_stack;
+    }
+    n = walked == GT_WALK_ODD ? walk_odd(t, trail->fresh_pcs, n) : n + 1;
+    trail->fresh_pcs[0] = hook;
     errno = saved;
-    return gt_stacks_get(pcs, n, (uint32_t)gt_modules_epoch());
+    return gt_stacks_get(trail->fresh_pcs, n, epoch);
 }
 
 struct gt_stack *gt_capture_routine(const void *entry)
@@ -88,13 +120,10 @@ struct gt_stack *gt_capture_routine(const void *entry)
     return gt_stacks_get(&pc, 1, (uint32_t)gt_modules_epoch());
 }
 
-struct gt_stack *gt_capture_bottom(void)
+struct gt_stack *gt_capture_bottom(struct gt_thread *t)
 {
-    uint64_t pcs[GT_FRAMES_MAX];
-    int saved = errno;
-    uint32_t n = walk(pcs);
-    errno = saved;
+    struct gt_stack *s = gt_capture(t, GT_HOOK_NONE);
     /* Below the program's outermost function lie libc's start_thread and clone. */
-    uint64_t pc = n > 3 ? pcs[n - 3] : n > 1 ? pcs[n - 1] : 0;
-    return pc ? gt_stacks_get(&pc, 1, (uint32_t)gt_modules_epoch()) : NULL;
+    uint64_t pc = s && s->n > 3 ? s->pcs[s->n - 3] : s && s->n > 1 ? s->pcs[s->n - 1] : 0;
+    return pc ? gt_stacks_get(&pc, 1, s->epoch) : NULL;
 }

@@ -1,27 +1,30 @@
 /*
- * Call stacks, by libunwind. It is loaded privately: as a needed library of a preloaded one its
- * _Unwind_* would take over every C++ exception of the program (DESIGN, rule 5).
+ * Call stacks: by our own walker (unwind.h), and by libunwind where that one gives up. libunwind is
+ * loaded privately: as a needed library of a preloaded one its _Unwind_* would take over every C++
+ * exception of the program (DESIGN, rule 5).
  */
 #ifndef GT_CAPTURE_H
 #define GT_CAPTURE_H
 
 #include "../encoder/stacks.h"
 #include "real.h"
+#include "thread.h"
 
-/* Once, in the constructor. Without libunwind stacks are just the leaf; says so on stderr. */
+/* Once, in the constructor. Without both stacks are just the leaf; says so on stderr. */
 void gt_capture_init(void);
 
 /*
- * The calling thread's stack: leaf = `hook`, then the program's frames, none of ours, at most
- * GT_FRAMES_MAX. NULL when memory is exhausted. Inside the guard only; may be called in signal
- * handlers; needs about 6 KiB of stack.
+ * The stack of t's thread, which calls: leaf = `hook`, then the program's frames, none of ours, at
+ * most GT_FRAMES_MAX. NULL when memory is exhausted. Inside the guard only; may be called in signal
+ * handlers. Needs 1 KiB of stack; a stack with a frame that only libunwind can walk needs 8 KiB,
+ * and ends at that frame where it is not sure that there are.
  */
-struct gt_stack *gt_capture(enum gt_hook hook);
+struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook);
 
 /* The stack of a routine about to run: just its entry. */
 struct gt_stack *gt_capture_routine(const void *entry);
 
-/* The outermost function of the calling thread, for threads whose creation was not seen. */
-struct gt_stack *gt_capture_bottom(void);
+/* The outermost function of t's thread, which calls, for threads whose creation was not seen. */
+struct gt_stack *gt_capture_bottom(struct gt_thread *t);
 
 #endif

@@ -11,6 +11,7 @@
 #include "operators.h"
 #include "process.h"
 #include "real.h"
+#include "sanitizer.h"
 
 #include "../encoder/arena.h"
 
@@ -327,23 +328,9 @@ static size_t first_usable(void *p)
     return size;
 }
 
-/*
- * A sanitizer's allocator is asked for a block's size before it is ready for that, and crashes;
- * what it hands out is not what the program would use otherwise, either.
- */
-void __asan_init(void) __attribute__((weak));
-void __hwasan_init(void) __attribute__((weak));
-void __msan_init(void) __attribute__((weak));
-void __tsan_init(void) __attribute__((weak));
-
-static bool sanitized(void)
-{
-    return __asan_init || __hwasan_init || __msan_init || __tsan_init;
-}
-
 static bool decide(void)
 {
-    if (sanitized())
+    if (gt_sanitizer_allocates())
         return false;
     heap.usable = (size_t(*)(void *))dlsym(RTLD_NEXT, "malloc_usable_size");
     heap.allocator = module_of((const void *)heap.usable);

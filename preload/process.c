@@ -7,6 +7,7 @@
 #include "heap.h"
 #include "old_cond.h"
 #include "options.h"
+#include "sanitizer.h"
 #include "thread.h"
 
 #include "../encoder/arena.h"
@@ -358,6 +359,10 @@ __attribute__((constructor)) static void at_start(void)
         gt_heap_off();
     if (secure || !gt_options.on)
         return;
+    if (gt_sanitizer_of_threads()) {
+        gt_log("a program with ThreadSanitizer is not traced");
+        return;
+    }
     process.pid = (pid_t)gt_syscall(SYS_getpid);
     process.descendant =
         gt_options_output_path(process.path, false) && gt_descent_is_descendant(process.path);

@@ -25,6 +25,7 @@ static struct {
     _Atomic uint64_t last_g;
     _Atomic uint32_t live; /* threads in the trace that have not ended */
     pthread_key_t key;
+    pthread_attr_t attr; /* all defaults: libc fills them in when asked */
 } threads;
 
 static struct gt_thread main_thread;
@@ -45,6 +46,7 @@ static struct gt_thread *thread_alloc(void)
         gt_writer_register(&t->w);
     }
     t->w.g.id = atomic_fetch_add(&threads.last_g, 1) + 1;
+    t->stack_bytes = 0;
     t->exit_round = 0;
     t->inside = 0;
     t->frame = 0;
@@ -73,6 +75,7 @@ static void note_stack(struct gt_thread *t)
 static void adopt(struct gt_thread *t)
 {
     note_stack(t);
+    gt_trail_begin(&t->trail, t->stack_bytes);
     t->w.m = (uint32_t)gt_syscall(SYS_gettid);
     t->w.last = gt_clock_now();
     t->self = pthread_self();
@@ -129,7 +132,7 @@ struct gt_thread *gt_thread_appear(void)
         return NULL;
     t->inside = 1;
     adopt(t);
-    struct gt_stack *routine = gt_capture_bottom();
+    struct gt_stack *routine = gt_capture_bottom(t);
     if (gt_writer_enter(&t->w)) {
         gt_ev_thread_appear(&t->w, routine);
         gt_writer_leave(&t->w);
@@ -154,13 +157,14 @@ static struct gt_thread *clone_appear(uint32_t tid)
     if (!t)
         return NULL;
     t->inside = 1;
+    gt_trail_begin(&t->trail, 0);
     t->w.m = tid;
     t->w.last = gt_clock_now();
     gt_lock(&threads.lock);
     t->next = threads.cloned;
     threads.cloned = t;
     gt_unlock(&threads.lock);
-    struct gt_stack *routine = gt_capture_bottom();
+    struct gt_stack *routine = gt_capture_bottom(t);
     if (gt_writer_enter(&t->w)) {
         gt_ev_thread_appear(&t->w, routine);
         gt_writer_leave(&t->w);
@@ -207,6 +211,7 @@ static void key_destructor(void *arg)
 void gt_thread_init(void)
 {
     pthread_key_create(&threads.key, key_destructor);
+    pthread_attr_init(&threads.attr);
 }
 
 void gt_thread_main(void)
@@ -262,7 +267,7 @@ static struct gt_thread *create_event(enum gt_hook hook, struct gt_thread *t,
     child->start = start;
     child->arg = arg;
     struct gt_stack *routine = gt_capture_routine(gt_routine_of(start, arg));
-    struct gt_stack *stack = gt_capture(hook);
+    struct gt_stack *stack = gt_capture(t, hook);
     if (!gt_writer_enter(&t->w)) {
         thread_free(child);
         return NULL;
@@ -272,14 +277,21 @@ static struct gt_thread *create_event(enum gt_hook hook, struct gt_thread *t,
     return child;
 }
 
-/* The thread about to be made; NULL: it will not be known from its creation. */
-static struct gt_thread *create_begin(enum gt_hook hook, void *(*start)(void *), void *arg)
+/*
+ * The thread about to be made; NULL: it will not be known from its creation. attr NULL: it gets
+ * the default attributes.
+ */
+static struct gt_thread *create_begin(enum gt_hook hook, const pthread_attr_t *attr,
+                                      void *(*start)(void *), void *arg)
 {
     gt_process_threaded();
     struct gt_thread *t = gt_thread_enter();
-    struct gt_thread *child = t ? create_event(hook, t, start, arg) : NULL;
-    if (t)
-        gt_thread_leave(t);
+    if (!t)
+        return NULL;
+    struct gt_thread *child = create_event(hook, t, start, arg);
+    if (child)
+        pthread_attr_getstacksize(attr ? attr : &threads.attr, &child->stack_bytes);
+    gt_thread_leave(t);
     return child;
 }
 
@@ -293,7 +305,7 @@ static void create_failed(struct gt_thread *child)
 GT_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
                              void *arg)
 {
-    struct gt_thread *child = create_begin(GT_HOOK_pthread_create, start, arg);
+    struct gt_thread *child = create_begin(GT_HOOK_pthread_create, attr, start, arg);
     if (!child)
         return gt_real.pthread_create(thread, attr, start, arg);
     int r = gt_real.pthread_create(thread, attr, trampoline, child);
@@ -311,7 +323,7 @@ static int c11_trampoline(void *arg)
 GT_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *arg)
 {
     struct gt_thread *child =
-        create_begin(GT_HOOK_thrd_create, (void *(*)(void *))(void (*)(void))start, arg);
+        create_begin(GT_HOOK_thrd_create, NULL, (void *(*)(void *))(void (*)(void))start, arg);
     if (!child)
         return gt_real.thrd_create(thread, start, arg);
     int r = gt_real.thrd_create(thread, c11_trampoline, child);

@@ -10,6 +10,7 @@
 
 #include "../encoder/writer.h"
 #include "registry.h"
+#include "unwind.h"
 
 #include <pthread.h>
 
@@ -25,6 +26,10 @@ struct gt_thread {
     pthread_t self;
     void *(*start)(void *);
     void *arg;
+    size_t stack_bytes;          /* of a thread to be made; 0: not known */
+    struct gt_stack *last_stack; /* gt_capture's last answer made of the trail */
+    uint32_t last_hook;          /* its leaf */
+    struct gt_trail trail;
     struct gt_thread *next; /* in the list of free ones, or of cloned ones */
 };
 

@@ -66,7 +66,7 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_
         gt_heap_settle(t);
         /* Taking the stack is part of the call, as a wait is. */
         uint64_t since = what->since ? what->since : gt_clock_now();
-        wait.stack = gt_capture(what->hook);
+        wait.stack = gt_capture(t, what->hook);
         if (block(t, since, what->reason, wait.stack)) {
             wait.thread = t;
             t->frame = wait.frame;
@@ -92,7 +92,7 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_yield(enum gt_hook hook)
     if (!t)
         return wait;
     if (gt_wait_may_begin(t, wait.frame)) {
-        wait.stack = gt_capture(hook);
+        wait.stack = gt_capture(t, hook);
         if (gt_writer_enter(&t->w)) {
             if (gt_ev_go_stop(&t->w, GT_REASON_YIELD, wait.stack))
                 wait.thread = t;
@@ -147,7 +147,7 @@ uint32_t gt_wake_slow(const struct gt_wake *wake)
     struct gt_thread *t = gt_thread_enter();
     if (!t)
         return 0;
-    struct gt_stack *stack = gt_capture(wake->hook);
+    struct gt_stack *stack = gt_capture(t, wake->hook);
     gt_registry_lock(wake->addr);
     uint32_t n = wake_some_locked(t, wake, stack);
     gt_registry_unlock(wake->addr);
@@ -168,7 +168,7 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_barrier(enum gt_hook hook
         return wait;
     if (gt_wait_may_begin(t, wait.frame)) {
         uint64_t since = gt_clock_now();
-        wait.stack = gt_capture(hook);
+        wait.stack = gt_capture(t, hook);
         gt_registry_lock(barrier);
         if (gt_registry_asleep(barrier) + 1 >= count) {
             wake_some_locked(t, &(struct gt_wake){.addr = barrier, .max = UINT32_MAX}, wait.stack);

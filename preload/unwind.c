@@ -1,0 +1,502 @@
+/* See unwind.h. */
+#include "unwind.h"
+
+#include "cfi.h"
+
+#include "../encoder/arena.h"
+#include "../encoder/stacks.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <ucontext.h>
+
+#if defined(__x86_64__) && defined(DLFO_STRUCT_HAS_EH_DBASE)
+#define SUPPORTED 1
+#else
+#define SUPPORTED 0
+struct dl_find_object {
+    struct link_map *dlfo_link_map;
+    void *dlfo_map_start, *dlfo_map_end, *dlfo_eh_frame;
+};
+#endif
+
+#define PAGE 4096u
+
+static struct {
+    uintptr_t own_start, own_size;
+    uintptr_t main_lo, main_hi; /* the main thread's stack */
+    int (*find_object)(void *pc, struct dl_find_object *result);
+    _Atomic uint64_t *cache;
+    _Atomic uint32_t epoch; /* the cache is of */
+    _Atomic uint32_t forgets;
+} unwind;
+
+_Atomic uint64_t gt_unwind_misses;
+
+/* Finding a layout --------------------------------------------------------------------------- */
+
+/*
+ * The object's segment that holds .eh_frame_hdr: the span of an object has holes that cannot be
+ * read. Program headers are in the first page of the first segment, where linkers put them.
+ */
+static bool find_segment(const struct dl_find_object *found, struct gt_cfi_object *o)
+{
+    const uint8_t *start = found->dlfo_map_start;
+    const ElfW(Ehdr) *header = (const void *)start;
+    uintptr_t hdr = (uintptr_t)found->dlfo_eh_frame, bias = found->dlfo_link_map->l_addr;
+    if (!hdr || (uintptr_t)found->dlfo_map_end - (uintptr_t)start < sizeof *header ||
+        memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_phoff > PAGE ||
+        header->e_phentsize != sizeof(ElfW(Phdr)) ||
+        header->e_phoff + header->e_phnum * sizeof(ElfW(Phdr)) > PAGE)
+        return false;
+    const ElfW(Phdr) *ph = (const void *)(start + header->e_phoff);
+    for (int i = 0; i < header->e_phnum; i++) {
+        uintptr_t lo = bias + ph[i].p_vaddr;
+        if (ph[i].p_type == PT_LOAD && (ph[i].p_flags & PF_R) && hdr - lo < ph[i].p_filesz) {
+            *o = (struct gt_cfi_object){(const void *)lo, (const void *)(lo + ph[i].p_filesz),
+                                        (const void *)hdr};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* *keep: whether the answer holds until a module is unloaded. */
+static struct gt_layout find_layout(uintptr_t look, bool *keep)
+{
+    struct dl_find_object found;
+    struct gt_cfi_object object;
+    *keep = unwind.find_object((void *)look, &found) == 0;
+    if (!*keep) /* made at run time, maybe; or a library's address before it is loaded */
+        return (struct gt_layout){.kind = GT_FRAME_UNKNOWN};
+    if (!found.dlfo_eh_frame)
+        return (struct gt_layout){.kind = GT_FRAME_UNKNOWN};
+    if (!find_segment(&found, &object))
+        return (struct gt_layout){.kind = GT_FRAME_ODD};
+    return gt_cfi_layout(&object, look);
+}
+
+/* The cache ---------------------------------------------------------------------------------- */
+
+/*
+ * 63                30 29          10 9    4  3  2    0
+ * ┌──────────────────┬──────────────┬──────┬───┬──────┐
+ * │ tag              │ cfa (signed) │ fp   │ d │ kind │
+ * └──────────────────┴──────────────┴──────┴───┴──────┘
+ * Slot and tag together are the address times an odd number, modulo 2^48: no two addresses have
+ * both in common. d: the entry stands in the neighbour of its slot.
+ */
+enum { SLOT_BITS = 14, TAG_BITS = 34, DISPLACED = 8, KIND = 7 };
+#define SLOTS (1u << SLOT_BITS)
+
+struct place {
+    uint32_t slot;
+    uint64_t tag; /* where it stands in a word */
+};
+
+static inline struct place place_of(uintptr_t look)
+{
+    uint64_t mixed = (uint64_t)look * (0x9e3779b97f4bull << 16);
+    return (struct place){(uint32_t)(mixed >> (64 - SLOT_BITS)),
+                          (mixed << SLOT_BITS) & ~0x3fffffffull};
+}
+
+static inline enum gt_frame_kind word_kind(uint64_t word)
+{
+    return (enum gt_frame_kind)(word & KIND);
+}
+
+static inline uintptr_t word_cfa(uint64_t word)
+{
+    return (uintptr_t)((int64_t)(word << TAG_BITS) >> (TAG_BITS + 7)) & ~(uintptr_t)7;
+}
+
+/* Bytes below the CFA; 0: not saved. */
+static inline uintptr_t word_fp(uint64_t word)
+{
+    return (word >> 1) & GT_LAYOUT_FP_MAX << 3;
+}
+
+static uint64_t word_of(struct gt_layout l)
+{
+    return (uint64_t)((uint32_t)l.cfa & (2u * GT_LAYOUT_CFA_MAX - 1)) << 10 |
+           (uint64_t)l.fp_words << 4 | l.kind;
+}
+
+static void insert(struct place at, uint64_t word, uint32_t forgets)
+{
+    _Atomic uint64_t *slot = &unwind.cache[at.slot], *other = &unwind.cache[at.slot ^ 1];
+    word |= at.tag;
+    if (atomic_load_explicit(slot, memory_order_relaxed) &&
+        !atomic_load_explicit(other, memory_order_relaxed)) {
+        slot = other;
+        word |= DISPLACED;
+    }
+    atomic_store_explicit(slot, word, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in forget */
+    if (atomic_load_explicit(&unwind.forgets, memory_order_relaxed) != forgets)
+        atomic_compare_exchange_strong(slot, &word, 0);
+}
+
+__attribute__((noinline)) static uint64_t lookup_slow(uintptr_t look)
+{
+    bool keep;
+    if (look >> 48)
+        return GT_FRAME_UNKNOWN; /* no address of a program */
+    /* acquire: what is read of the object below is not older than this. */
+    uint32_t forgets = atomic_load_explicit(&unwind.forgets, memory_order_acquire);
+    uint64_t word = word_of(find_layout(look, &keep));
+    atomic_fetch_add_explicit(&gt_unwind_misses, 1, memory_order_relaxed);
+    if (keep)
+        insert(place_of(look), word, forgets);
+    return word;
+}
+
+static inline uint64_t lookup(uintptr_t look)
+{
+    enum { DIFFERENT = 30 };
+    struct place at = place_of(look);
+    uint64_t word = atomic_load_explicit(&unwind.cache[at.slot], memory_order_relaxed);
+    if (__builtin_expect(!((word ^ at.tag) & (~0ull << DIFFERENT | DISPLACED)) && word & KIND, 1))
+        return word;
+    word = atomic_load_explicit(&unwind.cache[at.slot ^ 1], memory_order_relaxed);
+    if (!((word ^ at.tag ^ DISPLACED) & (~0ull << DIFFERENT | DISPLACED)) && word & KIND)
+        return word;
+    return lookup_slow(look);
+}
+
+/* Before the number: who sees the new epoch finds the cache empty. */
+__attribute__((noinline)) static void forget(uint32_t epoch)
+{
+    atomic_fetch_add(&unwind.forgets, 1);
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in insert */
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        if (atomic_load_explicit(&unwind.cache[i], memory_order_relaxed))
+            atomic_store_explicit(&unwind.cache[i], 0, memory_order_relaxed);
+    }
+    atomic_store_explicit(&unwind.epoch, epoch, memory_order_release);
+}
+
+/* Memory ------------------------------------------------------------------------------------- */
+
+/* What of the stack can be read: [lo, hi). */
+struct range {
+    uintptr_t lo, hi;
+    bool whole; /* hi is the stack's end; else there may be more */
+};
+
+/* Neither writes nor depends on anything: the kernel refuses `how` after it has read the set. */
+static bool page_readable(uintptr_t page)
+{
+    return gt_syscall(SYS_rt_sigprocmask, ~0, page, NULL, 8) == -1 && errno == EINVAL;
+}
+
+/* Whether [r->lo, end) can be read. A frame this big on a stack of unknown size is given up. */
+__attribute__((noinline)) static bool extend(struct range *r, uintptr_t end)
+{
+    enum { PAGES_MAX = 64 };
+    if (r->whole || end - r->hi > PAGES_MAX * PAGE)
+        return false;
+    while (r->hi < end) {
+        if (!page_readable(r->hi))
+            return false;
+        r->hi += PAGE;
+    }
+    return true;
+}
+
+static inline bool can_read(struct range *r, uintptr_t at, size_t size)
+{
+    return at >= r->lo && at <= UINTPTR_MAX - size && (at + size <= r->hi || extend(r, at + size));
+}
+
+/* From sp upward, and of the 128 bytes below it, which signals spare, those in the same page. */
+static inline struct range range_at(const struct gt_trail *t, uintptr_t sp)
+{
+    enum { RED_ZONE = 128 };
+    uintptr_t page = sp & ~(uintptr_t)(PAGE - 1), lo = sp - page < RED_ZONE ? page : sp - RED_ZONE;
+    if (sp - t->stack_lo < t->stack_hi - t->stack_lo)
+        return (struct range){lo, t->stack_hi, true};
+    return (struct range){lo, sp > page ? page + PAGE : page, false};
+}
+
+static inline uintptr_t word_at(uintptr_t address)
+{
+    return *(const uintptr_t *)address;
+}
+
+/* Steps -------------------------------------------------------------------------------------- */
+
+struct state {
+    uintptr_t pc;   /* return address; of an interrupted instruction one more than its own */
+    uintptr_t look; /* the address to find the layout for */
+    uintptr_t sp, fp;
+    uintptr_t fp_at; /* where fp was read; 0: not since the frame before */
+    struct range r;
+    bool plain; /* nothing but stack words decided: the frames can be remembered */
+};
+
+enum outcome { GO_ON, END, BROKEN, ODD_FRAME };
+
+static inline enum outcome step_to(struct state *s, uintptr_t cfa, uintptr_t fp_below)
+{
+    if (__builtin_expect(cfa <= s->sp || cfa & 7, 0))
+        return BROKEN;
+    if (__builtin_expect(cfa > s->r.hi, 0) && !extend(&s->r, cfa))
+        return BROKEN;
+    if (__builtin_expect(fp_below > cfa - s->sp, 0)) {
+        /* Interrupted between restoring fp and returning: compilers do not tell that it is back. */
+        if (cfa - fp_below < s->r.lo)
+            return BROKEN;
+        s->plain = false;
+    }
+    s->fp_at = 0;
+    if (fp_below) {
+        s->fp_at = cfa - fp_below;
+        s->fp = word_at(s->fp_at);
+    }
+    s->sp = cfa;
+    s->pc = word_at(cfa - sizeof(uintptr_t));
+    s->look = s->pc - 1;
+    return s->pc ? GO_ON : END;
+}
+
+/* Where nothing is known the frame pointer may be one: libunwind's conditions. */
+static enum outcome step_guess(struct state *s)
+{
+    enum { FAR = 0x4000 };
+    if (s->fp < s->sp || s->fp - s->sp > FAR)
+        return END;
+    return step_to(s, s->fp + 2 * sizeof(uintptr_t), 2 * sizeof(uintptr_t));
+}
+
+static enum outcome step_realigned(struct state *s, uint64_t word)
+{
+    uintptr_t at = s->fp + word_cfa(word);
+    s->plain = false;
+    if (s->fp & 7 || !can_read(&s->r, s->fp, 8) || !can_read(&s->r, at, 8))
+        return BROKEN;
+    uintptr_t fp = word_at(s->fp);
+    enum outcome outcome = step_to(s, word_at(at), 0);
+    s->fp = fp;
+    return outcome;
+}
+
+/* The kernel's struct rt_sigframe, after the return address: struct ucontext. */
+static enum outcome step_signal(const struct gt_trail *t, struct state *s)
+{
+#if defined(__x86_64__)
+    const ucontext_t *context = (const void *)s->sp;
+    s->plain = false;
+    if (!can_read(&s->r, s->sp, offsetof(ucontext_t, uc_mcontext.fpregs)))
+        return BROKEN;
+    const greg_t *regs = context->uc_mcontext.gregs;
+    s->fp = (uintptr_t)regs[REG_RBP];
+    s->sp = (uintptr_t)regs[REG_RSP];
+    s->look = (uintptr_t)regs[REG_RIP];
+    s->pc = s->look + 1; /* as return addresses are: readers of stacks subtract it again */
+    s->r = range_at(t, s->sp);
+    return s->sp & 7 ? BROKEN : GO_ON;
+#else
+    (void)t;
+    (void)s;
+    return ODD_FRAME;
+#endif
+}
+
+static enum outcome step_rare(const struct gt_trail *t, struct state *s, uint64_t word)
+{
+    switch (word_kind(word)) {
+    case GT_FRAME_OUTERMOST: return END;
+    case GT_FRAME_UNKNOWN: return step_guess(s);
+    case GT_FRAME_REALIGNED: return step_realigned(s, word);
+    case GT_FRAME_SIGNAL: return step_signal(t, s);
+    default: return ODD_FRAME;
+    }
+}
+
+/* The trail ---------------------------------------------------------------------------------- */
+
+/*
+ * The frames remembered outward of i, whose own registers are as now, are as they were if the words
+ * that the walk read are: a walk depends on nothing else. Returns the first that is not.
+ */
+static uint32_t verify(const struct gt_trail *t, uint32_t i, struct range *r)
+{
+    if (t->step[GT_TRAIL_MAX - 1].sp > r->hi && !extend(r, t->step[GT_TRAIL_MAX - 1].sp))
+        return GT_TRAIL_MAX + 1;
+    const struct gt_step *step = &t->step[i + 1], *end = &t->step[GT_TRAIL_MAX];
+    const uint64_t *pc = &t->pcs[i + 2];
+    while (step < end && word_at(step->sp - sizeof(uintptr_t)) == *pc &&
+           word_at(step->fp_at) == step->fp) {
+        step++;
+        pc++;
+    }
+    return (uint32_t)(step - t->step);
+}
+
+static bool same_state(const struct gt_trail *t, uint32_t i, const struct state *s)
+{
+    const struct gt_step *step = &t->step[i];
+    return step->sp == s->sp && t->pcs[i + 1] == s->pc && !((step->fp ^ s->fp) & step->fp_mask);
+}
+
+/* The frame's fp has been read at `at`; 0: it has not, or it makes no difference. */
+static void set_fp_at(struct gt_step *step, uintptr_t at)
+{
+    step->fp_at = at && step->fp_mask ? at : (uintptr_t)&step->fp;
+}
+
+/* n fresh frames end where the remembered frame `join` goes on, with its fp read at fp_at. */
+static void remember(struct gt_trail *t, uint32_t n, uint32_t join, uintptr_t fp_at)
+{
+    uintptr_t needed = 0;
+    uint64_t hash = GT_STACKS_SEED;
+    if (join < GT_TRAIL_MAX) {
+        set_fp_at(&t->step[join], fp_at);
+        needed = t->step[join].fp_mask;
+        hash = t->step[join].hash;
+    }
+    for (uint32_t k = n; k-- > 0;) {
+        const struct gt_fresh *f = &t->fresh[k];
+        struct gt_step *step = &t->step[join - n + k];
+        if (f->uses_fp)
+            needed = UINTPTR_MAX;
+        else if (f->saves_fp)
+            needed = 0;
+        hash = gt_stacks_mix(hash, t->fresh_pcs[k + 1]);
+        step->sp = f->sp;
+        step->fp = f->fp;
+        step->fp_mask = needed;
+        set_fp_at(step, f->fp_at);
+        step->hash = hash;
+        t->pcs[join - n + k + 1] = t->fresh_pcs[k + 1];
+    }
+    t->first = join - n;
+}
+
+/* Whether the stack as remembered from frame `join` on, with n before it, is cut where it was. */
+static bool fits(const struct gt_trail *t, uint32_t n, uint32_t join)
+{
+    return t->cut ? n == join : n <= join;
+}
+
+/* Our callers up to the program: all our code keeps frame pointers, so that takes no layouts. */
+static bool start(const struct gt_trail *t, struct state *s, const uintptr_t *frame)
+{
+    enum { OURS_MAX = 16 };
+    for (int i = 0; frame[1] - unwind.own_start < unwind.own_size; i++) {
+        if (i == OURS_MAX || frame[0] <= (uintptr_t)frame)
+            return false;
+        frame = (const uintptr_t *)frame[0];
+    }
+    s->fp = frame[0];
+    s->fp_at = 0;
+    s->pc = frame[1];
+    s->look = s->pc - 1;
+    s->sp = (uintptr_t)(frame + 2);
+    s->plain = true;
+    s->r = range_at(t, s->sp);
+    return !(s->sp & 7);
+}
+
+__attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t epoch, uint32_t *n)
+{
+    struct state s;
+    *n = 0;
+    if (!start(t, &s, __builtin_frame_address(0)))
+        return GT_WALK_FRESH;
+    /* acquire: pairs with forget's release. */
+    if (__builtin_expect(atomic_load_explicit(&unwind.epoch, memory_order_acquire) != epoch, 0))
+        forget(epoch);
+    uint32_t join = t->epoch == epoch ? t->first : GT_TRAIL_MAX, count = 0;
+    enum outcome outcome = GO_ON;
+    for (;;) {
+        while (join < GT_TRAIL_MAX && t->step[join].sp < s.sp)
+            join++;
+        if (join < GT_TRAIL_MAX && s.plain && same_state(t, join, &s)) {
+            uint32_t differs = verify(t, join, &s.r);
+            if (differs == GT_TRAIL_MAX && fits(t, count, join)) {
+                if (count == 0 && join == t->first)
+                    return GT_WALK_SAME;
+                remember(t, count, join, s.fp_at);
+                return GT_WALK_TRAIL;
+            }
+            join = differs < GT_TRAIL_MAX ? differs : GT_TRAIL_MAX;
+        }
+        uint64_t word = lookup(s.look);
+        bool ours = s.pc - unwind.own_start < unwind.own_size;
+        if (__builtin_expect(ours, 0)) {
+            s.plain = false; /* a callback's caller: not to be seen, hence not in the trail */
+        } else {
+            if (count == GT_TRAIL_MAX)
+                break;
+            t->fresh[count] = (struct gt_fresh){s.sp, s.fp, s.fp_at,
+                                                word_kind(word) == GT_FRAME_FP ||
+                                                    word_kind(word) == GT_FRAME_UNKNOWN,
+                                                word_fp(word) != 0};
+            t->fresh_pcs[++count] = s.pc;
+        }
+        if (__builtin_expect(word_kind(word) == GT_FRAME_SP, 1))
+            outcome = step_to(&s, s.sp + word_cfa(word), word_fp(word));
+        else if (word_kind(word) == GT_FRAME_FP)
+            outcome = step_to(&s, s.fp + word_cfa(word), word_fp(word));
+        else
+            outcome = step_rare(t, &s, word);
+        if (outcome != GO_ON)
+            break;
+    }
+    *n = count;
+    if (outcome == ODD_FRAME)
+        return GT_WALK_ODD;
+    if (outcome == BROKEN || !s.plain)
+        return GT_WALK_FRESH;
+    remember(t, count, GT_TRAIL_MAX, 0);
+    t->epoch = epoch;
+    t->cut = outcome == GO_ON;
+    return GT_WALK_TRAIL;
+}
+
+/* Beginning ---------------------------------------------------------------------------------- */
+
+void gt_trail_begin(struct gt_trail *t, size_t size)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    uintptr_t end = (uintptr_t)pthread_self(); /* libc keeps it at the end of a thread's stack */
+    t->first = GT_TRAIL_MAX;
+    t->stack_lo = t->stack_hi = 0;
+    if (here - unwind.main_lo < unwind.main_hi - unwind.main_lo) {
+        t->stack_lo = unwind.main_lo;
+        t->stack_hi = unwind.main_hi;
+    } else if (here < end && end - here < size) {
+        t->stack_lo = end - size;
+        t->stack_hi = end & ~(uintptr_t)7;
+    }
+}
+
+/*
+ * The kernel keeps this much below the main thread's stack free of mappings (mmap_base in
+ * arch/x86/mm/mmap.c leaves at least 128 MiB), so anything in there is that stack.
+ */
+#define MAIN_STACK (64u << 20)
+
+bool gt_unwind_init(uintptr_t start_of_ours, uintptr_t end_of_ours)
+{
+    unwind.own_start = start_of_ours;
+    unwind.own_size = end_of_ours - start_of_ours;
+    /* What the program's first instruction found: argc, and above it only more of the stack. */
+    uintptr_t *stack_end = dlsym(RTLD_DEFAULT, "__libc_stack_end");
+    if (stack_end) {
+        unwind.main_hi = *stack_end & ~(uintptr_t)7;
+        unwind.main_lo = unwind.main_hi - MAIN_STACK;
+    }
+    *(void **)&unwind.find_object = SUPPORTED ? dlsym(RTLD_DEFAULT, "_dl_find_object") : NULL;
+    if (!unwind.find_object)
+        return false;
+    unwind.cache = gt_pages_alloc(SLOTS * sizeof *unwind.cache);
+    return unwind.cache != NULL;
+}

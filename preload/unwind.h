@@ -1,0 +1,93 @@
+/*
+ * Walking the calling thread's stack by call frame information (cfi.h), without libunwind: layouts
+ * are remembered for all threads, the last stack of each thread for itself.
+ *
+ * WHAT MAY BE READ. Frame addresses only ever grow, so what is read lies between the stack pointer
+ * and the end of the stack. Where that end is, is known for the main thread and for threads whose
+ * creation was seen. On any other stack (a signal's, a coroutine's, an early thread's) the kernel
+ * is asked for every page above the first whether it can be read, in each walk again: only memory
+ * above a live stack that another thread unmaps at this very moment could be missed, and only wrong
+ * call frame information would lead there.
+ *
+ * THE CACHE OF LAYOUTS is one word per address, read and written atomically, so any mix of threads
+ * and signal handlers sees whole entries. It is emptied when the epoch of the module map changes:
+ *
+ * | | lookup | insert | forget |
+ * |---|---|---|---|
+ * | lookup (relaxed load) | nothing | sees all of an entry or none | may use an old one once more |
+ * | insert (relaxed store, fence, load of `forgets`) | | later one stays | see below |
+ * | forget (RMW of `forgets`, fence, relaxed stores) | | either insert sees the new number and
+ * takes its entry out, or the entry is among those that forget empties | harmless twice |
+ *
+ * A layout can be wrong only while one thread has unloaded a library (dlclose has not returned to
+ * our hook), another one has already loaded a second one at its addresses and runs it: until the
+ * epoch moves, a stack through that may come out wrong; what may be read is as above.
+ */
+#ifndef GT_UNWIND_H
+#define GT_UNWIND_H
+
+#include "../encoder/format.h"
+#include "../encoder/stacks.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GT_TRAIL_MAX (GT_FRAMES_MAX - 1) /* the leaf is a hook */
+
+/* A frame: the registers when it goes on. */
+struct gt_step {
+    uintptr_t sp, fp;
+    uintptr_t fp_at;   /* where the walk read fp; itself where fp makes no difference */
+    uintptr_t fp_mask; /* all ones where fp makes a difference to what lies further out */
+    uint64_t hash;     /* of the pcs from here outward, see gt_stacks_mix */
+};
+
+/*
+ * A thread's last stack, and room for the next. Index GT_TRAIL_MAX - 1 is the outermost frame, so
+ * that frames further in can change without moving the others. pcs[i + 1] belongs to step[i].
+ */
+struct gt_trail {
+    uintptr_t stack_lo, stack_hi; /* the thread's own stack; both 0: not known */
+    uint32_t first;               /* of the frames remembered; GT_TRAIL_MAX: none */
+    uint32_t epoch;               /* they are of */
+    bool cut;                     /* there were more */
+    uint64_t pcs[GT_TRAIL_MAX + 1];
+    struct gt_step step[GT_TRAIL_MAX];
+    /* The walk under way, innermost first; pcs[i + 1] again. */
+    uint64_t fresh_pcs[GT_TRAIL_MAX + 1];
+    struct gt_fresh {
+        uintptr_t sp, fp, fp_at;
+        bool uses_fp, saves_fp;
+    } fresh[GT_TRAIL_MAX];
+};
+
+/* In the constructor. Our own code is [start, end). false: this system needs libunwind. */
+bool gt_unwind_init(uintptr_t start, uintptr_t end);
+
+/* The thread of this trail starts; `size` of its stack, 0: not known. Called on that stack. */
+void gt_trail_begin(struct gt_trail *t, size_t size);
+
+enum gt_walked {
+    GT_WALK_SAME,  /* the frames remembered are the stack, and were before */
+    GT_WALK_TRAIL, /* the frames remembered are the stack now */
+    GT_WALK_FRESH, /* the stack is in `fresh`: *n pcs */
+    GT_WALK_ODD,   /* as FRESH, but it goes on with a frame that cannot be followed */
+};
+
+/*
+ * The program's frames of the calling thread, none of ours. Inside the guard; any context after
+ * init; needs less than 1 KiB of stack. errno may change.
+ */
+enum gt_walked gt_unwind(struct gt_trail *t, uint32_t epoch, uint32_t *n);
+
+/* The hash of the frames remembered, for gt_stacks_get_hashed. */
+static inline uint64_t gt_trail_hash(const struct gt_trail *t)
+{
+    return t->first < GT_TRAIL_MAX ? t->step[t->first].hash : GT_STACKS_SEED;
+}
+
+/* For tests: how many layouts had to be looked for. */
+extern _Atomic uint64_t gt_unwind_misses;
+
+#endif

@@ -1,0 +1,144 @@
+"""Our walker against libunwind, frame by frame, in programs of all kinds (test/unwind/check.c)."""
+
+import re
+import sys
+import os
+
+import pytest
+
+from lib import ROOT, gotools, proc
+
+CHECK = ROOT / "build/test/unwind/check.so"
+SOURCES = ROOT / "test/unwind"
+
+
+def compared(argv, at_least, **options):
+    """Runs a program under the checker; every process of it must have found no difference."""
+    result = proc.run(argv, env={"LD_PRELOAD": CHECK} | options.pop("env", {}), **options).ok()
+    reports = re.findall(r"unwindcheck: (\d+) compared, (\d+) different, (\d+) odd", result.stderr)
+    assert reports and all(different == "0" for _, different, _ in reports), result
+    n, odd = sum(int(r[0]) for r in reports), sum(int(r[2]) for r in reports)
+    assert n >= at_least, result
+    assert odd <= n / 1000, result  # left to libunwind: code written by hand, where a signal interrupted it
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize(
+    "flags",
+    ["-O0", "-O2", "-O3 -fomit-frame-pointer", "-O2 -fno-omit-frame-pointer -fno-plt", "-O3 -march=native -Wl,-z,lazy"],
+)
+def test_c(tmp_path, compiler, flags):
+    """Frames of all sizes, callbacks, signals at any instruction and on other stacks, coroutines, threads."""
+    argv = [compiler, "-std=gnu11", "-D_GNU_SOURCE", *flags.split(), "-o", tmp_path / "scenes"]
+    proc.run([*argv, SOURCES / "scenes.c", "-pthread"]).ok()
+    compared([tmp_path / "scenes"], 5000)
+
+
+@pytest.mark.parametrize("compiler, flags", [("g++", "-O0"), ("g++", "-O3 -fomit-frame-pointer"), ("clang++", "-O2")])
+def test_cxx(tmp_path, compiler, flags):
+    proc.run([compiler, *flags.split(), "-o", tmp_path / "cxx", SOURCES / "cxx.cc", "-pthread"]).ok()
+    compared([tmp_path / "cxx"], 5000)
+
+
+PYTHON = """
+import ctypes, json, ssl, threading
+@ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))
+def compare(a, b):
+    return a[0] - b[0]
+values = (ctypes.c_int * 50)(*[i * 37 % 50 for i in range(50)])
+ctypes.CDLL(None).qsort(values, 50, 4, compare)
+def deep(n):
+    return deep(n - 1) + [1] * 100 if n else []
+threads = [threading.Thread(target=deep, args=(90,)) for _ in range(4)]
+[t.start() for t in threads], [t.join() for t in threads]
+json.loads(json.dumps(list(range(10000))))
+"""
+
+
+def test_python():
+    argv = [os.path.realpath(sys.executable), "-c", PYTHON]
+    compared(argv, 10000, env={"PYTHONMALLOC": "malloc", "UNWINDCHECK_LIMIT": "30000"})
+
+
+RUST = """
+use std::{collections::HashMap, panic, thread};
+fn deep(n: u32) -> String { if n == 0 { panic!("expected") } format!("{}{}", n, deep(n - 1)) }
+fn main() {
+    let threads: Vec<_> = (0..4).map(|i| thread::spawn(move || {
+        let mut m = HashMap::new();
+        for k in 0..500 { m.insert(k, format!("{k}{i}")); thread::yield_now(); }
+        let _ = panic::catch_unwind(|| deep(40));
+        m.len()
+    })).collect();
+    for t in threads { t.join().unwrap(); }
+}
+"""
+
+
+def test_rust(tmp_path):
+    (tmp_path / "p.rs").write_text(RUST)
+    proc.run(["rustc", "-O", "-o", tmp_path / "prog", tmp_path / "p.rs"], timeout=50).ok()
+    compared([tmp_path / "prog"], 2000)
+
+
+LIBRARY = """
+#include <time.h>
+__attribute__((noinline)) void outer(void)
+{
+    volatile char room[SIZE];
+    struct timespec us = {0, 1000};
+    room[0] = 1;
+    nanosleep(&us, 0);
+    room[1] = 1;
+}
+"""
+LOADER = """
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        void *lib = dlopen(argv[i], RTLD_NOW);
+        void (*outer)(void) = (void (*)(void))dlsym(lib, "outer");
+        printf("%p\\n", (void *)outer);
+        outer();
+        dlclose(lib);
+    }
+    return 0;
+}
+"""
+
+
+def test_a_library_takes_the_place_of_another(traced, tmp_path):
+    """The same code at the same addresses but for the size of its frame: an old layout would show."""
+    sizes = [1000, 3000, 2000]
+    source = {n: proc.compile(LIBRARY, tmp_path / f"l{n}.so", "-shared", "-fPIC", "-O2", f"-DSIZE={n}") for n in sizes}
+    result = traced([proc.compile(LOADER, tmp_path / "loader"), *source.values()]).ok()
+    assert len(set(result.stdout.split())) == 1, "not at one address: the test tests nothing"
+    stacks = [
+        [f.func for f in e.stack[:3]]
+        for e in gotools.parse(result.trace)
+        if e.is_go("Running", "Waiting") and e.stack[0].func == "nanosleep"
+    ]
+    assert stacks == [["nanosleep", "outer", "main"]] * 3
+
+
+ONCE = """
+#include <pthread.h>
+#include <time.h>
+static void routine(void) { struct timespec us = {0, 1000}; nanosleep(&us, 0); __asm__ volatile(""); }
+int main(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, routine);
+    return 0;
+}
+"""
+
+
+def test_no_frames_of_ours_in_the_middle(traced, tmp_path):
+    trace = traced([proc.compile(ONCE, tmp_path / "once")]).ok().trace
+    (stack,) = [e.stack for e in gotools.parse(trace) if e.is_go("Running", "Waiting")]
+    assert [f.func for f in stack[:2]] == ["nanosleep", "routine"]
+    assert "main" in [f.func for f in stack]
+    assert not any("libgotrace" in f.file or "preload/" in f.file for f in stack), stack
