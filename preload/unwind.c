@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <ucontext.h>
 
 #if defined(__x86_64__) && defined(DLFO_STRUCT_HAS_EH_DBASE)
@@ -29,6 +30,7 @@ struct dl_find_object {
 static struct {
     uintptr_t own_start, own_size;
     uintptr_t main_lo, main_hi; /* the main thread's stack */
+    uintptr_t program;          /* the first page of its image */
     int (*find_object)(void *pc, struct dl_find_object *result);
     _Atomic uint64_t *cache;
     _Atomic uint32_t epoch; /* the cache is of */
@@ -39,18 +41,41 @@ _Atomic uint64_t gt_unwind_misses;
 
 /* Finding a layout --------------------------------------------------------------------------- */
 
+/* Neither writes nor depends on anything: the kernel refuses `how` after it has read the set. */
+static bool page_readable(uintptr_t page)
+{
+    return gt_syscall(SYS_rt_sigprocmask, ~0, page, NULL, 8) == -1 && errno == EINVAL;
+}
+
+static bool is_header(uintptr_t at)
+{
+    return memcmp((const void *)at, ELFMAG, SELFMAG) == 0;
+}
+
+/*
+ * Where the object's ELF header is, which linkers put at the beginning of the first segment. libc
+ * finds objects that have holes by their segments: then that is where the object was loaded, or,
+ * linked to a fixed address, it is the program.
+ */
+static uintptr_t header_of(const struct dl_find_object *found)
+{
+    uintptr_t start = (uintptr_t)found->dlfo_map_start, base = found->dlfo_link_map->l_addr;
+    if (is_header(start))
+        return start;
+    base = base ? base : unwind.program;
+    return base && base % PAGE == 0 && page_readable(base) && is_header(base) ? base : 0;
+}
+
 /*
  * The object's segment that holds .eh_frame_hdr: the span of an object has holes that cannot be
  * read. Program headers are in the first page of the first segment, where linkers put them.
  */
 static bool find_segment(const struct dl_find_object *found, struct gt_cfi_object *o)
 {
-    const uint8_t *start = found->dlfo_map_start;
+    uintptr_t start = header_of(found);
     const ElfW(Ehdr) *header = (const void *)start;
     uintptr_t hdr = (uintptr_t)found->dlfo_eh_frame, bias = found->dlfo_link_map->l_addr;
-    if (!hdr || (uintptr_t)found->dlfo_map_end - (uintptr_t)start < sizeof *header ||
-        memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_phoff > PAGE ||
-        header->e_phentsize != sizeof(ElfW(Phdr)) ||
+    if (!header || !hdr || header->e_phoff > PAGE || header->e_phentsize != sizeof(ElfW(Phdr)) ||
         header->e_phoff + header->e_phnum * sizeof(ElfW(Phdr)) > PAGE)
         return false;
     const ElfW(Phdr) *ph = (const void *)(start + header->e_phoff);
@@ -188,12 +213,6 @@ struct range {
     uintptr_t lo, hi;
     bool whole; /* hi is the stack's end; else there may be more */
 };
-
-/* Neither writes nor depends on anything: the kernel refuses `how` after it has read the set. */
-static bool page_readable(uintptr_t page)
-{
-    return gt_syscall(SYS_rt_sigprocmask, ~0, page, NULL, 8) == -1 && errno == EINVAL;
-}
 
 /* Whether [r->lo, end) can be read. A frame this big on a stack of unknown size is given up. */
 __attribute__((noinline)) static bool extend(struct range *r, uintptr_t end)
@@ -488,6 +507,7 @@ bool gt_unwind_init(uintptr_t start_of_ours, uintptr_t end_of_ours)
 {
     unwind.own_start = start_of_ours;
     unwind.own_size = end_of_ours - start_of_ours;
+    unwind.program = getauxval(AT_PHDR) & ~(uintptr_t)(PAGE - 1);
     /* What the program's first instruction found: argc, and above it only more of the stack. */
     uintptr_t *stack_end = dlsym(RTLD_DEFAULT, "__libc_stack_end");
     if (stack_end) {
