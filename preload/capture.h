@@ -16,7 +16,7 @@ void gt_capture_init(void);
 /*
  * The stack of t's thread, which calls: leaf = `hook`, then the program's frames, none of ours, at
  * most GT_FRAMES_MAX. NULL when memory is exhausted. Inside the guard only; may be called in signal
- * handlers. Needs 1 KiB of stack; a stack with a frame that only libunwind can walk needs 8 KiB,
+ * handlers. Needs 1.5 KiB of stack; a stack with a frame that only libunwind can walk needs 8 KiB,
  * and ends at that frame where it is not sure that there are.
  */
 struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook);

@@ -15,13 +15,19 @@
 #include <sys/auxv.h>
 #include <ucontext.h>
 
-#if defined(__x86_64__) && defined(DLFO_STRUCT_HAS_EH_DBASE)
+#if defined(__x86_64__)
 #define SUPPORTED 1
 #else
-#define SUPPORTED 0
+#define SUPPORTED 0 /* to be done: steps that know where a frame keeps its return address */
+#endif
+
+#if !defined(DLFO_STRUCT_HAS_EH_DBASE)
+/* glibc before 2.35: just to compile, there is no such function then. */
 struct dl_find_object {
+    unsigned long long flags;
+    void *dlfo_map_start, *dlfo_map_end;
     struct link_map *dlfo_link_map;
-    void *dlfo_map_start, *dlfo_map_end, *dlfo_eh_frame;
+    void *dlfo_eh_frame, *reserved[8];
 };
 #endif
 
@@ -44,7 +50,8 @@ _Atomic uint64_t gt_unwind_misses;
 /* Neither writes nor depends on anything: the kernel refuses `how` after it has read the set. */
 static bool page_readable(uintptr_t page)
 {
-    return gt_syscall(SYS_rt_sigprocmask, ~0, page, NULL, 8) == -1 && errno == EINVAL;
+    return gt_syscall(SYS_rt_sigprocmask, ~0l, page, NULL, sizeof(uint64_t)) == -1 &&
+           errno == EINVAL;
 }
 
 static bool is_header(uintptr_t at)
@@ -318,7 +325,9 @@ static enum outcome step_signal(const struct gt_trail *t, struct state *s)
     s->sp = (uintptr_t)regs[REG_RSP];
     s->look = (uintptr_t)regs[REG_RIP];
     s->pc = s->look + 1; /* as return addresses are: readers of stacks subtract it again */
-    s->r = range_at(t, s->sp);
+    /* It may be what has just run over the end of its stack. */
+    s->r = page_readable(s->sp & ~(uintptr_t)(PAGE - 1)) ? range_at(t, s->sp)
+                                                         : (struct range){s->sp, s->sp, true};
     return s->sp & 7 ? BROKEN : GO_ON;
 #else
     (void)t;

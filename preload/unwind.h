@@ -77,7 +77,7 @@ enum gt_walked {
 
 /*
  * The program's frames of the calling thread, none of ours. Inside the guard; any context after
- * init; needs less than 1 KiB of stack. errno may change.
+ * init; needs 0.5 KiB of stack, 1.3 where a layout is not known yet. errno may change.
  */
 enum gt_walked gt_unwind(struct gt_trail *t, uint32_t epoch, uint32_t *n);
 

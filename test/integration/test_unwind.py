@@ -142,3 +142,59 @@ def test_no_frames_of_ours_in_the_middle(traced, tmp_path):
     assert [f.func for f in stack[:2]] == ["nanosleep", "routine"]
     assert "main" in [f.func for f in stack]
     assert not any("libgotrace" in f.file or "preload/" in f.file for f in stack), stack
+
+
+OVERFLOW = """
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+static sigjmp_buf back;
+static volatile int depth;
+static void handler(int number) { sched_yield(); siglongjmp(back, number); }
+__attribute__((noinline)) static int down(int n)
+{
+    volatile char room[SIZE];
+    room[0] = 1;
+    depth = n;
+    return down(n + 1) + room[0];
+}
+static void *run(void *arg)
+{
+    stack_t alternate = {.ss_sp = malloc(65536), .ss_size = 65536};
+    sigaltstack(&alternate, 0);
+    if (!sigsetjmp(back, 1))
+        down(0);
+    printf("%d\\n", depth > 0);
+    return arg;
+}
+int main(void)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
+    sigaction(SIGSEGV, &action, 0);
+    pthread_t thread;
+    pthread_create(&thread, 0, run, 0);
+    pthread_join(thread, 0);
+    run(0);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("size", [24, 3000])
+def test_a_stack_that_ran_over(traced, tmp_path, size):
+    """In the handler the interrupted stack pointer may stand where nothing can be read."""
+    flags = ["-O1", "-fno-optimize-sibling-calls", f"-DSIZE={size}", "-w"]
+    result = traced([proc.compile(OVERFLOW, tmp_path / "overflow", *flags)]).ok()
+    assert result.stdout == "1\n1\n"
+    yields = [e.stack for e in gotools.parse(result.trace) if e.is_go("Running", "Runnable")]
+    handlers = [[f.func for f in stack[:2]] for stack in yields if stack]
+    assert handlers == [["sched_yield", "handler"]] * 2
+    assert all("down" in [f.func for f in stack] for stack in yields), yields
+
+
+def test_reader_under_address_sanitizer():
+    """build/asan/cfi: `make asan`."""
+    proc.run([ROOT / "build/asan/cfi"], timeout=55).ok()

@@ -1,0 +1,167 @@
+/*
+ * The walker on stacks whose call frame information lies: it may stop early, it must not read past
+ * the end of the stack (behind which there is a page that cannot be read), and the next walk must
+ * be right again. What it says of honest stacks: test/integration/test_unwind.py.
+ */
+#include "check.h"
+
+#include "preload/unwind.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#define PAGE 4096u
+#define NOINLINE __attribute__((noinline, noclone))
+
+#if defined(__x86_64__)
+
+/* Both call fn(). far_frame says it has 8 MB of locals; fp_frame that its caller is at `fp`. */
+void far_frame(void (*fn)(void));
+void fp_frame(void (*fn)(void), uintptr_t fp);
+
+__asm__(".text\n"
+        "far_frame:\n"
+        ".cfi_startproc\n"
+        "    push %rbx\n"
+        "    .cfi_def_cfa_offset 4000000\n"
+        "    call *%rdi\n"
+        "    pop %rbx\n"
+        "    ret\n"
+        ".cfi_endproc\n"
+        "fp_frame:\n"
+        ".cfi_startproc\n"
+        "    push %rbp\n"
+        "    push %rbx\n"
+        "    sub $8, %rsp\n"
+        "    mov %rsi, %rbp\n"
+        "    .cfi_def_cfa %rbp, 16\n"
+        "    .cfi_offset %rbp, -16\n"
+        "    call *%rdi\n"
+        "    add $8, %rsp\n"
+        "    pop %rbx\n"
+        "    pop %rbp\n"
+        "    ret\n"
+        ".cfi_endproc\n");
+
+static struct gt_trail trail;
+static uint32_t frames;
+static bool broken;
+
+NOINLINE static void walk(void)
+{
+    enum gt_walked walked = gt_unwind(&trail, 1, &frames);
+    broken = walked >= GT_WALK_FRESH;
+    if (!broken)
+        frames = GT_TRAIL_MAX - trail.first;
+    CHECK(frames <= GT_TRAIL_MAX);
+    __asm__ volatile("");
+}
+
+/* From scratch and by the trail: the same. */
+NOINLINE static void honest(void)
+{
+    uint64_t pcs[GT_TRAIL_MAX];
+    trail.first = GT_TRAIL_MAX;
+    for (int i = 0; i < 3; i++) {
+        walk();
+        CHECK(!broken);
+        const uint64_t *now = &trail.pcs[trail.first + 1];
+        /* but for where this loop, which may be unrolled, calls */
+        CHECK(i == 0 || memcmp(pcs + 2, now + 2, (frames - 2) * sizeof *pcs) == 0);
+        memcpy(pcs, now, frames * sizeof *pcs);
+    }
+    CHECK(frames >= 3);
+}
+
+/* On a stack that ends at `end`. */
+static void lies(uintptr_t end)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    const uintptr_t values[] = {
+        0,       1,         8,         here - 4096, here + 1,         here + 64,
+        end - 8, end,       end - 16,  end - 24,    end + 8,          end + PAGE,
+        1 << 20, 1ul << 46, 1ul << 63, UINTPTR_MAX, UINTPTR_MAX - 15, UINTPTR_MAX - 23,
+    };
+    honest();
+    far_frame(walk);
+    CHECK(frames >= 2 && broken);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        fp_frame(walk, values[i]);
+        CHECK(frames >= 2);
+        honest();
+    }
+    for (uintptr_t fp = end - 1000; fp < end + 1000; fp += 8) {
+        fp_frame(walk, fp);
+        CHECK(frames >= 2);
+    }
+    honest();
+}
+
+static void *in_thread(void *arg)
+{
+    gt_trail_begin(&trail, (size_t)(uintptr_t)arg);
+    lies((uintptr_t)pthread_self());
+    return NULL;
+}
+
+static ucontext_t here, there;
+static uintptr_t end_of_coroutine;
+
+static void coroutine(void)
+{
+    lies(end_of_coroutine);
+    swapcontext(&there, &here);
+}
+
+static void in_coroutine(void)
+{
+    enum { SIZE = 16 * PAGE };
+    char *stack = mmap(NULL, SIZE + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(mprotect(stack + PAGE, SIZE, PROT_READ | PROT_WRITE) == 0);
+    end_of_coroutine = (uintptr_t)stack + PAGE + SIZE;
+    getcontext(&there);
+    there.uc_stack.ss_sp = stack + PAGE;
+    there.uc_stack.ss_size = SIZE;
+    makecontext(&there, coroutine, 0);
+    gt_trail_begin(&trail, 0);
+    swapcontext(&here, &there);
+}
+
+/* With a stack of our own, so that we know what is behind it. */
+static void thread_with(size_t known)
+{
+    enum { SIZE = 64 * PAGE };
+    pthread_attr_t attr;
+    pthread_t thread;
+    char *stack = mmap(NULL, SIZE + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(mprotect(stack, SIZE, PROT_READ | PROT_WRITE) == 0);
+    pthread_attr_init(&attr);
+    CHECK(pthread_attr_setstack(&attr, stack, SIZE) == 0);
+    CHECK(pthread_create(&thread, &attr, in_thread, (void *)known) == 0);
+    pthread_join(thread, NULL);
+}
+
+int main(void)
+{
+    if (!gt_unwind_init(0, 0))
+        return 77;
+    gt_trail_begin(&trail, 0);
+    CHECK(trail.stack_hi > trail.stack_lo, "the main thread's stack is not known");
+    lies(trail.stack_hi);
+    thread_with(64 * PAGE);
+    thread_with(0);
+    in_coroutine();
+    return 0;
+}
+
+#else
+
+int main(void)
+{
+    return gt_unwind_init(0, 0) ? 1 : 77;
+}
+
+#endif
