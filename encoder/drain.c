@@ -5,6 +5,7 @@
 #include "clock.h"
 #include "output.h"
 #include "switch.h"
+#include "symbols.h"
 #include "tables.h"
 #include "v1.h"
 
@@ -287,6 +288,7 @@ void gt_drain_after_fork(void)
     gt_output_after_fork();
     gt_stacks_after_fork();
     gt_strings_after_fork();
+    gt_symbols_after_fork();
     gt_buffers_after_fork();
     gt_switch_after_fork();
     gt_procs_after_fork();

@@ -2,6 +2,7 @@
 #include "v1.h"
 
 #include "clock.h"
+#include "log.h"
 #include "merge.h"
 #include "strings.h"
 #include "symbols.h"
@@ -15,14 +16,16 @@
 static struct {
     uint32_t trace; /* counts traces: what stands in this one's file is marked with it */
     bool procs;     /* Gomaxprocs has been written */
+    uint64_t hz;    /* as written last */
     bool started[GT_MERGE_NO_P + 1];
 } v1;
 
 void gt_v1_open(void)
 {
-    v1.trace++;
+    if (v1.trace++) /* a forked child; else it is zero, and better not touched */
+        memset(v1.started, 0, sizeof v1.started);
     v1.procs = false;
-    memset(v1.started, 0, sizeof v1.started);
+    v1.hz = 0;
     gt_merge_reset();
     gt_v1_pages_open();
     gt_v1_elf_reset();
@@ -89,20 +92,27 @@ static void put_string(void *unused, struct gt_string *s)
 static void put_frequency(void)
 {
     uint8_t record[1 + 2 * GT_VARINT_MAX], *q = record;
+    if (gt_clock_hz() == v1.hz)
+        return;
+    v1.hz = gt_clock_hz();
     *q++ = GT_V1_FREQUENCY;
-    q = gt_varint_put(q, gt_clock_hz());
+    q = gt_varint_put(q, v1.hz);
     if (gt_v1_global_order(gt_format))
         *q++ = 0; /* unused, but there */
     gt_v1_pages_record(record, (size_t)(q - record));
 }
 
-static int put_tables(const struct gt_drain_config *config, uint32_t gen)
+static void put_tables(const struct gt_drain_config *config, uint32_t gen)
 {
-    put_frequency();
     gt_stacks_each(gen, put_stack, (void *)config);
-    if (!gt_v1_global_order(gt_format))
+    if (!gt_v1_global_order(gt_format)) {
         gt_strings_each(gen, put_string, NULL);
-    return gt_v1_global_order(gt_format) ? gt_v1_elf_write() : 0;
+        return;
+    }
+    int error = gt_v1_elf_write();
+    if (error)
+        gt_log("cannot write %s.elf: %s; stacks will have no names", config->path,
+               strerrordesc_np(-error));
 }
 
 /* Events ------------------------------------------------------------------------------------- */
@@ -280,8 +290,12 @@ static void translate(const struct gt_merge_event *ev)
 int gt_v1_write(const struct gt_drain_config *config, uint32_t gen, const struct gt_buf *packed,
                 const struct gt_buf *plain)
 {
-    int error = put_tables(config, gen);
-    int merged = gt_merge(gen, packed, plain, translate);
+    int error = 0;
+    put_frequency();
+    if (plain) { /* else nothing has happened, there are only statuses */
+        put_tables(config, gen);
+        error = gt_merge(gen, packed, plain, translate);
+    }
     gt_v1_pages_flush();
-    return merged ? merged : error;
+    return error;
 }

@@ -63,19 +63,35 @@ static struct {
     uint32_t ever;             /* words in which one was ever taken */
 } procs;
 
-/* With w's generation pinned: the drain side reads w->p. */
+/* The free P of the lowest number in word i that has no status in a generation after gen; or -1. */
+static int free_p_locked(uint32_t i, uint32_t gen)
+{
+    for (uint64_t free = ~procs.taken[i]; free; free &= free - 1) {
+        int bit = __builtin_ctzll(free);
+        if (procs.slot[i * 64 + (uint32_t)bit].status_gen <= gen)
+            return bit;
+    }
+    return -1;
+}
+
+/*
+ * With w's generation pinned: the drain side reads w->p. A P whose last thread ended in a newer
+ * generation is not for a thread that is still in the old one, where it runs to the end.
+ */
 static bool take_p(struct gt_writer *w)
 {
+    uint32_t gen = gt_writer_gen(w);
     gt_lock(&procs.lock);
+    while (procs.first_maybe_free < MAX_P / 64 && procs.taken[procs.first_maybe_free] == UINT64_MAX)
+        procs.first_maybe_free++;
     for (uint32_t i = procs.first_maybe_free; i < MAX_P / 64 && !w->p; i++) {
-        if (procs.taken[i] == UINT64_MAX)
+        int bit = free_p_locked(i, gen);
+        if (bit < 0)
             continue;
-        uint32_t bit = (uint32_t)__builtin_ctzll(~procs.taken[i]);
         procs.taken[i] |= 1ull << bit;
-        procs.first_maybe_free = i;
         procs.ever = i < procs.ever ? procs.ever : i + 1;
-        w->p = &procs.slot[i * 64 + bit];
-        w->p->id = i * 64 + bit;
+        w->p = &procs.slot[i * 64 + (uint32_t)bit];
+        w->p->id = i * 64 + (uint32_t)bit;
         w->p->state = GT_P_IDLE;
     }
     gt_unlock(&procs.lock);
