@@ -65,7 +65,7 @@ def test_names(traced, format):
         assert any(names[0] == "pthread_mutex_lock" and "lock_waiter" in names for names in stacks), stacks
     if format == "go1.5":
         elf = f"{result.trace}.elf"
-        lines = proc.run([gotools.find("1.19"), "tool", "addr2line", elf], stdin="0x10000\n0x10010\n").ok().stdout
+        lines = proc.run([gotools.find("1.19"), "tool", "addr2line", elf], stdin="0x10000000020\n0x10000000030\n").ok().stdout
         assert "truth.c:" in lines or "libc" in lines, lines
 
 
