@@ -137,6 +137,8 @@ static int close_v1(uint32_t next)
     gt_switch_all(next, keep_early, NULL);
     struct gt_buf *plain = gt_buffers_take(drain.gen);
     int error = gt_v1_write(&drain.config, drain.gen, early, plain);
+    if (!next && !error)
+        gt_v1_finish();
     put_all(early);
     put_all(plain);
     return error;

@@ -408,3 +408,13 @@ int gt_merge(uint32_t gen, const struct gt_buf *packed, const struct gt_buf *pla
     gt_pages_free(work.stream, work.bytes);
     return merge.error;
 }
+
+void gt_merge_running(void (*fn)(struct gt_merge_g *g, uint64_t ts))
+{
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (struct gt_merge_g *g = merge.bucket[i]; g; g = g->next) {
+            if (g->state == GT_G_RUNNING)
+                fn(g, merge.last_ts);
+        }
+    }
+}

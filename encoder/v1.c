@@ -350,3 +350,14 @@ int gt_v1_write(const struct gt_drain_config *config, uint32_t gen, const struct
     gt_v1_pages_flush();
     return error;
 }
+
+static void stop_running(struct gt_merge_g *g, uint64_t ts)
+{
+    gt_v1_pages_event(GT_V1_GO_PREEMPT, g->v1_p, ts, ARGS(0), NULL, 0);
+}
+
+void gt_v1_finish(void)
+{
+    gt_merge_running(stop_running);
+    gt_v1_pages_flush();
+}

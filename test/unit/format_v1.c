@@ -77,7 +77,7 @@ static void expect_header(const char *format, size_t *at_byte)
     strcpy(header, gt_format_find(format)->header);
     scene_record(format);
     scene_expect(format, at_byte, header, sizeof header);
-    CHECK_EQ(scene_size, 4096);
+    CHECK_EQ(scene_size % 4096, 0);
 }
 
 static void check_15(void)
