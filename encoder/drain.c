@@ -5,6 +5,7 @@
 #include "clock.h"
 #include "output.h"
 #include "switch.h"
+#include "symbols.h"
 #include "tables.h"
 #include "v1.h"
 
@@ -137,6 +138,8 @@ static int close_v1(uint32_t next)
     gt_switch_all(next, keep_early, NULL);
     struct gt_buf *plain = gt_buffers_take(drain.gen);
     int error = gt_v1_write(&drain.config, drain.gen, early, plain);
+    if (!next && !error)
+        gt_v1_finish();
     put_all(early);
     put_all(plain);
     return error;
@@ -298,6 +301,7 @@ void gt_drain_after_fork(void)
     gt_output_after_fork();
     gt_stacks_after_fork();
     gt_strings_after_fork();
+    gt_symbols_after_fork();
     gt_buffers_after_fork();
     gt_switch_after_fork();
     gt_procs_after_fork();

@@ -18,7 +18,7 @@
 struct proc {
     struct gt_merge_stream *parked;
     uint32_t gen, seq;
-    bool idle;
+    bool busy; /* a thread has it */
 };
 
 /* One batch. */
@@ -46,6 +46,7 @@ static struct {
     uint32_t gen;
     struct gt_merge_stream **heap;
     size_t in_heap, unfinished;
+    bool used;
     int error; /* sticks: what follows a contradiction means nothing */
 } merge;
 
@@ -54,8 +55,8 @@ void gt_merge_reset(void)
     memset(merge.bucket, 0, sizeof merge.bucket);
     merge.free = NULL;
     merge.arena = (struct gt_arena){0};
-    for (size_t i = 0; i <= GT_MERGE_NO_P; i++)
-        merge.proc[i] = (struct proc){.idle = true};
+    if (merge.used) /* else they are zero, and better not touched */
+        memset(merge.proc, 0, sizeof merge.proc);
     merge.last_ts = 0;
     merge.error = 0;
 }
@@ -185,7 +186,7 @@ static bool ready(struct gt_merge_stream *s)
     if (s->ev.type != GT_EV_PROC_START || s->ev.arg[0] >= GT_MERGE_NO_P)
         return true;
     struct proc *p = &merge.proc[s->ev.arg[0]];
-    if (p->idle && p->gen == merge.gen && p->seq + 1 == s->ev.arg[1])
+    if (!p->busy && p->gen == merge.gen && p->seq + 1 == s->ev.arg[1])
         return true;
     park(s, &p->parked);
     return false;
@@ -198,12 +199,12 @@ static void set_g(struct gt_merge_g *g, uint8_t state, uint32_t seq)
     g->gen = merge.gen;
 }
 
-static void set_p(struct gt_merge_stream *s, uint32_t id, bool idle, uint32_t seq)
+static void set_p(struct gt_merge_stream *s, uint32_t id, bool busy, uint32_t seq)
 {
-    merge.proc[id].idle = idle;
+    merge.proc[id].busy = busy;
     merge.proc[id].seq = seq;
     merge.proc[id].gen = merge.gen;
-    s->p = idle ? GT_MERGE_NO_P : id;
+    s->p = busy ? id : GT_MERGE_NO_P;
 }
 
 static void go_status(struct gt_merge_stream *s, struct gt_merge_g *g)
@@ -242,14 +243,14 @@ static bool apply(struct gt_merge_stream *s, struct gt_merge_g *g)
     case GT_EV_PROC_STATUS:
         if (ev->arg[0] >= GT_MERGE_NO_P)
             return false;
-        set_p(s, (uint32_t)ev->arg[0], ev->arg[1] == GT_P_IDLE, 0);
+        set_p(s, (uint32_t)ev->arg[0], ev->arg[1] != GT_P_IDLE, 0);
         break;
     case GT_EV_PROC_START:
         if (ev->arg[0] >= GT_MERGE_NO_P)
             return false;
-        set_p(s, (uint32_t)ev->arg[0], false, (uint32_t)ev->arg[1]);
+        set_p(s, (uint32_t)ev->arg[0], true, (uint32_t)ev->arg[1]);
         break;
-    case GT_EV_PROC_STOP: set_p(s, s->p, true, merge.proc[s->p].seq); break;
+    case GT_EV_PROC_STOP: set_p(s, s->p, false, merge.proc[s->p].seq); break;
     case GT_EV_GO_STATUS:
     case GT_EV_GO_STATUS_STACK: go_status(s, g); break;
     case GT_EV_GO_CREATE: set_g(g, GT_G_RUNNABLE, 0); break;
@@ -393,6 +394,7 @@ int gt_merge(uint32_t gen, const struct gt_buf *packed, const struct gt_buf *pla
         return merge.error;
     if (!work_begin(n))
         return merge.error = -ENOMEM;
+    merge.used = true;
     merge.gen = gen;
     each_chunk(packed, plain, add_chunk);
     merge.unfinished = 0;
@@ -405,4 +407,14 @@ int gt_merge(uint32_t gen, const struct gt_buf *packed, const struct gt_buf *pla
     merge.error = run(fn);
     gt_pages_free(work.stream, work.bytes);
     return merge.error;
+}
+
+void gt_merge_running(void (*fn)(struct gt_merge_g *g, uint64_t ts))
+{
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (struct gt_merge_g *g = merge.bucket[i]; g; g = g->next) {
+            if (g->state == GT_G_RUNNING)
+                fn(g, merge.last_ts);
+        }
+    }
 }

@@ -11,11 +11,14 @@ struct gt_symbol {
     uint64_t pc; /* differs from that of every other frame */
     struct gt_string *func, *file;
     uint32_t line;
-    uint32_t entry; /* v1_elf.c: number in the line table, 0: not in it */
+    uint32_t entry;   /* v1_elf.c: number in the line table, 0: not in it */
+    uint32_t routine; /* v1.c: trace in which a goroutine began here, in Go 1.5's format */
 };
 
 /* The frames of s, leaf first, for ever valid. Returns how many. */
 uint32_t gt_symbols_of(const struct gt_drain_config *config, const struct gt_stack *s,
                        struct gt_symbol *out[GT_FRAMES_MAX]);
+
+void gt_symbols_after_fork(void);
 
 #endif

@@ -2,6 +2,7 @@
 #include "v1.h"
 
 #include "clock.h"
+#include "log.h"
 #include "merge.h"
 #include "strings.h"
 #include "symbols.h"
@@ -15,14 +16,16 @@
 static struct {
     uint32_t trace; /* counts traces: what stands in this one's file is marked with it */
     bool procs;     /* Gomaxprocs has been written */
+    uint64_t hz;    /* as written last */
     bool started[GT_MERGE_NO_P + 1];
 } v1;
 
 void gt_v1_open(void)
 {
-    v1.trace++;
+    if (v1.trace++) /* a forked child; else it is zero, and better not touched */
+        memset(v1.started, 0, sizeof v1.started);
     v1.procs = false;
-    memset(v1.started, 0, sizeof v1.started);
+    v1.hz = 0;
     gt_merge_reset();
     gt_v1_pages_open();
     gt_v1_elf_reset();
@@ -55,29 +58,57 @@ static uint8_t *put_frame(uint8_t *q, struct gt_symbol *frame)
     return gt_varint_put(q, frame->line);
 }
 
+/*
+ * Stacks without a struct gt_stack: the viewers up to Go 1.22 want to know where every goroutine
+ * began, and name it after that.
+ */
+enum { STACK_MAIN = 0x7ffffffe, STACK_UNKNOWN };
+
+static struct gt_symbol unknown_routines[] = {
+    {.pc = (1ull << 47) - 2}, /* no code can be there */
+    {.pc = (1ull << 47) - 1},
+};
+
 /* A stack that is too long for one record loses its outermost frames. */
+static void put_frames(uint64_t id, struct gt_symbol **frames, uint32_t all)
+{
+    enum { FRAME_MAX = 4 * GT_VARINT_MAX, START = 2 + 3 * GT_VARINT_MAX };
+    uint8_t body[GT_V1_RECORD_MAX], start[2 * GT_VARINT_MAX], record[GT_V1_RECORD_MAX], *q = body;
+    uint32_t n = 0;
+    while (n < all && q + FRAME_MAX + START < body + sizeof body)
+        q = put_frame(q, frames[n++]);
+    size_t body_size = (size_t)(q - body);
+    size_t start_size = (size_t)(gt_varint_put(gt_varint_put(start, id), n) - start);
+    uint8_t *p = record;
+    *p++ = GT_V1_STACK | 3u << 6;
+    p = gt_varint_put(p, start_size + body_size);
+    memcpy(p, start, start_size);
+    memcpy(p + start_size, body, body_size);
+    gt_v1_pages_record(record, (size_t)(p - record) + start_size + body_size);
+}
+
 static void put_stack(void *config, struct gt_stack *s)
 {
-    enum { FRAME_MAX = 4 * GT_VARINT_MAX, START = 1 + 3 + GT_VARINT_MAX + 2 };
     struct gt_symbol *frames[GT_FRAMES_MAX];
-    uint8_t body[GT_V1_RECORD_MAX], record[GT_V1_RECORD_MAX + START], *q = body;
-    uint32_t n = 0;
     if (s->written == v1.trace)
         return;
     s->written = v1.trace;
-    uint32_t all = gt_symbols_of(config, s, frames);
-    while (n < all && q + FRAME_MAX + START < body + sizeof body)
-        q = put_frame(q, frames[n++]);
-    uint8_t start[2 * GT_VARINT_MAX];
-    size_t start_size = (size_t)(gt_varint_put(gt_varint_put(start, s->id), n) - start);
-    uint8_t *p = record;
-    *p++ = GT_V1_STACK | 3u << 6;
-    p = gt_varint_put(p, start_size + (size_t)(q - body));
-    memcpy(p, start, start_size);
-    memcpy(p + start_size, body, (size_t)(q - body));
-    gt_v1_pages_record(record, (size_t)(p - record) + start_size + (size_t)(q - body));
-    if (all && gt_v1_global_order(gt_format))
+    uint32_t n = gt_symbols_of(config, s, frames);
+    put_frames(s->id, frames, n);
+    if (n && gt_v1_global_order(gt_format))
         gt_v1_elf_set_leaf(s->id, frames[0]);
+}
+
+static void put_unknown_routines(void)
+{
+    static const char *const names[] = {"main", "(unknown)"};
+    for (uint32_t i = 0; i < 2; i++) {
+        struct gt_symbol *frame = &unknown_routines[i];
+        frame->func = gt_strings_intern(names[i]);
+        frame->file = gt_strings_intern("");
+        if (frame->func && frame->file)
+            put_frames(STACK_MAIN + i, &frame, 1);
+    }
 }
 
 static void put_string(void *unused, struct gt_string *s)
@@ -89,20 +120,27 @@ static void put_string(void *unused, struct gt_string *s)
 static void put_frequency(void)
 {
     uint8_t record[1 + 2 * GT_VARINT_MAX], *q = record;
+    if (gt_clock_hz() == v1.hz)
+        return;
+    v1.hz = gt_clock_hz();
     *q++ = GT_V1_FREQUENCY;
-    q = gt_varint_put(q, gt_clock_hz());
+    q = gt_varint_put(q, v1.hz);
     if (gt_v1_global_order(gt_format))
         *q++ = 0; /* unused, but there */
     gt_v1_pages_record(record, (size_t)(q - record));
 }
 
-static int put_tables(const struct gt_drain_config *config, uint32_t gen)
+static void put_tables(const struct gt_drain_config *config, uint32_t gen)
 {
-    put_frequency();
     gt_stacks_each(gen, put_stack, (void *)config);
-    if (!gt_v1_global_order(gt_format))
+    if (!gt_v1_global_order(gt_format)) {
         gt_strings_each(gen, put_string, NULL);
-    return gt_v1_global_order(gt_format) ? gt_v1_elf_write() : 0;
+        return;
+    }
+    int error = gt_v1_elf_write();
+    if (error)
+        gt_log("cannot write %s.elf: %s; stacks will have no names", config->path,
+               strerrordesc_np(-error));
 }
 
 /* Events ------------------------------------------------------------------------------------- */
@@ -138,10 +176,22 @@ static void go_start(const struct gt_merge_event *ev)
     }
 }
 
-/* The stack of a new goroutine: from Go 1.7 on its id, before that where it begins. */
+/*
+ * The stack of a new goroutine: from Go 1.7 on its id. Before that the address where it begins,
+ * which viewers of today take for an id all the same: for them there is a stack with that id.
+ */
 static uint64_t new_stack(uint64_t id)
 {
-    return gt_v1_global_order(gt_format) ? gt_v1_elf_leaf((uint32_t)id) : id;
+    if (!gt_v1_global_order(gt_format))
+        return id;
+    uint64_t pc = id < STACK_MAIN ? gt_v1_elf_leaf((uint32_t)id)
+                                  : gt_v1_elf_pc(&unknown_routines[id - STACK_MAIN]);
+    struct gt_symbol *frame = gt_v1_elf_frame(pc);
+    if (frame && frame->routine != v1.trace) {
+        frame->routine = v1.trace;
+        put_frames(pc, &frame, 1);
+    }
+    return pc;
 }
 
 static void go_create(const struct gt_merge_event *ev, uint64_t its_stack, uint64_t stack)
@@ -149,7 +199,8 @@ static void go_create(const struct gt_merge_event *ev, uint64_t its_stack, uint6
     ev->g->known = true;
     ev->g->v1_seq = 0;
     ev->g->v1_p = ev->p;
-    put_at(ev, GT_V1_GO_CREATE, ARGS(ev->g->id, new_stack(its_stack), stack));
+    put_at(ev, GT_V1_GO_CREATE,
+           ARGS(ev->g->id, new_stack(its_stack ? its_stack : STACK_UNKNOWN), stack));
 }
 
 /* Goroutines that were there when recording began. */
@@ -158,7 +209,7 @@ static void go_status(const struct gt_merge_event *ev)
     struct gt_merge_g *g = ev->g;
     if (g->known)
         return;
-    go_create(ev, 0, 0);
+    go_create(ev, STACK_MAIN, 0);
     if (g->state == GT_G_RUNNING) {
         go_start(ev);
     } else if (g->state != GT_G_RUNNABLE) {
@@ -186,11 +237,19 @@ static enum gt_v1_type block_type(uint64_t reason)
     }
 }
 
-/* Always with the number: readers do not know whose exit GoSysExitLocal is. */
+/*
+ * Always with the number: readers do not know whose exit GoSysExitLocal is. In Go a P whose
+ * goroutine stays in a call is given away, and the tools from 1.23 on show a call as lasting until
+ * its P stops, or panic if that comes later: so it stops here, for no time.
+ */
 static void syscall_end(const struct gt_merge_event *ev)
 {
     struct gt_merge_g *g = ev->g;
     uint64_t seq = ++g->v1_seq;
+    if (gt_format->after_call == GT_AFTER_CALL_STOP_START) {
+        put_at(ev, GT_V1_PROC_STOP, ARGS(0));
+        put_at(ev, GT_V1_PROC_START, ARGS(ev->m));
+    }
     if (gt_v1_global_order(gt_format))
         seq = gt_v1_pages_next_seq();
     put_at(ev, GT_V1_GO_SYS_EXIT, ARGS(g->id, seq, ev->ts));
@@ -280,8 +339,25 @@ static void translate(const struct gt_merge_event *ev)
 int gt_v1_write(const struct gt_drain_config *config, uint32_t gen, const struct gt_buf *packed,
                 const struct gt_buf *plain)
 {
-    int error = put_tables(config, gen);
-    int merged = gt_merge(gen, packed, plain, translate);
+    int error = 0;
+    if (!v1.hz)
+        put_unknown_routines();
+    put_frequency();
+    if (plain) { /* else nothing has happened, there are only statuses */
+        put_tables(config, gen);
+        error = gt_merge(gen, packed, plain, translate);
+    }
     gt_v1_pages_flush();
-    return merged ? merged : error;
+    return error;
+}
+
+static void stop_running(struct gt_merge_g *g, uint64_t ts)
+{
+    gt_v1_pages_event(GT_V1_GO_PREEMPT, g->v1_p, ts, ARGS(0), NULL, 0);
+}
+
+void gt_v1_finish(void)
+{
+    gt_merge_running(stop_running);
+    gt_v1_pages_flush();
 }

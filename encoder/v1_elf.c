@@ -18,8 +18,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define FIRST_PC 0x10000u
-#define PC_STEP 16u /* of a frame */
+#define FIRST_PC (1ull << 40) /* beyond all ids of stacks: see new_stack in v1.c */
+#define PC_STEP 16u           /* of a frame */
 #define MAGIC 0xfffffffbu
 #define RECORD_SIZE (8 + 8 * 4)
 #define PC_TABLE_MAX (2 * GT_VARINT_MAX + 2)
@@ -70,7 +70,7 @@ void gt_v1_elf_reset(void)
 
 static uint64_t pc_of(uint32_t entry)
 {
-    return entry ? FIRST_PC + (uint64_t)(entry - 1) * PC_STEP : 0;
+    return entry ? FIRST_PC + (entry - 1) * (uint64_t)PC_STEP : 0;
 }
 
 uint64_t gt_v1_elf_pc(struct gt_symbol *frame)
@@ -80,6 +80,11 @@ uint64_t gt_v1_elf_pc(struct gt_symbol *frame)
         frame->entry = ++table.n;
     }
     return pc_of(frame->entry);
+}
+
+struct gt_symbol *gt_v1_elf_frame(uint64_t pc)
+{
+    return pc ? frames()[(pc - FIRST_PC) / PC_STEP] : NULL;
 }
 
 void gt_v1_elf_set_leaf(uint32_t stack_id, struct gt_symbol *frame)

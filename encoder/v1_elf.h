@@ -14,6 +14,9 @@ void gt_v1_elf_reset(void);
 /* The address that stands for this frame. */
 uint64_t gt_v1_elf_pc(struct gt_symbol *frame);
 
+/* The frame at an address that the former returned, or NULL. */
+struct gt_symbol *gt_v1_elf_frame(uint64_t pc);
+
 /* The address of a stack's leaf; 0: none was set. */
 void gt_v1_elf_set_leaf(uint32_t stack_id, struct gt_symbol *frame);
 uint64_t gt_v1_elf_leaf(uint32_t stack_id);

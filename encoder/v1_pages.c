@@ -38,8 +38,8 @@ static struct {
     uint32_t total;                   /* what the page comes to */
     uint16_t loose_first, loose_last; /* records of no P */
     uint64_t seq;
-    uint32_t serial;
-    bool first; /* the page begins with the file's header */
+    uint32_t serial; /* of the page, in all files */
+    bool first;      /* the page begins with the file's header */
     uint32_t serial_of[P_SLOTS];
     uint16_t segment_of[P_SLOTS]; /* valid if serial_of is the page's */
 } pages;
@@ -59,8 +59,6 @@ static void begin_page(void)
 
 void gt_v1_pages_open(void)
 {
-    memset(pages.serial_of, 0, sizeof pages.serial_of);
-    pages.serial = 0;
     pages.seq = 0;
     pages.first = true;
     begin_page();

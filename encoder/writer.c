@@ -292,34 +292,31 @@ bool gt_ev_call_announce(struct gt_writer *w, uint64_t since, enum gt_reason rea
     return true;
 }
 
-/* Again so that readers see a stack where the wait has ended: enum gt_after_call. */
-static void after_call(struct gt_writer *w, uint32_t stack)
+/* Instead of a status with a stack: see enum gt_after_call. */
+static __attribute__((noinline, cold)) void after_call_slow(struct gt_writer *w)
 {
-    struct gt_g *g = &w->g;
-    uint8_t *p;
-    switch (gt_format->after_call) {
-    case GT_AFTER_CALL_NOTHING: break;
-    case GT_AFTER_CALL_STOP_START:
-        p = gt_varint_put(begin_at(w, GT_EV_GO_STOP, w->last), GT_REASON_PREEMPTED);
-        w->pos = gt_varint_put(p, stack);
-        p = gt_varint_put(begin_at(w, GT_EV_GO_START, w->last), g->id);
-        w->pos = gt_varint_put(p, ++g->seq);
-        break;
-    case GT_AFTER_CALL_STATUS:
-        p = gt_varint_put(begin_at(w, GT_EV_GO_STATUS_STACK, w->last), g->id);
-        p = gt_varint_put(gt_varint_put(p, w->m), GT_G_RUNNING);
-        w->pos = gt_varint_put(p, stack);
-        g->seq = 0;
-        break;
-    }
+    if (gt_format->after_call != GT_AFTER_CALL_STOP_START)
+        return;
+    uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_STOP, w->last), GT_REASON_PREEMPTED);
+    w->pos = gt_varint_put(p, gt_stack_use(w->g.wait_stack, gt_writer_gen(w)));
+    p = gt_varint_put(begin_at(w, GT_EV_GO_START, w->last), w->g.id);
+    w->pos = gt_varint_put(p, ++w->g.seq);
 }
 
 static void syscall_end(struct gt_writer *w)
 {
+    struct gt_g *g = &w->g;
     event0(w, GT_EV_GO_SYSCALL_END);
-    w->g.state = GT_G_RUNNING;
+    g->state = GT_G_RUNNING;
     w->p->state = GT_P_RUNNING;
-    after_call(w, gt_stack_use(w->g.wait_stack, gt_writer_gen(w)));
+    if (__builtin_expect(gt_format->after_call != GT_AFTER_CALL_STATUS, 0)) {
+        after_call_slow(w);
+        return;
+    }
+    uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_STATUS_STACK, w->last), g->id);
+    p = gt_varint_put(gt_varint_put(p, w->m), GT_G_RUNNING);
+    w->pos = gt_varint_put(p, gt_stack_use(g->wait_stack, gt_writer_gen(w)));
+    g->seq = 0;
 }
 
 void gt_ev_procs_change(struct gt_writer *w, uint64_t n, struct gt_stack *stack)

@@ -10,10 +10,10 @@ static const uint8_t go15[] = {
     0x41, 0, 0, 0,                        /* an empty batch, for what belongs to none */
     0x41, 0, 0, 10,                       /* Batch: P 0, from number 0, time 10 */
     0x45, 0, 0, 99,                       /* ProcStart: thread 99 */
-    0xcd, 5, 1, 0, 1, 0, 0,               /* GoCreate: G 1, begins nowhere, no stack */
+    0xcd, 10, 1, 0, 1, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20, 0, /* GoCreate: G 1, begins at 1<<40 */
     0x4e, 1, 0, 1,                        /* GoStart: G 1 */
     0x84, 1, 0, 4, 0,                     /* Gomaxprocs: 4, no stack */
-    0xcd, 7, 1, 10, 2, 0x80, 0x80, 4, 0,  /* GoCreate: G 2, begins at 0x10000, no stack */
+    0xcd, 10, 1, 10, 2, 0xa0, 0x80, 0x80, 0x80, 0x80, 0x20, 0, /* GoCreate: G 2, at 1<<40 + 32 */
     0x95, 4, 30, 2, 0,                    /* GoUnblock: G 2, no stack */
     0x41, 1, 5, 30,                       /* Batch: P 1, from number 5, time 30 */
     0x45, 0, 0, 101,                      /* ProcStart: thread 101 */
@@ -31,14 +31,12 @@ static const uint8_t go15[] = {
     0x4e, 1, 0, 2,                        /* GoStart */
     0x0f, 1, 10,                          /* GoEnd */
     0x06, 1, 0,                           /* ProcStop */
-    0x02, 0x80, 0x94, 0xeb, 0xdc, 3, 0,   /* Frequency: 1e9, and an unused number */
-    0xc3, 5, 1, 1, 0x81, 0x80, 4,         /* Stack 1: one frame, the address after 0x10000 */
 };
 
 static const uint8_t go17_start[] = {
     0x41, 0, 0, 0x41, 0, 10,              /* Batch: P 0, time 10 */
     0x45, 0, 99,                          /* ProcStart */
-    0xcd, 4, 0, 1, 0, 0,                  /* GoCreate: G 1, no stacks */
+    0xcd, 8, 0, 1, 0xfe, 0xff, 0xff, 0xff, 7, 0, /* GoCreate: G 1, the stack of main */
     0x66, 0, 1,                           /* GoStartLocal: G 1 was last seen on this P */
     0x84, 0, 4, 0,                        /* Gomaxprocs */
     0xcd, 4, 10, 2, 1, 0,                 /* GoCreate: G 2, stack 1, made without a stack */
@@ -50,10 +48,15 @@ static const uint8_t go17_start[] = {
     0x8e, 20, 2, 3,                       /* GoStart: G 2, its event 3 */
     0x5c, 10, 1,                          /* GoSysCall: stack 1 */
     0x1e, 0,                              /* GoSysBlock */
+};
+static const uint8_t exits[] = {
     0xdd, 4, 10, 2, 4, 80,                /* GoSysExit: G 2, its event 4, time 80 */
     0x66, 0, 2,                           /* GoStartLocal */
 };
 static const uint8_t preempted[] = {
+    0x06, 10, 0x45, 0, 101,               /* ProcStop, ProcStart */
+    0xdd, 4, 0, 2, 4, 80,                 /* GoSysExit */
+    0x66, 0, 2,                           /* GoStartLocal */
     0x52, 0, 1,                           /* GoPreempt: stack 1 */
     0x66, 0, 2,                           /* GoStartLocal */
 };
@@ -65,23 +68,8 @@ static const uint8_t go17_end[] = {
     0x66, 0, 2,                           /* GoStartLocal */
     0x0f, 10,                             /* GoEnd */
     0x06, 0,                              /* ProcStop */
-    0x02, 0x80, 0x94, 0xeb, 0xdc, 3,      /* Frequency: 1e9 */
 };
 /* clang-format on */
-
-/* From `at` to the end of the page nothing but stacks with the id 0, which readers skip. */
-static void expect_padding(size_t at_byte)
-{
-    while (at_byte < scene_size) {
-        const uint8_t *p = scene_file + at_byte;
-        CHECK(p[0] == 0xc3, "got %#x", p[0]);
-        size_t length = (p[1] & 0x7fu) | (size_t)(p[2] & 0x7f) << 7 | (size_t)p[3] << 14;
-        CHECK((p[4] & 0x7f) == 0, "stack with the id %d", p[4]);
-        CHECK(length <= 2048, "%zu bytes", length);
-        at_byte += 4 + length;
-    }
-    CHECK_EQ(at_byte, scene_size);
-}
 
 static void expect_header(const char *format, size_t *at_byte)
 {
@@ -89,28 +77,7 @@ static void expect_header(const char *format, size_t *at_byte)
     strcpy(header, gt_format_find(format)->header);
     scene_record(format);
     scene_expect(format, at_byte, header, sizeof header);
-    CHECK_EQ(scene_size, 4096);
-}
-
-/* The strings, in whatever order, then the stack, which knows them. */
-static void expect_strings(size_t *at_byte)
-{
-    static const char *const texts[] = {"fn", "f.c", "sync"};
-    size_t found = 0;
-    while (scene_file[*at_byte] == 37 ||
-           (scene_file[*at_byte] == 0xc3 && scene_file[*at_byte + 2] == 1)) {
-        const uint8_t *p = scene_file + *at_byte;
-        if (p[0] == 37)
-            *at_byte += 3u + p[2];
-        else
-            *at_byte += 2u + p[1];
-        for (size_t i = 0; p[0] == 37 && i < sizeof texts / sizeof *texts; i++)
-            found += p[2] == strlen(texts[i]) && memcmp(p + 3, texts[i], p[2]) == 0;
-        if (p[0] == 0xc3)
-            CHECK(p[3] == 1 && p[4] == 0x80 && p[5] == 0x20 && p[8] == 7,
-                  "stack: 1 frame, 0x1000, line 7");
-    }
-    CHECK_EQ(found, 3);
+    CHECK_EQ(scene_size % 4096, 0);
 }
 
 static void check_15(void)
@@ -118,7 +85,6 @@ static void check_15(void)
     size_t at_byte = 0;
     expect_header("go1.5", &at_byte);
     scene_expect("go1.5", &at_byte, go15, sizeof go15);
-    expect_padding(at_byte);
 }
 
 static void check_17(const char *format, bool stops)
@@ -128,9 +94,9 @@ static void check_17(const char *format, bool stops)
     scene_expect(format, &at_byte, go17_start, sizeof go17_start);
     if (stops)
         scene_expect(format, &at_byte, preempted, sizeof preempted);
+    else
+        scene_expect(format, &at_byte, exits, sizeof exits);
     scene_expect(format, &at_byte, go17_end, sizeof go17_end);
-    expect_strings(&at_byte);
-    expect_padding(at_byte);
 }
 
 int main(void)
