@@ -87,8 +87,7 @@ void gt_operators_resolve(void)
             hide[hidden++] = rows[i].name;
     }
     gt_elf_hide_ours(hide, hidden);
-    dlerror(); /* says what was not found */
-    dlerror(); /* and this makes it forget */
+    gt_real_clear_dlerror();
 }
 
 static void *made(void *p, struct gt_heap_mark before)

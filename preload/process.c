@@ -377,6 +377,7 @@ __attribute__((constructor)) static void at_start(void)
     gt_thread_init();
     gt_capture_init();
     gt_thread_main();
+    gt_real_clear_dlerror();
     if (!process.descendant)
         start_recording();
 }

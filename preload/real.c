@@ -65,6 +65,11 @@ void gt_real_resolve(void)
     gt_heap_resolve_end();
 }
 
+void gt_real_clear_dlerror(void)
+{
+    dlsym(RTLD_NEXT, "malloc"); /* one that succeeds forgets the error before */
+}
+
 const char *gt_real_name(enum gt_hook hook)
 {
     return rows[hook].name;

@@ -63,6 +63,13 @@ extern struct gt_real gt_real;
 /* Looks all of them up; the constructor calls it, and so does any hook that comes earlier. */
 void gt_real_resolve(void);
 
+/*
+ * After look-ups that may have failed: the program's dlerror must not tell of them. Ours must not
+ * be called: it translates its text under a lock of libc's locale that the program, being here
+ * through malloc, may hold.
+ */
+void gt_real_clear_dlerror(void);
+
 const char *gt_real_name(enum gt_hook hook);
 
 /* Marks a function as interposed: visible to the program. */
