@@ -81,13 +81,13 @@ def test_the_curve_is_followed_and_its_end_exact(traced, allocator):
 
 @pytest.mark.parametrize("allocator", ALLOCATORS)
 def test_a_storm_of_four_threads_is_exact(traced, allocator):
-    """To the byte with glibc's. The other allocators keep some blocks of 16 to 32 bytes for each thread, which come and
-    go with it or not, from run to run."""
+    """But for what libc and the allocators keep for each thread themselves: its vector of thread-local variables grows
+    when a library with such variables is loaded (elfutils, by the tracer), which may be before or after the threads."""
     after = ALLOCATORS[allocator]
     idle = run(traced, "storm", 4, 0, after=after)
     storm = run(traced, "storm", 4, 200000, after=after)
     extra = storm.end - storm.truth - idle.end
-    assert abs(extra) <= (0 if allocator == "glibc" else 4 * 32), str(storm.result)
+    assert abs(extra) <= 512, str(storm.result)
 
 
 @pytest.mark.parametrize("allocator", ALLOCATORS)
