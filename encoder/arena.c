@@ -36,7 +36,8 @@ void *gt_arena_alloc(struct gt_arena *arena, size_t size)
 {
     int saved = errno;
     size = (size + 15) & ~(size_t)15;
-    gt_lock(&arena->lock);
+    if (!gt_lock_within(&arena->lock, GT_LOCK_PATIENCE_NS))
+        return NULL;
     void *p = alloc_locked(arena, size);
     gt_unlock(&arena->lock);
     errno = saved;

@@ -11,3 +11,19 @@ void gt_lock_slow(struct gt_lock *lock)
         gt_futex_wait(&lock->word, 2, -1);
     errno = saved;
 }
+
+bool gt_lock_within(struct gt_lock *lock, int64_t ns)
+{
+    enum { SLICES = 10 };
+    if (gt_trylock(lock))
+        return true;
+    int saved = errno;
+    bool locked = false;
+    for (int i = 0; i < SLICES && ns && !locked; i++) {
+        locked = atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) == 0;
+        if (!locked)
+            gt_futex_wait(&lock->word, 2, ns / SLICES);
+    }
+    errno = saved;
+    return locked || (ns && atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) == 0);
+}

@@ -55,6 +55,13 @@ static inline void gt_lock(struct gt_lock *lock)
         gt_lock_slow(lock);
 }
 
+/*
+ * In hooks: whoever holds the lock may have been suspended, by a collector that stops its threads
+ * with a signal and now waits in a hook of ours itself. false: not free within so many ns.
+ */
+#define GT_LOCK_PATIENCE_NS 1000000000
+bool gt_lock_within(struct gt_lock *lock, int64_t ns);
+
 static inline void gt_unlock(struct gt_lock *lock)
 {
     if (atomic_exchange_explicit(&lock->word, 0, memory_order_release) == 2)

@@ -64,31 +64,36 @@ void gt_registry_add_locked(struct gt_waiter *w, const void *addr, uint64_t now)
 void gt_registry_add(struct gt_waiter *w, const void *addr, uint64_t now)
 {
     struct shard *s = shard_of(addr);
-    gt_lock(&s->lock);
+    if (!gt_lock_within(&s->lock, GT_LOCK_PATIENCE_NS))
+        return;
     add_locked(s, w, addr, now);
     gt_unlock(&s->lock);
 }
 
-/* The shard where w is, locked: gt_registry_move may be taking it elsewhere. */
-static struct shard *lock_shard_of(struct gt_waiter *w)
+/* The shard where w is, locked, or NULL: gt_registry_move may be taking it elsewhere. */
+static struct shard *lock_shard_of(struct gt_waiter *w, int64_t patience_ns)
 {
     for (;;) {
         const void *addr = __atomic_load_n(&w->addr, __ATOMIC_RELAXED);
         struct shard *s = shard_of(addr);
-        gt_lock(&s->lock);
+        if (!gt_lock_within(&s->lock, patience_ns))
+            return NULL;
         if (w->addr == addr)
             return s;
         gt_unlock(&s->lock);
     }
 }
 
-void gt_registry_remove(struct gt_waiter *w)
+bool gt_registry_remove(struct gt_waiter *w, int64_t patience_ns)
 {
-    struct shard *s = lock_shard_of(w);
+    struct shard *s = lock_shard_of(w, patience_ns);
+    if (!s)
+        return false;
     unlink_locked(s, w);
     count(w->addr, -1u);
     w->addr = NULL;
     gt_unlock(&s->lock);
+    return true;
 }
 
 static void lock_both(struct shard *a, struct shard *b)
@@ -119,9 +124,9 @@ void gt_registry_move(const void *from, const void *to, uint32_t max)
     gt_unlock(&target->lock);
 }
 
-void gt_registry_lock(const void *addr)
+bool gt_registry_lock(const void *addr)
 {
-    gt_lock(&shard_of(addr)->lock);
+    return gt_lock_within(&shard_of(addr)->lock, GT_LOCK_PATIENCE_NS);
 }
 
 void gt_registry_unlock(const void *addr)

@@ -47,14 +47,21 @@ static inline bool gt_registry_any(const void *addr)
            0;
 }
 
-/* After the block event is written. w->g to mutex are set but for times; now: trace time. */
+/* After the block event is written; nothing happens when the lock is not to be had. w->g to mutex
+ * are set but for times; now: trace time. */
 void gt_registry_add(struct gt_waiter *w, const void *addr, uint64_t now);
 
-/* After the real call has returned. Nobody refers to w or its goroutine afterwards. */
-void gt_registry_remove(struct gt_waiter *w);
+/*
+ * After the real call has returned. Nobody refers to w or its goroutine afterwards; unless false,
+ * the lock was not to be had (gt_lock_within): then w must stay and nothing be written for its
+ * goroutine.
+ */
+bool gt_registry_remove(struct gt_waiter *w, int64_t patience_ns)
+    __attribute__((warn_unused_result));
 
 /*
- * Between lock and unlock the waiters of the address stay where they are.
+ * Between lock and unlock the waiters of the address stay where they are. lock: false when it was
+ * not to be had, as above.
  *
  * next: whom a futex wake would reach now, or NULL. That is the first in line not yet woken; or
  * one that was, but is still here after longer than waking up takes: another thread was faster to
@@ -63,7 +70,7 @@ void gt_registry_remove(struct gt_waiter *w);
  *
  * woken: it was reached; it goes to the end of the line, and to the mutex's if it needs that.
  */
-void gt_registry_lock(const void *addr);
+bool gt_registry_lock(const void *addr) __attribute__((warn_unused_result));
 struct gt_waiter *gt_registry_next(const void *addr, uint32_t bits, uint64_t now);
 void gt_registry_woken(struct gt_waiter *w, uint64_t now);
 void gt_registry_unlock(const void *addr);

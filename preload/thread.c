@@ -51,6 +51,7 @@ static struct gt_thread *thread_alloc(void)
     t->inside = 0;
     t->frame = 0;
     t->jumped = false;
+    t->stuck = false;
     return t;
 }
 
@@ -95,7 +96,8 @@ void gt_thread_ignore(void)
 static void leave_trace(struct gt_thread *t)
 {
     t->inside = 1;
-    gt_wait_forget(t); /* cancelled, or left by longjmp, in the middle of one */
+    while (!gt_wait_forget(t, GT_LOCK_PATIENCE_NS)) /* of one left by cancellation or longjmp */
+        ;
     gt_heap_thread_end(t, atomic_load(&threads.live) == 1);
     if (gt_writer_enter(&t->w)) {
         gt_ev_thread_end(&t->w);

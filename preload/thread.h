@@ -22,6 +22,7 @@ struct gt_thread {
     uint32_t exit_round;            /* how often the key destructor ran */
     uintptr_t frame;                /* where the wait or call under way began; 0: there is none */
     bool jumped;                    /* longjmp may have left it */
+    bool stuck;                     /* see gt_thread_unstick */
     uintptr_t stack_lo, stack_size; /* where it was last seen to run; see gt_thread_elsewhere */
     pthread_t self;
     void *(*start)(void *);
@@ -43,6 +44,12 @@ struct gt_thread *gt_thread_appear(void);
  * variables. Returns whose it really is; NULL when it cannot be traced.
  */
 struct gt_thread *gt_thread_elsewhere(struct gt_thread *t);
+
+/*
+ * A thread that could not leave the registry after a wait (gt_registry_remove) stays inside, so
+ * that nothing is recorded, and tries again at each hook. The thread, inside and free, or NULL.
+ */
+struct gt_thread *gt_thread_unstick(struct gt_thread *t);
 
 /* Nothing to record, in a thread that is being or must not be traced: see gt_thread_ignore. */
 extern struct gt_thread gt_nobody;
@@ -66,8 +73,10 @@ static inline struct gt_thread *gt_thread_enter(void)
         return gt_thread_appear();
     if (__builtin_expect((uintptr_t)__builtin_frame_address(0) - t->stack_lo >= t->stack_size, 0))
         t = gt_thread_elsewhere(t);
-    if (!t || t->inside)
+    if (!t)
         return NULL;
+    if (__builtin_expect(t->inside, 0))
+        return t->stuck ? gt_thread_unstick(t) : NULL;
     t->inside = 1;
     atomic_signal_fence(memory_order_seq_cst);
     return t;
@@ -83,7 +92,7 @@ static inline void gt_thread_reenter(struct gt_thread *t)
 static inline void gt_thread_leave(struct gt_thread *t)
 {
     atomic_signal_fence(memory_order_seq_cst);
-    t->inside = 0;
+    t->inside = t->stuck;
 }
 
 /* The constructor, and a forked child before it records: the calling thread is the main one. */

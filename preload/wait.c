@@ -7,18 +7,18 @@
 
 #define FRAME() ((uintptr_t)__builtin_frame_address(0))
 
-void gt_wait_forget(struct gt_thread *t)
+bool gt_wait_forget(struct gt_thread *t, int64_t patience_ns)
 {
-    if (t->waiter.addr)
-        gt_registry_remove(&t->waiter);
-    if (t->relock.addr)
-        gt_registry_remove(&t->relock);
+    return (!t->waiter.addr || gt_registry_remove(&t->waiter, patience_ns)) &&
+           (!t->relock.addr || gt_registry_remove(&t->relock, patience_ns));
 }
 
-/* What the goroutine was doing ends now. */
-static void resume(struct gt_thread *t, struct gt_stack *stack)
+/* What the goroutine was doing ends now, or the thread is stuck. */
+static void resume(struct gt_thread *t, struct gt_stack *stack, int64_t patience_ns)
 {
-    gt_wait_forget(t);
+    t->stuck = !gt_wait_forget(t, patience_ns);
+    if (t->stuck)
+        return;
     if (gt_writer_enter(&t->w)) {
         gt_ev_go_resume(&t->w, stack);
         gt_writer_leave(&t->w);
@@ -26,14 +26,21 @@ static void resume(struct gt_thread *t, struct gt_stack *stack)
     t->frame = 0;
 }
 
+struct gt_thread *gt_thread_unstick(struct gt_thread *t)
+{
+    t->stuck = false; /* a signal handler that comes now finds it inside, and no more */
+    resume(t, t->w.g.wait_stack, 0);
+    return t->stuck ? NULL : t;
+}
+
 bool gt_wait_may_begin(struct gt_thread *t, uintptr_t frame)
 {
     if (t->frame && frame < t->frame && !t->jumped)
         return false;
     if (t->frame)
-        resume(t, t->w.g.wait_stack);
+        resume(t, t->w.g.wait_stack, GT_LOCK_PATIENCE_NS);
     t->jumped = false;
-    return true;
+    return !t->stuck;
 }
 
 static bool block(struct gt_thread *t, uint64_t since, enum gt_reason reason,
@@ -111,7 +118,7 @@ void gt_wait_end(struct gt_wait *wait)
     if (!t || t->frame != wait->frame)
         return;
     gt_thread_reenter(t);
-    resume(t, wait->stack);
+    resume(t, wait->stack, GT_LOCK_PATIENCE_NS);
     gt_thread_leave(t);
     gt_process_check_queue();
 }
@@ -148,17 +155,33 @@ uint32_t gt_wake_slow(const struct gt_wake *wake)
     if (!t)
         return 0;
     struct gt_stack *stack = gt_capture(t, wake->hook);
-    gt_registry_lock(wake->addr);
-    uint32_t n = wake_some_locked(t, wake, stack);
-    gt_registry_unlock(wake->addr);
+    uint32_t n = 0;
+    if (gt_registry_lock(wake->addr)) {
+        n = wake_some_locked(t, wake, stack);
+        gt_registry_unlock(wake->addr);
+    }
     gt_thread_leave(t);
     return n;
 }
 
 /*
  * Who is last is decided under the registry's lock, so that exactly one of the threads arriving
- * together takes itself for that.
+ * together takes itself for that. Whether the thread waits; the last one wakes the others.
  */
+static bool arrive_locked(struct gt_thread *t, const void *barrier, uint32_t count, uint64_t since,
+                          struct gt_stack *stack)
+{
+    if (gt_registry_asleep(barrier) + 1 >= count) {
+        wake_some_locked(t, &(struct gt_wake){.addr = barrier, .max = UINT32_MAX}, stack);
+        return false;
+    }
+    if (!block(t, since, GT_REASON_SYNC, stack))
+        return false;
+    describe(&t->waiter, t, &(struct gt_wait_for){.final = true});
+    gt_registry_add_locked(&t->waiter, barrier, since);
+    return true;
+}
+
 __attribute__((noinline)) struct gt_wait gt_wait_begin_barrier(enum gt_hook hook,
                                                                const void *barrier, uint32_t count)
 {
@@ -169,16 +192,13 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_barrier(enum gt_hook hook
     if (gt_wait_may_begin(t, wait.frame)) {
         uint64_t since = gt_clock_now();
         wait.stack = gt_capture(t, hook);
-        gt_registry_lock(barrier);
-        if (gt_registry_asleep(barrier) + 1 >= count) {
-            wake_some_locked(t, &(struct gt_wake){.addr = barrier, .max = UINT32_MAX}, wait.stack);
-        } else if (block(t, since, GT_REASON_SYNC, wait.stack)) {
-            wait.thread = t;
-            t->frame = wait.frame;
-            describe(&t->waiter, t, &(struct gt_wait_for){.final = true});
-            gt_registry_add_locked(&t->waiter, barrier, since);
+        if (gt_registry_lock(barrier)) {
+            if (arrive_locked(t, barrier, count, since, wait.stack)) {
+                wait.thread = t;
+                t->frame = wait.frame;
+            }
+            gt_registry_unlock(barrier);
         }
-        gt_registry_unlock(barrier);
     }
     gt_thread_leave(t);
     return wait;

@@ -52,8 +52,8 @@ struct gt_wait gt_wait_begin_barrier(enum gt_hook hook, const void *barrier, uin
  */
 bool gt_wait_may_begin(struct gt_thread *t, uintptr_t frame);
 
-/* Takes the thread out of the registry; inside the guard. */
-void gt_wait_forget(struct gt_thread *t);
+/* Takes the thread out of the registry; inside the guard. false: see gt_registry_remove. */
+bool gt_wait_forget(struct gt_thread *t, int64_t patience_ns);
 
 /* The caller is about to end waits. */
 struct gt_wake {

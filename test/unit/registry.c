@@ -9,7 +9,7 @@ static int a, b;
 
 static struct gt_waiter *next(const void *addr, uint64_t now)
 {
-    gt_registry_lock(addr);
+    CHECK(gt_registry_lock(addr));
     struct gt_waiter *w = gt_registry_next(addr, UINT32_MAX, now);
     if (w)
         gt_registry_woken(w, now);
@@ -26,7 +26,7 @@ static void test_futex(uint64_t t, uint64_t ms)
         w[i].final = true;
         gt_registry_add(&w[i], &a, t);
     }
-    gt_registry_lock(&a);
+    CHECK(gt_registry_lock(&a));
     CHECK(gt_registry_next(&a, 4, t) == &w[2]);
     CHECK(gt_registry_next(&a, 16, t) == NULL);
     CHECK_EQ(gt_registry_asleep(&a), 4);
@@ -35,14 +35,19 @@ static void test_futex(uint64_t t, uint64_t ms)
     gt_registry_move(&a, &b, 2);
     CHECK(next(&a, t + ms) == &w[3], "final: not the first again");
     CHECK(next(&a, t + ms) == NULL);
-    gt_registry_lock(&b);
+    CHECK(gt_registry_lock(&b));
     CHECK_EQ(gt_registry_asleep(&b), 2);
     gt_registry_unlock(&b);
     CHECK(next(&b, t) == &w[1]);
     gt_registry_move(&b, &b, 2);
     CHECK(next(&b, t) == &w[2]);
+    /* While somebody keeps the lock, for ever perhaps, nobody else waits for ever. */
+    CHECK(gt_registry_lock(&b));
+    CHECK(!gt_registry_remove(&w[1], 0));
+    CHECK(!gt_registry_remove(&w[1], 1000000));
+    gt_registry_unlock(&b);
     for (int i = 0; i < 4; i++)
-        gt_registry_remove(&w[i]);
+        CHECK(gt_registry_remove(&w[i], GT_LOCK_PATIENCE_NS));
     CHECK(!gt_registry_any(&a) && !gt_registry_any(&b));
 }
 
@@ -66,7 +71,7 @@ int main(void)
 
     /* A millisecond later they are still here: somebody else got the mutex each time. */
     CHECK(next(&a, t + ms) == &w[0], "first to go back to sleep");
-    gt_registry_remove(&w[1]);
+    CHECK(gt_registry_remove(&w[1], GT_LOCK_PATIENCE_NS));
     CHECK(next(&a, t + ms + 1) == &w[2]);
     CHECK(next(&a, t + ms + 2) == NULL);
 
@@ -74,8 +79,8 @@ int main(void)
     struct gt_waiter cond = {0}, relock = {0};
     cond.relock = &relock;
     cond.mutex = &a;
-    gt_registry_remove(&w[0]);
-    gt_registry_remove(&w[2]);
+    CHECK(gt_registry_remove(&w[0], GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&w[2], GT_LOCK_PATIENCE_NS));
     CHECK(!gt_registry_any(&a));
     gt_registry_add(&cond, &b, t);
     CHECK(next(&b, t) == &other);
@@ -83,9 +88,9 @@ int main(void)
     CHECK(gt_registry_any(&a), "listed at the mutex");
     CHECK(next(&a, t + 10) == NULL, "may just get it");
     CHECK(next(&a, t + ms) == &relock, "did not get it");
-    gt_registry_remove(&cond);
-    gt_registry_remove(&relock);
-    gt_registry_remove(&other);
+    CHECK(gt_registry_remove(&cond, GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&relock, GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&other, GT_LOCK_PATIENCE_NS));
     CHECK(!gt_registry_any(&a) && !gt_registry_any(&b));
     test_futex(t, ms);
     return 0;

@@ -49,7 +49,8 @@ static struct gt_stack *some_stack(struct worker *k)
 static void wake(struct worker *k, const void *addr)
 {
     struct gt_stack *stack = some_stack(k);
-    gt_registry_lock(addr);
+    if (!gt_registry_lock(addr))
+        return;
     struct gt_waiter *target = gt_registry_next(addr, UINT32_MAX, gt_clock_now());
     bool done = !target;
     while (!done && gt_writer_enter(&k->w)) {
@@ -84,7 +85,7 @@ static void wait_somewhere(struct worker *k, const void *addr)
     k->waiter.g = &k->w.g;
     gt_registry_add(&k->waiter, addr, since);
     gt_futex_wait(&k->asleep, 1, rand_r(&k->seed) % 2000000); /* else a timeout: unblocks itself */
-    gt_registry_remove(&k->waiter);
+    CHECK(gt_registry_remove(&k->waiter, GT_LOCK_PATIENCE_NS));
     if (gt_writer_enter(&k->w)) {
         gt_ev_go_resume(&k->w, some_stack(k));
         gt_writer_leave(&k->w);
