@@ -89,7 +89,9 @@ def test_nginx_with_a_thread_pool(shared):
     assert len(workers) == 2  # the master has no threads
     assert all(apps.created(worker) == 4 for worker in workers)
     assert apps.waits(workers, "pthread_cond_wait", above="ngx_thread_cond_wait") > 10
-    assert all(apps.waits([worker], "epoll_wait", kind="net") > 10 for worker in workers)
+    # The kernel may give all connections to one worker; the other then waits once, to the end.
+    assert all(apps.waits([worker], "epoll_wait", kind="net") > 0 for worker in workers)
+    assert apps.waits(workers, "epoll_wait", kind="net") > 10
 
 
 # --- memcached
