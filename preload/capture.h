@@ -1,5 +1,5 @@
 /*
- * Call stacks: by our own walker (unwind.h), and by libunwind where that one gives up. libunwind is
+ * Call stacks: by our own walker (unwind.h), or by libunwind where that does not work. libunwind is
  * loaded privately: as a needed library of a preloaded one its _Unwind_* would take over every C++
  * exception of the program (DESIGN, rule 5).
  */
@@ -16,8 +16,8 @@ void gt_capture_init(void);
 /*
  * The stack of t's thread, which calls: leaf = `hook`, then the program's frames, none of ours, at
  * most GT_FRAMES_MAX. NULL when memory is exhausted. Inside the guard only; may be called in signal
- * handlers. Needs 1.5 KiB of stack; a stack with a frame that only libunwind can walk needs 8 KiB,
- * and ends at that frame where it is not sure that there are.
+ * handlers. Needs 1.5 KiB of stack; with libunwind 12 KiB, and is just the leaf where they are
+ * known not to be there.
  */
 struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook);
 

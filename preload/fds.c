@@ -29,6 +29,14 @@ static void forget_from(unsigned first, unsigned last)
             gt_fd_forget((int)fd);
 }
 
+/* Two new descriptors, when the call that made them has returned 0. */
+static int forget_pair(int result, const int fds[2])
+{
+    if (result == 0)
+        gt_fd_forget(fds[0]), gt_fd_forget(fds[1]);
+    return result;
+}
+
 /* Forgotten before: afterwards the number may be in use again. */
 GT_EXPORT int close(int fd)
 {
@@ -70,24 +78,15 @@ GT_EXPORT int socket(int domain, int type, int protocol)
 
 GT_EXPORT int socketpair(int domain, int type, int protocol, int fds[2])
 {
-    int r = gt_real.socketpair(domain, type, protocol, fds);
-    if (r == 0)
-        gt_fd_forget(fds[0]), gt_fd_forget(fds[1]);
-    return r;
+    return forget_pair(gt_real.socketpair(domain, type, protocol, fds), fds);
 }
 
 GT_EXPORT int pipe(int fds[2])
 {
-    int r = gt_real.pipe(fds);
-    if (r == 0)
-        gt_fd_forget(fds[0]), gt_fd_forget(fds[1]);
-    return r;
+    return forget_pair(gt_real.pipe(fds), fds);
 }
 
 GT_EXPORT int pipe2(int fds[2], int flags)
 {
-    int r = gt_real.pipe2(fds, flags);
-    if (r == 0)
-        gt_fd_forget(fds[0]), gt_fd_forget(fds[1]);
-    return r;
+    return forget_pair(gt_real.pipe2(fds, flags), fds);
 }

@@ -24,13 +24,6 @@ static bool written_by_caller(const pthread_rwlock_t *lock)
     return gt_self && lock->__data.__cur_writer == (int)gt_self->w.m;
 }
 
-/* The real functions look at these before they look at the lock. */
-static bool valid(clockid_t clock, const struct timespec *until)
-{
-    return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) && until->tv_nsec >= 0 &&
-           until->tv_nsec < 1000000000;
-}
-
 /* Whether lock, which try has answered with r, is a wait. */
 static bool must_wait(const pthread_rwlock_t *lock, int r)
 {
@@ -61,7 +54,7 @@ GT_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
 
 GT_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct timespec *until)
 {
-    int r = valid(CLOCK_REALTIME, until) ? pthread_rwlock_tryrdlock(lock) : EINVAL;
+    int r = gt_wait_valid(CLOCK_REALTIME, until) ? pthread_rwlock_tryrdlock(lock) : EINVAL;
     if (r == 0)
         return 0;
     if (!must_wait(lock, r))
@@ -73,7 +66,7 @@ GT_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct ti
 
 GT_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct timespec *until)
 {
-    int r = valid(CLOCK_REALTIME, until) ? pthread_rwlock_trywrlock(lock) : EINVAL;
+    int r = gt_wait_valid(CLOCK_REALTIME, until) ? pthread_rwlock_trywrlock(lock) : EINVAL;
     if (r == 0)
         return 0;
     if (!must_wait(lock, r))
@@ -86,7 +79,7 @@ GT_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct ti
 GT_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *lock, clockid_t clock,
                                          const struct timespec *until)
 {
-    int r = valid(clock, until) ? pthread_rwlock_tryrdlock(lock) : EINVAL;
+    int r = gt_wait_valid(clock, until) ? pthread_rwlock_tryrdlock(lock) : EINVAL;
     if (r == 0)
         return 0;
     if (!must_wait(lock, r))
@@ -99,7 +92,7 @@ GT_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *lock, clockid_t clock
 GT_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *lock, clockid_t clock,
                                          const struct timespec *until)
 {
-    int r = valid(clock, until) ? pthread_rwlock_trywrlock(lock) : EINVAL;
+    int r = gt_wait_valid(clock, until) ? pthread_rwlock_trywrlock(lock) : EINVAL;
     if (r == 0)
         return 0;
     if (!must_wait(lock, r))

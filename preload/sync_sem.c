@@ -20,12 +20,6 @@ static bool take(sem_t *sem)
     return taken;
 }
 
-static bool valid(clockid_t clock, const struct timespec *until)
-{
-    return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) && until->tv_nsec >= 0 &&
-           until->tv_nsec < 1000000000;
-}
-
 GT_EXPORT int sem_wait(sem_t *sem)
 {
     if (take(sem))
@@ -36,7 +30,7 @@ GT_EXPORT int sem_wait(sem_t *sem)
 
 GT_EXPORT int sem_timedwait(sem_t *sem, const struct timespec *until)
 {
-    if (!valid(CLOCK_REALTIME, until))
+    if (!gt_wait_valid(CLOCK_REALTIME, until))
         return gt_real.sem_timedwait(sem, until);
     if (take(sem))
         return 0;
@@ -46,7 +40,7 @@ GT_EXPORT int sem_timedwait(sem_t *sem, const struct timespec *until)
 
 GT_EXPORT int sem_clockwait(sem_t *sem, clockid_t clock, const struct timespec *until)
 {
-    if (!valid(clock, until))
+    if (!gt_wait_valid(clock, until))
         return gt_real.sem_clockwait(sem, clock, until);
     if (take(sem))
         return 0;

@@ -18,6 +18,13 @@ struct gt_wait {
 
 #define GT_WAIT(name) __attribute__((cleanup(gt_wait_end))) struct gt_wait name
 
+/* What the real timed functions look at before they look at the lock or the semaphore. */
+static inline bool gt_wait_valid(clockid_t clock, const struct timespec *until)
+{
+    return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) && until->tv_nsec >= 0 &&
+           until->tv_nsec < 1000000000;
+}
+
 /* What a thread waits for. */
 struct gt_wait_for {
     enum gt_hook hook; /* the leaf of its stack */
