@@ -27,6 +27,7 @@ static struct {
     struct gt_drain_config config;
     _Atomic uint32_t phase;
     _Atomic uint32_t threaded;         /* a drain thread runs */
+    _Atomic uint32_t sample;           /* requested */
     _Atomic uint32_t flushes;          /* requested */
     _Atomic uint32_t flushed;          /* done */
     uint32_t gen;                      /* the one being written */
@@ -219,6 +220,8 @@ void gt_drain_run(void)
     uint64_t length = SECOND_GENERATION_NS;
     uint64_t deadline = 0;
     while (atomic_load(&drain.phase) == RECORDING) {
+        if (atomic_exchange(&drain.sample, 0))
+            drain.config.sample();
         uint64_t now = gt_clock_monotonic_raw();
         uint32_t asked = atomic_load(&drain.flushes);
         if (write_some() || now >= deadline || asked != atomic_load(&drain.flushed) ||
@@ -260,6 +263,15 @@ bool gt_drain_finish(void)
     uint64_t deadline = gt_clock_monotonic_raw() + FINISH_TIMEOUT_NS;
     while ((phase = atomic_load(&drain.phase)) == FINISHING && gt_clock_monotonic_raw() < deadline)
         gt_futex_wait(&drain.phase, phase, 100000000);
+    return true;
+}
+
+bool gt_drain_sample(void)
+{
+    if (!atomic_load(&drain.threaded))
+        return false;
+    atomic_store(&drain.sample, 1);
+    gt_buffers_kick();
     return true;
 }
 

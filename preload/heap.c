@@ -14,8 +14,10 @@
 #include "sanitizer.h"
 
 #include "../encoder/arena.h"
+#include "../encoder/drain.h"
 
 #include <fcntl.h>
+#include <gnu/libc-version.h>
 #include <string.h>
 
 #define MS_NS 1000000
@@ -23,7 +25,9 @@
 #define GOAL_EVERY_MS 10 /* HeapGoal, in the whole process */
 
 __thread struct gt_heap_slot *gt_heap_self;
+bool gt_heap_on = true;
 size_t (*gt_heap_usable)(void *p);
+bool gt_heap_headers;
 struct gt_heap_totals gt_heap;
 
 __thread uint32_t gt_heap_late;
@@ -37,6 +41,7 @@ static struct {
     _Atomic(struct gt_heap_slot *) all;
     struct gt_arena arena;
     _Atomic uint64_t goal_due;
+    _Atomic uint64_t goal; /* sampled, not written yet; 0: none */
     size_t (*usable)(void *p);
     const void *allocator; /* load address of the module the real functions are in */
     uintptr_t loader_lo, loader_hi;
@@ -119,20 +124,28 @@ static uint64_t memory_from_system(void)
     return field[1] > field[2] && bytes > ours ? bytes - ours : 0;
 }
 
-/* 0: somebody has written it a moment ago. */
-static uint64_t goal_if_due(void)
+void gt_heap_sample_goal(void)
+{
+    atomic_store(&heap.goal, memory_from_system());
+}
+
+/* Once in a while sees to it that there is a new goal: in a program of one thread now, else soon.
+ */
+static uint64_t take_goal(void)
 {
     uint64_t now = gt_clock_now();
     uint64_t due = atomic_load_explicit(&heap.goal_due, memory_order_relaxed);
-    if (now < due || !atomic_compare_exchange_strong(&heap.goal_due, &due,
-                                                     now + gt_clock_units(GOAL_EVERY_MS * MS_NS)))
-        return 0;
-    return memory_from_system();
+    if (now >= due &&
+        atomic_compare_exchange_strong(&heap.goal_due, &due,
+                                       now + gt_clock_units(GOAL_EVERY_MS * MS_NS)) &&
+        !gt_drain_sample())
+        gt_heap_sample_goal();
+    return atomic_exchange(&heap.goal, 0);
 }
 
 static void write_event(struct gt_thread *t, bool exact)
 {
-    uint64_t goal = goal_if_due();
+    uint64_t goal = take_goal();
     if (!gt_writer_enter(&t->w))
         return;
     /* The time first, then the bytes: of two threads' events the later one then never knows less.
@@ -223,6 +236,7 @@ void gt_heap_after_fork(void)
     heap.lock = (struct gt_lock){0};
     heap.arena.lock = (struct gt_lock){0};
     atomic_store(&heap.goal_due, 0);
+    atomic_store(&heap.goal, 0);
 }
 
 /* Before the real functions are known -------------------------------------------------------- */
@@ -315,6 +329,25 @@ static bool reached(void)
            !gt_elf_defined_before_us("realloc") && !gt_elf_defined_before_us("free");
 }
 
+static bool is_libc(const void *module)
+{
+    return module == module_of((const void *)gnu_get_libc_version);
+}
+
+/* Whether p's header says what malloc_usable_size does: chunk size and flags, as ever since 1996.
+ */
+static bool has_header(void *p, size_t size)
+{
+#if defined(__x86_64__)
+    size_t header = gt_heap_header((uintptr_t)p);
+    return is_libc(heap.allocator) && !(header & GT_HEAP_HEADER_MMAPPED) &&
+           (header & ~(size_t)GT_HEAP_HEADER_FLAGS) - sizeof header == size;
+#else
+    (void)p, (void)size; /* aarch64: a header may carry another memory tag than its block */
+    return false;
+#endif
+}
+
 /* tcmalloc's allocates, once: a block that nobody counts, lest it be asked for that one's size. */
 static size_t first_usable(void *p)
 {
@@ -325,6 +358,7 @@ static size_t first_usable(void *p)
     heap.mode = COUNTING;
     gt_heap_self = before;
     gt_heap_usable = heap.usable;
+    gt_heap_headers = has_header(p, size);
     return size;
 }
 
@@ -349,6 +383,7 @@ void gt_heap_resolve_end(void)
         return;
     gt_elf_loader_range(&heap.loader_lo, &heap.loader_hi);
     heap.mode = decide() ? COUNTING : OFF;
+    gt_heap_on = heap.mode == COUNTING;
     counted.reallocarray = gt_heap_allocators((const void *)gt_real.reallocarray);
     counted.posix_memalign = gt_heap_allocators((const void *)gt_real.posix_memalign);
     counted.aligned_alloc = gt_heap_allocators((const void *)gt_real.aligned_alloc);
@@ -361,6 +396,7 @@ void gt_heap_resolve_end(void)
 void gt_heap_off(void)
 {
     heap.mode = OFF;
+    gt_heap_on = false;
     gt_heap_self = NULL;
     memset(&counted, 0, sizeof counted);
     atomic_store(&gt_heap.total, 0);
@@ -398,7 +434,7 @@ static void count_slow(int64_t n)
 
 static int64_t size_of(void *p)
 {
-    return p ? (int64_t)gt_heap_usable(p) : 0;
+    return p ? (int64_t)gt_heap_size(p) : 0;
 }
 
 __attribute__((cold, noinline)) void gt_heap_made_slow(void *p)
@@ -425,6 +461,8 @@ void gt_heap_add(int64_t n)
 
 GT_EXPORT void *malloc(size_t size)
 {
+    if (!gt_heap_on)
+        return gt_real.malloc(size);
     void *p = gt_real.malloc(size);
     gt_heap_made(p);
     return p;
@@ -432,6 +470,8 @@ GT_EXPORT void *malloc(size_t size)
 
 GT_EXPORT void *calloc(size_t n, size_t size)
 {
+    if (!gt_heap_on)
+        return gt_real.calloc(n, size);
     void *p = gt_real.calloc(n, size);
     gt_heap_made(p);
     return p;
@@ -441,7 +481,8 @@ GT_EXPORT void free(void *p)
 {
     if (__builtin_expect(in_nursery(p), 0))
         return;
-    gt_heap_gone(p);
+    if (gt_heap_on)
+        gt_heap_gone(p);
     gt_real.free(p);
 }
 

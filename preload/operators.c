@@ -122,7 +122,7 @@ static void gone(size_t size, struct gt_heap_mark before)
             gt_next arguments;                                             \
             return;                                                        \
         }                                                                  \
-        size_t gt_size = gt_heap_usable(p);                                \
+        size_t gt_size = gt_heap_size(p);                                  \
         struct gt_heap_mark gt_before = gt_heap_mark();                    \
         gt_next arguments;                                                 \
         gone(gt_size, gt_before);                                          \

@@ -109,7 +109,8 @@ static void start_recording(void)
     gt_drain_open(&(struct gt_drain_config){.path = process.path,
                                             .max_size = gt_options.max_size,
                                             .format = gt_options.format,
-                                            .resolve = resolve});
+                                            .resolve = resolve,
+                                            .sample = gt_heap_sample_goal});
     gt_thread_main_begin();
     struct gt_thread *t = gt_thread_enter();
     if (t) {
