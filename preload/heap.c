@@ -7,6 +7,7 @@
  */
 #include "heap.h"
 
+#include "allocator.h"
 #include "elf_names.h"
 #include "operators.h"
 #include "process.h"
@@ -17,7 +18,6 @@
 #include "../encoder/drain.h"
 
 #include <fcntl.h>
-#include <gnu/libc-version.h>
 #include <string.h>
 
 #define MS_NS 1000000
@@ -42,8 +42,6 @@ static struct {
     struct gt_arena arena;
     _Atomic uint64_t goal_due;
     _Atomic uint64_t goal; /* sampled, not written yet; 0: none */
-    size_t (*usable)(void *p);
-    const void *allocator; /* load address of the module the real functions are in */
     uintptr_t loader_lo, loader_hi;
 } heap;
 
@@ -304,35 +302,11 @@ void gt_heap_resolve_begin(void)
     gt_real.free = early_free;
 }
 
-/* Which allocator it is ---------------------------------------------------------------------- */
-
-static const void *module_of(const void *fn)
-{
-    Dl_info info;
-    return fn && dladdr(fn, &info) ? info.dli_fbase : NULL;
-}
-
-bool gt_heap_allocators(const void *fn)
-{
-    return heap.mode == COUNTING && module_of(fn) == heap.allocator;
-}
+/* Whether to count --------------------------------------------------------------------------- */
 
 static struct {
     bool reallocarray, posix_memalign, aligned_alloc, memalign, valloc, pvalloc;
 } counted;
-
-/* Whether the program's calls come here: not if it, or what was preloaded before us, has its own.
- */
-static bool reached(void)
-{
-    return !gt_elf_defined_before_us("malloc") && !gt_elf_defined_before_us("calloc") &&
-           !gt_elf_defined_before_us("realloc") && !gt_elf_defined_before_us("free");
-}
-
-static bool is_libc(const void *module)
-{
-    return module == module_of((const void *)gnu_get_libc_version);
-}
 
 /* Whether p's header says what malloc_usable_size does: chunk size and flags, as ever since 1996.
  */
@@ -340,7 +314,7 @@ static bool has_header(void *p, size_t size)
 {
 #if defined(__x86_64__)
     size_t header = gt_heap_header((uintptr_t)p);
-    return is_libc(heap.allocator) && !(header & GT_HEAP_HEADER_MMAPPED) &&
+    return gt_allocator_is_libc() && !(header & GT_HEAP_HEADER_MMAPPED) &&
            (header & ~(size_t)GT_HEAP_HEADER_FLAGS) - sizeof header == size;
 #else
     (void)p, (void)size; /* aarch64: a header may carry another memory tag than its block */
@@ -354,26 +328,17 @@ static size_t first_usable(void *p)
     struct gt_heap_slot *before = gt_heap_self;
     gt_heap_self = NULL;
     heap.mode = UNDECIDED;
-    size_t size = heap.usable(p);
+    size_t size = gt_allocator_usable()(p);
     heap.mode = COUNTING;
     gt_heap_self = before;
-    gt_heap_usable = heap.usable;
+    gt_heap_usable = gt_allocator_usable();
     gt_heap_headers = has_header(p, size);
     return size;
 }
 
-static bool decide(void)
+static bool counts(void *fn)
 {
-    if (gt_sanitizer_allocates())
-        return false;
-    heap.usable = (size_t(*)(void *))dlsym(RTLD_NEXT, "malloc_usable_size");
-    heap.allocator = module_of((const void *)heap.usable);
-    gt_heap_usable = first_usable;
-    return heap.allocator && reached() &&
-           module_of((const void *)gt_real.malloc) == heap.allocator &&
-           module_of((const void *)gt_real.calloc) == heap.allocator &&
-           module_of((const void *)gt_real.realloc) == heap.allocator &&
-           module_of((const void *)gt_real.free) == heap.allocator;
+    return heap.mode == COUNTING && gt_allocator_has(fn);
 }
 
 void gt_heap_resolve_end(void)
@@ -382,14 +347,15 @@ void gt_heap_resolve_end(void)
     if (atomic_exchange(&done, true))
         return;
     gt_elf_loader_range(&heap.loader_lo, &heap.loader_hi);
-    heap.mode = decide() ? COUNTING : OFF;
+    gt_heap_usable = first_usable;
+    heap.mode = !gt_sanitizer_allocates() && gt_allocator_find() ? COUNTING : OFF;
     gt_heap_on = heap.mode == COUNTING;
-    counted.reallocarray = gt_heap_allocators((const void *)gt_real.reallocarray);
-    counted.posix_memalign = gt_heap_allocators((const void *)gt_real.posix_memalign);
-    counted.aligned_alloc = gt_heap_allocators((const void *)gt_real.aligned_alloc);
-    counted.memalign = gt_heap_allocators((const void *)gt_real.memalign);
-    counted.valloc = gt_heap_allocators((const void *)gt_real.valloc);
-    counted.pvalloc = gt_heap_allocators((const void *)gt_real.pvalloc);
+    counted.reallocarray = counts((void *)gt_real.reallocarray);
+    counted.posix_memalign = counts((void *)gt_real.posix_memalign);
+    counted.aligned_alloc = counts((void *)gt_real.aligned_alloc);
+    counted.memalign = counts((void *)gt_real.memalign);
+    counted.valloc = counts((void *)gt_real.valloc);
+    counted.pvalloc = counts((void *)gt_real.pvalloc);
     gt_operators_resolve();
 }
 

@@ -5,8 +5,8 @@
  * so the two agree whatever happened between. A thread counts in a slot of its own: no atomic
  * read-modify-write, no lock. When a slot has moved by GT_HEAP_FOLD it is folded into one total.
  *  1. The live bytes are the total plus all slots. Slots stay in their list for ever (a thread that
- *     ends gives its to the next one), so the sum may be read at any time, by any thread: exact
- * when nobody allocates meanwhile.
+ *     ends gives its to the next one), so the sum may be read at any time, by any thread. It is
+ *     exact when nobody allocates meanwhile.
  *  2. Counting needs neither recording nor a known thread: it begins with the first allocation of
  *     the process, and goes on in a forked child.
  *  3. What the tracer allocates for itself is not the program's: see GT_HEAP_OWN.
@@ -135,9 +135,6 @@ static inline bool gt_heap_counted_since(struct gt_heap_mark before)
     struct gt_heap_mark now = gt_heap_mark();
     return now.slot != before.slot || now.delta != before.delta || now.folds != before.folds;
 }
-
-/* Whether fn belongs to the allocator (invariant 4). False while nothing is counted. */
-bool gt_heap_allocators(const void *fn);
 
 /* Around the look-up of the real functions: until they are known a small arena serves. */
 void gt_heap_resolve_begin(void);
