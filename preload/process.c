@@ -318,9 +318,41 @@ static void after_fork(void)
     gt_thread_after_fork();
 }
 
+bool gt_process_before_fork(void)
+{
+    return gt_symbolize_fork_begin();
+}
+
+void gt_process_after_fork(bool before)
+{
+    if (before)
+        gt_symbolize_fork_end();
+    gt_process_check_fork();
+}
+
+static __thread bool held_over_fork;
+
+static void before_libc_forks(void)
+{
+    held_over_fork = gt_process_before_fork();
+}
+
+static void after_libc_forked(void)
+{
+    gt_process_after_fork(held_over_fork);
+}
+
+/* Not by what a wiped page tells: old kernels do not wipe. */
+static void in_libcs_child(void)
+{
+    if (held_over_fork)
+        gt_symbolize_fork_end();
+    after_fork();
+}
+
 static void watch_forks(void)
 {
-    pthread_atfork(NULL, NULL, after_fork);
+    pthread_atfork(before_libc_forks, after_libc_forked, in_libcs_child);
     uint32_t *word = gt_pages_alloc(sizeof *word);
     if (word && madvise(word, sizeof *word, MADV_WIPEONFORK) == 0) {
         *word = 1;
@@ -336,9 +368,11 @@ void gt_process_check_fork(void)
 
 GT_EXPORT pid_t _Fork(void)
 {
+    bool before = gt_process_before_fork();
     pid_t pid = gt_real._Fork();
-    if (pid == 0)
-        gt_process_check_fork();
+    int saved = errno;
+    gt_process_after_fork(before);
+    errno = saved;
     return pid;
 }
 

@@ -37,6 +37,10 @@ uint32_t gt_elfutils_generation(void);
 
 void gt_elfutils_leave(void);
 
+/* See gt_symbolize_fork_begin. */
+bool gt_elfutils_fork_begin(void);
+void gt_elfutils_fork_end(void);
+
 /* After a jump to bail. */
 void gt_elfutils_give_up(void);
 

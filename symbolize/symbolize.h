@@ -32,4 +32,12 @@ int gt_symbolize(struct gt_symbolizer *s, uint64_t epoch, uint64_t pc, bool is_c
 
 void gt_symbolizer_free(struct gt_symbolizer *s);
 
+/*
+ * Around a fork, the end in parent and child: nobody is in the middle of loading elfutils, with
+ * locks of the loader that in the child would be held for ever. false: it takes longer than a
+ * second; then there must be no end. Any thread.
+ */
+bool gt_symbolize_fork_begin(void);
+void gt_symbolize_fork_end(void);
+
 #endif
