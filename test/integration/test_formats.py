@@ -1,6 +1,7 @@
 """Every format that GOTRACE_FORMAT offers, read by every Go on this machine whose tool knows it."""
 
 import collections
+import json
 import os
 import random
 import time
@@ -72,7 +73,7 @@ def test_names(traced, format):
 @pytest.mark.limit(600)
 @pytest.mark.parametrize("format", [f for f in gotools.FORMATS if gotools.FORMATS[f][0] < 22])
 def test_killed(tmp_path, format):
-    """The file of a process killed at any moment is whole pages, and a trace for every reader."""
+    """The file of a process killed at any moment is whole pages, and a trace for every reader and its web pages."""
     traces = [tmp_path / f"{run}.out" for run in range(KILLS)]
     for trace in traces:
         child = proc.spawn([PROGRAMS / "forever"], env=proc.traced_env(trace, {"GOTRACE_FORMAT": format}))
@@ -84,6 +85,9 @@ def test_killed(tmp_path, format):
     for go in gotools.readers_of(format).values():
         result = proc.run([gotools.read_all(go), *traces], timeout=120).ok()
         assert not result.stdout, result.stdout[:2000]
+        shown = gotools.pages(min(traces, key=lambda trace: trace.stat().st_size), go=go)
+        timelines = [json.loads(text) for page, text in shown.items() if page.startswith("/jsontrace")]
+        assert timelines and all(timeline["traceEvents"] for timeline in timelines), shown.keys()
 
 
 @pytest.mark.parametrize("format", ["go1.5", "go1.10", "go1.21"])
