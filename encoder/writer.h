@@ -27,7 +27,6 @@
  *     writer writes that it began; should its own thread write anything meanwhile (a signal
  *     handler), that does. Taking the announcement back is ordered like rule 1: a store, then the
  *     load of current.
- *
  *  6. Time goes from causes to effects, in the reader's eyes too. CPUs' clocks may disagree; and a
  *     reader adds up the time of an event from those before it in its batch and drops a fraction of
  *     a nanosecond each time (Go's batchCursor.nextEvent), so that it may see it early by as many
