@@ -1,6 +1,7 @@
 /*
  * 64 KiB event buffers: a pool, and two queues of filled ones, one for each of the two generations
- * that can be open at a time. Every buffer holds one batch of one M.
+ * that can be open at a time. Every buffer holds events of one M: a batch, or, cut where it says
+ * so, several.
  *
  * All functions take one short lock; any thread, not while the same thread is inside.
  */
@@ -14,12 +15,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define GT_CUTS_MAX 40u
+
 struct gt_buf {
     struct gt_buf *next;
     uint32_t gen;
     uint32_t m;
     uint64_t ts;   /* timestamp the first event's delta counts from */
     uint32_t used; /* payload bytes */
+    uint32_t cuts;
+    struct gt_cut {
+        uint64_t ts; /* of the event before */
+        uint32_t at; /* in data */
+    } cut[GT_CUTS_MAX];
     uint8_t data[];
 };
 

@@ -49,12 +49,25 @@ static void put_all(struct gt_buf *buf)
     }
 }
 
+static void write_buffer(const struct gt_buf *buf)
+{
+    uint64_t ts = buf->ts;
+    uint32_t from = 0;
+    for (uint32_t i = 0; i < buf->cuts; i++) {
+        gt_tables_write_batch(buf->gen, buf->m, ts, buf->data + from, buf->cut[i].at - from);
+        ts = buf->cut[i].ts;
+        from = buf->cut[i].at;
+    }
+    if (from < buf->used)
+        gt_tables_write_batch(buf->gen, buf->m, ts, buf->data + from, buf->used - from);
+}
+
 static void write_queue(void)
 {
     struct gt_buf *buf = gt_buffers_take(drain.gen);
     while (buf) {
         struct gt_buf *next = buf->next;
-        gt_tables_write_batch(buf->gen, buf->m, buf->ts, buf->data, buf->used);
+        write_buffer(buf);
         drain.has_batches = true;
         gt_buffers_put(buf);
         buf = next;
@@ -139,8 +152,6 @@ static int close_v1(uint32_t next)
     gt_switch_all(next, keep_early, NULL);
     struct gt_buf *plain = gt_buffers_take(drain.gen);
     int error = gt_v1_write(&drain.config, drain.gen, early, plain);
-    if (!next && !error)
-        gt_v1_finish();
     put_all(early);
     put_all(plain);
     return error;

@@ -30,8 +30,9 @@ struct gt_format {
     uint8_t minor;      /* go 1.minor: the first Go whose traces look like this */
     bool v1;
     enum gt_after_call after_call;
-    bool snapshot;   /* a generation tells the time of day */
-    bool end_marker; /* a generation ends with an event that says so */
+    bool snapshot;      /* a generation tells the time of day */
+    bool end_marker;    /* a generation ends with an event that says so */
+    uint8_t v1_marking; /* "mark termination" among the kinds of STWStart */
 };
 
 #define GT_HEADER_BYTES 16
@@ -129,6 +130,10 @@ enum gt_v1_type {
     GT_V1_GOMAXPROCS = 4,
     GT_V1_PROC_START = 5,
     GT_V1_PROC_STOP = 6,
+    GT_V1_GC_START = 7,
+    GT_V1_GC_DONE = 8,
+    GT_V1_STW_START = 9,
+    GT_V1_STW_DONE = 10,
     GT_V1_GO_CREATE = 13,
     GT_V1_GO_START = 14,
     GT_V1_GO_END = 15,

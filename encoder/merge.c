@@ -279,6 +279,8 @@ static bool step(struct gt_merge_stream *s, void (*fn)(const struct gt_merge_eve
 {
     struct gt_merge_event *ev = &s->ev;
     uint32_t p = s->p;
+    if (ev->type == GT_EV_GC_BEGIN) /* by time alone v1 readers tell it from the end before */
+        merge.last_ts++;
     if (ev->ts < merge.last_ts)
         ev->ts = merge.last_ts;
     merge.last_ts = ev->ts;

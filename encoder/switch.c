@@ -45,9 +45,11 @@ void gt_switch_retire(struct gt_writer *w, uint32_t gen)
 void gt_switch_install(struct gt_writer *w, struct gt_buf *buf)
 {
     buf->ts = w->last; /* not now: the next events may be rewaits, from earlier */
+    buf->cuts = 0;
     w->buf = buf;
     w->pos = buf->data;
-    w->end = buf->data + GT_BUF_ROOM;
+    w->end = buf->data + GT_PIECE;
+    w->piece = w->events;
 }
 
 /* Ends a switch. release: whoever sees the number sees the writer as the switcher left it. */

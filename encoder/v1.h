@@ -12,9 +12,6 @@
 /* A new file; the output is open. */
 void gt_v1_open(void);
 
-/* The end: viewers up to Go 1.22 panic over a goroutine that runs on. */
-void gt_v1_finish(void);
-
 /*
  * Writes generation gen, whose events are in the buffers (see gt_merge): first the stacks and
  * strings it uses, so that they are there wherever the file is cut, then the events. 0 or -errno.

@@ -17,6 +17,18 @@ static bool wait_for_room(struct gt_writer *w)
     return atomic_load_explicit(&gt_gen.current, memory_order_relaxed) != 0;
 }
 
+/* Begins another batch in the same buffer. false: that is full, or there is none. */
+static bool cut_buffer(struct gt_writer *w)
+{
+    struct gt_buf *buf = w->buf;
+    if (!buf || buf->data + GT_BUF_ROOM - w->pos < GT_PIECE || buf->cuts == GT_CUTS_MAX)
+        return false;
+    buf->cut[buf->cuts++] = (struct gt_cut){.at = (uint32_t)(w->pos - buf->data), .ts = w->last};
+    w->end = w->pos + GT_PIECE;
+    w->piece = w->events;
+    return true;
+}
+
 /* Replaces a full buffer, or none. Busy, generation pinned. false: no buffer to be had now. */
 static bool refresh_buffer(struct gt_writer *w)
 {
@@ -40,7 +52,7 @@ bool gt_writer_enter_slow(struct gt_writer *w)
             gt_writer_leave(w); /* rule 2: not busy while switching */
             if (!gt_switch_self(w))
                 return false;
-        } else if (w->end - w->pos >= GT_EVENT_ROOM || refresh_buffer(w)) {
+        } else if (w->end - w->pos >= GT_EVENT_ROOM || cut_buffer(w) || refresh_buffer(w)) {
             gt_ev_call_show(w); /* rule 5 */
             return true;
         } else if (!wait_for_room(w)) {
@@ -50,6 +62,12 @@ bool gt_writer_enter_slow(struct gt_writer *w)
         atomic_thread_fence(memory_order_seq_cst); /* rule 1, once more */
     }
 }
+
+/* Garbage collections so far, one after the other. */
+static struct {
+    uint64_t seq; /* of the last end; beginnings have one, too */
+    uint64_t end; /* when that was */
+} collections;
 
 /* P slots ------------------------------------------------------------------------------------ */
 
@@ -103,6 +121,7 @@ static void release_p(struct gt_writer *w)
 {
     uint32_t id = w->p->id;
     w->p->last_gen = gt_writer_gen(w);
+    w->p->left = w->last;
     w->p = NULL;
     gt_lock(&procs.lock);
     procs.taken[id / 64] &= ~(1ull << id % 64);
@@ -120,6 +139,7 @@ void gt_procs_after_fork(void)
         procs.taken[i] = 0;
     }
     procs.first_maybe_free = procs.ever = 0;
+    collections.end = 0;
 }
 
 /* Events ------------------------------------------------------------------------------------- */
@@ -139,6 +159,28 @@ static inline uint8_t *begin_at(struct gt_writer *w, enum gt_event_type type, ui
 static inline uint8_t *begin(struct gt_writer *w, enum gt_event_type type)
 {
     return begin_at(w, type, gt_clock_now());
+}
+
+static uint32_t behind(const struct gt_writer *w)
+{
+    return (uint32_t)(w->events - w->piece) + 3; /* the next event, the batch, and one more */
+}
+
+/* Now; later, if need be, so that readers see it after its cause, in another stream (rule 6). */
+static uint64_t now_after(const struct gt_writer *w, uint64_t cause)
+{
+    uint64_t now = gt_clock_now();
+    if (__builtin_expect(now > cause + behind(w), 1)) /* a unit is a nanosecond or more */
+        return now;
+    uint64_t least = cause + 2 + gt_clock_units(behind(w));
+    return now > least ? now : least;
+}
+
+/* Its own thread has just said what the goroutine's state is. */
+static void stated(struct gt_writer *w)
+{
+    w->g.stated = w->last;
+    w->g.behind = behind(w);
 }
 
 static inline void event0(struct gt_writer *w, enum gt_event_type type)
@@ -173,6 +215,8 @@ static void status_g_locked(struct gt_writer *w, struct gt_g *g, uint64_t m, uin
     event3(w, GT_EV_GO_STATUS, g->id, m, g->state);
     g->status_gen = gen;
     g->seq = 0;
+    if (g == &w->g)
+        stated(w);
 }
 
 static bool on_thread(const struct gt_g *g)
@@ -198,7 +242,7 @@ void gt_ev_statuses_locked(struct gt_writer *w, uint32_t gen)
 /* Room for events that cannot wait, in generation gen. */
 static bool make_room(struct gt_writer *w, uint32_t gen, ptrdiff_t bytes)
 {
-    if (w->end - w->pos >= bytes)
+    if (w->buf && w->buf->data + GT_BUF_ROOM - w->pos >= bytes)
         return true;
     gt_switch_retire(w, gen);
     struct gt_buf *fresh = gt_buffers_get(true);
@@ -237,6 +281,7 @@ static void rewaits_locked(struct gt_writer *w, uint32_t gen)
         w->pos = gt_varint_put(p, gt_stack_use(g->wait_stack, gen));
     }
     set_rewaits_locked(g, kept);
+    stated(w);
 }
 
 /* The same for the owner's next event, which may be the effect of one that they caused. */
@@ -332,18 +377,22 @@ void gt_ev_go_create(struct gt_writer *w, struct gt_g *g, struct gt_stack *new_s
     g->status_gen = gen;
     g->seq = 0;
     event3(w, GT_EV_GO_CREATE, g->id, gt_stack_use(new_stack, gen), gt_stack_use(stack, gen));
+    if (g != &w->g)
+        g->changed = w->last;
 }
 
 static void proc_start(struct gt_writer *w)
 {
     w->p->state = GT_P_RUNNING;
-    event2(w, GT_EV_PROC_START, w->p->id, ++w->p->seq);
+    uint8_t *p = begin_at(w, GT_EV_PROC_START, now_after(w, w->p->left));
+    w->pos = gt_varint_put(gt_varint_put(p, w->p->id), ++w->p->seq);
 }
 
 static void go_start(struct gt_writer *w)
 {
     w->g.state = GT_G_RUNNING;
-    event2(w, GT_EV_GO_START, w->g.id, ++w->g.seq);
+    uint8_t *p = begin_at(w, GT_EV_GO_START, now_after(w, w->g.changed));
+    w->pos = gt_varint_put(gt_varint_put(p, w->g.id), ++w->g.seq);
 }
 
 /* What a reused writer, or a goroutine created in an earlier generation, still owes this one. */
@@ -391,6 +440,7 @@ bool gt_ev_go_block(struct gt_writer *w, uint64_t since, enum gt_reason reason,
     w->g.wait_stack = stack;
     uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_BLOCK, since), reason);
     w->pos = gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w)));
+    stated(w);
     return true;
 }
 
@@ -403,11 +453,18 @@ bool gt_ev_go_stop(struct gt_writer *w, enum gt_reason reason, struct gt_stack *
     return true;
 }
 
-static void unblock(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack)
+static void unblock_at(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack,
+                       uint64_t ts)
 {
     target->state = GT_G_RUNNABLE;
-    event3(w, GT_EV_GO_UNBLOCK, target->id, ++target->seq, gt_stack_use(stack, gt_writer_gen(w)));
-    target->woken = w->last;
+    uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_UNBLOCK, ts), target->id);
+    w->pos = gt_varint_put(gt_varint_put(p, ++target->seq), gt_stack_use(stack, gt_writer_gen(w)));
+}
+
+static void unblock_other(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack)
+{
+    unblock_at(w, target, stack, now_after(w, target->stated));
+    target->changed = w->last;
 }
 
 void gt_ev_go_resume(struct gt_writer *w, struct gt_stack *stack)
@@ -416,7 +473,7 @@ void gt_ev_go_resume(struct gt_writer *w, struct gt_stack *stack)
     if (w->g.state == GT_G_SYSCALL)
         syscall_end(w);
     if (w->g.state == GT_G_WAITING)
-        unblock(w, &w->g, stack);
+        unblock_at(w, &w->g, stack, gt_clock_now());
     if (w->g.state == GT_G_RUNNABLE)
         go_start(w);
 }
@@ -443,10 +500,17 @@ bool gt_ev_go_unblock(struct gt_writer *w, struct gt_g *target, struct gt_stack 
     bool current = target->status_gen <= gen; /* rule 4 */
     if (current && target->state == GT_G_WAITING) {
         status_g_locked(w, target, NO_M, gen);
-        unblock(w, target, stack);
+        unblock_other(w, target, stack);
     }
     gt_unlock(&target->lock);
     return current;
+}
+
+/* When a goroutine that has been unblocked, and has n rewaits already, waits again. */
+static uint64_t rewait_ts(const struct gt_g *g, uint32_t n)
+{
+    uint64_t ts = g->changed + 2 + gt_clock_units(g->behind + 2 * n);
+    return ts > g->stated ? ts : g->stated;
 }
 
 bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack)
@@ -460,10 +524,11 @@ bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_
     bool current = target->status_gen <= gen;
     if (current && target->state == GT_G_RUNNABLE && n < GT_REWAITS_MAX) {
         status_g_locked(w, target, NO_M, gen);
+        target->stated = rewait_ts(target, n);
         target->rewait[n] =
-            (struct gt_rewait){.ts = target->woken + 1, .gen = gen, .seq = ++target->seq};
+            (struct gt_rewait){.ts = target->stated, .gen = gen, .seq = ++target->seq};
         set_rewaits_locked(target, n + 1);
-        unblock(w, target, stack);
+        unblock_other(w, target, stack);
     }
     gt_unlock(&target->lock);
     return current;
@@ -471,11 +536,12 @@ bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_
 
 void gt_ev_gc(struct gt_writer *w, const struct gt_collection *gc)
 {
-    static _Atomic uint64_t sequence; /* of beginnings and ends, in the whole trace */
     if (w->g.state != GT_G_RUNNING || !w->p)
         return;
-    uint64_t seq = atomic_fetch_add_explicit(&sequence, 2, memory_order_relaxed) + 1;
-    uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GC_BEGIN, gc->begin), seq);
+    uint64_t seq = ++collections.seq, least = collections.end + 2 + gt_clock_units(behind(w));
+    uint64_t begin_ts = gc->begin > least ? gc->begin : least;
+    collections.seq++;
+    uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GC_BEGIN, begin_ts), seq);
     w->pos = gt_varint_put(p, 0);
     for (uint32_t i = 0; i < gc->pauses; i++) {
         p = gt_varint_put(begin_at(w, GT_EV_STW_BEGIN, gc->pause[i].begin), GT_REASON_GC);
@@ -483,6 +549,7 @@ void gt_ev_gc(struct gt_writer *w, const struct gt_collection *gc)
         w->pos = begin_at(w, GT_EV_STW_END, gc->pause[i].end);
     }
     w->pos = gt_varint_put(begin_at(w, GT_EV_GC_END, gc->end), seq + 1);
+    collections.end = w->last;
 }
 
 void gt_ev_go_label(struct gt_writer *w, struct gt_string *label)
@@ -492,6 +559,7 @@ void gt_ev_go_label(struct gt_writer *w, struct gt_string *label)
 
 bool gt_ev_heap_alloc(struct gt_writer *w, uint64_t at, uint64_t bytes)
 {
+    own_rewaits(w);
     if (w->p)
         w->pos = gt_varint_put(begin_at(w, GT_EV_HEAP_ALLOC, at), bytes);
     return w->p != NULL;

@@ -27,6 +27,14 @@
  *     writer writes that it began; should its own thread write anything meanwhile (a signal
  *     handler), that does. Taking the announcement back is ordered like rule 1: a store, then the
  *     load of current.
+ *  6. Time goes from causes to effects, in the reader's eyes too. CPUs' clocks may disagree; and a
+ *     reader adds up the time of an event from those before it in its batch and drops a fraction of
+ *     a nanosecond each time (Go's batchCursor.nextEvent), so that it may see it early by as many
+ *     nanoseconds as there are events. If that makes an effect the earlier one, a trace may be
+ *     refused: after a GoStatusStack sequence numbers begin anew, and a later unblock would do in
+ *     place of the one that is due; and among events of the same time a reader may miss the one
+ *     that can go first (Reader.ReadEvent sorts, but never tries the first one again). So batches
+ *     are short, and an effect in another thread than its cause comes later by more than that.
  *
  * A P belongs to a thread for its life; P slots are reused, smallest number first.
  *
@@ -51,6 +59,8 @@
 /* One event never needs more: a type byte and at most five full varints, twice for statuses. */
 #define GT_EVENT_ROOM 256
 
+#define GT_PIECE 2048 /* bytes of a batch, about: rule 6 */
+
 struct gt_generation {
     _Atomic uint32_t current; /* 0: nothing is being recorded */
     _Atomic uint32_t fence;   /* 1: no membarrier(2), writers must fence */
@@ -61,8 +71,7 @@ extern struct gt_generation gt_gen;
  * A wait that went on in vain: the goroutine was unblocked just before ts, but another thread took
  * the mutex before it. Its own thread, asleep in the kernel, could not write that it started and
  * blocked again; these two events are written later into its stream with this timestamp, in
- * generation gen, GoStart with sequence number seq. (Just before, not at: among many events of the
- * same time Go's reader may miss the one that can go first.)
+ * generation gen, GoStart with sequence number seq. (Just before, not at: rule 6.)
  */
 struct gt_rewait {
     uint64_t ts;
@@ -76,9 +85,11 @@ struct gt_g {
     struct gt_lock lock;
     uint32_t status_gen; /* generation whose readers know the state */
     uint64_t id;
-    uint32_t seq;                /* of the last GoStart/GoUnblock in status_gen */
-    uint8_t state;               /* enum gt_g_state */
-    uint64_t woken;              /* timestamp of the last GoUnblock */
+    uint32_t seq;  /* of the last GoStart/GoUnblock in status_gen */
+    uint8_t state; /* enum gt_g_state */
+    /* Rule 6, as state: when others last changed that, and when its own thread said it last. */
+    uint64_t changed, stated;
+    uint32_t behind;             /* ns, at most, that readers are in its thread's stream then */
     struct gt_stack *wait_stack; /* of the wait it is in */
     _Atomic uint32_t rewaits;    /* entries in use; with the array under lock, as state */
     struct gt_rewait rewait[GT_REWAITS_MAX];
@@ -89,6 +100,7 @@ struct gt_p {
     uint32_t status_gen;
     uint32_t last_gen; /* in which it was given up last */
     uint32_t seq;
+    uint64_t left; /* when it was given up last */
     uint8_t state; /* enum gt_p_state */
 };
 
@@ -110,6 +122,7 @@ struct gt_writer {
     struct gt_g g;
     struct gt_call call;
     uint64_t events;        /* written, for the exit line */
+    uint64_t piece;         /* and before this batch */
     struct gt_writer *next; /* all writers ever, for the drain side */
 };
 
@@ -247,7 +260,10 @@ struct gt_collection {
     uint32_t pauses;
 };
 
-/* On a thread that took part; nothing is written when it is not running. */
+/*
+ * On a thread that took part, one collection after the other: the collector's lock is held. Nothing
+ * is written when the thread is not running.
+ */
 void gt_ev_gc(struct gt_writer *w, const struct gt_collection *gc);
 
 void gt_ev_go_label(struct gt_writer *w, struct gt_string *label);
