@@ -301,7 +301,9 @@ struct gt_drain_summary gt_drain_summary(void)
         .duration_ns = drain.end_ns - drain.start_ns,
         .waits = buffers.waits,
         .wait_ns = buffers.wait_ns,
+        .lost = gt_lost_count(),
         .generations = drain.generations,
+        .finished = atomic_load(&drain.phase) == FINISHED,
         .limited = gt_output_limited(),
         .error = drain.error,
     };

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from lib import HOSTILE, gotools, proc
+from lib import HOSTILE, PROGRAMS, gotools, proc
 
 ROOT = os.geteuid() == 0
 
@@ -42,7 +42,7 @@ AS_ROOT = ["setuid", "no-threads"]
 def same(name, tmp_path, *args, **options):
     """Runs it twice and compares; returns the traced run."""
     bare = proc.run([HOSTILE / name, *args], cwd=tmp_path, **options)
-    assert bare.returncode >= 0 or args[0] in ("SIGSEGV", "SIGBUS", "abort"), f"not a fair test: {bare}"
+    assert bare.returncode >= 0 or args and args[0] in ("SIGSEGV", "SIGBUS", "abort"), f"not a fair test: {bare}"
     result = proc.traced([HOSTILE / name, *args], tmp_path / "t.out", cwd=tmp_path, **options)
     assert (result.returncode, result.stdout) == (bare.returncode, bare.stdout), f"bare: {bare}\ntraced: {result}"
     others = [line for line in result.stderr.splitlines() if not line.startswith("gotrace: ")]
@@ -78,6 +78,14 @@ def test_a_wait_left_by_longjmp_does_not_hide_the_next(tmp_path):
     events = gotools.parse(same("signals", tmp_path, "jumps").trace)
     leaves = [e.stack[0].func for e in events if e.is_go("Running", "Waiting")]
     assert leaves.count("sem_wait") == 5 and leaves.count("sleep") == 5 and leaves[-1] == "usleep"
+
+
+@pytest.mark.parametrize("memory", ["1M", "256M"])
+def test_collector_that_stops_threads_by_signals(tmp_path, memory):
+    """Also those that are inside the tracer, which must not make the collector wait for them."""
+    result = same("collector", tmp_path, env={"GOTRACE_MAX_MEM": memory})
+    assert "nothing lost" in result.stderr
+    gotools.check_all(result.trace)
 
 
 @pytest.mark.parametrize("case", RESOURCES)
@@ -144,6 +152,19 @@ def test_fifo(tmp_path):
         proc.traced([HOSTILE / "resources", "none"], fifo)
         assert reader.wait(10) == 0
     gotools.check_all(copy)
+
+
+@pytest.mark.limit(90)
+def test_fifo_whose_reader_stands_still(tmp_path):
+    """Threads wait for the writer, but not for ever; nor does the end of the process. Nobody says that all is well."""
+    fifo, program = tmp_path / "fifo", [PROGRAMS / "yields", "4", "100000"]
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    bare = proc.run(program)
+    result = proc.traced(program, fifo, env={"GOTRACE_MAX_MEM": "1M"}, timeout=60)
+    os.close(reader)
+    assert (result.returncode, result.stdout) == (bare.returncode, bare.stdout)
+    assert result.stderr == f"gotrace: {fifo}: could not be written in time; its end is missing\n"
 
 
 def test_fifo_whose_reader_leaves(tmp_path):
