@@ -195,9 +195,12 @@ void gt_drain_open(const struct gt_drain_config *config)
 
 static void finish(void)
 {
+    struct gt_quiet quiet;
+    gt_quiet_begin(&quiet);
     close_generation(0);
     drain.end_ns = gt_clock_monotonic_raw();
     gt_output_close();
+    gt_quiet_end(&quiet);
     atomic_store(&drain.phase, FINISHED);
     gt_futex_wake(&drain.phase, INT_MAX);
 }
@@ -280,7 +283,10 @@ void gt_drain_flush(void)
     if (atomic_load(&drain.phase) != RECORDING)
         return;
     if (!atomic_load(&drain.threaded)) {
+        struct gt_quiet quiet;
+        gt_quiet_begin(&quiet);
         close_generation(drain.gen + 1);
+        gt_quiet_end(&quiet);
         return;
     }
     uint32_t mine = atomic_fetch_add(&drain.flushes, 1) + 1;
