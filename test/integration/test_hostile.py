@@ -187,3 +187,25 @@ def test_trees_of_helpers_leave_nothing(tmp_path, command):
     assert result.returncode == bare.returncode
     assert sorted(result.stdout.splitlines()) == sorted(bare.stdout.splitlines())
     assert [p.name for p in tmp_path.glob("t.out*")] in ([], ["t.out"])
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory):
+    """hostile/stages.c as libraries: the first is loaded as usual, the second with RTLD_DEEPBIND, the third again and
+    again."""
+    folder = tmp_path_factory.mktemp("stages")
+    source = proc.ROOT / "test/hostile/stages.c"
+    flags = ["-shared", "-fPIC", "-D_GNU_SOURCE"]
+    return [proc.compile(source, folder / name, *flags, f'-DLIBRARY="{name}"') for name in ("plain", "deep", "again")]
+
+
+def test_stages_of_life(tmp_path, libraries):
+    """Threads, waits and allocations before our constructor and after our destructor, and wherever a loader is at
+    work. What lies between the two is in the trace."""
+    result = same("stages", tmp_path, *libraries)
+    assert "nothing lost" in result.stderr
+    gotools.check_all(result.trace)
+    waits = [[f.func for f in e.stack] for e in gotools.parse(result.trace) if e.is_go("Running", "Waiting")]
+    for stage in "construct main loaded thread_local_destructor first_key_destructor at_exit destruct".split():
+        assert any(stage in functions for functions in waits), stage
+    assert sum("accompany" in functions for functions in waits) > 10  # born before us
