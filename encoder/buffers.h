@@ -3,12 +3,13 @@
  * that can be open at a time. Every buffer holds events of one M: a batch, or, cut where it says
  * so, several.
  *
- * All functions take one short lock; any thread, not while the same thread is inside.
+ * No locks: any thread, any context.
  */
 #ifndef GT_BUFFERS_H
 #define GT_BUFFERS_H
 
 #include "format.h"
+#include "freelist.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,6 +19,7 @@
 #define GT_CUTS_MAX 40u
 
 struct gt_buf {
+    struct gt_free free;
     struct gt_buf *next;
     uint32_t gen;
     uint32_t m;
@@ -43,8 +45,12 @@ struct gt_buf *gt_buffers_get(bool force);
 /* Puts some aside for `force`. Before recording starts. */
 void gt_buffers_reserve(void);
 
-/* Waits until a buffer was given back. Counted: see gt_buffers_stats. */
-void gt_buffers_wait(void);
+/*
+ * Waits until a buffer was given back, 10 ms at most. Counted: see gt_buffers_stats. *since: 0 when
+ * the caller begins to wait. false: none was for so long that it should go on without; the next
+ * one to ask is told so at once.
+ */
+bool gt_buffers_wait(uint64_t *since);
 
 void gt_buffers_put(struct gt_buf *buf);
 

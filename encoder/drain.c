@@ -206,9 +206,12 @@ void gt_drain_open(const struct gt_drain_config *config)
 
 static void finish(void)
 {
+    struct gt_quiet quiet;
+    gt_quiet_begin(&quiet);
     close_generation(0);
     drain.end_ns = gt_clock_monotonic_raw();
     gt_output_close();
+    gt_quiet_end(&quiet);
     atomic_store(&drain.phase, FINISHED);
     gt_futex_wake(&drain.phase, INT_MAX);
 }
@@ -291,7 +294,10 @@ void gt_drain_flush(void)
     if (atomic_load(&drain.phase) != RECORDING)
         return;
     if (!atomic_load(&drain.threaded)) {
+        struct gt_quiet quiet;
+        gt_quiet_begin(&quiet);
         close_generation(drain.gen + 1);
+        gt_quiet_end(&quiet);
         return;
     }
     uint32_t mine = atomic_fetch_add(&drain.flushes, 1) + 1;
@@ -312,7 +318,9 @@ struct gt_drain_summary gt_drain_summary(void)
         .duration_ns = drain.end_ns - drain.start_ns,
         .waits = buffers.waits,
         .wait_ns = buffers.wait_ns,
+        .lost = gt_lost_count(),
         .generations = drain.generations,
+        .finished = atomic_load(&drain.phase) == FINISHED,
         .limited = gt_output_limited(),
         .error = drain.error,
     };

@@ -13,7 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Creates the file (mode 0600). 0 or -errno. `path` must stay valid. */
+/*
+ * Creates the file (mode 0600), or overwrites what is there when nobody else can have placed it:
+ * never through a symbolic link (-ELOOP), no file or FIFO that is not ours (-EPERM), no file with
+ * other names (-EMLINK). A FIFO's reader is awaited for a second (-ENXIO). 0 or -errno. `path` must
+ * stay valid.
+ */
 int gt_output_open(const char *path);
 
 /* Where it really went: `path` with .<pid> appended when another process is writing there. */

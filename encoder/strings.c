@@ -86,7 +86,8 @@ static void seed_locked(void)
 
 struct gt_string *gt_strings_intern(const char *text)
 {
-    gt_lock(&table.lock);
+    if (!gt_lock_within(&table.lock, GT_LOCK_PATIENCE_NS))
+        return NULL;
     if (!table.first)
         seed_locked();
     struct gt_string *s = intern_locked(text);

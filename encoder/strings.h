@@ -22,7 +22,7 @@ struct gt_string {
 
 /*
  * The entry of `text` (cut at GT_STRING_MAX bytes, the readers' limit); NULL when memory is
- * exhausted.
+ * exhausted, or the table's lock not to be had (GT_LOCK_PATIENCE_NS).
  */
 struct gt_string *gt_strings_intern(const char *text);
 

@@ -60,11 +60,21 @@ static void settle(struct gt_writer *w, uint32_t gen)
         gt_futex_wake(&w->gen, INT_MAX);
 }
 
-/* Sleeps while the switch seen as `gen` is under way. */
-static void wait_settled(struct gt_writer *w, uint32_t gen)
+/* Sleeps while the switch seen as `gen` is under way; not longer than timeout_ns, unless -1. */
+static void wait_settled(struct gt_writer *w, uint32_t gen, int64_t timeout_ns)
 {
     if ((gen & GT_GEN_WAITED) || atomic_compare_exchange_strong(&w->gen, &gen, gen | GT_GEN_WAITED))
-        gt_futex_wait(&w->gen, gen | GT_GEN_WAITED, -1);
+        gt_futex_wait(&w->gen, gen | GT_GEN_WAITED, timeout_ns);
+}
+
+static bool settled_within(struct gt_writer *w, uint32_t gen, uint64_t ns)
+{
+    uint64_t start = gt_clock_monotonic_raw();
+    while ((gen & GT_GEN_SWITCHING) && gt_clock_monotonic_raw() - start < ns) {
+        wait_settled(w, gen, (int64_t)ns);
+        gen = atomic_load_explicit(&w->gen, memory_order_acquire);
+    }
+    return !(gen & GT_GEN_SWITCHING);
 }
 
 /* Whether the caller is now w's switcher. Full barrier: see gt_switch_self. */
@@ -74,23 +84,26 @@ static bool claim(struct gt_writer *w, uint32_t gen)
 }
 
 /*
- * The old generation's last events, with the lock kept until the status in the next one stands:
- * an unblocker still in the old one must not come between (rule 4).
+ * The old generation's last events. The lock is kept until the status in the next one stands: an
+ * unblocker still in the old one must not come between (rule 4).
  */
-static void leave_generation(struct gt_writer *w, uint32_t old)
+static void leave_generation_locked(struct gt_writer *w, uint32_t old)
 {
-    gt_lock(&w->g.lock);
     gt_ev_close_locked(w, old);
     gt_switch_retire(w, old);
 }
 
-/* Moves w, claimed in generation old, to next. */
+/* Moves w, claimed in generation old, to next. false: no memory, or whoever has its lock sleeps. */
 static bool move(struct gt_writer *w, uint32_t old, uint32_t next)
 {
     struct gt_buf *fresh = gt_buffers_get(true);
     if (!fresh)
         return false;
-    leave_generation(w, old);
+    if (!gt_lock_within(&w->g.lock, GT_LOCK_PATIENCE_NS)) {
+        gt_buffers_put(fresh);
+        return false;
+    }
+    leave_generation_locked(w, old);
     gt_switch_install(w, fresh);
     gt_ev_statuses_locked(w, next);
     gt_unlock(&w->g.lock);
@@ -103,7 +116,7 @@ bool gt_switch_self(struct gt_writer *w)
     bool ok = true;
     uint32_t old = atomic_load_explicit(&w->gen, memory_order_acquire);
     if (old & GT_GEN_SWITCHING) {
-        wait_settled(w, old);
+        ok = settled_within(w, old, GT_LOCK_PATIENCE_NS);
     } else if (claim(w, old)) {
         /* After the claim: either the drain side sees that, or we see what it announced. */
         uint32_t next = atomic_load(&gt_gen.current);
@@ -117,14 +130,29 @@ bool gt_switch_self(struct gt_writer *w)
     return ok;
 }
 
+/*
+ * The owner is inside only for an event or two; but it may have been suspended there, for as long
+ * as a collector takes.
+ */
+static void await_leave(struct gt_writer *w)
+{
+    static const struct timespec ms = {0, 1000000};
+    /* acquire: pairs with gt_writer_leave */
+    for (int i = 0; atomic_load_explicit(&w->busy, memory_order_acquire); i++) {
+        if (i < 1000)
+            sched_yield();
+        else
+            gt_syscall(SYS_nanosleep, &ms, NULL);
+    }
+}
+
 /* The drain side's half for one writer, which it has claimed in generation old. */
 static void switch_silent(struct gt_writer *w, uint32_t old, uint32_t next, struct gt_buf *scratch,
                           void (*emit)(void *, struct gt_buf *), void *arg)
 {
-    /* acquire: pairs with gt_writer_leave. The owner is inside only for an event or two. */
-    while (atomic_load_explicit(&w->busy, memory_order_acquire))
-        sched_yield();
-    leave_generation(w, old);
+    await_leave(w);
+    gt_lock(&w->g.lock);
+    leave_generation_locked(w, old);
     if (next && scratch && w->p && w->p->state != GT_P_IDLE) {
         gt_switch_install(w, scratch);
         gt_ev_statuses_locked(w, next);
@@ -150,7 +178,7 @@ void gt_switch_all(uint32_t next, void (*emit)(void *arg, struct gt_buf *batch),
         uint32_t gen = atomic_load(&w->gen);
         while (gen != next) {
             if (gen & GT_GEN_SWITCHING)
-                wait_settled(w, gen);
+                wait_settled(w, gen, -1);
             else if (claim(w, gen))
                 switch_silent(w, gen, next, scratch, emit, arg);
             gen = atomic_load(&w->gen);

@@ -8,13 +8,13 @@ struct gt_generation gt_gen;
 /*
  * A thread cannot go on without a buffer, and with none left waits for the drain side: nothing may
  * be lost silently. It must not be busy meanwhile, the drain side could be waiting for that.
- * false: the system is out of memory even for the drain side, or recording ended.
+ * false: it has waited long enough, or recording ended.
  */
-static bool wait_for_room(struct gt_writer *w)
+static bool wait_for_room(struct gt_writer *w, uint64_t *since)
 {
     gt_writer_leave(w);
-    gt_buffers_wait();
-    return atomic_load_explicit(&gt_gen.current, memory_order_relaxed) != 0;
+    return gt_buffers_wait(since) &&
+           atomic_load_explicit(&gt_gen.current, memory_order_relaxed) != 0;
 }
 
 /* Begins another batch in the same buffer. false: that is full, or there is none. */
@@ -40,8 +40,9 @@ static bool refresh_buffer(struct gt_writer *w)
     return true;
 }
 
-bool gt_writer_enter_slow(struct gt_writer *w)
+static bool enter_slow(struct gt_writer *w)
 {
+    uint64_t waiting_since = 0;
     for (;;) {
         uint32_t gen = atomic_load_explicit(&gt_gen.current, memory_order_acquire);
         if (gen == 0) {
@@ -55,12 +56,34 @@ bool gt_writer_enter_slow(struct gt_writer *w)
         } else if (w->end - w->pos >= GT_EVENT_ROOM || cut_buffer(w) || refresh_buffer(w)) {
             gt_ev_call_show(w); /* rule 5 */
             return true;
-        } else if (!wait_for_room(w)) {
+        } else if (!wait_for_room(w, &waiting_since)) {
             return false;
         }
         atomic_store_explicit(&w->busy, 1, memory_order_relaxed);
         atomic_thread_fence(memory_order_seq_cst); /* rule 1, once more */
     }
+}
+
+bool gt_writer_enter_slow(struct gt_writer *w)
+{
+    bool entered = enter_slow(w);
+    if (!entered && atomic_load_explicit(&gt_gen.current, memory_order_relaxed) != 0)
+        gt_lost();
+    return entered;
+}
+
+/* What could not be recorded ------------------------------------------------------------------ */
+
+static _Atomic uint64_t lost;
+
+void gt_lost(void)
+{
+    atomic_fetch_add_explicit(&lost, 1, memory_order_relaxed);
+}
+
+uint64_t gt_lost_count(void)
+{
+    return atomic_load_explicit(&lost, memory_order_relaxed);
 }
 
 /* Garbage collections so far, one after the other. */
@@ -74,45 +97,61 @@ static struct {
 #define MAX_P 65536u
 
 static struct {
-    struct gt_lock lock;
     struct gt_p slot[MAX_P];
-    uint64_t taken[MAX_P / 64];
-    uint32_t first_maybe_free; /* word index */
-    uint32_t ever;             /* words in which one was ever taken */
+    _Atomic uint64_t taken[MAX_P / 64];
+    _Atomic uint32_t ever; /* words in which one was ever taken */
 } procs;
+
+static bool claim_p(uint32_t id)
+{
+    uint64_t bit = 1ull << id % 64;
+    return !(atomic_fetch_or_explicit(&procs.taken[id / 64], bit, memory_order_acquire) & bit);
+}
+
+static void unclaim_p(uint32_t id)
+{
+    /* release: the next owner sees last_gen and seq. Pairs with claim_p. */
+    atomic_fetch_and_explicit(&procs.taken[id / 64], ~(1ull << id % 64), memory_order_release);
+}
 
 /*
  * The smallest free P of the 64 from first; NULL: none. Not one that was in use in a generation
  * later than gen: what happens to it in this one would come before that.
  */
-static struct gt_p *free_p_locked(uint32_t first, uint32_t gen)
+static struct gt_p *claim_p_from(uint32_t first, uint32_t gen)
 {
-    uint64_t free = ~procs.taken[first / 64];
+    uint64_t free = ~atomic_load_explicit(&procs.taken[first / 64], memory_order_relaxed);
     for (; free; free &= free - 1) {
-        struct gt_p *p = &procs.slot[first + (uint32_t)__builtin_ctzll(free)];
-        if (p->last_gen <= gen)
-            return p;
+        uint32_t id = first + (uint32_t)__builtin_ctzll(free);
+        if (!claim_p(id))
+            continue;
+        if (procs.slot[id].last_gen <= gen)
+            return &procs.slot[id];
+        unclaim_p(id);
     }
     return NULL;
+}
+
+static void note_ever(uint32_t words)
+{
+    uint32_t ever = atomic_load_explicit(&procs.ever, memory_order_relaxed);
+    while (ever < words && !atomic_compare_exchange_weak(&procs.ever, &ever, words))
+        ;
 }
 
 /* With w's generation pinned: the drain side reads w->p. */
 static bool take_p(struct gt_writer *w)
 {
     struct gt_p *p = NULL;
-    gt_lock(&procs.lock);
-    for (uint32_t i = procs.first_maybe_free * 64; i < MAX_P && !p; i += 64)
-        p = free_p_locked(i, gt_writer_gen(w));
+    for (uint32_t first = 0; first < MAX_P && !p; first += 64)
+        p = claim_p_from(first, gt_writer_gen(w));
     if (p) {
         p->id = (uint32_t)(p - procs.slot);
         p->state = GT_P_IDLE;
-        procs.taken[p->id / 64] |= 1ull << p->id % 64;
-        while (procs.first_maybe_free < MAX_P / 64 &&
-               procs.taken[procs.first_maybe_free] == UINT64_MAX)
-            procs.first_maybe_free++;
-        procs.ever = p->id / 64 < procs.ever ? procs.ever : p->id / 64 + 1;
+        note_ever(p->id / 64 + 1);
+    } else {
+        gt_lost();
     }
-    gt_unlock(&procs.lock);
     w->p = p;
     return p != NULL;
 }
@@ -123,23 +162,19 @@ static void release_p(struct gt_writer *w)
     w->p->last_gen = gt_writer_gen(w);
     w->p->left = w->last;
     w->p = NULL;
-    gt_lock(&procs.lock);
-    procs.taken[id / 64] &= ~(1ull << id % 64);
-    if (id / 64 < procs.first_maybe_free)
-        procs.first_maybe_free = id / 64;
-    gt_unlock(&procs.lock);
+    unclaim_p(id);
 }
 
 void gt_procs_after_fork(void)
 {
-    procs.lock = (struct gt_lock){0};
     for (uint32_t i = 0; i < procs.ever; i++) {
         for (uint32_t b = 0; b < 64; b++)
             procs.slot[i * 64 + b] = (struct gt_p){0};
         procs.taken[i] = 0;
     }
-    procs.first_maybe_free = procs.ever = 0;
+    procs.ever = 0;
     collections.end = 0;
+    lost = 0;
 }
 
 /* Events ------------------------------------------------------------------------------------- */

@@ -132,8 +132,15 @@ void gt_writer_register(struct gt_writer *w);
 bool gt_writer_enter_slow(struct gt_writer *w);
 
 /*
- * Pins the current generation; false when nothing is being recorded (then do not call leave).
- * May wait for a buffer if the disk cannot keep up.
+ * Counts something that happened and could not be recorded. Any context. gt_lost_count: how many,
+ * for the exit line.
+ */
+void gt_lost(void);
+uint64_t gt_lost_count(void);
+
+/*
+ * Pins the current generation; false when nothing is being recorded, or nothing can be (which is
+ * counted as lost); then do not call leave. May wait for a buffer if the disk cannot keep up.
  */
 static inline bool gt_writer_enter(struct gt_writer *w)
 {

@@ -146,9 +146,16 @@ static void exit_line(void)
                strerrordesc_np(-s.error));
         return;
     }
+    if (!s.finished) {
+        gt_log("%s: could not be written in time; its end is missing", s.path);
+        return;
+    }
     char lost[96] = "nothing lost";
     if (s.limited)
         strcpy(lost, "stopped at GOTRACE_MAX_SIZE");
+    else if (s.lost)
+        snprintf(lost, sizeof lost, "%llu events lost: threads or the disk stood still",
+                 (unsigned long long)s.lost);
     else if (s.waits)
         snprintf(lost, sizeof lost, "nothing lost, but threads waited %llu times, %.3f s, to write",
                  (unsigned long long)s.waits, (double)s.wait_ns / 1e9);

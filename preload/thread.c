@@ -18,9 +18,8 @@ __thread struct gt_thread *gt_self;
 struct gt_thread gt_nobody = {.inside = 1, .stack_size = UINTPTR_MAX};
 
 static struct {
-    struct gt_lock lock;
-    struct gt_thread *free;
-    struct gt_thread *cloned; /* without thread-local variables of their own, found by tid */
+    struct gt_freelist free;
+    _Atomic(struct gt_thread *) cloned; /* without thread-local variables of their own, by tid */
     struct gt_arena arena;
     _Atomic uint64_t last_g;
     _Atomic uint32_t live; /* threads in the trace that have not ended */
@@ -34,15 +33,13 @@ static struct gt_thread main_thread;
 
 static struct gt_thread *thread_alloc(void)
 {
-    gt_lock(&threads.lock);
-    struct gt_thread *t = threads.free;
-    if (t)
-        threads.free = t->next;
-    gt_unlock(&threads.lock);
+    struct gt_thread *t = gt_freelist_pop(&threads.free);
     if (!t) {
         t = gt_arena_alloc(&threads.arena, sizeof *t);
-        if (!t)
+        if (!t) {
+            gt_lost();
             return NULL;
+        }
         gt_writer_register(&t->w);
     }
     t->w.g.id = atomic_fetch_add(&threads.last_g, 1) + 1;
@@ -57,10 +54,7 @@ static struct gt_thread *thread_alloc(void)
 
 static void thread_free(struct gt_thread *t)
 {
-    gt_lock(&threads.lock);
-    t->next = threads.free;
-    threads.free = t;
-    gt_unlock(&threads.lock);
+    gt_freelist_push(&threads.free, &t->free);
 }
 
 #define STACK_WINDOW (256u << 10)
@@ -144,11 +138,9 @@ struct gt_thread *gt_thread_appear(void)
 
 static struct gt_thread *find_cloned(uint32_t tid)
 {
-    gt_lock(&threads.lock);
-    struct gt_thread *t = threads.cloned;
+    struct gt_thread *t = atomic_load_explicit(&threads.cloned, memory_order_acquire);
     while (t && t->w.m != tid)
         t = t->next;
-    gt_unlock(&threads.lock);
     return t;
 }
 
@@ -162,10 +154,11 @@ static struct gt_thread *clone_appear(uint32_t tid)
     gt_trail_begin(&t->trail, 0);
     t->w.m = tid;
     t->w.last = gt_clock_now();
-    gt_lock(&threads.lock);
-    t->next = threads.cloned;
-    threads.cloned = t;
-    gt_unlock(&threads.lock);
+    t->next = atomic_load_explicit(&threads.cloned, memory_order_relaxed);
+    /* release: pairs with find_cloned */
+    while (!atomic_compare_exchange_weak_explicit(&threads.cloned, &t->next, t,
+                                                  memory_order_release, memory_order_relaxed))
+        ;
     struct gt_stack *routine = gt_capture_bottom(t);
     if (gt_writer_enter(&t->w)) {
         gt_ev_thread_appear(&t->w, routine);
@@ -241,9 +234,9 @@ void gt_thread_main_begin(void)
 
 void gt_thread_after_fork(void)
 {
-    threads.lock = (struct gt_lock){0};
     threads.arena.lock = (struct gt_lock){0};
-    threads.free = threads.cloned = NULL;
+    threads.free = (struct gt_freelist){0};
+    threads.cloned = NULL;
     atomic_store(&threads.live, 0);
     gt_thread_main();
 }
