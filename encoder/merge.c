@@ -8,6 +8,7 @@
 #include "merge.h"
 
 #include "arena.h"
+#include "texts.h"
 
 #include <errno.h>
 #include <string.h>
@@ -337,8 +338,11 @@ static size_t each_chunk(const struct gt_buf *packed, const struct gt_buf *plain
                 fn(&c);
         }
     }
-    for (; plain; plain = plain->next, n++) {
+    for (; plain; plain = plain->next) {
         struct chunk c = {plain->data, plain->data + plain->used, plain->ts, plain->m, NULL};
+        if (gt_texts_in(plain))
+            continue;
+        n++;
         if (fn)
             fn(&c);
     }

@@ -20,6 +20,7 @@ struct gt_merge_g {
     uint8_t state; /* enum gt_g_state */
     /* What the format being written keeps about it. */
     bool known;
+    bool v1_held; /* it runs, but that does not stand in the file yet */
     uint32_t v1_seq, v1_p, v1_label;
 };
 

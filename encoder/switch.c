@@ -79,6 +79,7 @@ static void leave_generation(struct gt_writer *w, uint32_t old)
 {
     gt_lock(&w->g.lock);
     gt_ev_close_locked(w, old);
+    gt_texts_retire(w, old);
     gt_switch_retire(w, old);
 }
 

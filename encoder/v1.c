@@ -6,6 +6,7 @@
 #include "merge.h"
 #include "strings.h"
 #include "symbols.h"
+#include "texts.h"
 #include "v1_elf.h"
 #include "v1_pages.h"
 #include "varint.h"
@@ -33,18 +34,23 @@ void gt_v1_open(void)
 
 /* Tables ------------------------------------------------------------------------------------- */
 
-static uint32_t string_id(struct gt_string *s)
+static void put_text(uint64_t id, const char *text, uint32_t len)
 {
     uint8_t record[1 + 2 * GT_VARINT_MAX + GT_STRING_MAX], *q = record;
+    *q++ = GT_V1_STRING;
+    q = gt_varint_put(gt_varint_put(q, id), len);
+    memcpy(q, text, len);
+    gt_v1_pages_record(record, (size_t)(q - record) + len);
+}
+
+static uint32_t string_id(struct gt_string *s)
+{
     if (!s->len) /* readers refuse an empty string; 0 is one */
         return 0;
-    if (s->written == v1.trace)
-        return s->id;
-    s->written = v1.trace;
-    *q++ = GT_V1_STRING;
-    q = gt_varint_put(gt_varint_put(q, s->id), s->len);
-    memcpy(q, s->text, s->len);
-    gt_v1_pages_record(record, (size_t)(q - record) + s->len);
+    if (s->written != v1.trace) {
+        s->written = v1.trace;
+        put_text(s->id, s->text, s->len);
+    }
     return s->id;
 }
 
@@ -203,7 +209,10 @@ static void go_create(const struct gt_merge_event *ev, uint64_t its_stack, uint6
            ARGS(ev->g->id, new_stack(its_stack ? its_stack : STACK_UNKNOWN), stack));
 }
 
-/* Goroutines that were there when recording began. */
+/*
+ * Goroutines that were there when recording began. One that runs starts after the number of CPUs:
+ * else the viewer of Go 1.23 takes it to run since the time 0, that for never, and panics.
+ */
 static void go_status(const struct gt_merge_event *ev)
 {
     struct gt_merge_g *g = ev->g;
@@ -211,7 +220,9 @@ static void go_status(const struct gt_merge_event *ev)
         return;
     go_create(ev, STACK_MAIN, 0);
     if (g->state == GT_G_RUNNING) {
-        go_start(ev);
+        g->v1_held = !v1.procs;
+        if (v1.procs)
+            go_start(ev);
     } else if (g->state != GT_G_RUNNABLE) {
         g->v1_seq++;
         put_at(ev, g->state == GT_G_WAITING ? GT_V1_GO_WAITING : GT_V1_GO_IN_SYSCALL, ARGS(g->id));
@@ -257,11 +268,38 @@ static void syscall_end(const struct gt_merge_event *ev)
     go_start(ev);
 }
 
+/* A text as a string of the file, which stays there: readers have one table for all of it. */
+static uint64_t text_id(uint64_t id)
+{
+    struct gt_text_found *found = gt_texts_find(id);
+    if (found && !found->written)
+        put_text(id, found->text, found->len);
+    if (found)
+        found->written = true;
+    return found ? id : 0;
+}
+
 static void user_log(const struct gt_merge_event *ev)
 {
-    struct gt_string *value = gt_strings_by_id((uint32_t)ev->arg[2]);
-    gt_v1_pages_event(GT_V1_USER_LOG, ev->p, ev->ts, ARGS(ev->arg[0], ev->arg[1], ev->arg[3]),
-                      value ? value->text : "", value ? value->len : 0);
+    const struct gt_text_found *value = gt_texts_find(ev->arg[2]);
+    gt_v1_pages_event(GT_V1_USER_LOG, ev->p, ev->ts,
+                      ARGS(ev->arg[0], text_id(ev->arg[1]), ev->arg[3]), value ? value->text : "",
+                      value ? value->len : 0);
+}
+
+static void start_held(struct gt_merge_g *g, uint64_t ts)
+{
+    if (!g->v1_held)
+        return;
+    g->v1_held = false;
+    go_start(&(struct gt_merge_event){.ts = ts, .p = g->v1_p, .g = g});
+}
+
+static void put_procs(const struct gt_merge_event *ev, uint64_t procs, uint64_t stack)
+{
+    v1.procs = true;
+    put_at(ev, GT_V1_GOMAXPROCS, ARGS(procs, stack));
+    gt_merge_running(start_held);
 }
 
 /*
@@ -273,11 +311,10 @@ static void procs_first(const struct gt_merge_event *ev)
     switch (ev->type) {
     case GT_EV_PROC_STATUS:
     case GT_EV_PROC_START:
-    case GT_EV_GO_STATUS: return;
-    case GT_EV_PROCS_CHANGE: break;
-    default: put_at(ev, GT_V1_GOMAXPROCS, ARGS((uint64_t)sysconf(_SC_NPROCESSORS_ONLN), 0));
+    case GT_EV_GO_STATUS:
+    case GT_EV_PROCS_CHANGE: return;
+    default: put_procs(ev, (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), 0);
     }
-    v1.procs = true;
 }
 
 static void user_event(const struct gt_merge_event *ev)
@@ -286,10 +323,16 @@ static void user_event(const struct gt_merge_event *ev)
     if (!gt_v1_has(gt_format, GT_V1_USER_LOG))
         return;
     switch (ev->type) {
-    case GT_EV_USER_TASK_BEGIN: put_at(ev, GT_V1_USER_TASK_CREATE, a); break;
+    case GT_EV_USER_TASK_BEGIN:
+        put_at(ev, GT_V1_USER_TASK_CREATE, ARGS(a[0], a[1], text_id(a[2]), a[3]));
+        break;
     case GT_EV_USER_TASK_END: put_at(ev, GT_V1_USER_TASK_END, a); break;
-    case GT_EV_USER_REGION_BEGIN: put_at(ev, GT_V1_USER_REGION, ARGS(a[0], 0, a[1], a[2])); break;
-    case GT_EV_USER_REGION_END: put_at(ev, GT_V1_USER_REGION, ARGS(a[0], 1, a[1], a[2])); break;
+    case GT_EV_USER_REGION_BEGIN:
+        put_at(ev, GT_V1_USER_REGION, ARGS(a[0], 0, text_id(a[1]), a[2]));
+        break;
+    case GT_EV_USER_REGION_END:
+        put_at(ev, GT_V1_USER_REGION, ARGS(a[0], 1, a[1], a[2])); /* the id it began with */
+        break;
     default: user_log(ev); break;
     }
 }
@@ -300,7 +343,7 @@ static void translate(const struct gt_merge_event *ev)
     if (!v1.procs)
         procs_first(ev);
     switch (ev->type) {
-    case GT_EV_PROCS_CHANGE: put_at(ev, GT_V1_GOMAXPROCS, a); break;
+    case GT_EV_PROCS_CHANGE: put_procs(ev, a[0], a[1]); break;
     case GT_EV_PROC_STATUS:
         if (a[1] != GT_P_IDLE)
             proc_start(ev, a[0]);
@@ -345,7 +388,9 @@ int gt_v1_write(const struct gt_drain_config *config, uint32_t gen, const struct
     put_frequency();
     if (plain) { /* else nothing has happened, there are only statuses */
         put_tables(config, gen);
+        gt_texts_index(plain);
         error = gt_merge(gen, packed, plain, translate);
+        gt_texts_index(NULL);
     }
     gt_v1_pages_flush();
     return error;

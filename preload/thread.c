@@ -52,6 +52,7 @@ static struct gt_thread *thread_alloc(void)
     t->frame = 0;
     t->jumped = false;
     t->stuck = false;
+    t->regions.open = 0;
     return t;
 }
 
@@ -245,6 +246,7 @@ void gt_thread_after_fork(void)
     threads.arena.lock = (struct gt_lock){0};
     threads.free = threads.cloned = NULL;
     atomic_store(&threads.live, 0);
+    gt_annotate_after_fork();
     gt_thread_main();
 }
 

@@ -9,6 +9,7 @@
 #define GT_THREAD_H
 
 #include "../encoder/writer.h"
+#include "annotate.h"
 #include "registry.h"
 #include "unwind.h"
 
@@ -31,6 +32,7 @@ struct gt_thread {
     struct gt_stack *last_stack; /* gt_capture's last answer made of the trail */
     uint32_t last_hook;          /* its leaf */
     struct gt_trail trail;
+    struct gt_regions regions;
     struct gt_thread *next; /* in the list of free ones, or of cloned ones */
 };
 

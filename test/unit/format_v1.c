@@ -11,8 +11,8 @@ static const uint8_t go15[] = {
     0x41, 0, 0, 10,                       /* Batch: P 0, from number 0, time 10 */
     0x45, 0, 0, 99,                       /* ProcStart: thread 99 */
     0xcd, 10, 1, 0, 1, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20, 0, /* GoCreate: G 1, begins at 1<<40 */
-    0x4e, 1, 0, 1,                        /* GoStart: G 1 */
     0x84, 1, 0, 4, 0,                     /* Gomaxprocs: 4, no stack */
+    0x4e, 1, 0, 1,                        /* GoStart: G 1 */
     0xcd, 10, 1, 10, 2, 0xa0, 0x80, 0x80, 0x80, 0x80, 0x20, 0, /* GoCreate: G 2, at 1<<40 + 32 */
     0x95, 4, 30, 2, 0,                    /* GoUnblock: G 2, no stack */
     0x41, 1, 5, 30,                       /* Batch: P 1, from number 5, time 30 */
@@ -37,8 +37,8 @@ static const uint8_t go17_start[] = {
     0x41, 0, 0, 0x41, 0, 10,              /* Batch: P 0, time 10 */
     0x45, 0, 99,                          /* ProcStart */
     0xcd, 8, 0, 1, 0xfe, 0xff, 0xff, 0xff, 7, 0, /* GoCreate: G 1, the stack of main */
-    0x66, 0, 1,                           /* GoStartLocal: G 1 was last seen on this P */
     0x84, 0, 4, 0,                        /* Gomaxprocs */
+    0x66, 0, 1,                           /* GoStartLocal: G 1 was last seen on this P */
     0xcd, 4, 10, 2, 1, 0,                 /* GoCreate: G 2, stack 1, made without a stack */
     0xd5, 4, 30, 2, 2, 0,                 /* GoUnblock: G 2, its event 2, no stack */
     0x41, 1, 30,                          /* Batch: P 1, time 30 */
