@@ -413,6 +413,11 @@ int gt_merge(uint32_t gen, const struct gt_buf *packed, const struct gt_buf *pla
     return merge.error;
 }
 
+uint64_t gt_merge_time(void)
+{
+    return merge.last_ts;
+}
+
 void gt_merge_running(void (*fn)(struct gt_merge_g *g, uint64_t ts))
 {
     for (size_t i = 0; i < BUCKETS; i++) {

@@ -4,6 +4,8 @@
 #include "clock.h"
 #include "log.h"
 #include "merge.h"
+#include "samples.h"
+#include "stacks.h"
 #include "strings.h"
 #include "symbols.h"
 #include "texts.h"
@@ -379,18 +381,31 @@ static void translate(const struct gt_merge_event *ev)
     }
 }
 
+/*
+ * On P 0, which has no meaning, and not at its time but at the end of the generation: readers sort
+ * samples by the time that is an argument.
+ */
+static void put_sample(const struct gt_taken_sample *s)
+{
+    uint64_t stack = s->stack ? s->stack->id : 0;
+    gt_v1_pages_event(GT_V1_CPU_SAMPLE, 0, gt_merge_time(), ARGS(s->ts, s->p, s->g, stack), NULL,
+                      0);
+}
+
 int gt_v1_write(const struct gt_drain_config *config, uint32_t gen, const struct gt_buf *packed,
-                const struct gt_buf *plain)
+                const struct gt_buf *plain, uint64_t until)
 {
     int error = 0;
+    size_t samples = gt_samples_use(gen, until);
     if (!v1.hz)
         put_unknown_routines();
     put_frequency();
-    if (plain) { /* else nothing has happened, there are only statuses */
+    if (plain || samples) { /* else nothing has happened, there are only statuses */
         put_tables(config, gen);
         gt_texts_index(plain);
         error = gt_merge(gen, packed, plain, translate);
         gt_texts_index(NULL);
+        gt_samples_each(until, put_sample);
     }
     gt_v1_pages_flush();
     return error;

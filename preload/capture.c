@@ -25,6 +25,11 @@ static int (*backtrace_fn)(void **pcs, int max);
 /* Our own code: its frames are left out of stacks. */
 static uintptr_t own_start, own_end;
 
+bool gt_capture_walks(void)
+{
+    return walks;
+}
+
 static int find_own(struct dl_phdr_info *info, size_t size, void *unused)
 {
     (void)size;

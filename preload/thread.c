@@ -97,6 +97,7 @@ void gt_thread_ignore(void)
 static void leave_trace(struct gt_thread *t)
 {
     t->inside = 1;
+    gt_sampler_thread_end(t);
     while (!gt_wait_forget(t, GT_LOCK_PATIENCE_NS)) /* of one left by cancellation or longjmp */
         ;
     gt_heap_thread_end(t, atomic_load(&threads.live) == 1);
@@ -123,6 +124,7 @@ static void thread_begin(struct gt_thread *t)
         gt_ev_thread_start(&t->w);
         gt_writer_leave(&t->w);
     }
+    gt_sampler_thread_begin(t);
     gt_thread_leave(t);
 }
 
@@ -135,6 +137,7 @@ struct gt_thread *gt_thread_appear(void)
         return NULL;
     t->inside = 1;
     adopt(t);
+    gt_sampler_thread_begin(t);
     struct gt_stack *routine = gt_capture_bottom(t);
     if (gt_writer_enter(&t->w)) {
         gt_ev_thread_appear(&t->w, routine);
@@ -237,6 +240,7 @@ void gt_thread_main_begin(void)
         gt_ev_procs_change(&t->w, (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), NULL);
         gt_writer_leave(&t->w);
     }
+    gt_sampler_thread_begin(t);
     gt_thread_leave(t);
 }
 

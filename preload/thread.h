@@ -11,6 +11,7 @@
 #include "../encoder/writer.h"
 #include "annotate.h"
 #include "registry.h"
+#include "sampler.h"
 #include "unwind.h"
 
 #include <pthread.h>
@@ -33,6 +34,7 @@ struct gt_thread {
     uint32_t last_hook;          /* its leaf */
     struct gt_trail trail;
     struct gt_regions regions;
+    struct gt_sampler sampler;
     struct gt_thread *next; /* in the list of free ones, or of cloned ones */
 };
 
