@@ -4,6 +4,7 @@
 #include "buffers.h"
 #include "clock.h"
 #include "output.h"
+#include "samples.h"
 #include "switch.h"
 #include "symbols.h"
 #include "tables.h"
@@ -133,7 +134,7 @@ static void open_output(void)
         gt_output_write(header, sizeof header);
 }
 
-static void close_v2(uint32_t next)
+static void close_v2(uint32_t next, uint64_t until)
 {
     struct gt_clock_snapshot snapshot = drain.snapshot;
     gt_switch_all(next, keep_early, NULL);
@@ -141,17 +142,17 @@ static void close_v2(uint32_t next)
     write_queue();
     if (!drain.has_batches)
         write_nothing();
-    gt_tables_write(&drain.config, drain.gen, &snapshot);
+    gt_tables_write(&drain.config, drain.gen, &snapshot, until);
 }
 
 /* Nothing of a generation can be written before all of it is known. */
-static int close_v1(uint32_t next)
+static int close_v1(uint32_t next, uint64_t until)
 {
     struct gt_buf *early = drain.early;
     drain.early = drain.early_last = NULL;
     gt_switch_all(next, keep_early, NULL);
     struct gt_buf *plain = gt_buffers_take(drain.gen);
-    int error = gt_v1_write(&drain.config, drain.gen, early, plain);
+    int error = gt_v1_write(&drain.config, drain.gen, early, plain, until);
     put_all(early);
     put_all(plain);
     return error;
@@ -161,12 +162,14 @@ static int close_v1(uint32_t next)
 static void close_generation(uint32_t next)
 {
     int error = 0;
+    uint64_t until = next ? gt_clock_now() : UINT64_MAX; /* CPU samples of this generation */
+    gt_samples_collect();
     if (drain.generations == 0 && drain.gen == 1)
         open_output();
     if (gt_format->v1)
-        error = close_v1(next);
+        error = close_v1(next, until);
     else
-        close_v2(next);
+        close_v2(next, until);
     if (error == 0)
         error = gt_output_commit();
     if (error == 0)
@@ -181,6 +184,7 @@ static void close_generation(uint32_t next)
 /* Work for now: v2 batches, or more v1 events than should wait in memory. */
 static bool write_some(void)
 {
+    gt_samples_collect();
     if (gt_format->v1)
         return gt_buffers_crowded();
     if (drain.generations)
@@ -334,6 +338,7 @@ void gt_drain_after_fork(void)
     gt_strings_after_fork();
     gt_symbols_after_fork();
     gt_buffers_after_fork();
+    gt_samples_after_fork();
     gt_switch_after_fork();
     gt_procs_after_fork();
     put_all(drain.early);

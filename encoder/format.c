@@ -127,5 +127,6 @@ const struct gt_v1_event gt_v1_events[GT_V1_EVENTS_END] = {
     [GT_V1_USER_TASK_END] = {11, {11, 11}},      /* task, stack */
     [GT_V1_USER_REGION] = {11, {11, 11, 11, 11}}, /* task, mode, name, stack */
     [GT_V1_USER_LOG] = {11, {11, 11, 11}},       /* task, key, stack; the value's text follows */
+    [GT_V1_CPU_SAMPLE] = {19, {19, 19, 19, 19}}, /* time, P, G, stack */
 };
 /* clang-format on */

@@ -55,6 +55,8 @@ enum gt_event_type {
     GT_EV_STACK = 3,
     GT_EV_STRINGS = 4,
     GT_EV_STRING = 5,
+    GT_EV_CPU_SAMPLES = 6,
+    GT_EV_CPU_SAMPLE = 7,
     GT_EV_FREQUENCY = 8,
     GT_EV_PROCS_CHANGE = 9,
     GT_EV_PROC_START = 10,
@@ -160,6 +162,7 @@ enum gt_v1_type {
     GT_V1_USER_TASK_END = 46,
     GT_V1_USER_REGION = 47,
     GT_V1_USER_LOG = 48,
+    GT_V1_CPU_SAMPLE = 49,
     GT_V1_EVENTS_END
 };
 

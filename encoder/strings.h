@@ -1,7 +1,8 @@
 /*
  * The string table: text ↔ one id for the life of the trace. Reasons have the ids of enum
  * gt_reason. Behind one lock: interning is rare on the program's side (thread names) and otherwise
- * belongs to the drain side. Any thread, not while the same thread is inside.
+ * belongs to the drain side. What a program may give any number of is in texts.h. Any thread, not
+ * while the same thread is inside.
  */
 #ifndef GT_STRINGS_H
 #define GT_STRINGS_H
@@ -35,9 +36,6 @@ static inline uint32_t gt_string_use(struct gt_string *s, uint32_t gen)
 
 /* Calls fn for every string used in gen, and for all reasons. */
 void gt_strings_each(uint32_t gen, void (*fn)(void *arg, struct gt_string *s), void *arg);
-
-/* The entry with this id, or NULL. */
-struct gt_string *gt_strings_by_id(uint32_t id);
 
 void gt_strings_after_fork(void);
 

@@ -90,6 +90,7 @@ static bool claim(struct gt_writer *w, uint32_t gen)
 static void leave_generation_locked(struct gt_writer *w, uint32_t old)
 {
     gt_ev_close_locked(w, old);
+    gt_texts_retire(w, old);
     gt_switch_retire(w, old);
 }
 

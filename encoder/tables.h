@@ -7,9 +7,12 @@
 #include "drain.h"
 #include "varint.h"
 
-/* Writes the stack, string and clock batches of gen to the output. snapshot: taken in gen. */
+/*
+ * Writes the CPU samples from before `until`, and the stack, string and clock batches of gen to the
+ * output. snapshot: taken in gen.
+ */
 void gt_tables_write(const struct gt_drain_config *config, uint32_t gen,
-                     const struct gt_clock_snapshot *snapshot);
+                     const struct gt_clock_snapshot *snapshot, uint64_t until);
 
 /* Longest encoding of a batch header. */
 #define GT_BATCH_HEADER_MAX (1 + 4 * GT_VARINT_MAX)

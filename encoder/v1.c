@@ -4,8 +4,11 @@
 #include "clock.h"
 #include "log.h"
 #include "merge.h"
+#include "samples.h"
+#include "stacks.h"
 #include "strings.h"
 #include "symbols.h"
+#include "texts.h"
 #include "v1_elf.h"
 #include "v1_pages.h"
 #include "varint.h"
@@ -55,18 +58,23 @@ void gt_v1_open(void)
 
 /* Tables ------------------------------------------------------------------------------------- */
 
-static uint32_t string_id(struct gt_string *s)
+static void put_text(uint64_t id, const char *text, uint32_t len)
 {
     uint8_t record[1 + 2 * GT_VARINT_MAX + GT_STRING_MAX], *q = record;
+    *q++ = GT_V1_STRING;
+    q = gt_varint_put(gt_varint_put(q, id), len);
+    memcpy(q, text, len);
+    gt_v1_pages_record(record, (size_t)(q - record) + len);
+}
+
+static uint32_t string_id(struct gt_string *s)
+{
     if (!s->len) /* readers refuse an empty string; 0 is one */
         return 0;
-    if (s->written == v1.trace)
-        return s->id;
-    s->written = v1.trace;
-    *q++ = GT_V1_STRING;
-    q = gt_varint_put(gt_varint_put(q, s->id), s->len);
-    memcpy(q, s->text, s->len);
-    gt_v1_pages_record(record, (size_t)(q - record) + s->len);
+    if (s->written != v1.trace) {
+        s->written = v1.trace;
+        put_text(s->id, s->text, s->len);
+    }
     return s->id;
 }
 
@@ -287,11 +295,23 @@ static void syscall_end(const struct gt_merge_event *ev)
     go_start(ev);
 }
 
+/* A text as a string of the file, which stays there: readers have one table for all of it. */
+static uint64_t text_id(uint64_t id)
+{
+    struct gt_text_found *found = gt_texts_find(id);
+    if (found && !found->written)
+        put_text(id, found->text, found->len);
+    if (found)
+        found->written = true;
+    return found ? id : 0;
+}
+
 static void user_log(const struct gt_merge_event *ev)
 {
-    struct gt_string *value = gt_strings_by_id((uint32_t)ev->arg[2]);
-    gt_v1_pages_event(GT_V1_USER_LOG, ev->p, ev->ts, ARGS(ev->arg[0], ev->arg[1], ev->arg[3]),
-                      value ? value->text : "", value ? value->len : 0);
+    const struct gt_text_found *value = gt_texts_find(ev->arg[2]);
+    gt_v1_pages_event(GT_V1_USER_LOG, ev->p, ev->ts,
+                      ARGS(ev->arg[0], text_id(ev->arg[1]), ev->arg[3]), value ? value->text : "",
+                      value ? value->len : 0);
 }
 
 static void user_event(const struct gt_merge_event *ev)
@@ -300,10 +320,16 @@ static void user_event(const struct gt_merge_event *ev)
     if (!gt_v1_has(gt_format, GT_V1_USER_LOG))
         return;
     switch (ev->type) {
-    case GT_EV_USER_TASK_BEGIN: put_at(ev, GT_V1_USER_TASK_CREATE, a); break;
+    case GT_EV_USER_TASK_BEGIN:
+        put_at(ev, GT_V1_USER_TASK_CREATE, ARGS(a[0], a[1], text_id(a[2]), a[3]));
+        break;
     case GT_EV_USER_TASK_END: put_at(ev, GT_V1_USER_TASK_END, a); break;
-    case GT_EV_USER_REGION_BEGIN: put_at(ev, GT_V1_USER_REGION, ARGS(a[0], 0, a[1], a[2])); break;
-    case GT_EV_USER_REGION_END: put_at(ev, GT_V1_USER_REGION, ARGS(a[0], 1, a[1], a[2])); break;
+    case GT_EV_USER_REGION_BEGIN:
+        put_at(ev, GT_V1_USER_REGION, ARGS(a[0], 0, text_id(a[1]), a[2]));
+        break;
+    case GT_EV_USER_REGION_END:
+        put_at(ev, GT_V1_USER_REGION, ARGS(a[0], 1, a[1], a[2])); /* the id it began with */
+        break;
     default: user_log(ev); break;
     }
 }
@@ -373,16 +399,31 @@ static void ran_on(struct gt_merge_g *g, uint64_t ts)
     gt_v1_pages_ran(g->v1_p, ts);
 }
 
+/*
+ * On P 0, which has no meaning, and not at its time but at the end of the generation: readers sort
+ * samples by the time that is an argument.
+ */
+static void put_sample(const struct gt_taken_sample *s)
+{
+    uint64_t stack = s->stack ? s->stack->id : 0;
+    gt_v1_pages_event(GT_V1_CPU_SAMPLE, 0, gt_merge_time(), ARGS(s->ts, s->p, s->g, stack), NULL,
+                      0);
+}
+
 int gt_v1_write(const struct gt_drain_config *config, uint32_t gen, const struct gt_buf *packed,
-                const struct gt_buf *plain)
+                const struct gt_buf *plain, uint64_t until)
 {
     int error = 0;
+    size_t samples = gt_samples_use(gen, until);
     if (!v1.hz)
         begin();
     put_frequency();
-    if (plain) { /* else nothing has happened, there are only statuses */
+    if (plain || samples) { /* else nothing has happened, there are only statuses */
         put_tables(config, gen);
+        gt_texts_index(plain);
         error = gt_merge(gen, packed, plain, translate);
+        gt_texts_index(NULL);
+        gt_samples_each(until, put_sample);
     }
     if (plain && !error)
         gt_merge_running(ran_on);

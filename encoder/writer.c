@@ -524,6 +524,7 @@ void gt_ev_thread_end(struct gt_writer *w)
         release_p(w);
     }
     w->g.state = GT_G_NONE;
+    gt_texts_retire(w, gt_writer_gen(w));
     gt_switch_retire(w, gt_writer_gen(w));
 }
 
@@ -590,6 +591,18 @@ void gt_ev_gc(struct gt_writer *w, const struct gt_collection *gc)
 void gt_ev_go_label(struct gt_writer *w, struct gt_string *label)
 {
     event1(w, GT_EV_GO_LABEL, gt_string_use(label, gt_writer_gen(w)));
+}
+
+bool gt_ev_user(struct gt_writer *w, enum gt_event_type type, const uint64_t *args,
+                struct gt_stack *stack)
+{
+    if (w->g.state != GT_G_RUNNING)
+        return false;
+    uint8_t *p = begin(w, type);
+    for (int i = 0; i < gt_event_args[type] - 1; i++)
+        p = gt_varint_put(p, args[i]);
+    w->pos = gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w)));
+    return true;
 }
 
 bool gt_ev_heap_alloc(struct gt_writer *w, uint64_t at, uint64_t bytes)

@@ -51,6 +51,7 @@
 #include "futex.h"
 #include "stacks.h"
 #include "strings.h"
+#include "texts.h"
 #include "varint.h"
 
 #define GT_GEN_SWITCHING 0x80000000u
@@ -117,6 +118,7 @@ struct gt_writer {
     uint8_t *pos, *end;
     uint64_t last; /* timestamp of the last event */
     struct gt_buf *buf;
+    struct gt_texts texts;
     uint32_t m; /* kernel thread id */
     struct gt_p *p;
     struct gt_g g;
@@ -274,6 +276,13 @@ struct gt_collection {
 void gt_ev_gc(struct gt_writer *w, const struct gt_collection *gc);
 
 void gt_ev_go_label(struct gt_writer *w, struct gt_string *label);
+
+/*
+ * An annotation: a USER event with its arguments, but for the stack, which is the last. false, and
+ * nothing written, when w's goroutine is not running.
+ */
+bool gt_ev_user(struct gt_writer *w, enum gt_event_type type, const uint64_t *args,
+                struct gt_stack *stack);
 
 /*
  * Live bytes of the heap at time `at`, and the memory taken from the system. w's goroutine may be

@@ -126,6 +126,15 @@ static bool read_heap(const char *value)
     return strcmp(value, "off") == 0 || strcmp(value, "on") == 0;
 }
 
+static bool read_cpu_hz(const char *value)
+{
+    uint64_t hz;
+    if (!read_size(value, &hz) || hz > 10000)
+        return false;
+    gt_options.cpu_hz = (uint32_t)hz;
+    return true;
+}
+
 /* accepted: NULL for the names in the table of formats. */
 static const struct {
     const char *name, *accepted, *fallback;
@@ -141,6 +150,7 @@ static const struct {
     {"GOTRACE_SYSCALLS", "all, blocking or none", "blocking", read_calls}, /* after its minimum */
     {"GOTRACE_FORMAT", NULL, GT_FORMAT_DEFAULT, read_format},
     {"GOTRACE_HEAP", "on or off", "on", read_heap},
+    {"GOTRACE_CPU_HZ", "a number up to 10000", "0", read_cpu_hz},
 };
 
 void gt_options_read(void)

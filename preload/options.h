@@ -19,6 +19,7 @@ struct gt_options {
     char output[PATH_MAX]; /* pattern, absolute */
     bool calls;            /* calls into the kernel are shown */
     uint64_t call_min;     /* unless they are shorter, in ns */
+    uint32_t cpu_hz;       /* samples in a second of a thread's CPU time; 0: none */
 };
 extern struct gt_options gt_options;
 

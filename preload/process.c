@@ -7,6 +7,7 @@
 #include "heap.h"
 #include "old_cond.h"
 #include "options.h"
+#include "sampler.h"
 #include "sanitizer.h"
 #include "thread.h"
 
@@ -83,14 +84,14 @@ static void start_drain_thread(void)
     pthread_t thread;
     pthread_attr_t attr;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    gt_real.pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attr, 1 << 20);
     gt_drain_set_threaded();
     int error = gt_real.pthread_create(&thread, &attr, drain_main, NULL);
     pthread_attr_destroy(&attr);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    gt_real.pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error) {
         gt_drain_set_unthreaded();
         gt_log("no thread to write with (%s): the trace is written at exit",
@@ -159,6 +160,8 @@ static void exit_line(void)
     else if (s.waits)
         snprintf(lost, sizeof lost, "nothing lost, but threads waited %llu times, %.3f s, to write",
                  (unsigned long long)s.waits, (double)s.wait_ns / 1e9);
+    else if (gt_samples_lost())
+        snprintf(lost, sizeof lost, "%llu CPU samples lost", (unsigned long long)gt_samples_lost());
     gt_log("%s: %.1f KiB, %llu events in %.3f s, %s; view: go tool trace %s", s.path,
            (double)s.bytes / 1024, (unsigned long long)s.events, (double)s.duration_ns / 1e9, lost,
            s.path);
@@ -418,8 +421,11 @@ __attribute__((constructor)) static void at_start(void)
     gt_gc_init();
     gt_thread_init();
     gt_capture_init();
+    gt_sampler_init();
     gt_thread_main();
     gt_real_clear_dlerror();
     if (!process.descendant)
         start_recording();
+    if (!process.descendant && gt_sampler_on())
+        gt_process_threaded(); /* nobody else empties the rings of a program that just computes */
 }

@@ -49,6 +49,7 @@ static struct gt_thread *thread_alloc(void)
     t->frame = 0;
     t->jumped = false;
     t->stuck = false;
+    t->regions.open = 0;
     return t;
 }
 
@@ -90,6 +91,7 @@ void gt_thread_ignore(void)
 static void leave_trace(struct gt_thread *t)
 {
     t->inside = 1;
+    gt_sampler_thread_end(t);
     while (!gt_wait_forget(t, GT_LOCK_PATIENCE_NS)) /* of one left by cancellation or longjmp */
         ;
     gt_heap_thread_end(t, atomic_load(&threads.live) == 1);
@@ -116,6 +118,7 @@ static void thread_begin(struct gt_thread *t)
         gt_ev_thread_start(&t->w);
         gt_writer_leave(&t->w);
     }
+    gt_sampler_thread_begin(t);
     gt_thread_leave(t);
 }
 
@@ -128,6 +131,7 @@ struct gt_thread *gt_thread_appear(void)
         return NULL;
     t->inside = 1;
     adopt(t);
+    gt_sampler_thread_begin(t);
     struct gt_stack *routine = gt_capture_bottom(t);
     if (gt_writer_enter(&t->w)) {
         gt_ev_thread_appear(&t->w, routine);
@@ -229,6 +233,7 @@ void gt_thread_main_begin(void)
         gt_ev_procs_change(&t->w, (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), NULL);
         gt_writer_leave(&t->w);
     }
+    gt_sampler_thread_begin(t);
     gt_thread_leave(t);
 }
 
@@ -238,6 +243,7 @@ void gt_thread_after_fork(void)
     threads.free = (struct gt_freelist){0};
     threads.cloned = NULL;
     atomic_store(&threads.live, 0);
+    gt_annotate_after_fork();
     gt_thread_main();
 }
 

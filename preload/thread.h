@@ -9,7 +9,9 @@
 #define GT_THREAD_H
 
 #include "../encoder/writer.h"
+#include "annotate.h"
 #include "registry.h"
+#include "sampler.h"
 #include "unwind.h"
 
 #include <pthread.h>
@@ -32,6 +34,8 @@ struct gt_thread {
     struct gt_stack *last_stack; /* gt_capture's last answer made of the trail */
     uint32_t last_hook;          /* its leaf */
     struct gt_trail trail;
+    struct gt_regions regions;
+    struct gt_sampler sampler;
     struct gt_thread *next; /* in the list of cloned ones */
 };
 

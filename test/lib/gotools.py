@@ -2,6 +2,7 @@
 
 import ast
 import collections
+import contextlib
 import dataclasses
 import functools
 import html
@@ -172,6 +173,18 @@ def read_events(lines):
             raise ValueError(f"not understood: {line!r}")
     if event:
         yield event
+
+
+@contextlib.contextmanager
+def viewer(trace, *, go=None):
+    """`go tool trace` as it serves its pages; gives the URL."""
+    argv = [go or find(), "tool", "trace", "-http=127.0.0.1:0", *program_of(trace), str(trace)]
+    child = proc.spawn(argv, env={"BROWSER": "true"}, stderr=subprocess.PIPE, text=True)
+    try:
+        # the first URL in what it says
+        yield next(url[0] for line in child.stderr if (url := re.search(r"http://127\.0\.0\.1:\d+", line)))
+    finally:
+        proc.kill_group(child)
 
 
 def check(trace, *, go=None, timeout=120):
