@@ -3,8 +3,9 @@
 # Required flags stand apart from the user's CFLAGS: what the code needs to be correct is not
 # optional. Everything is built below build/, but for ./libgotrace.so.
 
+# The newest entry of the list of changes.
+VERSION := $(shell sed -n 's/^## \([0-9][^ ]*\).*/\1/p' scripts/CHANGELOG.md | head -n 1)
 PREFIX ?= /usr/local
-VERSION ?= 0.1
 CFLAGS ?= -O2 -g
 CXXFLAGS ?= -O1 -g
 B := build
@@ -25,7 +26,7 @@ prog_c := $(patsubst %.c,$(B)/%,$(wildcard test/prog/*.c test/hostile/*.c))
 prog_cxx := $(patsubst %.cc,$(B)/%,$(wildcard test/prog/*.cc))
 
 .PHONY: all tests tsan asan bench install uninstall clean format check-format help
-all: libgotrace.so ## build ./libgotrace.so
+all: libgotrace.so $(B)/gotrace ## build ./libgotrace.so and the command, build/gotrace
 
 libgotrace.so: $(lib_src:%.c=$(B)/%.o)
 	$(CC) -shared -Wl,-z,defs -Wl,-z,now -Wl,-soname,$@ -Wl,--exclude-libs,ALL $(LDFLAGS) -o $@ $^ $(LIBS) -ldl
@@ -41,7 +42,7 @@ $(B)/symbolize/nodlopen.so: symbolize/nodlopen.c
 $(B)/symbolize/elfutils.o: $(B)/symbolize/nodlopen.so
 $(B)/symbolize/elfutils.o: override CPPFLAGS += -DGT_NODLOPEN='"$(B)/symbolize/nodlopen.so"'
 
-tests: libgotrace.so $(unit) $(prog_c) $(prog_cxx) $(B)/test/unwind/check.so ## build the unit tests and the traced programs
+tests: all $(unit) $(prog_c) $(prog_cxx) $(B)/test/unwind/check.so ## build the unit tests and the traced programs
 
 # Unit tests see everything but the hooks and the thread state: what runs without interposition.
 unit_obj := $(core_src:%.c=$(B)/%.o) $(patsubst %,$(B)/preload/%.o,registry cfi unwind)
@@ -95,6 +96,15 @@ Cflags: -I$${includedir}
 endef
 export GOTRACE_PC
 
+# The command. It shares the tables of the library, and none of what runs inside a program.
+tool_obj := $(patsubst %.c,$(B)/%.o,$(wildcard scripts/tool/*.c) $(filter-out symbolize/nodlopen.c,$(wildcard symbolize/*.c)) \
+	encoder/format.c encoder/arena.c encoder/futex.c encoder/log.c preload/options.c)
+$(B)/scripts/tool/main.o: override CPPFLAGS += -DGT_VERSION='"$(VERSION)"'
+$(B)/scripts/tool/main.o: scripts/CHANGELOG.md
+
+$(B)/gotrace: $(tool_obj)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -ldl
+
 install: libgotrace.so ## install below $(DESTDIR)$(PREFIX)
 	install -D -m 755 libgotrace.so $(DESTDIR)$(PREFIX)/lib/libgotrace.so
 	install -D -m 644 preload/gotrace.h $(DESTDIR)$(PREFIX)/include/gotrace.h
@@ -105,7 +115,7 @@ uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/lib/libgotrace.so $(DESTDIR)$(PREFIX)/include/gotrace.h \
 		$(DESTDIR)$(PREFIX)/share/pkgconfig/gotrace.pc
 
-sources := $(wildcard preload/*.[ch] encoder/*.[ch] symbolize/*.[ch] test/*/*.[ch] test/*/*.cc)
+sources := $(wildcard preload/*.[ch] encoder/*.[ch] symbolize/*.[ch] scripts/tool/*.[ch] test/*/*.[ch] test/*/*.cc)
 format: ## reformat all sources
 	clang-format -i $(sources)
 

@@ -34,6 +34,17 @@ const struct gt_format *gt_format_find(const char *name)
     return NULL;
 }
 
+const struct gt_format *gt_format_of_header(const void *header)
+{
+    for (size_t i = 0; i < FORMATS; i++) {
+        char expected[GT_HEADER_BYTES] = {0};
+        memcpy(expected, formats[i].header, strlen(formats[i].header));
+        if (memcmp(header, expected, sizeof expected) == 0)
+            return &formats[i];
+    }
+    return NULL;
+}
+
 const char *gt_format_names(void)
 {
     static char text[256];

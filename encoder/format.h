@@ -39,6 +39,8 @@ struct gt_format {
 
 /* The row named `name`, or NULL; the default. */
 const struct gt_format *gt_format_find(const char *name);
+/* The row of a file that begins with these GT_HEADER_BYTES, or NULL. */
+const struct gt_format *gt_format_of_header(const void *header);
 #define GT_FORMAT_DEFAULT "go1.23"
 
 /* All names, for messages. */
