@@ -32,6 +32,8 @@ static const struct command {
     int (*run)(int argc, char **argv);
 } commands[] = {
     {"view", "TRACE", "open the viewer, `go tool trace`, in a browser", gt_command_view},
+    {"info", "TRACE", "print what is in a trace", gt_command_info},
+    {"top", "[options] TRACE", "print where threads waited longest", gt_command_top},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
