@@ -34,6 +34,8 @@ static const struct command {
     {"view", "TRACE", "open the viewer, `go tool trace`, in a browser", gt_command_view},
     {"info", "TRACE", "print what is in a trace", gt_command_info},
     {"top", "[options] TRACE", "print where threads waited longest", gt_command_top},
+    {"symbolize", "[options] TRACE", "fill in names from debug files that the host did not have",
+     gt_command_symbolize},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

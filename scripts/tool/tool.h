@@ -15,6 +15,7 @@ int gt_command_run(int argc, char **argv); /* argv[0]: "gotrace" */
 int gt_command_view(int argc, char **argv);
 int gt_command_info(int argc, char **argv);
 int gt_command_top(int argc, char **argv);
+int gt_command_symbolize(int argc, char **argv);
 
 /* A line `gotrace: …` on standard error. */
 void gt_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
