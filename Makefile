@@ -6,6 +6,8 @@
 # The newest entry of the list of changes.
 VERSION := $(shell sed -n 's/^## \([0-9][^ ]*\).*/\1/p' scripts/CHANGELOG.md | head -n 1)
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
 CFLAGS ?= -O2 -g
 CXXFLAGS ?= -O1 -g
 B := build
@@ -25,7 +27,7 @@ unit := $(patsubst %.c,$(B)/%,$(wildcard test/unit/*.c test/fuzz/*.c))
 prog_c := $(patsubst %.c,$(B)/%,$(wildcard test/prog/*.c test/hostile/*.c))
 prog_cxx := $(patsubst %.cc,$(B)/%,$(wildcard test/prog/*.cc))
 
-.PHONY: all tests tsan asan bench install uninstall clean format check-format help
+.PHONY: all tests tsan asan bench install uninstall deb clean format check-format help
 all: libgotrace.so $(B)/gotrace ## build ./libgotrace.so and the command, build/gotrace
 
 libgotrace.so: $(lib_src:%.c=$(B)/%.o)
@@ -105,15 +107,25 @@ $(B)/scripts/tool/main.o: scripts/CHANGELOG.md
 $(B)/gotrace: $(tool_obj)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -ldl
 
-install: libgotrace.so ## install below $(DESTDIR)$(PREFIX)
-	install -D -m 755 libgotrace.so $(DESTDIR)$(PREFIX)/lib/libgotrace.so
+install: all ## install below $(DESTDIR)$(PREFIX)
+	install -D -m 755 $(B)/gotrace $(DESTDIR)$(PREFIX)/bin/gotrace
+	install -D -m 644 libgotrace.so $(DESTDIR)$(LIBDIR)/libgotrace.so
 	install -D -m 644 preload/gotrace.h $(DESTDIR)$(PREFIX)/include/gotrace.h
 	install -d $(DESTDIR)$(PREFIX)/share/pkgconfig
 	printf '%s\n' "$$GOTRACE_PC" > $(DESTDIR)$(PREFIX)/share/pkgconfig/gotrace.pc
+	install -D -m 644 scripts/gotrace.1 $(DESTDIR)$(PREFIX)/share/man/man1/gotrace.1
+	install -D -m 644 scripts/completion/gotrace.bash \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/gotrace
+	install -D -m 644 scripts/completion/_gotrace $(DESTDIR)$(ZSHDIR)/_gotrace
 
+installed := $(LIBDIR)/libgotrace.so $(ZSHDIR)/_gotrace $(addprefix $(PREFIX)/,bin/gotrace \
+	include/gotrace.h share/pkgconfig/gotrace.pc share/man/man1/gotrace.1 \
+	share/bash-completion/completions/gotrace)
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/lib/libgotrace.so $(DESTDIR)$(PREFIX)/include/gotrace.h \
-		$(DESTDIR)$(PREFIX)/share/pkgconfig/gotrace.pc
+	rm -f $(addprefix $(DESTDIR),$(installed))
+
+deb: all ## build a Debian package, as build/gotrace_*.deb
+	scripts/deb $(VERSION)
 
 sources := $(wildcard preload/*.[ch] encoder/*.[ch] symbolize/*.[ch] scripts/tool/*.[ch] test/*/*.[ch] test/*/*.cc)
 format: ## reformat all sources

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 enum { FORCE = 'f', HELP = 'h', VARIABLE = 0x100 }; /* from there on: rows of the table */
@@ -34,15 +35,30 @@ static const struct {
     {"no-children", 0, NULL, "GOTRACE_CHILDREN", "0", "trace the first process only"},
     {"max-size", 0, "BYTES", "GOTRACE_MAX_SIZE", NULL, "stop before the file gets larger; K, M, G"},
     {"max-mem", 0, "BYTES", "GOTRACE_MAX_MEM", NULL, "for event buffers; K, M, G"},
+    {"start", 0, "WHEN", "GOTRACE_START", NULL, "auto, or manual: when the program is told to"},
+    {"delay", 0, "TIME", "GOTRACE_DELAY", NULL, "start so long after the program; 500ms, 10s"},
+    {"duration", 0, "TIME", "GOTRACE_DURATION", NULL, "stop after so long"},
+    {"signal", 0, "SIGNAL", "GOTRACE_SIGNAL", NULL, "starts and stops"},
+    {"ring", 0, "LAST", "GOTRACE_RING", NULL, "keep the last in memory: 30s, 64M or 30s,64M"},
+    {"cpu-hz", 0, "HZ", "GOTRACE_CPU_HZ", NULL, "sample what threads run"},
     {"quiet", 'q', NULL, "GOTRACE_QUIET", "1", "no line on standard error"},
 };
 
 enum { OPTIONS = sizeof options / sizeof *options };
 
+/* The table of switches that this command was built with is the library's. */
+static bool is_known(int row)
+{
+    const char *refusal = gt_options_refusal(options[row].variable, "");
+    return !refusal || *refusal;
+}
+
 void gt_run_print_options(void)
 {
     for (int i = 0; i < OPTIONS; i++) {
         char left[64], letter[5] = "    ";
+        if (!is_known(i))
+            continue;
         if (options[i].letter)
             snprintf(letter, sizeof letter, "-%c, ", options[i].letter);
         snprintf(left, sizeof left, "%s--%s%s%s", letter, options[i].name,
@@ -62,8 +78,9 @@ static const char *const places[] = {"../libgotrace.so", "../lib/libgotrace.so",
 static void find_library(char path[PATH_MAX])
 {
     char self[PATH_MAX], pattern[2 * PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[n > 0 ? n : 0] = 0;
+    const char *started = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+    if (!realpath("/proc/self/exe", self) && !realpath(started, self))
+        gt_fail(GT_EXIT_OURS, "%s: %s", started, strerror(errno));
     const char *here = dirname(self);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         glob_t found;

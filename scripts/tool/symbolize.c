@@ -102,11 +102,11 @@ static void help(void)
     puts("usage: gotrace symbolize [--debug-dir=DIR]… [--debuginfod] [-o FILE] TRACE\n\n"
          "Fills in functions, files and lines that the traced host had no debug information for.\n"
          "Files are known by their build ID.\n\n"
-         "  --debug-dir=DIR  where debug files are: DIR/.build-id/…, or DIR/NAME, DIR/NAME.debug, "
-         "with\n"
-         "                   or without the directories of the program or library NAME\n"
-         "  --debuginfod     asks the servers of $DEBUGINFOD_URLS too, by debuginfod-find(1)\n"
-         "  -o FILE          the new trace; otherwise it takes the place of the old one");
+         "  --debug-dir=DIR    where debug files are: DIR/.build-id/…, or DIR/NAME, "
+         "DIR/NAME.debug,\n"
+         "                     with or without the directories of the program or library NAME\n"
+         "  --debuginfod       asks the servers of $DEBUGINFOD_URLS too, by debuginfod-find(1)\n"
+         "  -o, --output=FILE  the new trace; otherwise it takes the place of the old one");
     exit(0);
 }
 

@@ -95,7 +95,7 @@ def test_every_switch_has_an_option():
     """The tables of the library and of the launcher."""
     switches = set(re.findall(r'{"(GOTRACE_\w+)"', (ROOT / "preload/options.c").read_text()))
     options = set(re.findall(r'"(GOTRACE_\w+)"', (ROOT / "scripts/tool/run.c").read_text()))
-    assert options == switches
+    assert len(switches) > 8 and switches <= options
 
 
 @pytest.mark.parametrize(
