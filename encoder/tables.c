@@ -80,6 +80,8 @@ static void put_stack(void *unused, struct gt_stack *s)
         p = gt_varint_put(p, gt_string_use(frames[i]->func, batch->gen));
         p = gt_varint_put(p, gt_string_use(frames[i]->file, batch->gen));
         p = gt_varint_put(p, frames[i]->line);
+        if (frames[i]->module)
+            gt_string_use(frames[i]->module, batch->gen);
     }
     batch->pos = p;
 }
