@@ -250,8 +250,8 @@ static void status_g_locked(struct gt_writer *w, struct gt_g *g, uint64_t m, uin
     event3(w, GT_EV_GO_STATUS, g->id, m, g->state);
     g->status_gen = gen;
     g->seq = 0;
-    if (g == &w->g)
-        stated(w);
+    if (g != &w->g)
+        g->changed = w->last;
 }
 
 static bool on_thread(const struct gt_g *g)
@@ -272,6 +272,8 @@ void gt_ev_statuses_locked(struct gt_writer *w, uint32_t gen)
 {
     status_p(w, gen);
     status_g_locked(w, &w->g, on_thread(&w->g) ? w->m : NO_M, gen);
+    w->g.own_gen = gen;
+    stated(w);
 }
 
 /* Room for events that cannot wait, in generation gen. */
@@ -558,8 +560,7 @@ bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_
     gt_lock(&target->lock);
     uint32_t n = rewaits_of(target);
     bool current = target->status_gen <= gen;
-    if (current && target->state == GT_G_RUNNABLE && n < GT_REWAITS_MAX) {
-        status_g_locked(w, target, NO_M, gen);
+    if (current && target->state == GT_G_RUNNABLE && n < GT_REWAITS_MAX && target->own_gen == gen) {
         target->stated = rewait_ts(target, n);
         target->rewait[n] =
             (struct gt_rewait){.ts = target->stated, .gen = gen, .seq = ++target->seq};

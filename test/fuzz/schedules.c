@@ -161,7 +161,7 @@ static void begin(void)
     t->w.m = 100 + (uint32_t)last_g;
     for (unsigned i = 0; i < threads; i++) {
         if (&thread[i] != t && thread[i].w.m == t->w.m)
-            t->w.m = 100000 + (uint32_t)t->w.g.id;
+            t->w.m = 100000000 + (uint32_t)t->w.g.id;
     }
     if (!enter(t))
         return;
