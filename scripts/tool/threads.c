@@ -54,9 +54,10 @@ static struct gt_thread_state *get(struct gt_threads *all, uint64_t g, uint64_t 
     return t;
 }
 
-static void tell_span(struct gt_threads *all, struct gt_thread_state *t, uint64_t ns, bool ended)
+static void tell_span(struct gt_threads *all, struct gt_thread_state *t, uint64_t ns,
+                      const struct gt_callers *waker, bool ended)
 {
-    struct gt_span span = {t, kind_of(t), ns - t->since, t->stack, ended};
+    struct gt_span span = {t, kind_of(t), ns - t->since, t->stack, waker, ended};
     if (t->state == GT_G_NONE)
         return;
     t->ns[span.kind] += span.ns;
@@ -69,7 +70,7 @@ static void tell_span(struct gt_threads *all, struct gt_thread_state *t, uint64_
 static void enter(struct gt_threads *all, struct gt_thread_state *t, enum gt_g_state state,
                   uint64_t ns)
 {
-    tell_span(all, t, ns, true);
+    tell_span(all, t, ns, NULL, true);
     t->state = state;
     t->since = ns;
 }
@@ -180,7 +181,10 @@ static void unblock(struct gt_threads *all, const struct gt_happening *h, uint64
     struct gt_thread_state *t = get(all, h->g, ns);
     if (!t)
         return;
-    enter(all, t, GT_G_RUNNABLE, ns);
+    /* A wait that ends by itself is ended by its own thread, on which nothing runs then. */
+    tell_span(all, t, ns, h->on->g ? h->stack : NULL, true);
+    t->state = GT_G_RUNNABLE;
+    t->since = ns;
     t->seq++;
 }
 
@@ -209,15 +213,23 @@ static void tell(void *arg, const struct gt_happening *h, uint64_t ns)
     }
 }
 
+static void sample(void *arg, uint64_t g, const struct gt_callers *stack)
+{
+    struct gt_threads *all = arg;
+    const struct gt_thread_state *t = find(all, g);
+    if (all->sample && t && stack)
+        all->sample(all->arg, t, stack);
+}
+
 void gt_threads_read(struct gt_threads *all, struct gt_trace *trace)
 {
     all->trace = trace;
     all->last = &all->first;
-    gt_trace_read(trace, &(struct gt_audience){possible, tell, all});
+    gt_trace_read(trace, &(struct gt_audience){possible, tell, sample, all});
     for (struct gt_thread_state *t = all->first; t; t = t->next) {
         if (!t->ended) {
             t->end = trace->ns;
-            tell_span(all, t, trace->ns, false);
+            tell_span(all, t, trace->ns, NULL, false);
         }
     }
 }

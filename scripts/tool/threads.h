@@ -39,12 +39,15 @@ struct gt_span {
     enum gt_kind kind;
     uint64_t ns;
     const struct gt_callers *stack; /* of the wait or call it is, or that was before it; or NULL */
+    const struct gt_callers *waker; /* of the other thread that ended the wait, or NULL */
     bool ended;
 };
 
 struct gt_threads {
     struct gt_trace *trace;
     void (*span)(void *arg, const struct gt_span *span); /* or NULL */
+    /* A sample of the CPU; or NULL. */
+    void (*sample)(void *arg, const struct gt_thread_state *thread, const struct gt_callers *stack);
     void *arg;
     struct gt_thread_state *first, **last;
     uint64_t n;

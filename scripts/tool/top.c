@@ -17,7 +17,11 @@ struct row {
     const struct gt_callers *stack;
     const char *what;            /* the function that waits */
     const struct gt_where *site; /* who called it; NULL: not known */
+    const struct gt_callers *waker;
+    const char *end;                   /* the function that ended the wait */
+    const struct gt_where *waker_site; /* who called that */
     uint64_t ns, count, longest;
+    bool ended;
 };
 
 struct rows {
@@ -27,7 +31,7 @@ struct rows {
 };
 
 static struct {
-    bool by_thread, cumulative;
+    bool by_thread, cumulative, wakers, cpu;
     unsigned kinds; /* a bit each */
     size_t most;    /* rows */
 } options;
@@ -59,14 +63,30 @@ static void add(void *arg, const struct gt_span *span)
         return;
     uint64_t number = span->stack ? span->stack->number : 0;
     uint64_t g = options.by_thread ? span->thread->g : 0;
+    uint64_t waker = options.wakers && span->waker ? span->waker->number : 0;
     struct row *row = row_at(span->ended ? &sums->over : &sums->cut,
-                             g << 35 | (uint64_t)span->kind << 32 | number);
+                             (g | waker) << 35 | (uint64_t)span->kind << 32 | number);
+    row->waker = span->waker;
+    row->ended = span->ended;
     row->thread = options.by_thread ? span->thread : NULL;
     row->kind = span->kind;
     row->stack = span->stack;
     row->ns += span->ns;
     row->count++;
     row->longest = span->ns > row->longest ? span->ns : row->longest;
+}
+
+/* A row's time is the number of samples. */
+static void add_sample(void *arg, const struct gt_thread_state *thread,
+                       const struct gt_callers *stack)
+{
+    struct sums *sums = arg;
+    uint64_t g = options.by_thread ? thread->g : 0;
+    struct row *row = row_at(&sums->over, g << 35 | stack->number);
+    row->thread = options.by_thread ? thread : NULL;
+    row->stack = stack;
+    row->ns++;
+    row->count++;
 }
 
 /* Places ------------------------------------------------------------------------------------- */
@@ -95,7 +115,12 @@ static const struct gt_where *site_of(const struct gt_callers *stack)
 static void find_place(struct row *row)
 {
     row->what = row->stack && row->stack->n ? row->stack->frame[0].func : "(no stack)";
-    row->site = row->stack ? site_of(row->stack) : NULL;
+    row->site = row->stack && !options.cpu ? site_of(row->stack) : NULL;
+    row->end = "";
+    if (options.wakers && row->waker) {
+        row->end = row->waker->frame[0].func;
+        row->waker_site = site_of(row->waker);
+    }
 }
 
 static int order_of(const void *a, const void *b)
@@ -104,18 +129,26 @@ static int order_of(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+static int by_site(const struct gt_where *s, const struct gt_where *t)
+{
+    static const struct gt_where none;
+    s = s ? s : &none;
+    t = t ? t : &none;
+    int order = order_of(s->func, t->func);
+    order = order ? order : order_of(s->file, t->file);
+    return order ? order : s->line < t->line ? -1 : s->line > t->line;
+}
+
 /* Names are interned: pointers will do. */
 static int by_place(const void *a, const void *b)
 {
-    static const struct gt_where none;
     const struct row *x = a, *y = b;
-    const struct gt_where *s = x->site ? x->site : &none, *t = y->site ? y->site : &none;
     int order = order_of(x->thread, y->thread);
     order = order ? order : (int)x->kind - (int)y->kind;
     order = order ? order : order_of(x->what, y->what);
-    order = order ? order : order_of(s->func, t->func);
-    order = order ? order : order_of(s->file, t->file);
-    return order ? order : s->line < t->line ? -1 : s->line > t->line;
+    order = order ? order : order_of(x->end, y->end);
+    order = order ? order : by_site(x->site, y->site);
+    return order ? order : by_site(x->waker_site, y->waker_site);
 }
 
 static int by_time(const void *a, const void *b)
@@ -190,19 +223,36 @@ static uint64_t total(const struct rows *rows, const struct gt_thread_state *thr
     return ns;
 }
 
-static void print_place(const struct row *row)
+static void print_place(const char *what, const struct gt_where *site)
 {
-    printf("%s", row->what);
-    if (row->site) {
-        const char *slash = strrchr(row->site->file, '/');
-        const char *file = slash ? slash + 1 : row->site->file;
-        printf(" <- %s", row->site->func);
-        if (*file && row->site->line)
-            printf(" (%s:%llu)", file, (unsigned long long)row->site->line);
+    printf("%s", what);
+    if (site) {
+        const char *slash = strrchr(site->file, '/');
+        const char *file = slash ? slash + 1 : site->file;
+        printf(" <- %s", site->func);
+        if (*file && site->line)
+            printf(" (%s:%llu)", file, (unsigned long long)site->line);
         else if (*file)
             printf(" (%s)", file);
     }
-    puts("");
+}
+
+static void print_times(const struct row *row)
+{
+    printf(" %9llu %9s %9s  %-8s", (unsigned long long)row->count,
+           gt_duration(row->ns / row->count), gt_duration(row->longest), gt_kind_names[row->kind]);
+}
+
+static void print_end(const struct row *row)
+{
+    if (!row->ended) {
+        printf(", waits on");
+    } else if (*row->end) {
+        printf(", ended by ");
+        print_place(row->end, row->waker_site);
+    } else {
+        printf(", by itself");
+    }
 }
 
 /* The rows of one thread, or of all. */
@@ -216,19 +266,31 @@ static void print_rows(const struct rows *rows, const struct gt_thread_state *th
             continue;
         sum += row->ns;
         shown++;
-        printf("%10s %5.1f%%", gt_duration(row->ns),
-               all ? 100.0 * (double)row->ns / (double)all : 0);
+        if (options.cpu)
+            printf("%10llu", (unsigned long long)row->count);
+        else
+            printf("%10s", gt_duration(row->ns));
+        printf(" %5.1f%%", all ? 100.0 * (double)row->ns / (double)all : 0);
         if (!options.cumulative)
             printf(" %5.1f%%", all ? 100.0 * (double)sum / (double)all : 0);
-        printf(" %9llu %9s %9s  %-8s", (unsigned long long)row->count,
-               gt_duration(row->ns / row->count), gt_duration(row->longest),
-               gt_kind_names[row->kind]);
-        print_place(row);
+        if (!options.cpu)
+            print_times(row);
+        else
+            printf("  ");
+        print_place(row->what, row->site);
+        if (options.wakers)
+            print_end(row);
+        puts("");
     }
 }
 
 static void print_head(void)
 {
+    if (options.cpu) {
+        printf("%10s %6s%s  %s\n", options.cumulative ? "cum" : "samples", "%",
+               options.cumulative ? "" : "    sum", "function");
+        return;
+    }
     printf("%10s %6s%s %9s %9s %9s  %-8s%s\n", options.cumulative ? "cum" : "waited", "%",
            options.cumulative ? "" : "    sum", "count", "average", "longest", "kind",
            options.cumulative ? "function" : "what <- where");
@@ -254,9 +316,12 @@ static void print_threads(const struct rows *rows, const struct gt_threads *thre
     qsort(totals, n, sizeof *totals, by_total);
     for (size_t i = 0; i < n && totals[i].ns; i++) {
         const struct gt_thread_state *t = totals[i].thread;
-        printf("\nthread %lld%s%s%s%s%s: waited %s of %s\n", (long long)t->thread,
-               *t->name ? " " : "", t->name, *t->routine ? " (" : "", t->routine,
-               *t->routine ? ")" : "", gt_duration(totals[i].ns), gt_duration(t->end - t->begin));
+        printf("\nthread %lld%s%s%s%s%s: ", (long long)t->thread, *t->name ? " " : "", t->name,
+               *t->routine ? " (" : "", t->routine, *t->routine ? ")" : "");
+        if (options.cpu)
+            printf("%llu CPU samples\n", (unsigned long long)totals[i].ns);
+        else
+            printf("waited %s of %s\n", gt_duration(totals[i].ns), gt_duration(t->end - t->begin));
         print_rows(rows, t, totals[i].ns);
     }
     free(totals);
@@ -276,8 +341,11 @@ static void print(struct sums *sums, const struct gt_threads *threads)
         all += options.by_thread ? sums->over.row[i].ns : 0;
         count += sums->over.row[i].count;
     }
-    printf("%s: %s, %llu threads; %llu waits, %s in all\n", t->path, gt_duration(t->ns),
-           (unsigned long long)threads->n, (unsigned long long)count, gt_duration(all));
+    printf("%s: %s, %llu threads; ", t->path, gt_duration(t->ns), (unsigned long long)threads->n);
+    if (options.cpu)
+        printf("%llu CPU samples\n", (unsigned long long)count);
+    else
+        printf("%llu waits, %s in all\n", (unsigned long long)count, gt_duration(all));
     if (t->lost)
         printf("(The file is cut: what its last %llu bytes say is not counted.)\n",
                (unsigned long long)t->lost);
@@ -298,7 +366,7 @@ enum { USUAL = 1u << GT_SCHED | 1u << GT_SYNC | 1u << GT_NETWORK | 1u << GT_SYSC
 
 static void help(void)
 {
-    puts("usage: gotrace top [--by-thread] [--cum] [--kind=KIND,…] [-n ROWS] TRACE\n\n"
+    puts("usage: gotrace top [--by-thread|--cum|--wakers] [--cpu|--kind=KIND,…] [-n ROWS] TRACE\n\n"
          "Prints where threads waited longest: the function that waited and the place that called "
          "it,\n"
          "how long in all, how often, on average and at most. What the end of the trace cuts "
@@ -306,6 +374,8 @@ static void help(void)
          "apart.\n\n"
          "  --by-thread    for each thread\n"
          "  --cum          by function: the time of all waits that it is on the stack of\n"
+         "  --wakers       who ended the wait: the holder of a lock, the sender of a signal\n"
+         "  --cpu          the CPU samples of GOTRACE_CPU_HZ instead, by function\n"
          "  --kind=KINDS   sync, network, syscall, sched (could run and had no CPU), sleep, other "
          "or\n"
          "                 all; otherwise the first four\n"
@@ -344,6 +414,8 @@ int gt_command_top(int argc, char **argv)
 {
     static const struct option longs[] = {{"by-thread", no_argument, NULL, 't'},
                                           {"cum", no_argument, NULL, 'c'},
+                                          {"wakers", no_argument, NULL, 'w'},
+                                          {"cpu", no_argument, NULL, 'p'},
                                           {"kind", required_argument, NULL, 'k'},
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
@@ -355,6 +427,8 @@ int gt_command_top(int argc, char **argv)
         switch (c) {
         case 't': options.by_thread = true; break;
         case 'c': options.cumulative = true; break;
+        case 'w': options.wakers = true; break;
+        case 'p': options.cpu = true; break;
         case 'k': options.kinds = read_kinds(optarg); break;
         case 'n': options.most = read_rows(optarg); break;
         case 'h': help(); break;
@@ -363,8 +437,14 @@ int gt_command_top(int argc, char **argv)
     }
     if (optind + 1 != argc)
         gt_fail(GT_EXIT_USAGE, "top: which trace? One");
-    if (options.by_thread && options.cumulative)
-        gt_fail(GT_EXIT_USAGE, "top: --by-thread or --cum, not both");
+    if (options.by_thread + options.cumulative + options.wakers > 1)
+        gt_fail(GT_EXIT_USAGE, "top: one of --by-thread, --cum and --wakers");
+    if (options.cpu && (options.wakers || options.kinds != USUAL))
+        gt_fail(GT_EXIT_USAGE, "top: --cpu is not about waits");
+    if (options.cpu) {
+        threads.span = NULL;
+        threads.sample = add_sample;
+    }
     if (!options.most)
         options.most = options.by_thread ? 5 : 20;
     gt_trace_open(&trace, argv[optind]);

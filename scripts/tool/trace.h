@@ -35,6 +35,7 @@ struct gt_audience {
     /* Whether the event can have happened now; if not, others come first. */
     bool (*possible)(void *arg, const struct gt_happening *event);
     void (*tell)(void *arg, const struct gt_happening *event, uint64_t ns);
+    void (*sample)(void *arg, uint64_t g, const struct gt_callers *stack); /* of the CPU */
     void *arg;
 };
 

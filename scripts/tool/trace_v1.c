@@ -18,6 +18,7 @@ struct reader {
     struct gt_v1_lines lines;       /* Go 1.5 */
     double ns_per_unit;
     uint64_t start;
+    const struct gt_audience *audience;
 };
 
 /* Tables ------------------------------------------------------------------------------------- */
@@ -157,6 +158,12 @@ static bool translate(struct reader *r, struct gt_source *s, unsigned type, stru
         h->state = type == GT_V1_GO_WAITING ? GT_G_WAITING : GT_G_SYSCALL;
         h->text = "";
         return true;
+    case GT_V1_CPU_SAMPLE: /* time, P, G, stack */
+        gt_get_varint(args);
+        gt_get_varint(args);
+        g = gt_get_varint(args);
+        r->audience->sample(r->audience->arg, g, stack_of(r, gt_get_varint(args)));
+        return false;
     default: return false;
     }
 }
@@ -259,7 +266,7 @@ static void sort_out(struct reader *r)
 
 void gt_trace_read_v1(struct gt_trace *trace, const struct gt_audience *audience)
 {
-    struct reader r = {.trace = trace, .ns_per_unit = 1};
+    struct reader r = {.trace = trace, .ns_per_unit = 1, .audience = audience};
     if (gt_v1_global_order(trace->format))
         gt_v1_lines_open(&r.lines, trace->path);
     sort_out(&r);

@@ -93,12 +93,15 @@ static void read_clock(struct reader *r, const struct gt_batch *batch)
     }
 }
 
-static void read_samples(struct reader *r, struct gt_bytes data)
+/* Time, M, P, G and stack of each. */
+static void read_samples(struct reader *r, struct gt_bytes data, const struct gt_audience *audience)
 {
+    uint64_t arg[5];
     gt_get_byte(&data);
     while (gt_bytes_left(&data) && gt_get_byte(&data) == GT_EV_CPU_SAMPLE) {
         for (int i = 0; i < 5; i++)
-            gt_get_varint(&data);
+            arg[i] = gt_get_varint(&data);
+        audience->sample(audience->arg, arg[3], stack_of(r, arg[4]));
         r->trace->kinds[GT_EV_CPU_SAMPLE]++;
         r->trace->events++;
     }
@@ -201,10 +204,10 @@ static void sort_out(struct reader *r, const struct gt_batch *b)
 {
     switch (b->kind) {
     case GT_EV_STRINGS:
-    case GT_EV_STACKS: break; /* in the second and third round: stacks name strings */
+    case GT_EV_STACKS:
+    case GT_EV_CPU_SAMPLES: break; /* in later rounds: samples name stacks, those name strings */
     case GT_EV_FREQUENCY:
     case GT_EV_SYNC: read_clock(r, b); break;
-    case GT_EV_CPU_SAMPLES: read_samples(r, b->data); break;
     case GT_EV_EVENT_BATCH: {
         struct gt_source *s = gt_sources_get(&r->sources, b->thread);
         s->stream.thread = b->thread;
@@ -235,6 +238,10 @@ static void read_generation(struct reader *r, const uint8_t *start, const uint8_
             read_stacks(r, b.data);
     }
     gt_order(r->trace, &r->sources, next, to_ns, r, audience);
+    for (bytes.p = start; gt_batch_next(&bytes, &b);) {
+        if (b.kind == GT_EV_CPU_SAMPLES)
+            read_samples(r, b.data, audience);
+    }
     gt_memo_free(&r->texts);
     gt_memo_free(&r->stacks);
 }

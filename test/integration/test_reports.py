@@ -119,6 +119,37 @@ def test_scheduler_profile(tmp_path, format):
     assert theirs > 0 and abs(ours - theirs) <= TOLERANCE * theirs
 
 
+@formats
+def test_wakers(traced, format):
+    """Who ended a wait of test/prog/truth.c, and that nobody ended those that ran out."""
+    result = record(traced, format, "truth")
+    report = proc.run([GOTRACE, "top", "--wakers", "--kind=sync,sleep", result.trace]).ok().stdout
+    ends = collections.defaultdict(set)
+    for what, end in re.findall(r" (\w+) <- .*?, (?:ended by (\w+)|by itself)", report):
+        ends[what].add(end)
+    assert ends["pthread_mutex_lock"] == {"pthread_mutex_unlock"}
+    assert ends["pthread_cond_wait"] <= {"pthread_cond_signal", "pthread_cond_broadcast"} != set()
+    assert ends["nanosleep"] | ends["usleep"] | ends["clock_nanosleep"] == {""}
+    assert re.search(r"pthread_mutex_lock <- lock_waiter \(truth.c:\d+\), ended by \w+ <- \w+ \(truth.c:\d+\)", report)
+
+
+@pytest.mark.parametrize("format", ["go1.19", "go1.21", "go1.22", "go1.23", "go1.25", "go1.26"])
+def test_cpu(traced, format):
+    """A program that says how much of its time it spends in which function."""
+    result = record(traced, format, "cpu", "1", GOTRACE_CPU_HZ="200")
+    count = lambda *options: {
+        function: int(samples)
+        for samples, function in re.findall(
+            r"^ *(\d+) +[\d.]+%(?: +[\d.]+%)?  (\w+)$",
+            proc.run([GOTRACE, "top", "--cpu", *options, result.trace]).ok().stdout,
+            re.M,
+        )
+    }
+    flat, cumulative = count(), count("--cum")
+    assert 0.65 <= flat["three_quarters"] / (flat["three_quarters"] + flat["one_quarter"]) <= 0.85, flat
+    assert cumulative["burner"] == sum(flat.values()) > 100
+
+
 def test_every_kind_of_wait(traced):
     """Each primitive under its own name."""
     result = traced([PROGRAMS / "waits"], timeout=50).ok()

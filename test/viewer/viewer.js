@@ -1,7 +1,8 @@
-// usage: node viewer.js URL PICTURE.png
+// usage: node viewer.js URL PICTURE.png [FUNCTION]
 //
 // Opens one timeline of `go tool trace` in Chromium, waits until it is drawn, saves a picture of it, and prints what
-// the viewer shows as JSON: {processes: [{name, rows: [{name, slices: {title: count}}]}], flows, errors}.
+// the viewer shows as JSON: {processes: [{name, rows: [{name, slices: {title: count}}]}], flows, errors}. With
+// FUNCTION the picture is of the longest wait in it: what comes before it is selected, so that its stack is shown.
 'use strict';
 
 const fs = require('fs');
@@ -53,7 +54,32 @@ function contents() {
   };
 }
 
-async function main([url, picture]) {
+// Runs in the page.
+function show(func) {
+  const view = document.querySelector('tr-ui-timeline-view');
+  let longest = { gap: 0 };
+  for (const process of Object.values(view.model.processes)) {
+    for (const thread of Object.values(process.threads)) {
+      const slices = thread.sliceGroup.slices.slice().sort((a, b) => a.start - b.start);
+      for (let i = 0; i + 1 < slices.length; i++) {
+        let frame = slices[i].endStackFrame;
+        while (frame && !frame.title.includes(func)) frame = frame.parentFrame;
+        const gap = slices[i + 1].start - slices[i].end;
+        if (frame && gap > longest.gap) longest = { gap, slice: slices[i] };
+      }
+    }
+  }
+  const { slice, gap } = longest;
+  const { viewport } = view.trackView;
+  const zoom = new tr.ui.TimelineDisplayTransform();
+  zoom.set(viewport.currentDisplayTransform);
+  zoom.xSetWorldBounds(slice.end - gap, slice.end + 2 * gap, view.trackView.modelTrackContainer_.canvas.clientWidth - 250);
+  viewport.setDisplayTransformImmediately(zoom);
+  view.brushingStateController.changeSelectionFromTimeline(new tr.model.EventSet([slice]));
+  return gap;
+}
+
+async function main([url, picture, func]) {
   const profile = fs.mkdtempSync(path.join(os.tmpdir(), 'gotrace-viewer-'));
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: '/usr/bin/chromium',
@@ -69,6 +95,10 @@ async function main([url, picture]) {
     await page.goto(url);
     await page.waitForFunction(isDrawn, null, { polling: 'raf' });
     await page.getByText('Hide', { exact: true }).first().click(); // the viewer's remark about Chromium's polyfills
+    if (func) {
+      await page.evaluate(show, func);
+      await page.waitForFunction(isDrawn, null, { polling: 'raf' });
+    }
     await page.screenshot({ path: picture });
     const shown = await page.evaluate(contents);
     shown.errors.push(...errors);

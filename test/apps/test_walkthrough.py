@@ -1,0 +1,86 @@
+"""The walk-through of the README, on memcached with a real problem: somebody's monitoring dumps the keys of a full cache.
+
+`stats cachedump` walks a list of items with its lock held, which every `set` that has to evict an item needs.
+"""
+
+import pathlib
+import re
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+from lib import ROOT, apps, gotools, proc
+
+GOTRACE = ROOT / "scripts/gotrace"
+SECONDS = 3
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    """memcached's source directory, built with debug information."""
+    (original,) = (ROOT / "build/sources").glob("memcached-*/")
+    source = tmp_path_factory.mktemp("memcached") / "source"
+    subprocess.run(["cp", "-r", original, source], check=True)
+    for command in (["./configure", "CFLAGS=-g -O2"], ["make", "-j2", "memcached"]):
+        proc.run(command, cwd=source, timeout=200).ok()
+    return source
+
+
+def exchange(server, request, is_answered):
+    server.sendall(request)
+    answer = b""
+    while not is_answered(answer):
+        answer += server.recv(1 << 20)
+
+
+def set_keys(port, who, until):
+    with socket.create_connection(("127.0.0.1", port)) as server:
+        i = 0
+        while time.monotonic() < until:
+            keys = range(i, i + 20)
+            request = b"".join(b"set k%d.%d 0 0 100\r\n%s\r\n" % (who, k, b"x" * 100) for k in keys)
+            exchange(server, request, lambda answer: answer.count(b"\r\n") == 20)
+            i += 20
+
+
+def dump_keys(port, until):
+    with socket.create_connection(("127.0.0.1", port)) as server:
+        while time.monotonic() < until:
+            exchange(server, b"stats cachedump 4 0\r\n", lambda answer: answer.endswith(b"END\r\n"))
+
+
+def trace(source, path):
+    port = apps.free_port()
+    argv = [GOTRACE, "-o", path, "--", source / "memcached", "-u", "root", "-t", "4", "-m", "16", "-U", "0", "-p", port]
+    server = proc.spawn(argv)
+    apps.wait_for_port(port)
+    until = time.monotonic() + SECONDS
+    clients = [threading.Thread(target=set_keys, args=(port, who, until)) for who in range(3)]
+    clients.append(threading.Thread(target=dump_keys, args=(port, until)))
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join()
+    proc.stop(server)
+
+
+def rows(*command):
+    """Of a report: [what, function, file, line, and the same of who ended it]."""
+    place = r"(\S+) <- (\S+) \((\w+\.c):(\d+)\)"
+    result = proc.run([GOTRACE, "top", *command]).ok()
+    return [match.groups() for match in re.finditer(rf"sync\s+{place}, ended by {place}", result.stdout)]
+
+
+def test_the_lock_and_who_holds_it(source, tmp_path):
+    path = tmp_path / "t.out"
+    trace(source, path)
+    gotools.check_all(path)
+    lines = pathlib.Path(source / "items.c").read_text().splitlines()
+    what, waiter, file, line, ended_by, holder, holders_file, holders_line = rows("--kind=sync", "--wakers", path)[0]
+    assert (what, waiter, file) == ("pthread_mutex_lock", "lru_pull_tail", "items.c")
+    assert "pthread_mutex_lock(&lru_locks[" in lines[int(line) - 1]
+    assert (ended_by, holder, holders_file) == ("pthread_mutex_unlock", "item_cachedump", "items.c")
+    assert "pthread_mutex_unlock(&lru_locks[" in lines[int(holders_line) - 1]
