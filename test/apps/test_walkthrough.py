@@ -3,7 +3,6 @@
 `stats cachedump` walks a list of items with its lock held, which every `set` that has to evict an item needs.
 """
 
-import pathlib
 import re
 import socket
 import subprocess
@@ -23,7 +22,7 @@ def source(tmp_path_factory):
     """memcached's source directory, built with debug information."""
     (original,) = (ROOT / "build/sources").glob("memcached-*/")
     source = tmp_path_factory.mktemp("memcached") / "source"
-    subprocess.run(["cp", "-r", original, source], check=True)
+    subprocess.run(["cp", "-a", original, source], check=True)
     for command in (["./configure", "CFLAGS=-g -O2"], ["make", "-j2", "memcached"]):
         proc.run(command, cwd=source, timeout=200).ok()
     return source
@@ -54,33 +53,34 @@ def dump_keys(port, until):
 
 def trace(source, path):
     port = apps.free_port()
-    argv = [GOTRACE, "-o", path, "--", source / "memcached", "-u", "root", "-t", "4", "-m", "16", "-U", "0", "-p", port]
-    server = proc.spawn(argv)
-    apps.wait_for_port(port)
-    until = time.monotonic() + SECONDS
-    clients = [threading.Thread(target=set_keys, args=(port, who, until)) for who in range(3)]
-    clients.append(threading.Thread(target=dump_keys, args=(port, until)))
-    for client in clients:
-        client.start()
-    for client in clients:
-        client.join()
-    proc.stop(server)
+    memcached = [source / "memcached", "-u", "root", "-t", "4", "-m", "16", "-U", "0", "-p", port]
+    argv = [GOTRACE, "-o", path, "--", *memcached]
+    with apps.server(argv, path.with_suffix(".log"), lambda: apps.listens(port)):
+        until = time.monotonic() + SECONDS
+        clients = [threading.Thread(target=set_keys, args=(port, who, until)) for who in range(3)]
+        clients.append(threading.Thread(target=dump_keys, args=(port, until)))
+        for client in clients:
+            client.start()
+        for client in clients:
+            client.join()
 
 
-def rows(*command):
-    """Of a report: [what, function, file, line, and the same of who ended it]."""
+def sync_rows(path):
+    """Of the report: [what, function, file, line, and the same of who ended it], by waited time."""
     place = r"(\S+) <- (\S+) \((\w+\.c):(\d+)\)"
-    result = proc.run([GOTRACE, "top", *command]).ok()
-    return [match.groups() for match in re.finditer(rf"sync\s+{place}, ended by {place}", result.stdout)]
+    report = proc.run([GOTRACE, "top", "--kind=sync", "--wakers", path]).ok().stdout
+    return [match.groups() for match in re.finditer(rf"sync\s+{place}, ended by {place}", report)]
 
 
 def test_the_lock_and_who_holds_it(source, tmp_path):
     path = tmp_path / "t.out"
     trace(source, path)
     gotools.check_all(path)
-    lines = pathlib.Path(source / "items.c").read_text().splitlines()
-    what, waiter, file, line, ended_by, holder, holders_file, holders_line = rows("--kind=sync", "--wakers", path)[0]
-    assert (what, waiter, file) == ("pthread_mutex_lock", "lru_pull_tail", "items.c")
+    lines = (source / "items.c").read_text().splitlines()
+    rows = sync_rows(path)
+    what, waiter, file, line, *_ = rows[0]
+    assert (what, waiter, file) == ("pthread_mutex_lock", "lru_pull_tail", "items.c"), rows
     assert "pthread_mutex_lock(&lru_locks[" in lines[int(line) - 1]
-    assert (ended_by, holder, holders_file) == ("pthread_mutex_unlock", "item_cachedump", "items.c")
-    assert "pthread_mutex_unlock(&lru_locks[" in lines[int(holders_line) - 1]
+    unlock, _, file, line = next(row for row in rows if row[5] == "item_cachedump")[4:]
+    assert (unlock, file) == ("pthread_mutex_unlock", "items.c")
+    assert "pthread_mutex_unlock(&lru_locks[" in lines[int(line) - 1]
