@@ -273,3 +273,14 @@ def test_musl_program(folder, tmp_path):
         result = proc.traced([dynamic], tmp_path / "t.out")
         assert result.returncode == 127 and not result.stdout and "Error relocating" in result.stderr, str(result)
     assert not (tmp_path / "t.out").exists()
+
+
+def test_program_with_a_libunwind_of_its_own(folder, tmp_path):
+    """It exports the names that C++ exceptions are unwound by; whose they are bound to is not for us to change."""
+    source, flags = proc.ROOT / "test/prog/cxx.cc", ["-std=c++17", "-Wl,--no-as-needed", "-lunwind", "-ldl"]
+    program = proc.compile(source, folder / "unwinds", *flags, compiler="g++")
+    assert "libunwind.so" in proc.run(["ldd", program]).ok().stdout
+    bare = proc.run([program]).ok()
+    result = proc.traced([program], tmp_path / "t.out").ok()
+    assert result.stdout == bare.stdout
+    gotools.check_all(result.trace)
