@@ -57,8 +57,8 @@ def test_forks(tmp_path, way):
     assert len(traces) == 1 + FORKS[way]
     for trace in traces[:5]:
         gotools.check_all(trace)
-    for trace in traces[5:]:
-        gotools.check(trace)
+    if traces[5:]:
+        assert proc.run([gotools.read_all(gotools.find()), *traces[5:]]).ok().stdout == ""
 
 
 @pytest.mark.parametrize("case", SIGNALS)
