@@ -27,7 +27,7 @@ unit := $(patsubst %.c,$(B)/%,$(wildcard test/unit/*.c test/fuzz/*.c))
 prog_c := $(patsubst %.c,$(B)/%,$(wildcard test/prog/*.c test/hostile/*.c))
 prog_cxx := $(patsubst %.cc,$(B)/%,$(wildcard test/prog/*.cc))
 
-.PHONY: all tests tsan asan bench install uninstall deb clean format check-format help
+.PHONY: all tests tsan asan fuzzers bench install uninstall deb clean format check-format help
 all: libgotrace.so $(B)/gotrace ## build ./libgotrace.so and the command, build/gotrace
 
 libgotrace.so: $(lib_src:%.c=$(B)/%.o)
@@ -62,6 +62,18 @@ asan: ## build what reads files that may be damaged with AddressSanitizer: build
 	$(MAKE) B=build/asan-obj CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover' \
 		build/asan-obj/test/unit/cfi build/asan-obj/gotrace
 	@mkdir -p build/asan && cp build/asan-obj/test/unit/cfi build/asan-obj/gotrace build/asan
+
+# The parts that parse what others wrote, each with the sources that it needs.
+fuzz_src := $(core_src) preload/cfi.c preload/options.c
+fuzzers := $(patsubst test/fuzz/input/%.c,$(B)/fuzz/%,$(wildcard test/fuzz/input/*.c))
+fuzzers: ## build the fuzzers with libFuzzer and AddressSanitizer, as build/fuzz/*
+	$(MAKE) B=build/fuzz-obj CC=clang CFLAGS='-O1 -g -fsanitize=fuzzer-no-link,address,undefined' \
+		$(fuzzers:$(B)/%=build/fuzz-obj/%)
+	@mkdir -p build/fuzz && cp $(fuzzers:$(B)/%=build/fuzz-obj/%) build/fuzz
+
+$(B)/fuzz/%: test/fuzz/input/%.c $(fuzz_src:%.c=$(B)/%.o)
+	@mkdir -p $(@D)
+	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^) $(LIBS) -ldl -pthread
 
 unwind_obj := $(patsubst %,$(B)/%.o,preload/unwind preload/cfi encoder/arena encoder/stacks encoder/futex)
 $(B)/test/unwind/check.so: test/unwind/check.c $(unwind_obj)
@@ -127,7 +139,8 @@ uninstall: ## remove what install put there
 deb: all ## build a Debian package, as build/gotrace_*.deb
 	scripts/deb $(VERSION)
 
-sources := $(wildcard preload/*.[ch] encoder/*.[ch] symbolize/*.[ch] scripts/tool/*.[ch] test/*/*.[ch] test/*/*.cc)
+sources := $(wildcard preload/*.[ch] encoder/*.[ch] symbolize/*.[ch] scripts/tool/*.[ch] \
+	test/*/*.[ch] test/fuzz/input/*.c test/*/*.cc)
 format: ## reformat all sources
 	clang-format -i $(sources)
 

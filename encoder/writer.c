@@ -321,14 +321,28 @@ static void rewaits_locked(struct gt_writer *w, uint32_t gen)
     stated(w);
 }
 
-/* The same for the owner's next event, which may be the effect of one that they caused. */
-static void own_rewaits(struct gt_writer *w)
+/* In hooks, while others may find the goroutine in a registry: see GT_LOCK_PATIENCE_NS. */
+static bool lock_g(struct gt_g *g)
+{
+    bool locked = gt_lock_within(&g->lock, GT_LOCK_PATIENCE_NS);
+    if (!locked)
+        gt_lost();
+    return locked;
+}
+
+/*
+ * The same for the owner's next event, which may be the effect of one that they caused. false, in
+ * a signal handler only: somebody is about to unblock the interrupted goroutine, and stands still.
+ */
+static bool own_rewaits(struct gt_writer *w)
 {
     if (__builtin_expect(!rewaits_of(&w->g), 1))
-        return;
-    gt_lock(&w->g.lock);
+        return true;
+    if (!lock_g(&w->g))
+        return false;
     rewaits_locked(w, gt_writer_gen(w));
     gt_unlock(&w->g.lock);
+    return true;
 }
 
 void gt_ev_call_begin(struct gt_writer *w, uint64_t since, enum gt_reason reason,
@@ -533,8 +547,8 @@ void gt_ev_thread_end(struct gt_writer *w)
 bool gt_ev_go_unblock(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack)
 {
     uint32_t gen = gt_writer_gen(w);
-    own_rewaits(w); /* of a thread in a signal handler */
-    gt_lock(&target->lock);
+    if (!own_rewaits(w) || !lock_g(target))
+        return true;
     bool current = target->status_gen <= gen; /* rule 4 */
     if (current && target->state == GT_G_WAITING) {
         status_g_locked(w, target, NO_M, gen);
@@ -556,8 +570,8 @@ bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_
     uint32_t gen = gt_writer_gen(w);
     if (target == &w->g)
         return true; /* in a signal handler: the thread is awake */
-    own_rewaits(w);
-    gt_lock(&target->lock);
+    if (!own_rewaits(w) || !lock_g(target))
+        return true;
     uint32_t n = rewaits_of(target);
     bool current = target->status_gen <= gen;
     if (current && target->state == GT_G_RUNNABLE && n < GT_REWAITS_MAX && target->own_gen == gen) {

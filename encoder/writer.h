@@ -250,7 +250,8 @@ void gt_ev_call_begin(struct gt_writer *w, uint64_t since, enum gt_reason reason
 /*
  * Ends the wait of another goroutine. The caller found it in a registry that keeps it from going
  * on meanwhile. Takes target->lock for a moment. false: this pin is too old (rule 4): leave, enter
- * and try again. Does nothing, returning true, when the target does not wait.
+ * and try again. Does nothing, returning true, when the target does not wait. Nor when
+ * a lock is not to be had, which is counted as lost.
  */
 bool gt_ev_go_unblock(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack);
 

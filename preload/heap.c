@@ -36,8 +36,7 @@ enum mode { UNDECIDED, COUNTING, OFF };
 
 static struct {
     enum mode mode;
-    struct gt_lock lock; /* of free, and of arena's users */
-    struct gt_heap_slot *free;
+    struct gt_freelist free;
     _Atomic(struct gt_heap_slot *) all;
     struct gt_arena arena;
     _Atomic uint64_t goal_due;
@@ -50,32 +49,23 @@ static struct gt_heap_slot own;
 
 /* Slots -------------------------------------------------------------------------------------- */
 
-/* NULL when there is no memory, or when the lock is held by what this signal interrupted. */
+/* NULL: there is no memory. */
 static struct gt_heap_slot *slot_get(void)
 {
-    if (!gt_trylock(&heap.lock)) {
-        if (gt_self && gt_self->inside)
-            return NULL;
-        gt_lock(&heap.lock);
-    }
-    struct gt_heap_slot *s = heap.free;
-    if (s) {
-        heap.free = s->next_free;
-    } else if ((s = gt_arena_alloc(&heap.arena, (sizeof *s + 63) & ~63ul))) {
-        s->next = atomic_load_explicit(&heap.all, memory_order_relaxed);
-        /* release: pairs with the acquire of live_bytes */
-        atomic_store_explicit(&heap.all, s, memory_order_release);
-    }
-    gt_unlock(&heap.lock);
+    struct gt_heap_slot *s = gt_freelist_pop(&heap.free);
+    if (s || !(s = gt_arena_alloc(&heap.arena, (sizeof *s + 63) & ~63ul)))
+        return s;
+    s->next = atomic_load_explicit(&heap.all, memory_order_relaxed);
+    /* release: pairs with the acquire of live_bytes */
+    while (!atomic_compare_exchange_weak_explicit(&heap.all, &s->next, s, memory_order_release,
+                                                  memory_order_relaxed))
+        ;
     return s;
 }
 
 static void slot_put(struct gt_heap_slot *s)
 {
-    gt_lock(&heap.lock);
-    s->next_free = heap.free;
-    heap.free = s;
-    gt_unlock(&heap.lock);
+    gt_freelist_push(&heap.free, &s->free);
 }
 
 static void fold(struct gt_heap_slot *s)
@@ -231,7 +221,6 @@ void gt_heap_thread_end(struct gt_thread *t, bool last)
 
 void gt_heap_after_fork(void)
 {
-    heap.lock = (struct gt_lock){0};
     heap.arena.lock = (struct gt_lock){0};
     atomic_store(&heap.goal_due, 0);
     atomic_store(&heap.goal, 0);

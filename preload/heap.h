@@ -27,11 +27,11 @@
 #define GT_HEAP_FOLD (64 << 10)
 
 struct gt_heap_slot {
+    struct gt_free free;
     _Atomic int64_t delta; /* the owner writes, anybody reads */
     uint64_t due;          /* when it may write its next event */
     uint32_t folds;
     struct gt_heap_slot *next; /* all slots */
-    struct gt_heap_slot *next_free;
 };
 
 /* Where the thread counts; NULL: it has not yet, it has ended, or nothing is counted at all. */

@@ -1,6 +1,7 @@
 """Programs that do what a tracer fears (test/hostile), bare and under the library: same output, same end."""
 
 import os
+import re
 import subprocess
 
 import pytest
@@ -57,8 +58,8 @@ def test_forks(tmp_path, way):
     assert len(traces) == 1 + FORKS[way]
     for trace in traces[:5]:
         gotools.check_all(trace)
-    for trace in traces[5:]:
-        gotools.check(trace)
+    if traces[5:]:
+        assert proc.run([gotools.read_all(gotools.find()), *traces[5:]]).ok().stdout == ""
 
 
 @pytest.mark.parametrize("case", SIGNALS)
@@ -84,7 +85,8 @@ def test_a_wait_left_by_longjmp_does_not_hide_the_next(tmp_path):
 def test_collector_that_stops_threads_by_signals(tmp_path, memory):
     """Also those that are inside the tracer, which must not make the collector wait for them."""
     result = same("collector", tmp_path, env={"GOTRACE_MAX_MEM": memory})
-    assert "nothing lost" in result.stderr
+    lost = re.search(r", (\d+) events lost", result.stderr)  # what would have had to wait for a stopped thread
+    assert int(lost[1]) < 100 if lost else "nothing lost" in result.stderr, result.stderr
     gotools.check_all(result.trace)
 
 

@@ -1,6 +1,7 @@
 """Beside other libraries that come between a program and libc, and programs that are not like others."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -121,3 +122,165 @@ def test_setuid_program(folder):
         result = proc.run(as_nobody, env={"LD_PRELOAD": LIBRARY, "GOTRACE_OUTPUT": f"{place}/t.out"}).ok()
         assert result.stdout == bare.stdout
         assert os.listdir(place) == ["setuid"]
+
+
+# --- programs that replace malloc and free, and nothing else: calloc, realloc and the rest stay libc's
+
+PARTIAL_ALLOCATOR = """
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+/* Each block begins a page, behind one that cannot be read; whatever else is freed is an error. */
+void *malloc(size_t size)
+{
+    size_t pages = (size + 4095) / 4096 * 4096 + 8192;
+    char *p = mmap(NULL, pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    mprotect(p, 4096, PROT_NONE);
+    return p + 4096;
+}
+
+void free(void *p)
+{
+    if ((uintptr_t)p % 4096)
+        abort();
+    if (p)
+        mprotect(p, 4096, PROT_READ);
+}
+"""
+
+PARTIAL_USER = """
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *run(void *arg)
+{
+    for (int i = 0; i < 200; i++) {
+        char *p = malloc(100);
+        strcpy(p, "x");
+        free(p);
+    }
+    return arg ? arg : strdup("hello");
+}
+
+int main(void)
+{
+    pthread_t thread;
+    void *result, *blocks = realloc(calloc(10, 100), 5000); /* libc's: not to be freed */
+    char *line = NULL;
+    size_t room = 0;
+    pthread_create(&thread, NULL, run, NULL);
+    pthread_join(thread, &result);
+    printf("%s %d\\n", (char *)result, blocks != NULL);
+    free(result);
+    FILE *file = fopen("/proc/sys/kernel/ostype", "r");
+    printf("%d\\n", getline(&line, &room, file) > 3);
+    free(line);
+    fclose(file);
+    return 4;
+}
+"""
+
+
+@pytest.mark.parametrize("place", ["in the program", "linked", "preloaded before", "preloaded after"])
+def test_only_malloc_and_free_replaced(folder, tmp_path, place):
+    library = proc.compile(PARTIAL_ALLOCATOR, folder / "libpartial.so", "-shared", "-fPIC", "-fno-builtin")
+    source = PARTIAL_ALLOCATOR + PARTIAL_USER if place == "in the program" else PARTIAL_USER
+    linked = ["-Wl,--no-as-needed", str(library)] if place == "linked" else []
+    program = proc.compile(source, folder / "partial", "-fno-builtin", *linked)
+    others = {"preloaded before": (f"{library} ", ""), "preloaded after": ("", f" {library}")}.get(place, ("", ""))
+    bare = proc.run([program], env={"LD_PRELOAD": "".join(others).strip()})
+    result = proc.traced([program], tmp_path / "t.out", env={"LD_PRELOAD": f"{others[0]}{LIBRARY}{others[1]}"})
+    assert (result.returncode, result.stdout) == (bare.returncode, bare.stdout) == (4, "hello 1\n1\n"), str(result)
+    gotools.check_all(result.trace)
+
+
+# --- RTLD_DEEPBIND: a library whose calls go to libc itself
+
+DEEP_LIBRARY = "#include <stdlib.h>\nvoid *make(size_t n) { return malloc(n); }\nvoid take(void *p) { free(p); }\n"
+DEEP_PROGRAM = """
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void *(*make)(size_t);
+static void (*take)(void *);
+
+static void *mix(void *arg)
+{
+    for (int i = 0; i < 2000; i++) {
+        void *theirs = make(100000), *ours = malloc(1000);
+        memset(theirs, 1, 100000);
+        free(theirs);
+        take(ours);
+    }
+    return arg;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t thread[2];
+    void *library = dlopen(argv[argc - 1], RTLD_NOW | RTLD_DEEPBIND);
+    make = dlsym(library, "make");
+    take = dlsym(library, "take");
+    for (int i = 0; i < 2; i++)
+        pthread_create(&thread[i], NULL, mix, NULL);
+    for (int i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
+    puts("mixed");
+    return 0;
+}
+"""
+
+
+def test_deepbind(folder, tmp_path):
+    """Blocks made behind our back and freed through us, and the other way round: the heap's graph may be too low, but
+    never below nothing."""
+    library = proc.compile(DEEP_LIBRARY, folder / "libdeep.so", "-shared", "-fPIC")
+    program = proc.compile(DEEP_PROGRAM, folder / "deep", "-ldl")
+    bare = proc.run([program, library]).ok()
+    result = proc.traced([program, library], tmp_path / "t.out").ok()
+    assert result.stdout == bare.stdout == "mixed\n"
+    gotools.check_all(result.trace)
+    events = [e for e in gotools.parse(result.trace) if e.fields.get("Name") == "/memory/classes/heap/objects:bytes"]
+    values = [int(re.search(r"\d+(?=\)})", e.fields["Value"])[0]) for e in events]
+    assert values and all(0 <= v < 1 << 30 for v in values) and values[-1] < 1 << 20, values
+
+
+# --- musl: its loader cannot take a library made for glibc
+
+MUSL_LOADER = "/lib/ld-musl-x86_64.so.1"
+
+
+@pytest.mark.skipif(not shutil.which("musl-gcc"), reason="musl-tools is not installed")
+def test_musl_program(folder, tmp_path):
+    """The loader says which symbols it misses and ends, before the program and before anything of ours runs; a static
+    program has no loader. The launcher says it in words."""
+    source = '#include <stdio.h>\nint main(void) { puts("musl"); return 0; }\n'
+    dynamic = proc.compile(source, folder / "musl", compiler="musl-gcc")
+    static = proc.compile(source, folder / "musl-static", "-static", compiler="musl-gcc")
+    assert proc.traced([static], tmp_path / "t.out").ok().stdout == "musl\n"
+    if os.path.exists(MUSL_LOADER):
+        assert proc.run([dynamic]).ok().stdout == "musl\n"
+        result = proc.traced([dynamic], tmp_path / "t.out")
+        assert result.returncode == 127 and not result.stdout and "Error relocating" in result.stderr, str(result)
+    assert not (tmp_path / "t.out").exists()
+
+
+def test_program_with_a_libunwind_of_its_own(folder, tmp_path):
+    """It exports the names that C++ exceptions are unwound by; whose they are bound to is not for us to change."""
+    source, flags = proc.ROOT / "test/prog/cxx.cc", ["-std=c++17", "-Wl,--no-as-needed", "-lunwind", "-ldl"]
+    program = proc.compile(source, folder / "unwinds", *flags, compiler="g++")
+    assert "libunwind.so" in proc.run(["ldd", program]).ok().stdout
+    bare = proc.run([program]).ok()
+    result = proc.traced([program], tmp_path / "t.out").ok()
+    assert result.stdout == bare.stdout
+    gotools.check_all(result.trace)
