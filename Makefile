@@ -24,7 +24,7 @@ prog_c := $(patsubst %.c,$(B)/%,$(wildcard test/prog/*.c test/hostile/*.c))
 prog_cxx := $(patsubst %.cc,$(B)/%,$(wildcard test/prog/*.cc))
 
 .PHONY: all tests tsan asan bench install uninstall clean format check-format help
-all: libgotrace.so ## build ./libgotrace.so
+all: libgotrace.so $(B)/gotrace-control ## build ./libgotrace.so and the command
 
 libgotrace.so: $(lib_src:%.c=$(B)/%.o)
 	$(CC) -shared -Wl,-z,defs -Wl,-z,now -Wl,-soname,$@ -Wl,--exclude-libs,ALL $(LDFLAGS) -o $@ $^ $(LIBS) -ldl
@@ -72,6 +72,10 @@ $(B)/test/bench/micro: test/bench/micro.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -pthread -o $@ $<
 
+$(B)/gotrace-control: scripts/tool/control.c preload/control.h encoder/drain.h Makefile
+	@mkdir -p $(@D)
+	$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) -DGT_CONTROL_MAIN -o $@ $<
+
 bench: libgotrace.so $(B)/test/bench/micro $(B)/test/bench/walk ## measure what tracing costs
 	python3 test/bench/run.py
 
@@ -89,7 +93,7 @@ install: libgotrace.so ## install below $(DESTDIR)$(PREFIX)
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/lib/libgotrace.so
 
-sources := $(wildcard preload/*.[ch] encoder/*.[ch] symbolize/*.[ch] test/*/*.[ch] test/*/*.cc)
+sources := $(wildcard preload/*.[ch] encoder/*.[ch] symbolize/*.[ch] scripts/tool/*.[ch] test/*/*.[ch] test/*/*.cc)
 format: ## reformat all sources
 	clang-format -i $(sources)
 

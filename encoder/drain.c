@@ -3,6 +3,7 @@
 
 #include "buffers.h"
 #include "clock.h"
+#include "log.h"
 #include "output.h"
 #include "switch.h"
 #include "symbols.h"
@@ -10,6 +11,7 @@
 #include "v1.h"
 
 #include <string.h>
+#include <unistd.h>
 
 /*
  * The first generation is closed at once: from the moment the file has contents it can be read.
@@ -21,23 +23,41 @@
 /* How long the end of the process waits for the drain thread before it gives up. */
 #define FINISH_TIMEOUT_NS 20000000000
 
-enum phase { IDLE, RECORDING, FINISHING, FINISHED };
+enum phase { IDLE, OPEN, FINISHING, FINISHED };
 
 static struct {
     struct gt_drain_config config;
     _Atomic uint32_t phase;
-    _Atomic uint32_t threaded;         /* a drain thread runs */
-    _Atomic uint32_t flushes;          /* requested */
-    _Atomic uint32_t flushed;          /* done */
-    uint32_t gen;                      /* the one being written */
-    struct gt_clock_snapshot snapshot; /* taken when it began */
+    _Atomic uint32_t threaded; /* a drain thread runs */
+    bool recording;
+    bool unreported; /* one has ended, and the user does not know */
+
+    /* What others want. One of them at a time has `client`, but for toggles. */
+    struct gt_lock client;
+    enum gt_drain_command command;
+    int result;
+    _Atomic uint32_t asked, answered;
+    _Atomic uint32_t toggles;
+    uint64_t start_at, stop_at; /* by the clock; 0: never */
+
+    /* The recording. */
     uint64_t start_ns, end_ns;
+    uint64_t length;                      /* of the generation, in ns */
+    uint64_t deadline;                    /* when it is to be closed */
+    uint64_t events_before;               /* written in other recordings */
+    struct gt_buffers_stats stats_before; /* waited */
     int error;
     uint32_t generations; /* whole ones in the file */
-    bool has_batches;     /* the one being written has some */
-    struct gt_buf *early; /* batches of the next generation, encoded; see keep_early */
+    bool opened;          /* the file */
+
+    uint32_t gen;                      /* the one being written */
+    struct gt_clock_snapshot snapshot; /* taken when it began */
+    bool has_batches;                  /* it has some */
+    struct gt_buf *early;              /* batches of the next one, encoded; see keep_early */
     struct gt_buf *early_last;
 } drain;
+
+_Atomic uint32_t gt_drain_unattended;
 
 static void put_all(struct gt_buf *buf)
 {
@@ -107,16 +127,24 @@ static void write_nothing(void)
     gt_tables_write_batch(drain.gen, main_thread, gt_clock_now(), batch, sizeof batch);
 }
 
-static void open_output(void)
+static int open_output(void)
 {
     char header[GT_HEADER_BYTES] = "";
     strcpy(header, gt_format->header);
+    drain.opened = true;
     gt_output_set_limit(drain.config.max_size);
     int error = gt_output_open(drain.config.path);
     if (gt_format->v1)
         gt_v1_open();
     else if (error == 0)
         gt_output_write(header, sizeof header);
+    return error;
+}
+
+/* Whether a recording ends with the generation before this one. */
+static bool is_end(uint32_t next)
+{
+    return next == 0 || gt_gen_is_mute(next);
 }
 
 static void close_v2(uint32_t next)
@@ -138,18 +166,18 @@ static int close_v1(uint32_t next)
     gt_switch_all(next, keep_early, NULL);
     struct gt_buf *plain = gt_buffers_take(drain.gen);
     int error = gt_v1_write(&drain.config, drain.gen, early, plain);
-    if (!next && !error)
+    if (is_end(next) && !error)
         gt_v1_finish();
     put_all(early);
     put_all(plain);
     return error;
 }
 
-/* Closes the generation being written and opens `next`; 0 ends recording. */
+/* Closes the generation being written and opens `next`. */
 static void close_generation(uint32_t next)
 {
     int error = 0;
-    if (drain.generations == 0 && drain.gen == 1)
+    if (!drain.opened)
         open_output();
     if (gt_format->v1)
         error = close_v1(next);
@@ -176,35 +204,163 @@ static bool write_some(void)
     return false;
 }
 
+/* Recordings --------------------------------------------------------------------------------- */
+
+static void begin_recording(void)
+{
+    struct gt_buffers_stats stats = gt_buffers_stats();
+    drain.generations = 0;
+    drain.error = 0;
+    drain.opened = false;
+    drain.has_batches = false;
+    drain.start_ns = gt_clock_monotonic_raw();
+    drain.deadline = 0;
+    drain.length = SECOND_GENERATION_NS;
+    drain.start_at = 0;
+    drain.stop_at = drain.config.duration_ns ? drain.start_ns + drain.config.duration_ns : 0;
+    drain.events_before = gt_switch_events();
+    drain.stats_before = stats;
+    drain.snapshot = gt_clock_snapshot();
+    drain.recording = true;
+}
+
+/* From a mute generation to one that is written. Everybody's state is told in it. */
+static int start(void)
+{
+    if (drain.recording)
+        return -EALREADY;
+    if (drain.config.next_path && !(drain.config.path = drain.config.next_path()))
+        return -ENAMETOOLONG;
+    begin_recording();
+    int error = open_output();
+    if (error) {
+        drain.recording = false;
+        return error;
+    }
+    uint32_t next = drain.gen + 1;
+    atomic_store(&gt_gen.from, gt_clock_now());
+    atomic_store(&gt_gen.procs, (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
+    atomic_store(&gt_gen.first, next);
+    gt_switch_all(next, keep_early, NULL);
+    drain.gen = next;
+    if (!gt_format->v1)
+        write_early();
+    if (drain.config.started)
+        drain.config.started();
+    return 0;
+}
+
+static void complete(void)
+{
+    drain.end_ns = gt_clock_monotonic_raw();
+    drain.stop_at = 0;
+    drain.recording = false;
+    drain.unreported = true;
+    gt_output_close();
+}
+
+static void go_mute(void)
+{
+    uint32_t next = drain.gen + 1;
+    atomic_store(&gt_gen.mute, next);
+    close_generation(next);
+    complete();
+}
+
+static int stop(void)
+{
+    if (!drain.recording)
+        return -EALREADY;
+    go_mute();
+    drain.unreported = !drain.config.stopped || !drain.config.stopped();
+    return drain.error;
+}
+
+static void next_generation(void)
+{
+    close_generation(drain.gen + 1);
+    drain.deadline = gt_clock_monotonic_raw() + drain.length;
+    drain.length = drain.length * 2 < GENERATION_NS ? drain.length * 2 : GENERATION_NS;
+}
+
+static int flush(void)
+{
+    if (!drain.recording)
+        return -EALREADY;
+    next_generation();
+    return drain.error;
+}
+
+int gt_drain_execute(enum gt_drain_command command)
+{
+    switch (command) {
+    case GT_DRAIN_START: return start();
+    case GT_DRAIN_STOP: return stop();
+    case GT_DRAIN_TOGGLE: return drain.recording ? stop() : start();
+    default: return flush();
+    }
+}
+
+/* What is due without anybody waiting for it. */
+static void attend(uint64_t now)
+{
+    int error = 0;
+    if (atomic_exchange(&drain.toggles, 0) & 1)
+        error = gt_drain_execute(GT_DRAIN_TOGGLE);
+    if (drain.start_at && now >= drain.start_at)
+        error = start();
+    if (drain.stop_at && now >= drain.stop_at)
+        error = stop();
+    if (error)
+        gt_log("%s: %s; nothing is recorded", drain.config.path, strerrordesc_np(-error));
+}
+
+static void note_unattended(void)
+{
+    atomic_store(&gt_drain_unattended,
+                 !atomic_load(&drain.threaded) && (drain.start_at || drain.stop_at));
+}
+
 void gt_drain_open(const struct gt_drain_config *config)
 {
+    bool waits = config->manual || config->delay_ns;
     drain.config = *config;
-    drain.gen = 1;
-    drain.generations = 0;
-    drain.has_batches = false;
-    drain.error = 0;
-    drain.start_ns = gt_clock_monotonic_raw();
-    drain.snapshot = gt_clock_snapshot();
     gt_format = config->format;
+    drain.gen = 1;
     gt_buffers_reserve();
     gt_switch_init();
-    atomic_store(&drain.phase, RECORDING);
-    atomic_store(&gt_gen.current, 1);
+    atomic_store(&gt_gen.mute, waits ? drain.gen : 0);
+    atomic_store(&gt_gen.first, drain.gen);
+    atomic_store(&gt_gen.procs, 0);
+    atomic_store(&gt_gen.from, 0);
+    if (!waits)
+        begin_recording();
+    else if (config->delay_ns)
+        drain.start_at = gt_clock_monotonic_raw() + config->delay_ns;
+    note_unattended();
+    atomic_store(&drain.phase, OPEN);
+    atomic_store(&gt_gen.current, drain.gen);
 }
 
 static void finish(void)
 {
-    close_generation(0);
-    drain.end_ns = gt_clock_monotonic_raw();
-    gt_output_close();
+    if (drain.recording) {
+        close_generation(0);
+        complete();
+    } else {
+        gt_switch_all(0, keep_early, NULL);
+    }
     atomic_store(&drain.phase, FINISHED);
     gt_futex_wake(&drain.phase, INT_MAX);
 }
 
-static void answer_flush(uint32_t asked)
+/* The drain thread --------------------------------------------------------------------------- */
+
+static void answer(uint32_t asked, int result)
 {
-    atomic_store(&drain.flushed, asked);
-    gt_futex_wake(&drain.flushed, INT_MAX);
+    drain.result = result;
+    atomic_store(&drain.answered, asked);
+    gt_futex_wake(&drain.answered, INT_MAX);
 }
 
 /* With a limit to the file, generations are small parts of that: the last one is lost. */
@@ -214,27 +370,44 @@ static bool generation_full(void)
     return limit && gt_output_uncommitted() >= limit / 16;
 }
 
+static bool generation_due(uint64_t now)
+{
+    return drain.recording && (write_some() || now >= drain.deadline || generation_full());
+}
+
+/* Until something is due; -1: for ever. */
+static int64_t idle_ns(uint64_t now)
+{
+    uint64_t due[] = {drain.recording ? drain.deadline : 0, drain.start_at, drain.stop_at};
+    int64_t least = -1;
+    for (size_t i = 0; i < sizeof due / sizeof *due; i++) {
+        int64_t ns = due[i] > now ? (int64_t)(due[i] - now) : 0;
+        if (due[i] && (least < 0 || ns < least))
+            least = ns;
+    }
+    return least;
+}
+
 void gt_drain_run(void)
 {
-    uint64_t length = SECOND_GENERATION_NS;
-    uint64_t deadline = 0;
-    while (atomic_load(&drain.phase) == RECORDING) {
+    note_unattended();
+    while (atomic_load(&drain.phase) == OPEN) {
         uint64_t now = gt_clock_monotonic_raw();
-        uint32_t asked = atomic_load(&drain.flushes);
-        if (write_some() || now >= deadline || asked != atomic_load(&drain.flushed) ||
-            generation_full()) {
-            close_generation(drain.gen + 1);
-            answer_flush(asked);
-            deadline = gt_clock_monotonic_raw() + length;
-            length = length * 2 < GENERATION_NS ? length * 2 : GENERATION_NS;
-        } else {
-            gt_buffers_sleep((int64_t)(deadline - now));
-        }
-        if (drain.error && atomic_exchange(&drain.phase, FINISHING) == RECORDING)
-            break; /* nothing can be written any more: stop recording */
+        uint32_t asked = atomic_load(&drain.asked);
+        attend(now);
+        if (drain.config.serve)
+            drain.config.serve();
+        if (asked != atomic_load(&drain.answered))
+            answer(asked, gt_drain_execute(drain.command));
+        else if (generation_due(now))
+            next_generation();
+        else
+            gt_buffers_sleep(idle_ns(now));
+        if (drain.recording && drain.error)
+            go_mute(); /* nothing can be written any more */
     }
     finish();
-    answer_flush(atomic_load(&drain.flushes));
+    answer(atomic_load(&drain.asked), -ESHUTDOWN);
 }
 
 void gt_drain_set_threaded(void)
@@ -245,38 +418,74 @@ void gt_drain_set_threaded(void)
 void gt_drain_set_unthreaded(void)
 {
     atomic_store(&drain.threaded, 0);
+    note_unattended();
 }
 
 bool gt_drain_finish(void)
 {
-    uint32_t phase = RECORDING;
+    uint32_t phase = OPEN;
     if (!atomic_compare_exchange_strong(&drain.phase, &phase, FINISHING) && phase == IDLE)
         return false;
-    if (phase == RECORDING && !atomic_load(&drain.threaded)) {
+    if (phase == OPEN && !atomic_load(&drain.threaded)) {
+        if (!gt_lock_within(&drain.client, GT_LOCK_PATIENCE_NS))
+            return false; /* a signal handler ends the process in the middle of a command */
         finish();
-        return true;
+        return drain.unreported;
     }
     gt_buffers_kick();
     uint64_t deadline = gt_clock_monotonic_raw() + FINISH_TIMEOUT_NS;
     while ((phase = atomic_load(&drain.phase)) == FINISHING && gt_clock_monotonic_raw() < deadline)
         gt_futex_wait(&drain.phase, phase, 100000000);
-    return true;
+    return drain.unreported;
+}
+
+/* Commands ----------------------------------------------------------------------------------- */
+
+/* The drain thread does it; `client` is held. */
+static int ask_locked(enum gt_drain_command command)
+{
+    drain.command = command;
+    uint32_t mine = atomic_fetch_add(&drain.asked, 1) + 1, done;
+    while ((done = atomic_load(&drain.answered)) != mine) {
+        if (atomic_load(&drain.phase) != OPEN)
+            return -ESHUTDOWN;
+        gt_buffers_kick();
+        gt_futex_wait(&drain.answered, done, 100000000);
+    }
+    return drain.result;
+}
+
+int gt_drain_command(enum gt_drain_command command)
+{
+    int r = -ESHUTDOWN;
+    gt_lock(&drain.client);
+    if (atomic_load(&drain.phase) == OPEN)
+        r = atomic_load(&drain.threaded) ? ask_locked(command) : gt_drain_execute(command);
+    note_unattended();
+    gt_unlock(&drain.client);
+    return r;
 }
 
 void gt_drain_flush(void)
 {
-    if (atomic_load(&drain.phase) != RECORDING)
-        return;
-    if (!atomic_load(&drain.threaded)) {
-        close_generation(drain.gen + 1);
-        return;
-    }
-    uint32_t mine = atomic_fetch_add(&drain.flushes, 1) + 1;
+    gt_drain_command(GT_DRAIN_SNAPSHOT);
+}
+
+void gt_drain_toggle(void)
+{
+    atomic_fetch_add(&drain.toggles, 1);
+    atomic_store(&gt_drain_unattended, !atomic_load(&drain.threaded));
     gt_buffers_kick();
-    uint32_t done;
-    while ((int32_t)(mine - (done = atomic_load(&drain.flushed))) > 0 &&
-           atomic_load(&drain.phase) == RECORDING)
-        gt_futex_wait(&drain.flushed, done, 100000000);
+}
+
+void gt_drain_attend(void)
+{
+    if (atomic_load(&drain.threaded) || !gt_trylock(&drain.client))
+        return;
+    if (atomic_load(&drain.phase) == OPEN)
+        attend(gt_clock_monotonic_raw());
+    note_unattended();
+    gt_unlock(&drain.client);
 }
 
 struct gt_drain_summary gt_drain_summary(void)
@@ -285,10 +494,10 @@ struct gt_drain_summary gt_drain_summary(void)
     return (struct gt_drain_summary){
         .path = gt_output_path(),
         .bytes = gt_output_size(),
-        .events = gt_switch_events(),
+        .events = gt_switch_events() - drain.events_before,
         .duration_ns = drain.end_ns - drain.start_ns,
-        .waits = buffers.waits,
-        .wait_ns = buffers.wait_ns,
+        .waits = buffers.waits - drain.stats_before.waits,
+        .wait_ns = buffers.wait_ns - drain.stats_before.wait_ns,
         .generations = drain.generations,
         .limited = gt_output_limited(),
         .error = drain.error,
@@ -307,4 +516,5 @@ void gt_drain_after_fork(void)
     gt_procs_after_fork();
     put_all(drain.early);
     memset(&drain, 0, sizeof drain);
+    atomic_store(&gt_drain_unattended, 0);
 }

@@ -42,6 +42,12 @@ void gt_switch_after_fork(void);
 void gt_ev_close_locked(struct gt_writer *w, uint32_t gen);
 void gt_ev_statuses_locked(struct gt_writer *w, uint32_t gen);
 
+/*
+ * writer.c: the status in gen of a goroutine that was created in an earlier generation and does not
+ * run yet, through a writer that is not its own.
+ */
+void gt_ev_status_unstarted(struct gt_writer *w, struct gt_g *g, uint32_t gen);
+
 /* writer.c: writes the beginning of an announced call (rule 5); pinned, or as close. */
 void gt_ev_call_show(struct gt_writer *w);
 

@@ -209,7 +209,7 @@ static void go_status(const struct gt_merge_event *ev)
     struct gt_merge_g *g = ev->g;
     if (g->known)
         return;
-    go_create(ev, STACK_MAIN, 0);
+    go_create(ev, g->id == 1 ? STACK_MAIN : STACK_UNKNOWN, 0);
     if (g->state == GT_G_RUNNING) {
         go_start(ev);
     } else if (g->state != GT_G_RUNNABLE) {
@@ -343,7 +343,7 @@ int gt_v1_write(const struct gt_drain_config *config, uint32_t gen, const struct
     if (!v1.hz)
         put_unknown_routines();
     put_frequency();
-    if (plain) { /* else nothing has happened, there are only statuses */
+    if (plain || !v1.procs) { /* else nothing has happened, there are only statuses */
         put_tables(config, gen);
         error = gt_merge(gen, packed, plain, translate);
     }

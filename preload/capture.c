@@ -114,6 +114,15 @@ struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook)
     return gt_stacks_get(trail->fresh_pcs, n, epoch);
 }
 
+struct gt_stack *gt_capture_call(struct gt_thread *t, enum gt_hook hook)
+{
+    const struct gt_stack *routine = t->w.g.routine;
+    /* + 1: but for the leaf, PCs are taken for return addresses */
+    uint64_t pcs[] = {hook, routine ? routine->pcs[0] + 1 : 0};
+    return gt_stacks_get(pcs, routine ? 2 : 1,
+                         routine ? routine->epoch : (uint32_t)gt_modules_epoch());
+}
+
 struct gt_stack *gt_capture_routine(const void *entry)
 {
     uint64_t pc = (uintptr_t)entry;

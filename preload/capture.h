@@ -21,6 +21,9 @@ void gt_capture_init(void);
  */
 struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook);
 
+/* Only the call itself, and where the thread began: at next to no cost. */
+struct gt_stack *gt_capture_call(struct gt_thread *t, enum gt_hook hook);
+
 /* The stack of a routine about to run: just its entry. */
 struct gt_stack *gt_capture_routine(const void *entry);
 

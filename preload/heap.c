@@ -132,8 +132,8 @@ static uint64_t goal_if_due(void)
 
 static void write_event(struct gt_thread *t, bool exact)
 {
-    uint64_t goal = goal_if_due();
-    if (!gt_writer_enter(&t->w))
+    uint64_t goal = gt_muted() ? 0 : goal_if_due();
+    if (gt_muted() || !gt_writer_enter(&t->w))
         return;
     /* The time first, then the bytes: of two threads' events the later one then never knows less.
      */
@@ -178,7 +178,7 @@ void gt_heap_fold(struct gt_heap_slot *s, const void *caller)
         return;
     }
     fold(s);
-    if (!gt_recording() || !take_turn(s))
+    if (!gt_recording() || gt_muted() || !take_turn(s))
         return;
     int saved = errno;
     struct gt_thread *t = gt_thread_enter();

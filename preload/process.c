@@ -2,12 +2,14 @@
 #include "process.h"
 
 #include "capture.h"
+#include "control.h"
 #include "descent.h"
 #include "gc.h"
 #include "heap.h"
 #include "old_cond.h"
 #include "options.h"
 #include "sanitizer.h"
+#include "signals.h"
 #include "thread.h"
 
 #include "../encoder/arena.h"
@@ -29,6 +31,7 @@ static struct {
     bool descendant;
     _Atomic uint32_t drain_started, ended;
     char path[PATH_MAX];
+    unsigned files; /* so many have been named */
     struct gt_symbolizer *symbolizer;
     uint32_t *same_memory; /* zero in a forked child: MADV_WIPEONFORK */
 } process;
@@ -61,17 +64,20 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
  * meets a descriptor of ours, and none of its pipes stays open because of us. Not on kernels
  * before 5.9; there encoder/output.c looks twice before each write.
  */
-static void leave_descriptors(void)
+static bool leave_descriptors(void)
 {
-    gt_syscall(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE);
+    return gt_syscall(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) == 0;
 }
 
 static void *drain_main(void *unused)
 {
     gt_thread_ignore();
-    leave_descriptors();
     gt_heap_own_begin();
-    gt_syscall(SYS_prctl, 15 /* PR_SET_NAME */, "gotrace");
+    gt_syscall(SYS_prctl, 15 /* PR_SET_NAME */, GT_CONTROL_THREAD);
+    if (leave_descriptors()) {
+        gt_log_apart();
+        gt_control_open();
+    }
     gt_drain_run();
     return unused;
 }
@@ -98,17 +104,39 @@ static void start_drain_thread(void)
     }
 }
 
+static const char *next_path(void)
+{
+    bool whole = gt_options_output_path(process.path, process.descendant, ++process.files);
+    return whole ? process.path : NULL;
+}
+
+static bool say_stopped(void)
+{
+    char line[GT_PROCESS_LINE];
+    gt_process_describe(line);
+    return gt_log("%s", line);
+}
+
+/* Begins to follow threads, and to record them unless that is for later. */
 static void start_recording(void)
 {
-    if (!gt_options_output_path(process.path, process.descendant)) {
+    if (!gt_options_output_path(process.path, process.descendant, 1)) {
         gt_log("GOTRACE_OUTPUT is too long; nothing is recorded");
         return;
     }
+    process.files = !gt_options.manual && !gt_options.delay;
     gt_clock_init();
     gt_buffers_set_limit(gt_options.max_mem);
     gt_drain_open(&(struct gt_drain_config){.path = process.path,
+                                            .next_path = next_path,
                                             .max_size = gt_options.max_size,
                                             .format = gt_options.format,
+                                            .manual = gt_options.manual,
+                                            .delay_ns = gt_options.delay,
+                                            .duration_ns = gt_options.duration,
+                                            .started = gt_heap_restart,
+                                            .stopped = say_stopped,
+                                            .serve = gt_control_serve,
                                             .resolve = resolve});
     gt_thread_main_begin();
     struct gt_thread *t = gt_thread_enter();
@@ -116,6 +144,18 @@ static void start_recording(void)
         gt_heap_write_exact(t);
         gt_thread_leave(t);
     }
+}
+
+void gt_process_attend(void)
+{
+    struct gt_thread *t = gt_self;
+    if (!t || t->frame || gt_syscall(SYS_getpid) != process.pid || !(t = gt_thread_enter()))
+        return;
+    int saved = errno;
+    GT_HEAP_OWN(own);
+    gt_drain_attend();
+    errno = saved;
+    gt_thread_leave(t);
 }
 
 void gt_process_threaded(void)
@@ -137,12 +177,12 @@ void gt_process_threaded(void)
 
 /* End ---------------------------------------------------------------------------------------- */
 
-static void exit_line(void)
+void gt_process_describe(char line[GT_PROCESS_LINE])
 {
     struct gt_drain_summary s = gt_drain_summary();
     if (s.error && !s.limited) {
-        gt_log("cannot write %s: %s; the program was not affected", s.path,
-               strerrordesc_np(-s.error));
+        snprintf(line, GT_PROCESS_LINE, "cannot write %s: %s; the program was not affected", s.path,
+                 strerrordesc_np(-s.error));
         return;
     }
     char lost[96] = "nothing lost";
@@ -151,9 +191,10 @@ static void exit_line(void)
     else if (s.waits)
         snprintf(lost, sizeof lost, "nothing lost, but threads waited %llu times, %.3f s, to write",
                  (unsigned long long)s.waits, (double)s.wait_ns / 1e9);
-    gt_log("%s: %.1f KiB, %llu events in %.3f s, %s; view: go tool trace %s", s.path,
-           (double)s.bytes / 1024, (unsigned long long)s.events, (double)s.duration_ns / 1e9, lost,
-           s.path);
+    snprintf(line, GT_PROCESS_LINE,
+             "%s: %.1f KiB, %llu events in %.3f s, %s; view: go tool trace %s", s.path,
+             (double)s.bytes / 1024, (unsigned long long)s.events, (double)s.duration_ns / 1e9,
+             lost, s.path);
 }
 
 void gt_process_end(void)
@@ -173,7 +214,7 @@ void gt_process_end(void)
     }
     bool first = !atomic_exchange(&process.ended, 1);
     if (gt_drain_finish() && first)
-        exit_line();
+        say_stopped();
 }
 
 __attribute__((destructor)) static void at_exit(void)
@@ -310,6 +351,7 @@ static void after_fork(void)
         *process.same_memory = 1;
     process.descendant = true;
     process.drain_started = process.ended = 0;
+    gt_control_after_fork();
     gt_drain_after_fork();
     gt_registry_after_fork();
     gt_modules_after_fork();
@@ -365,7 +407,7 @@ __attribute__((constructor)) static void at_start(void)
     }
     process.pid = (pid_t)gt_syscall(SYS_getpid);
     process.descendant =
-        gt_options_output_path(process.path, false) && gt_descent_is_descendant(process.path);
+        gt_options_output_path(process.path, false, 1) && gt_descent_is_descendant(process.path);
     if (process.descendant && !gt_options.children) {
         process.pid = 0;
         return;
@@ -378,6 +420,7 @@ __attribute__((constructor)) static void at_start(void)
     gt_capture_init();
     gt_thread_main();
     gt_real_clear_dlerror();
+    gt_signals_init();
     if (!process.descendant)
         start_recording();
 }

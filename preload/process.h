@@ -4,6 +4,8 @@
 
 #include "../encoder/buffers.h"
 
+#include <limits.h>
+
 /*
  * The program is about to have a second thread: starts the drain thread (and in a forked child
  * the recording). A single-threaded program never gets a thread from us.
@@ -19,6 +21,16 @@ static inline void gt_process_check_queue(void)
     if (__builtin_expect(atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed), 0))
         gt_process_threaded();
 }
+
+/*
+ * In a single-threaded program: does what gt_drain_unattended announces, at the beginning of a
+ * call that may block.
+ */
+void gt_process_attend(void);
+
+/* One line about the recording that ended last. */
+enum { GT_PROCESS_LINE = PATH_MAX + 512 };
+void gt_process_describe(char line[GT_PROCESS_LINE]);
 
 /*
  * The caller may have been forked behind libc's back, by clone(2) or _Fork: then what a forked

@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>

@@ -54,10 +54,19 @@ struct gt_thread *gt_thread_unstick(struct gt_thread *t);
 /* Nothing to record, in a thread that is being or must not be traced: see gt_thread_ignore. */
 extern struct gt_thread gt_nobody;
 
-/* Whether recording is possible at all; false before the constructor and after the end. */
+/* Whether threads are followed; false before the constructor and after the end. */
 static inline bool gt_recording(void)
 {
     return atomic_load_explicit(&gt_gen.current, memory_order_relaxed) != 0;
+}
+
+/*
+ * Whether what is written now will be forgotten (but may be needed to know where threads are when
+ * recording starts, at any moment). To save effort with.
+ */
+static inline bool gt_muted(void)
+{
+    return gt_gen_is_mute(atomic_load_explicit(&gt_gen.current, memory_order_relaxed));
 }
 
 /*
