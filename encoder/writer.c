@@ -285,7 +285,7 @@ static void rewaits_locked(struct gt_writer *w, uint32_t gen)
     uint32_t kept = 0, n = rewaits_of(g);
     enum { BYTES = 2 * (1 + 3 * GT_VARINT_MAX) };
     if (gt_gen_is_mute(gen))
-        set_rewaits_locked(g, n = 0);
+        return; /* those that there may be are of the next one */
     if (!n || !make_room(w, gen, (ptrdiff_t)n * BYTES + GT_EVENT_ROOM))
         return;
     for (uint32_t i = 0; i < n; i++) {

@@ -57,9 +57,7 @@ void gt_control_open(void)
 
 static void describe(enum gt_drain_command command, int result)
 {
-    if (result)
-        page->text[0] = 0;
-    else if (command == GT_DRAIN_STOP)
+    if (result == 0 && command == GT_DRAIN_STOP)
         gt_process_describe(page->text);
     else
         snprintf(page->text, sizeof page->text, "%s", gt_output_path());

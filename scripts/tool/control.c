@@ -186,8 +186,7 @@ static int report(const struct action *action, pid_t pid, const struct gt_contro
     }
     if (page->result == -EALREADY)
         return fail("process %d %s", pid, action->already);
-    return fail("process %d cannot %s: %s%s%s", pid, action->name, text, *text ? ": " : "",
-                strerror(-page->result));
+    return fail("process %d cannot write %s: %s", pid, text, strerror(-page->result));
 }
 
 static int run(const struct action *action, pid_t pid, const char *path)
