@@ -5,6 +5,7 @@
 #include "clock.h"
 #include "log.h"
 #include "output.h"
+#include "ring.h"
 #include "switch.h"
 #include "symbols.h"
 #include "tables.h"
@@ -35,6 +36,7 @@ static struct {
     /* What others want. One of them at a time has `client`, but for toggles. */
     struct gt_lock client;
     enum gt_drain_command command;
+    const char *path;
     int result;
     _Atomic uint32_t asked, answered;
     _Atomic uint32_t toggles;
@@ -49,6 +51,12 @@ static struct {
     int error;
     uint32_t generations; /* whole ones in the file */
     bool opened;          /* the file */
+
+    /* The flight recorder. */
+    char path_given[PATH_MAX];
+    uint64_t events_then;          /* written when the generation began */
+    uint64_t generation_start_ns;  /* and that was then */
+    uint64_t ring_events, ring_ns; /* in the last file */
 
     uint32_t gen;                      /* the one being written */
     struct gt_clock_snapshot snapshot; /* taken when it began */
@@ -68,16 +76,19 @@ static void put_all(struct gt_buf *buf)
     }
 }
 
-static void write_queue(void)
+static void write_batches(const struct gt_buf *buf)
 {
-    struct gt_buf *buf = gt_buffers_take(drain.gen);
-    while (buf) {
-        struct gt_buf *next = buf->next;
+    for (; buf; buf = buf->next) {
         gt_tables_write_batch(buf->gen, buf->m, buf->ts, buf->data, buf->used);
         drain.has_batches = true;
-        gt_buffers_put(buf);
-        buf = next;
     }
+}
+
+static void write_queue(void)
+{
+    struct gt_buf *queue = gt_buffers_take(drain.gen);
+    write_batches(queue);
+    put_all(queue);
 }
 
 /*
@@ -104,36 +115,45 @@ static void keep_early(void *unused, struct gt_buf *batch)
     last->used = (uint32_t)(p + batch->used - last->data);
 }
 
+static void write_encoded(const struct gt_buf *buf)
+{
+    drain.has_batches = buf != NULL;
+    for (; buf; buf = buf->next)
+        gt_output_write(buf->data, buf->used);
+}
+
+static struct gt_buf *take_early(void)
+{
+    struct gt_buf *early = drain.early;
+    drain.early = drain.early_last = NULL;
+    return early;
+}
+
 static void write_early(void)
 {
-    drain.has_batches = drain.early != NULL;
-    while (drain.early) {
-        struct gt_buf *buf = drain.early;
-        drain.early = buf->next;
-        gt_output_write(buf->data, buf->used);
-        gt_buffers_put(buf);
-    }
-    drain.early_last = NULL;
+    struct gt_buf *early = take_early();
+    write_encoded(early);
+    put_all(early);
 }
 
 /*
  * Readers refuse a generation without events, which is what is left when no thread that we know of
  * runs any more. P 0, the main thread's, is idle then, and nobody has said so in this generation.
  */
-static void write_nothing(void)
+static void write_nothing(uint32_t gen)
 {
     static const uint8_t batch[] = {GT_EV_PROC_STATUS, 0, 0, GT_P_IDLE};
     uint32_t main_thread = (uint32_t)gt_syscall(SYS_getpid);
-    gt_tables_write_batch(drain.gen, main_thread, gt_clock_now(), batch, sizeof batch);
+    gt_tables_write_batch(gen, main_thread, gt_clock_now(), batch, sizeof batch);
 }
 
-static int open_output(void)
+static int open_output(bool fresh)
 {
     char header[GT_HEADER_BYTES] = "";
     strcpy(header, gt_format->header);
     drain.opened = true;
     gt_output_set_limit(drain.config.max_size);
-    int error = gt_output_open(drain.config.path);
+    int error = gt_output_open(drain.config.path, fresh);
     if (gt_format->v1)
         gt_v1_open();
     else if (error == 0)
@@ -154,15 +174,14 @@ static void close_v2(uint32_t next)
     drain.snapshot = gt_clock_snapshot();
     write_queue();
     if (!drain.has_batches)
-        write_nothing();
+        write_nothing(drain.gen);
     gt_tables_write(&drain.config, drain.gen, &snapshot);
 }
 
 /* Nothing of a generation can be written before all of it is known. */
 static int close_v1(uint32_t next)
 {
-    struct gt_buf *early = drain.early;
-    drain.early = drain.early_last = NULL;
+    struct gt_buf *early = take_early();
     gt_switch_all(next, keep_early, NULL);
     struct gt_buf *plain = gt_buffers_take(drain.gen);
     int error = gt_v1_write(&drain.config, drain.gen, early, plain);
@@ -173,12 +192,96 @@ static int close_v1(uint32_t next)
     return error;
 }
 
+/* The flight recorder ------------------------------------------------------------------------ */
+
+static bool in_ring(void)
+{
+    return drain.config.ring_bytes != 0;
+}
+
+/* In generation `next` a reader may begin. */
+static void tell_all(uint32_t next)
+{
+    static uint32_t procs;
+    if (!procs)
+        procs = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+    atomic_store(&gt_gen.from, gt_clock_now());
+    atomic_store(&gt_gen.procs, procs);
+    atomic_store(&gt_gen.first, next);
+}
+
+static void close_ring(uint32_t next)
+{
+    struct gt_kept kept = {
+        .gen = drain.gen, .snapshot = drain.snapshot, .begin_ns = drain.generation_start_ns};
+    struct gt_buf *early = take_early();
+    if (!is_end(next))
+        tell_all(next);
+    gt_switch_all(next, keep_early, NULL);
+    drain.snapshot = gt_clock_snapshot();
+    uint64_t events = gt_switch_events();
+    kept.events = events - drain.events_then;
+    drain.events_then = events;
+    kept.end_ns = drain.generation_start_ns = gt_clock_monotonic_raw();
+    struct gt_buf *plain = gt_buffers_take(drain.gen);
+    if (!gt_ring_keep(&kept, early, plain))
+        gt_ring_clear(); /* what is before a gap is of no use */
+    put_all(early);
+    put_all(plain);
+    drain.gen = next;
+}
+
+static int write_kept(const struct gt_kept *k)
+{
+    drain.ring_events += k->events;
+    if (gt_format->v1)
+        return gt_v1_write_kept(&drain.config, k);
+    write_encoded(k->early);
+    write_batches(k->plain);
+    if (!drain.has_batches)
+        write_nothing(k->gen);
+    gt_tables_write_kept(&drain.config, k);
+    return 0;
+}
+
+static int write_ring(bool fresh)
+{
+    int error = open_output(fresh);
+    const struct gt_kept *k = gt_ring_oldest();
+    drain.ring_events = 0;
+    drain.ring_ns = k ? drain.generation_start_ns - k->begin_ns : 0;
+    for (; k && !error; k = k->next)
+        error = write_kept(k);
+    if (gt_format->v1 && !error)
+        gt_v1_finish();
+    if (!error)
+        error = gt_output_commit();
+    gt_output_close();
+    return error;
+}
+
+/* The file's name; NULL: there is none. */
+static const char *name_file(const char *path)
+{
+    if (path)
+        drain.config.path = strcpy(drain.path_given, path);
+    else if (drain.config.next_path)
+        drain.config.path = drain.config.next_path();
+    return drain.config.path;
+}
+
+/* Generations -------------------------------------------------------------------------------- */
+
 /* Closes the generation being written and opens `next`. */
 static void close_generation(uint32_t next)
 {
     int error = 0;
+    if (in_ring()) {
+        close_ring(next);
+        return;
+    }
     if (!drain.opened)
-        open_output();
+        open_output(false);
     if (gt_format->v1)
         error = close_v1(next);
     else
@@ -197,7 +300,10 @@ static void close_generation(uint32_t next)
 /* Work for now: v2 batches, or more v1 events than should wait in memory. */
 static bool write_some(void)
 {
-    if (gt_format->v1)
+    size_t queued = atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed);
+    if (in_ring() && queued * GT_BUF_BYTES >= drain.config.ring_bytes / 16)
+        return true;
+    if (gt_format->v1 || in_ring())
         return gt_buffers_crowded();
     if (drain.generations)
         write_queue();
@@ -218,10 +324,13 @@ static void begin_recording(void)
     drain.length = SECOND_GENERATION_NS;
     drain.start_at = 0;
     drain.stop_at = drain.config.duration_ns ? drain.start_ns + drain.config.duration_ns : 0;
-    drain.events_before = gt_switch_events();
+    drain.events_before = drain.events_then = gt_switch_events();
+    drain.generation_start_ns = drain.start_ns;
     drain.stats_before = stats;
     drain.snapshot = gt_clock_snapshot();
     drain.recording = true;
+    if (in_ring())
+        gt_ring_open(drain.config.ring_bytes, drain.config.ring_ns);
 }
 
 /* From a mute generation to one that is written. Everybody's state is told in it. */
@@ -229,21 +338,19 @@ static int start(void)
 {
     if (drain.recording)
         return -EALREADY;
-    if (drain.config.next_path && !(drain.config.path = drain.config.next_path()))
+    if (!in_ring() && !name_file(NULL))
         return -ENAMETOOLONG;
     begin_recording();
-    int error = open_output();
+    int error = in_ring() ? 0 : open_output(false);
     if (error) {
         drain.recording = false;
         return error;
     }
     uint32_t next = drain.gen + 1;
-    atomic_store(&gt_gen.from, gt_clock_now());
-    atomic_store(&gt_gen.procs, (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
-    atomic_store(&gt_gen.first, next);
+    tell_all(next);
     gt_switch_all(next, keep_early, NULL);
     drain.gen = next;
-    if (!gt_format->v1)
+    if (!gt_format->v1 && !in_ring())
         write_early();
     if (drain.config.started)
         drain.config.started();
@@ -257,6 +364,10 @@ static void complete(void)
     drain.recording = false;
     drain.unreported = true;
     gt_output_close();
+    if (in_ring()) {
+        drain.error = name_file(NULL) ? write_ring(false) : -ENAMETOOLONG;
+        gt_ring_clear();
+    }
 }
 
 static void go_mute(void)
@@ -291,13 +402,23 @@ static int flush(void)
     return drain.error;
 }
 
-int gt_drain_execute(enum gt_drain_command command)
+static int snapshot(const char *path)
+{
+    if (!drain.recording)
+        return -EALREADY;
+    if (!in_ring())
+        return path ? -ENOTSUP : flush();
+    next_generation();
+    return name_file(path) ? write_ring(path) : -ENAMETOOLONG;
+}
+
+int gt_drain_execute(enum gt_drain_command command, const char *path)
 {
     switch (command) {
     case GT_DRAIN_START: return start();
     case GT_DRAIN_STOP: return stop();
     case GT_DRAIN_TOGGLE: return drain.recording ? stop() : start();
-    default: return flush();
+    default: return snapshot(path);
     }
 }
 
@@ -306,7 +427,7 @@ static void attend(uint64_t now)
 {
     int error = 0;
     if (atomic_exchange(&drain.toggles, 0) & 1)
-        error = gt_drain_execute(GT_DRAIN_TOGGLE);
+        error = gt_drain_execute(GT_DRAIN_TOGGLE, NULL);
     if (drain.start_at && now >= drain.start_at)
         error = start();
     if (drain.stop_at && now >= drain.stop_at)
@@ -398,7 +519,7 @@ void gt_drain_run(void)
         if (drain.config.serve)
             drain.config.serve();
         if (asked != atomic_load(&drain.answered))
-            answer(asked, gt_drain_execute(drain.command));
+            answer(asked, gt_drain_execute(drain.command, drain.path));
         else if (generation_due(now))
             next_generation();
         else
@@ -442,9 +563,10 @@ bool gt_drain_finish(void)
 /* Commands ----------------------------------------------------------------------------------- */
 
 /* The drain thread does it; `client` is held. */
-static int ask_locked(enum gt_drain_command command)
+static int ask_locked(enum gt_drain_command command, const char *path)
 {
     drain.command = command;
+    drain.path = path;
     uint32_t mine = atomic_fetch_add(&drain.asked, 1) + 1, done;
     while ((done = atomic_load(&drain.answered)) != mine) {
         if (atomic_load(&drain.phase) != OPEN)
@@ -455,12 +577,15 @@ static int ask_locked(enum gt_drain_command command)
     return drain.result;
 }
 
-int gt_drain_command(enum gt_drain_command command)
+int gt_drain_command(enum gt_drain_command command, const char *path)
 {
     int r = -ESHUTDOWN;
     gt_lock(&drain.client);
-    if (atomic_load(&drain.phase) == OPEN)
-        r = atomic_load(&drain.threaded) ? ask_locked(command) : gt_drain_execute(command);
+    if (path && strlen(path) >= PATH_MAX)
+        r = -ENAMETOOLONG;
+    else if (atomic_load(&drain.phase) == OPEN)
+        r = atomic_load(&drain.threaded) ? ask_locked(command, path)
+                                         : gt_drain_execute(command, path);
     note_unattended();
     gt_unlock(&drain.client);
     return r;
@@ -468,7 +593,8 @@ int gt_drain_command(enum gt_drain_command command)
 
 void gt_drain_flush(void)
 {
-    gt_drain_command(GT_DRAIN_SNAPSHOT);
+    if (!in_ring())
+        gt_drain_command(GT_DRAIN_SNAPSHOT, NULL);
 }
 
 void gt_drain_toggle(void)
@@ -494,8 +620,8 @@ struct gt_drain_summary gt_drain_summary(void)
     return (struct gt_drain_summary){
         .path = gt_output_path(),
         .bytes = gt_output_size(),
-        .events = gt_switch_events() - drain.events_before,
-        .duration_ns = drain.end_ns - drain.start_ns,
+        .events = in_ring() ? drain.ring_events : gt_switch_events() - drain.events_before,
+        .duration_ns = in_ring() ? drain.ring_ns : drain.end_ns - drain.start_ns,
         .waits = buffers.waits - drain.stats_before.waits,
         .wait_ns = buffers.wait_ns - drain.stats_before.wait_ns,
         .generations = drain.generations,
@@ -515,6 +641,7 @@ void gt_drain_after_fork(void)
     gt_switch_after_fork();
     gt_procs_after_fork();
     put_all(drain.early);
+    gt_ring_clear();
     memset(&drain, 0, sizeof drain);
     atomic_store(&gt_drain_unattended, 0);
 }

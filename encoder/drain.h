@@ -29,6 +29,8 @@ struct gt_drain_config {
     bool manual;           /* nothing is recorded until gt_drain_command says so */
     uint64_t delay_ns;     /* or this time is over; 0: never */
     uint64_t duration_ns;  /* every recording ends after so long; 0: never */
+    uint64_t ring_bytes;   /* a flight recorder, which keeps so much at most; 0: none */
+    uint64_t ring_ns;      /* and at most so long; 0: any time */
     void (*started)(void); /* called when a recording has begun after gt_drain_open; or NULL */
     bool (*stopped)(void); /* called when one was ended; whether the user knows now; or NULL */
     void (*serve)(void);   /* called by the drain thread whenever it was woken; or NULL */
@@ -43,20 +45,25 @@ struct gt_drain_config {
 void gt_drain_open(const struct gt_drain_config *config);
 
 enum gt_drain_command {
-    GT_DRAIN_START,    /* -EALREADY: one is under way; else why the file cannot be made */
-    GT_DRAIN_STOP,     /* -EALREADY: there is none */
-    GT_DRAIN_TOGGLE,   /* one or the other */
-    GT_DRAIN_SNAPSHOT, /* the file is complete up to now; -EALREADY: nothing is recorded */
+    GT_DRAIN_START,  /* -EALREADY: one is under way; else why the file cannot be made */
+    GT_DRAIN_STOP,   /* -EALREADY: there is none */
+    GT_DRAIN_TOGGLE, /* one or the other */
+    /*
+     * What the flight recorder holds becomes a file: at path, where none must be, or if that is
+     * NULL at the next one. Without a flight recorder the file is complete up to now, and the path
+     * is -ENOTSUP. -EALREADY: nothing is recorded.
+     */
+    GT_DRAIN_SNAPSHOT,
 };
 
 /*
  * Does it and waits until it is done. Any thread, not in signal handlers; never gt_drain_run's. 0
  * or -errno; -ESHUTDOWN: before the beginning or after the end.
  */
-int gt_drain_command(enum gt_drain_command command);
+int gt_drain_command(enum gt_drain_command command, const char *path);
 
 /* The same for the drain side itself, from `serve`. */
-int gt_drain_execute(enum gt_drain_command command);
+int gt_drain_execute(enum gt_drain_command command, const char *path);
 
 /* GT_DRAIN_TOGGLE, soon. Async-signal-safe. */
 void gt_drain_toggle(void);
@@ -83,7 +90,8 @@ bool gt_drain_finish(void);
 /* Closes the current generation and waits until it is in the file. Recording goes on. */
 void gt_drain_flush(void);
 
-/* Of the recording that ended last, or of the one under way. */
+/* Of the recording that ended last, or of the one under way; with a flight recorder, of the file.
+ */
 struct gt_drain_summary {
     const char *path;
     uint64_t bytes, events, duration_ns, waits, wait_ns;

@@ -80,7 +80,7 @@ const char *gt_output_path(void)
     return out.path;
 }
 
-int gt_output_open(const char *path)
+int gt_output_open(const char *path, bool fresh)
 {
     out.path = path;
     out.error = 0;
@@ -89,7 +89,7 @@ int gt_output_open(const char *path)
     out.written = out.committed = 0;
     if (!out.stage && !(out.stage = gt_pages_alloc(STAGE)))
         return out.error = -ENOMEM;
-    out.fd = open_path(O_CREAT | O_NOFOLLOW);
+    out.fd = open_path(O_CREAT | O_NOFOLLOW | (fresh ? O_EXCL : 0));
     if (taken())
         open_own();
     struct stat st;

@@ -13,8 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Creates the file (mode 0600). 0 or -errno. `path` must stay valid. */
-int gt_output_open(const char *path);
+/*
+ * Creates the file (mode 0600), or empties the one that is there; unless `fresh`: then there must
+ * be none. 0 or -errno. `path` must stay valid.
+ */
+int gt_output_open(const char *path, bool fresh);
 
 /* Where it really went: `path` with .<pid> appended when another process is writing there. */
 const char *gt_output_path(void);

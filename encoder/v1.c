@@ -130,11 +130,19 @@ static void put_frequency(void)
     gt_v1_pages_record(record, (size_t)(q - record));
 }
 
-static void put_tables(const struct gt_drain_config *config, uint32_t gen)
+/* kept: or those of a generation that was kept. */
+static void put_tables(const struct gt_drain_config *config, uint32_t gen,
+                       const struct gt_kept *kept)
 {
-    gt_stacks_each(gen, put_stack, (void *)config);
+    for (uint32_t i = 0; kept && i < kept->n_stacks; i++)
+        put_stack((void *)config, kept->stacks[i]);
+    if (!kept)
+        gt_stacks_each(gen, put_stack, (void *)config);
     if (!gt_v1_global_order(gt_format)) {
-        gt_strings_each(gen, put_string, NULL);
+        for (uint32_t i = 0; kept && i < kept->n_strings; i++)
+            string_id(kept->strings[i]);
+        if (!kept)
+            gt_strings_each(gen, put_string, NULL);
         return;
     }
     int error = gt_v1_elf_write();
@@ -336,19 +344,31 @@ static void translate(const struct gt_merge_event *ev)
     }
 }
 
-int gt_v1_write(const struct gt_drain_config *config, uint32_t gen, const struct gt_buf *packed,
-                const struct gt_buf *plain)
+static int write_generation(const struct gt_drain_config *config, uint32_t gen,
+                            const struct gt_kept *kept, const struct gt_buf *packed,
+                            const struct gt_buf *plain)
 {
     int error = 0;
     if (!v1.hz)
         put_unknown_routines();
     put_frequency();
     if (plain || !v1.procs) { /* else nothing has happened, there are only statuses */
-        put_tables(config, gen);
+        put_tables(config, gen, kept);
         error = gt_merge(gen, packed, plain, translate);
     }
     gt_v1_pages_flush();
     return error;
+}
+
+int gt_v1_write(const struct gt_drain_config *config, uint32_t gen, const struct gt_buf *packed,
+                const struct gt_buf *plain)
+{
+    return write_generation(config, gen, NULL, packed, plain);
+}
+
+int gt_v1_write_kept(const struct gt_drain_config *config, const struct gt_kept *kept)
+{
+    return write_generation(config, kept->gen, kept, kept->early, kept->plain);
 }
 
 static void stop_running(struct gt_merge_g *g, uint64_t ts)

@@ -71,7 +71,10 @@ void gt_control_serve(void)
     if (asked == atomic_load(&page->answered))
         return;
     enum gt_drain_command command = page->command;
-    int result = command <= GT_DRAIN_SNAPSHOT ? gt_drain_execute(command) : -EINVAL;
+    static char path[PATH_MAX]; /* a copy: the client may change its mind */
+    snprintf(path, sizeof path, "%.*s", (int)sizeof path - 1, page->path);
+    int result =
+        command <= GT_DRAIN_SNAPSHOT ? gt_drain_execute(command, *path ? path : NULL) : -EINVAL;
     page->result = result;
     describe(command, result);
     atomic_store(&page->answered, asked);
@@ -88,14 +91,14 @@ void gt_control_after_fork(void)
 /* From inside -------------------------------------------------------------------------------- */
 
 /* 0 or an errno. The guard keeps handlers of signals from asking for something else meanwhile. */
-static int command(enum gt_drain_command what)
+static int command(enum gt_drain_command what, const char *path)
 {
     struct gt_thread *t = gt_thread_enter();
     if (!t)
         return gt_recording() ? EBUSY : ESHUTDOWN;
     int saved = errno;
     GT_HEAP_OWN(own);
-    int r = -gt_drain_command(what);
+    int r = -gt_drain_command(what, path);
     errno = saved;
     gt_thread_leave(t);
     return r;
@@ -103,15 +106,15 @@ static int command(enum gt_drain_command what)
 
 GT_EXPORT int gotrace_start(void)
 {
-    return command(GT_DRAIN_START);
+    return command(GT_DRAIN_START, NULL);
 }
 
 GT_EXPORT int gotrace_stop(void)
 {
-    return command(GT_DRAIN_STOP);
+    return command(GT_DRAIN_STOP, NULL);
 }
 
 GT_EXPORT int gotrace_snapshot(const char *path)
 {
-    return path ? EINVAL : command(GT_DRAIN_SNAPSHOT);
+    return command(GT_DRAIN_SNAPSHOT, path);
 }

@@ -169,6 +169,50 @@ static bool read_duration(const char *value)
     return read_time(value, &gt_options.duration);
 }
 
+#define RING_DEFAULT (64u << 20) /* bytes */
+#define RING_MIN (1u << 20)
+
+/* A size as 64M or 64MiB. */
+static bool read_ring_size(const char *value)
+{
+    char text[32];
+    size_t n = strlen(value);
+    if (n < 2 || n >= sizeof text)
+        return false;
+    strcpy(text, value);
+    if (n > 3 && strcmp(text + n - 2, "iB") == 0)
+        text[n - 2] = 0;
+    return strpbrk(text, "KMG") && read_size(text, &gt_options.ring_bytes) &&
+           gt_options.ring_bytes >= RING_MIN;
+}
+
+static bool read_ring_part(const char *value)
+{
+    bool has_unit = *value && strpbrk(value, "smh");
+    return has_unit ? read_time(value, &gt_options.ring_time) && gt_options.ring_time
+                    : read_ring_size(value);
+}
+
+/* A time, a size, or both with a comma between them. */
+static bool read_ring(const char *value)
+{
+    char text[64];
+    gt_options.ring_bytes = gt_options.ring_time = 0;
+    if (!*value)
+        return true;
+    if (strlen(value) >= sizeof text)
+        return false;
+    strcpy(text, value);
+    char *comma = strchr(text, ',');
+    if (comma)
+        *comma = 0;
+    if (!read_ring_part(text) || (comma && !read_ring_part(comma + 1)))
+        return false;
+    if (!gt_options.ring_bytes)
+        gt_options.ring_bytes = RING_DEFAULT;
+    return true;
+}
+
 /* Those that a handler may have and that are not the kernel's word that something is broken. */
 static bool signal_may_be_ours(int number)
 {
@@ -223,6 +267,7 @@ static const struct {
     {"GOTRACE_START", "auto or manual", "auto", read_start},
     {"GOTRACE_DELAY", "a time such as 500ms or 10s", "0", read_delay},
     {"GOTRACE_DURATION", "a time such as 500ms or 10s", "0", read_duration},
+    {"GOTRACE_RING", "a time and a size, such as 30s,64M, or one of them", "", read_ring},
     {"GOTRACE_SIGNAL", "a signal that programs may use", "", read_signal},
 };
 

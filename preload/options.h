@@ -22,6 +22,8 @@ struct gt_options {
     bool manual;           /* recording starts when told to */
     uint64_t delay;        /* or so many ns after the program; 0: never */
     uint64_t duration;     /* of a recording, in ns; 0: any */
+    uint64_t ring_bytes;   /* the flight recorder's memory; 0: there is none */
+    uint64_t ring_time;    /* and in ns how long it remembers; 0: as long as that lasts */
     int signal;            /* starts and stops; 0: none */
 };
 extern struct gt_options gt_options;

@@ -124,7 +124,7 @@ static void start_recording(void)
         gt_log("GOTRACE_OUTPUT is too long; nothing is recorded");
         return;
     }
-    process.files = !gt_options.manual && !gt_options.delay;
+    process.files = !gt_options.manual && !gt_options.delay && !gt_options.ring_bytes;
     gt_clock_init();
     gt_buffers_set_limit(gt_options.max_mem);
     gt_drain_open(&(struct gt_drain_config){.path = process.path,
@@ -134,6 +134,8 @@ static void start_recording(void)
                                             .manual = gt_options.manual,
                                             .delay_ns = gt_options.delay,
                                             .duration_ns = gt_options.duration,
+                                            .ring_bytes = gt_options.ring_bytes,
+                                            .ring_ns = gt_options.ring_time,
                                             .started = gt_heap_restart,
                                             .stopped = say_stopped,
                                             .serve = gt_control_serve,

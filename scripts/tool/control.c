@@ -186,6 +186,8 @@ static int report(const struct action *action, pid_t pid, const struct gt_contro
     }
     if (page->result == -EALREADY)
         return fail("process %d %s", pid, action->already);
+    if (page->result == -ENOTSUP)
+        return fail("process %d is no flight recorder (GOTRACE_RING): it writes to %s", pid, text);
     return fail("process %d cannot write %s: %s", pid, text, strerror(-page->result));
 }
 
