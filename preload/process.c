@@ -31,12 +31,27 @@ static struct {
     bool descendant;
     _Atomic uint32_t drain_started, ended;
     char path[PATH_MAX];
-    unsigned files; /* so many have been named */
+    unsigned files;            /* so many have been named */
+    _Atomic uint64_t crash_ns; /* when it began to die of a signal; 0: it has not */
     struct gt_symbolizer *symbolizer;
     uint32_t *same_memory; /* zero in a forked child: MADV_WIPEONFORK */
 } process;
 
 /* Symbols ------------------------------------------------------------------------------------ */
+
+/* A process that dies spends so long on names, and then does without. */
+#define CRASH_SYMBOLS_NS 5000000000
+
+static int name_roughly(const struct gt_stack *s, uint64_t pc, struct gt_frame *out)
+{
+    static char name[PATH_MAX + 32];
+    const struct gt_module *m = gt_modules_find(s->epoch, pc);
+    const char *slash = m ? strrchr(m->path, '/') : NULL;
+    snprintf(name, sizeof name, "%s+0x%llx", m ? slash ? slash + 1 : m->path : "",
+             (unsigned long long)(m ? pc - m->bias : pc));
+    *out = (struct gt_frame){name, m ? m->path : "", 0};
+    return 1;
+}
 
 /* Index 0 is the number of a hook, or the entry of a routine; the rest are return addresses. */
 static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max)
@@ -49,7 +64,10 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
         out[0] = (struct gt_frame){gt_real_name((enum gt_hook)pc), "libc.so.6", 0};
         return 1;
     }
-    if (!gt_modules_find(s->epoch, pc))
+    uint64_t crash_ns = atomic_load(&process.crash_ns);
+    if (crash_ns && gt_clock_monotonic_raw() - crash_ns > CRASH_SYMBOLS_NS)
+        return name_roughly(s, pc, out);
+    if (!crash_ns && !gt_modules_find(s->epoch, pc))
         gt_modules_refresh(); /* loaded since the last look, and still there */
     int n = gt_symbolize(process.symbolizer, s->epoch, pc, index > 0, frames, max);
     for (int i = 0; i < n; i++)
@@ -78,6 +96,8 @@ static void *drain_main(void *unused)
         gt_log_apart();
         gt_control_open();
     }
+    if (gt_options.ring_bytes)
+        gt_symbolize_prepare(); /* not when it is too late: see gt_process_crash */
     gt_drain_run();
     return unused;
 }
@@ -206,7 +226,7 @@ void gt_process_end(void)
     GT_HEAP_OWN(own);
     struct gt_thread *t = gt_self;
     if (t && t != &gt_nobody) {
-        bool mid_event = gt_writer_busy(&t->w);
+        bool mid_event = gt_writer_busy(&t->w) || (process.crash_ns && t->inside);
         /* A signal handler that ends the process in the middle of our code never goes back there;
          * the drain side must not wait for it. */
         t->inside = 1;
@@ -217,6 +237,19 @@ void gt_process_end(void)
     bool first = !atomic_exchange(&process.ended, 1);
     if (gt_drain_finish() && first)
         say_stopped();
+}
+
+void gt_process_crash(void)
+{
+    struct gt_thread *t = gt_self;
+    bool inside = t && t != &gt_nobody && t->inside;
+    if (inside && !atomic_load(&process.drain_started))
+        return; /* in the middle of our own code, which would have to do it */
+    if (!process.pid || gt_syscall(SYS_getpid) != process.pid)
+        return;
+    atomic_store(&process.crash_ns, gt_clock_monotonic_raw());
+    gt_symbolize_freeze();
+    gt_process_end();
 }
 
 __attribute__((destructor)) static void at_exit(void)
@@ -353,6 +386,7 @@ static void after_fork(void)
         *process.same_memory = 1;
     process.descendant = true;
     process.drain_started = process.ended = 0;
+    process.crash_ns = 0;
     gt_control_after_fork();
     gt_drain_after_fork();
     gt_registry_after_fork();

@@ -41,4 +41,10 @@ void gt_process_check_fork(void);
 /* Finishes the trace and prints the exit line. Any number of times, from any thread. */
 void gt_process_end(void);
 
+/*
+ * The same in the handler of a signal of which the process dies. The program may be in the middle
+ * of anything, malloc and the loader included.
+ */
+void gt_process_crash(void);
+
 #endif

@@ -4,6 +4,7 @@
  */
 #include "signals.h"
 
+#include "fatal.h"
 #include "options.h"
 #include "real.h"
 
@@ -43,10 +44,14 @@ void gt_signals_init(void)
     struct sigaction ours = {.sa_handler = on_toggle, .sa_flags = SA_RESTART | SA_ONSTACK};
     if (gt_options.signal && gt_real.sigaction(gt_options.signal, &ours, &program_action) == 0)
         toggle = gt_options.signal;
+    if (gt_options.ring_bytes)
+        gt_fatal_init();
 }
 
 GT_EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
+    if (gt_fatal_watches(number))
+        return gt_fatal_action(number, action, old);
     if (__builtin_expect(!toggle || number != toggle, 1))
         return gt_real.sigaction(number, action, old);
     exchange(action, old);
@@ -55,9 +60,14 @@ GT_EXPORT int sigaction(int number, const struct sigaction *action, struct sigac
 
 GT_EXPORT sighandler_t signal(int number, sighandler_t handler)
 {
-    if (__builtin_expect(!toggle || number != toggle, 1))
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
+    bool fatal = gt_fatal_watches(number);
+    if (__builtin_expect((!fatal && (!toggle || number != toggle)) || handler == SIG_ERR, 1))
         return gt_real.signal(number, handler);
-    struct sigaction old;
-    exchange(&(struct sigaction){.sa_handler = handler, .sa_flags = SA_RESTART}, &old);
+    sigaddset(&action.sa_mask, number);
+    if (!fatal)
+        exchange(&action, &old);
+    else if (gt_fatal_action(number, &action, &old) != 0)
+        return SIG_ERR;
     return old.sa_handler;
 }

@@ -37,6 +37,9 @@ uint32_t gt_elfutils_generation(void);
 
 void gt_elfutils_leave(void);
 
+/* It is not loaded any more if it was not yet. */
+void gt_elfutils_freeze(void);
+
 /* After a jump to bail. */
 void gt_elfutils_give_up(void);
 

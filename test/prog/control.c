@@ -5,6 +5,7 @@
  *   late          threads that wait in every way when recording starts; a line for each:
  *                 <hook> <kernel thread that waits> <kernel thread that ends it> <state>
  *   cycles N      N recordings, one after the other, of threads that never rest
+ *   load          the same threads until standard input ends
  *   fork          a child forked while nothing is recorded records itself
  *   idle          two threads that wait until standard input ends; prints their ids
  *   alone         the same without threads, in short reads
@@ -256,23 +257,47 @@ static void *follow(void *arg)
     return arg;
 }
 
-static int cycles(int n)
+static pthread_t toilers[4];
+
+static int begin_load(void)
 {
-    pthread_t threads[4];
     int r = pipe(pipes);
     sem_init(&sem, 0, 0);
     for (int i = 0; i < 4; i++)
-        pthread_create(&threads[i], NULL, i < 3 ? toil : follow, NULL);
+        r |= pthread_create(&toilers[i], NULL, i < 3 ? toil : follow, NULL);
+    return r;
+}
+
+static void end_load(void)
+{
+    over = 1;
+    sem_post(&sem);
+    for (int i = 0; i < 4; i++)
+        pthread_join(toilers[i], NULL);
+}
+
+static int cycles(int n)
+{
+    int r = begin_load();
     for (int i = 0; i < n && !r; i++) {
         r = started();
         usleep(500);
         r |= stopped();
         usleep(200);
     }
-    over = 1;
-    sem_post(&sem);
-    for (int i = 0; i < 4; i++)
-        pthread_join(threads[i], NULL);
+    end_load();
+    return r;
+}
+
+static int load(void)
+{
+    char byte;
+    int r = begin_load();
+    printf("%d\n", tid());
+    fflush(stdout);
+    while (read(0, &byte, 1) == 1)
+        ;
+    end_load();
     return r;
 }
 
@@ -357,6 +382,8 @@ int main(int argc, char **argv)
         return late();
     if (strcmp(what, "cycles") == 0)
         return cycles(argc > 2 ? atoi(argv[2]) : 10);
+    if (strcmp(what, "load") == 0)
+        return load();
     if (strcmp(what, "fork") == 0)
         return fork_while_stopped();
     if (strcmp(what, "idle") == 0)
