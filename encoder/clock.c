@@ -26,8 +26,13 @@ static int by_syscall(clockid_t clock, struct timespec *ts)
 
 int (*gt_clock_read)(clockid_t, struct timespec *) = by_syscall;
 
+/* Once: a child of a fork behind libc's back must not ask the loader, whose lock may be held. */
 static void find_vdso(void)
 {
+    static bool looked;
+    if (looked)
+        return;
+    looked = true;
     void *vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD);
     void *fn = vdso ? dlsym(vdso, VDSO_NAME) : NULL;
     if (fn && gt_clock_read == by_syscall)

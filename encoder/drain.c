@@ -30,6 +30,7 @@ static struct {
     struct gt_drain_config config;
     _Atomic uint32_t phase;
     _Atomic uint32_t threaded; /* a drain thread runs */
+    _Atomic uint32_t sample;   /* requested */
     bool recording;
     bool unreported; /* one has ended, and the user does not know */
 
@@ -513,6 +514,8 @@ void gt_drain_run(void)
 {
     note_unattended();
     while (atomic_load(&drain.phase) == OPEN) {
+        if (atomic_exchange(&drain.sample, 0))
+            drain.config.sample();
         uint64_t now = gt_clock_monotonic_raw();
         uint32_t asked = atomic_load(&drain.asked);
         attend(now);
@@ -589,6 +592,15 @@ int gt_drain_command(enum gt_drain_command command, const char *path)
     note_unattended();
     gt_unlock(&drain.client);
     return r;
+}
+
+bool gt_drain_sample(void)
+{
+    if (!atomic_load(&drain.threaded))
+        return false;
+    atomic_store(&drain.sample, 1);
+    gt_buffers_kick();
+    return true;
 }
 
 void gt_drain_flush(void)

@@ -39,6 +39,7 @@ struct gt_drain_config {
      * the number, at least 1.
      */
     int (*resolve)(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max);
+    void (*sample)(void); /* see gt_drain_sample */
 };
 
 /* From here on writers can be entered; unless config->manual, this is recorded. */
@@ -86,6 +87,12 @@ void gt_drain_set_unthreaded(void); /* it could not be made */
  * false: the user knows of all recordings there were.
  */
 bool gt_drain_finish(void);
+
+/*
+ * Has the drain thread call config.sample soon: what needs a descriptor is looked at there, where
+ * it takes no number of the program's. false: there is no such thread. Any thread.
+ */
+bool gt_drain_sample(void);
 
 /* Closes the current generation and waits until it is in the file. Recording goes on. */
 void gt_drain_flush(void);

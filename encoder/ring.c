@@ -7,8 +7,14 @@
 
 static struct {
     struct gt_kept *first, *last;
-    uint64_t bytes, limit, ns;
+    _Atomic size_t bytes;
+    uint64_t limit, ns;
 } ring;
+
+size_t gt_ring_memory(void)
+{
+    return atomic_load_explicit(&ring.bytes, memory_order_relaxed);
+}
 
 void gt_ring_open(uint64_t bytes, uint64_t ns)
 {

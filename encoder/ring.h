@@ -36,6 +36,9 @@ bool gt_ring_keep(const struct gt_kept *kept, const struct gt_buf *early,
 
 const struct gt_kept *gt_ring_oldest(void);
 
+/* Bytes of all mappings. Any thread. */
+size_t gt_ring_memory(void);
+
 /* Forgets everything. */
 void gt_ring_clear(void);
 

@@ -2,7 +2,6 @@
 #include "elf_names.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -78,25 +77,30 @@ static ElfW(Sym) * find(const struct link_map *map, const char *name)
     return NULL;
 }
 
-static struct link_map *our_map(void)
+struct link_map *gt_elf_ours(void)
 {
     Dl_info info;
     struct link_map *map = NULL;
-    return dladdr1((const void *)our_map, &info, (void **)&map, RTLD_DL_LINKMAP) ? map : NULL;
+    return dladdr1((const void *)gt_elf_ours, &info, (void **)&map, RTLD_DL_LINKMAP) ? map : NULL;
 }
 
-bool gt_elf_defined_before_us(const char *name)
+/* An executable that takes a function's address refers to it by a symbol with a value. */
+ElfW(Sym) * gt_elf_definition(const struct link_map *map, const char *name)
 {
-    struct link_map *ours = our_map(), *map = ours;
+    ElfW(Sym) *symbol = find(map, name);
+    bool defined = symbol && symbol->st_shndx != SHN_UNDEF && symbol->st_value &&
+                   ELF64_ST_BIND(symbol->st_info) != STB_LOCAL;
+    return defined ? symbol : NULL;
+}
+
+struct link_map *gt_elf_definer_before_us(const char *name)
+{
+    struct link_map *ours = gt_elf_ours(), *map = ours;
     while (map && map->l_prev)
         map = map->l_prev;
-    for (; map && map != ours; map = map->l_next) {
-        const ElfW(Sym) *symbol = find(map, name);
-        if (symbol && symbol->st_shndx != SHN_UNDEF && symbol->st_value &&
-            ELF64_ST_BIND(symbol->st_info) != STB_LOCAL)
-            return true;
-    }
-    return false;
+    while (map && map != ours && !gt_elf_definition(map, name))
+        map = map->l_next;
+    return map == ours ? NULL : map;
 }
 
 static bool protect(const ElfW(Sym) * first, const ElfW(Sym) * last, int how)
@@ -105,24 +109,24 @@ static bool protect(const ElfW(Sym) * first, const ElfW(Sym) * last, int how)
     return mprotect((void *)lo, (uintptr_t)(last + 1) - lo, how) == 0;
 }
 
-void gt_elf_hide_ours(const char *const *names, int n)
+bool gt_elf_hide(const struct link_map *map, const char *const *names, int n)
 {
-    struct link_map *ours = our_map();
     ElfW(Sym) * symbol[n + 1], *first = NULL, *last = NULL;
     for (int i = 0; i < n; i++) {
-        symbol[i] = ours ? find(ours, names[i]) : NULL;
+        symbol[i] = map ? gt_elf_definition(map, names[i]) : NULL;
         if (symbol[i] && (!first || symbol[i] < first))
             first = symbol[i];
         if (symbol[i] > last)
             last = symbol[i];
     }
     if (!first || !protect(first, last, PROT_READ | PROT_WRITE))
-        return;
+        return !first;
     for (int i = 0; i < n; i++) {
         if (symbol[i]) /* glibc passes over undefined symbols with value 0 */
             symbol[i]->st_value = 0, symbol[i]->st_shndx = SHN_UNDEF;
     }
     protect(first, last, PROT_READ);
+    return true;
 }
 
 void gt_elf_loader_range(uintptr_t *lo, uintptr_t *hi)

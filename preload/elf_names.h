@@ -5,17 +5,27 @@
 #ifndef GT_ELF_NAMES_H
 #define GT_ELF_NAMES_H
 
+#include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The executable, or a library preloaded before this one, defines `name`: ours is not called. */
-bool gt_elf_defined_before_us(const char *name);
+/* This library, as the loader knows it. NULL: it cannot be found. */
+struct link_map *gt_elf_ours(void);
+
+/* The definition of `name` in a module. NULL: it has none. */
+ElfW(Sym) * gt_elf_definition(const struct link_map *map, const char *name);
 
 /*
- * From now on no symbol look-up finds our definitions of these names. Modules bound to them keep
- * them. Nothing happens when the symbol table cannot be made writable.
+ * The executable, or the library preloaded before this one, that defines `name`: ours is not
+ * called. NULL: there is none.
  */
-void gt_elf_hide_ours(const char *const *names, int n);
+struct link_map *gt_elf_definer_before_us(const char *name);
+
+/*
+ * From now on no symbol look-up finds a module's definitions of these names. Modules bound to them
+ * keep them. false: nothing happened, the symbol table cannot be made writable.
+ */
+bool gt_elf_hide(const struct link_map *map, const char *const *names, int n);
 
 /* Where the dynamic loader's own code is. */
 void gt_elf_loader_range(uintptr_t *lo, uintptr_t *hi);

@@ -7,6 +7,7 @@
  */
 #include "heap.h"
 
+#include "allocator.h"
 #include "elf_names.h"
 #include "operators.h"
 #include "process.h"
@@ -14,6 +15,8 @@
 #include "sanitizer.h"
 
 #include "../encoder/arena.h"
+#include "../encoder/ring.h"
+#include "../encoder/drain.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -23,7 +26,9 @@
 #define GOAL_EVERY_MS 10 /* HeapGoal, in the whole process */
 
 __thread struct gt_heap_slot *gt_heap_self;
+bool gt_heap_on = true;
 size_t (*gt_heap_usable)(void *p);
+bool gt_heap_headers;
 struct gt_heap_totals gt_heap;
 
 __thread uint32_t gt_heap_late;
@@ -37,8 +42,7 @@ static struct {
     _Atomic(struct gt_heap_slot *) all;
     struct gt_arena arena;
     _Atomic uint64_t goal_due;
-    size_t (*usable)(void *p);
-    const void *allocator; /* load address of the module the real functions are in */
+    _Atomic uint64_t goal; /* sampled, not written yet; 0: none */
     uintptr_t loader_lo, loader_hi;
 } heap;
 
@@ -115,25 +119,35 @@ static uint64_t memory_from_system(void)
             field[i] = field[i] * 10 + (unsigned long)(*p - '0');
     }
     uint64_t bytes = (field[1] - field[2]) * (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t ours = gt_buffers_stats().mapped;
+    uint64_t ours = gt_buffers_stats().mapped + gt_ring_memory();
     return field[1] > field[2] && bytes > ours ? bytes - ours : 0;
 }
 
-/* 0: somebody has written it a moment ago. */
-static uint64_t goal_if_due(void)
+void gt_heap_sample_goal(void)
+{
+    atomic_store(&heap.goal, memory_from_system());
+}
+
+/* Once in a while sees to it that there is a new goal: in a program of one thread now, else soon.
+ */
+static uint64_t take_goal(void)
 {
     uint64_t now = gt_clock_now();
     uint64_t due = atomic_load_explicit(&heap.goal_due, memory_order_relaxed);
-    if (now < due || !atomic_compare_exchange_strong(&heap.goal_due, &due,
-                                                     now + gt_clock_units(GOAL_EVERY_MS * MS_NS)))
-        return 0;
-    return memory_from_system();
+    if (now >= due &&
+        atomic_compare_exchange_strong(&heap.goal_due, &due,
+                                       now + gt_clock_units(GOAL_EVERY_MS * MS_NS)) &&
+        !gt_drain_sample())
+        gt_heap_sample_goal();
+    return atomic_exchange(&heap.goal, 0);
 }
 
 static void write_event(struct gt_thread *t, bool exact)
 {
-    uint64_t goal = gt_muted() ? 0 : goal_if_due();
-    if (gt_muted() || !gt_writer_enter(&t->w))
+    if (gt_muted())
+        return;
+    uint64_t goal = take_goal();
+    if (!gt_writer_enter(&t->w))
         return;
     /* The time first, then the bytes: of two threads' events the later one then never knows less.
      */
@@ -223,6 +237,7 @@ void gt_heap_after_fork(void)
     heap.lock = (struct gt_lock){0};
     heap.arena.lock = (struct gt_lock){0};
     atomic_store(&heap.goal_due, 0);
+    atomic_store(&heap.goal, 0);
 }
 
 /* Before the real functions are known -------------------------------------------------------- */
@@ -290,29 +305,24 @@ void gt_heap_resolve_begin(void)
     gt_real.free = early_free;
 }
 
-/* Which allocator it is ---------------------------------------------------------------------- */
-
-static const void *module_of(const void *fn)
-{
-    Dl_info info;
-    return fn && dladdr(fn, &info) ? info.dli_fbase : NULL;
-}
-
-bool gt_heap_allocators(const void *fn)
-{
-    return heap.mode == COUNTING && module_of(fn) == heap.allocator;
-}
+/* Whether to count --------------------------------------------------------------------------- */
 
 static struct {
     bool reallocarray, posix_memalign, aligned_alloc, memalign, valloc, pvalloc;
 } counted;
 
-/* Whether the program's calls come here: not if it, or what was preloaded before us, has its own.
+/* Whether p's header says what malloc_usable_size does: chunk size and flags, as ever since 1996.
  */
-static bool reached(void)
+static bool has_header(void *p, size_t size)
 {
-    return !gt_elf_defined_before_us("malloc") && !gt_elf_defined_before_us("calloc") &&
-           !gt_elf_defined_before_us("realloc") && !gt_elf_defined_before_us("free");
+#if defined(__x86_64__)
+    size_t header = gt_heap_header((uintptr_t)p);
+    return gt_allocator_is_libc() && !(header & GT_HEAP_HEADER_MMAPPED) &&
+           (header & ~(size_t)GT_HEAP_HEADER_FLAGS) - sizeof header == size;
+#else
+    (void)p, (void)size; /* aarch64: a header may carry another memory tag than its block */
+    return false;
+#endif
 }
 
 /* tcmalloc's allocates, once: a block that nobody counts, lest it be asked for that one's size. */
@@ -321,25 +331,17 @@ static size_t first_usable(void *p)
     struct gt_heap_slot *before = gt_heap_self;
     gt_heap_self = NULL;
     heap.mode = UNDECIDED;
-    size_t size = heap.usable(p);
+    size_t size = gt_allocator_usable()(p);
     heap.mode = COUNTING;
     gt_heap_self = before;
-    gt_heap_usable = heap.usable;
+    gt_heap_usable = gt_allocator_usable();
+    gt_heap_headers = has_header(p, size);
     return size;
 }
 
-static bool decide(void)
+static bool counts(void *fn)
 {
-    if (gt_sanitizer_allocates())
-        return false;
-    heap.usable = (size_t(*)(void *))dlsym(RTLD_NEXT, "malloc_usable_size");
-    heap.allocator = module_of((const void *)heap.usable);
-    gt_heap_usable = first_usable;
-    return heap.allocator && reached() &&
-           module_of((const void *)gt_real.malloc) == heap.allocator &&
-           module_of((const void *)gt_real.calloc) == heap.allocator &&
-           module_of((const void *)gt_real.realloc) == heap.allocator &&
-           module_of((const void *)gt_real.free) == heap.allocator;
+    return heap.mode == COUNTING && gt_allocator_has(fn);
 }
 
 void gt_heap_resolve_end(void)
@@ -348,19 +350,22 @@ void gt_heap_resolve_end(void)
     if (atomic_exchange(&done, true))
         return;
     gt_elf_loader_range(&heap.loader_lo, &heap.loader_hi);
-    heap.mode = decide() ? COUNTING : OFF;
-    counted.reallocarray = gt_heap_allocators((const void *)gt_real.reallocarray);
-    counted.posix_memalign = gt_heap_allocators((const void *)gt_real.posix_memalign);
-    counted.aligned_alloc = gt_heap_allocators((const void *)gt_real.aligned_alloc);
-    counted.memalign = gt_heap_allocators((const void *)gt_real.memalign);
-    counted.valloc = gt_heap_allocators((const void *)gt_real.valloc);
-    counted.pvalloc = gt_heap_allocators((const void *)gt_real.pvalloc);
+    gt_heap_usable = first_usable;
+    heap.mode = !gt_sanitizer_allocates() && gt_allocator_find() ? COUNTING : OFF;
+    gt_heap_on = heap.mode == COUNTING;
+    counted.reallocarray = counts((void *)gt_real.reallocarray);
+    counted.posix_memalign = counts((void *)gt_real.posix_memalign);
+    counted.aligned_alloc = counts((void *)gt_real.aligned_alloc);
+    counted.memalign = counts((void *)gt_real.memalign);
+    counted.valloc = counts((void *)gt_real.valloc);
+    counted.pvalloc = counts((void *)gt_real.pvalloc);
     gt_operators_resolve();
 }
 
 void gt_heap_off(void)
 {
     heap.mode = OFF;
+    gt_heap_on = false;
     gt_heap_self = NULL;
     memset(&counted, 0, sizeof counted);
     atomic_store(&gt_heap.total, 0);
@@ -398,7 +403,7 @@ static void count_slow(int64_t n)
 
 static int64_t size_of(void *p)
 {
-    return p ? (int64_t)gt_heap_usable(p) : 0;
+    return p ? (int64_t)gt_heap_size(p) : 0;
 }
 
 __attribute__((cold, noinline)) void gt_heap_made_slow(void *p)
@@ -425,6 +430,8 @@ void gt_heap_add(int64_t n)
 
 GT_EXPORT void *malloc(size_t size)
 {
+    if (!gt_heap_on)
+        return gt_real.malloc(size);
     void *p = gt_real.malloc(size);
     gt_heap_made(p);
     return p;
@@ -432,6 +439,8 @@ GT_EXPORT void *malloc(size_t size)
 
 GT_EXPORT void *calloc(size_t n, size_t size)
 {
+    if (!gt_heap_on)
+        return gt_real.calloc(n, size);
     void *p = gt_real.calloc(n, size);
     gt_heap_made(p);
     return p;
@@ -441,7 +450,8 @@ GT_EXPORT void free(void *p)
 {
     if (__builtin_expect(in_nursery(p), 0))
         return;
-    gt_heap_gone(p);
+    if (gt_heap_on)
+        gt_heap_gone(p);
     gt_real.free(p);
 }
 

@@ -5,8 +5,8 @@
  * so the two agree whatever happened between. A thread counts in a slot of its own: no atomic
  * read-modify-write, no lock. When a slot has moved by GT_HEAP_FOLD it is folded into one total.
  *  1. The live bytes are the total plus all slots. Slots stay in their list for ever (a thread that
- *     ends gives its to the next one), so the sum may be read at any time, by any thread: exact
- * when nobody allocates meanwhile.
+ *     ends gives its to the next one), so the sum may be read at any time, by any thread. It is
+ *     exact when nobody allocates meanwhile.
  *  2. Counting needs neither recording nor a known thread: it begins with the first allocation of
  *     the process, and goes on in a forked child.
  *  3. What the tracer allocates for itself is not the program's: see GT_HEAP_OWN.
@@ -40,7 +40,33 @@ extern __thread struct gt_heap_slot *gt_heap_self __attribute__((tls_model("init
 /* Not 0 in a thread that has given its slot back: it counts in the total. Grows with each count. */
 extern __thread uint32_t gt_heap_late __attribute__((tls_model("initial-exec")));
 
+/* False: nothing is counted, ever. True as long as that is not known. */
+extern bool gt_heap_on;
+
 extern size_t (*gt_heap_usable)(void *p);
+
+/* The allocator is glibc's on x86-64, whose header before a block says what malloc_usable_size
+ * says. */
+extern bool gt_heap_headers;
+
+#define GT_HEAP_HEADER_MMAPPED 2
+#define GT_HEAP_HEADER_FLAGS 7
+
+static inline size_t gt_heap_header(uintptr_t p)
+{
+    return *(const size_t *)(p - sizeof(size_t));
+}
+
+/* malloc_usable_size of a block, for a fifth of what the call costs. */
+static inline size_t gt_heap_size(void *p)
+{
+    if (__builtin_expect(gt_heap_headers, 1)) {
+        size_t header = gt_heap_header((uintptr_t)p);
+        if (__builtin_expect(!(header & GT_HEAP_HEADER_MMAPPED), 1))
+            return (header & ~(size_t)GT_HEAP_HEADER_FLAGS) - sizeof header;
+    }
+    return gt_heap_usable(p);
+}
 
 extern struct gt_heap_totals {
     _Atomic int64_t total;
@@ -72,7 +98,7 @@ static inline void gt_heap_made(void *p)
     if (__builtin_expect(!s, 0))
         gt_heap_made_slow(p);
     else if (p)
-        gt_heap_count(s, (int64_t)gt_heap_usable(p));
+        gt_heap_count(s, (int64_t)gt_heap_size(p));
 }
 
 /* The allocator is about to get p back; NULL is fine. */
@@ -82,7 +108,7 @@ static inline void gt_heap_gone(void *p)
     if (__builtin_expect(!s, 0))
         gt_heap_gone_slow(p);
     else if (p)
-        gt_heap_count(s, -(int64_t)gt_heap_usable(p));
+        gt_heap_count(s, -(int64_t)gt_heap_size(p));
 }
 
 /*
@@ -110,9 +136,6 @@ static inline bool gt_heap_counted_since(struct gt_heap_mark before)
     return now.slot != before.slot || now.delta != before.delta || now.folds != before.folds;
 }
 
-/* Whether fn belongs to the allocator (invariant 4). False while nothing is counted. */
-bool gt_heap_allocators(const void *fn);
-
 /* Around the look-up of the real functions: until they are known a small arena serves. */
 void gt_heap_resolve_begin(void);
 void gt_heap_resolve_end(void);
@@ -126,6 +149,9 @@ void gt_heap_own_end(struct gt_heap_slot **before);
 #define GT_HEAP_OWN(name)                                                         \
     __attribute__((cleanup(gt_heap_own_end), unused)) struct gt_heap_slot *name = \
         gt_heap_own_begin()
+
+/* Finds out what HeapGoal is, for the next event. The drain thread, asked by gt_drain_sample. */
+void gt_heap_sample_goal(void);
 
 /* Writes the exact live bytes now, if the thread may write. Inside the guard. */
 void gt_heap_write_exact(struct gt_thread *t);

@@ -3,7 +3,7 @@
  *
  * Those of libstdc++ and libc++ call malloc and free, which counts them. Those of jemalloc,
  * tcmalloc and mimalloc are entries into the allocator of their own: these are counted here. Which
- * it is is decided once, by where the definition after ours in the global scope comes from.
+ * it is is decided once, by where the definition comes from that the program would get without us.
  *
  * An operator that need not be counted is taken out of our symbol table before the program runs:
  * modules loaded later (plug-ins with operators of their own, extensions of a C program that bring
@@ -14,6 +14,7 @@
  */
 #include "operators.h"
 
+#include "allocator.h"
 #include "elf_names.h"
 #include "heap.h"
 #include "real.h"
@@ -77,16 +78,19 @@ static void *next_of(enum operator op)
 
 void gt_operators_resolve(void)
 {
-    const char *hide[OPERATORS_END];
-    int hidden = 0;
+    const char *hide[OPERATORS_END], *take[OPERATORS_END];
+    int hidden = 0, taken = 0;
     for (int i = 0; i < OPERATORS_END; i++) {
-        void *fn = dlsym(RTLD_NEXT, rows[i].name);
+        void *fn = gt_allocator_function(rows[i].name);
         *rows[i].slot = fn;
-        counted[i] = fn && gt_heap_allocators(fn);
-        if (!counted[i])
+        counted[i] = gt_heap_on && gt_allocator_has(fn);
+        if (counted[i])
+            take[taken++] = rows[i].name;
+        else
             hide[hidden++] = rows[i].name;
     }
-    gt_elf_hide_ours(hide, hidden);
+    gt_elf_hide(gt_elf_ours(), hide, hidden);
+    gt_allocator_take_over(take, taken);
     gt_real_clear_dlerror();
 }
 
@@ -122,7 +126,7 @@ static void gone(size_t size, struct gt_heap_mark before)
             gt_next arguments;                                             \
             return;                                                        \
         }                                                                  \
-        size_t gt_size = gt_heap_usable(p);                                \
+        size_t gt_size = gt_heap_size(p);                                  \
         struct gt_heap_mark gt_before = gt_heap_mark();                    \
         gt_next arguments;                                                 \
         gone(gt_size, gt_before);                                          \

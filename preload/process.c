@@ -109,14 +109,14 @@ static void start_drain_thread(void)
     pthread_t thread;
     pthread_attr_t attr;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    gt_real.pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attr, 1 << 20);
     gt_drain_set_threaded();
     int error = gt_real.pthread_create(&thread, &attr, drain_main, NULL);
     pthread_attr_destroy(&attr);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    gt_real.pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error) {
         gt_drain_set_unthreaded();
         gt_log("no thread to write with (%s): the trace is written at exit",
@@ -159,7 +159,8 @@ static void start_recording(void)
                                             .started = gt_heap_restart,
                                             .stopped = say_stopped,
                                             .serve = gt_control_serve,
-                                            .resolve = resolve});
+                                            .resolve = resolve,
+                                            .sample = gt_heap_sample_goal});
     gt_thread_main_begin();
     struct gt_thread *t = gt_thread_enter();
     if (t) {
@@ -395,9 +396,41 @@ static void after_fork(void)
     gt_thread_after_fork();
 }
 
+bool gt_process_before_fork(void)
+{
+    return gt_symbolize_fork_begin();
+}
+
+void gt_process_after_fork(bool before)
+{
+    if (before)
+        gt_symbolize_fork_end();
+    gt_process_check_fork();
+}
+
+static __thread bool held_over_fork;
+
+static void before_libc_forks(void)
+{
+    held_over_fork = gt_process_before_fork();
+}
+
+static void after_libc_forked(void)
+{
+    gt_process_after_fork(held_over_fork);
+}
+
+/* Not by what a wiped page tells: old kernels do not wipe. */
+static void in_libcs_child(void)
+{
+    if (held_over_fork)
+        gt_symbolize_fork_end();
+    after_fork();
+}
+
 static void watch_forks(void)
 {
-    pthread_atfork(NULL, NULL, after_fork);
+    pthread_atfork(before_libc_forks, after_libc_forked, in_libcs_child);
     uint32_t *word = gt_pages_alloc(sizeof *word);
     if (word && madvise(word, sizeof *word, MADV_WIPEONFORK) == 0) {
         *word = 1;
@@ -413,9 +446,11 @@ void gt_process_check_fork(void)
 
 GT_EXPORT pid_t _Fork(void)
 {
+    bool before = gt_process_before_fork();
     pid_t pid = gt_real._Fork();
-    if (pid == 0)
-        gt_process_check_fork();
+    int saved = errno;
+    gt_process_after_fork(before);
+    errno = saved;
     return pid;
 }
 

@@ -55,6 +55,9 @@ static void *find(const struct row *row)
 
 void gt_real_resolve(void)
 {
+    static _Atomic bool done;
+    if (atomic_load(&done))
+        return;
     gt_heap_resolve_begin();
     for (int i = 1; i < GT_HOOKS_END; i++) {
         void *fn = find(&rows[i]);
@@ -63,6 +66,7 @@ void gt_real_resolve(void)
     }
     gt_syscall = gt_real.syscall;
     gt_heap_resolve_end();
+    atomic_store(&done, true);
 }
 
 void gt_real_clear_dlerror(void)

@@ -185,6 +185,17 @@ static bool makes_process(long number)
     return number == SYS_clone || number == SYS_clone3;
 }
 
+/* libc does not know of it and runs no fork handlers. */
+static long make_process(long number, const long a[WORDS])
+{
+    bool before = gt_process_before_fork();
+    long r = call(number, a);
+    int saved = errno;
+    gt_process_after_fork(before);
+    errno = saved;
+    return r;
+}
+
 GT_EXPORT long syscall(long number, ...)
 {
     va_list ap;
@@ -195,13 +206,11 @@ GT_EXPORT long syscall(long number, ...)
     va_end(ap);
     if (number == SYS_futex)
         return futex(number, a);
+    if (makes_process(number))
+        return make_process(number, a);
     int on = blocks_on(number, a);
-    if (on == GT_NOTHING) {
-        long r = call(number, a);
-        if (r == 0 && makes_process(number))
-            gt_process_check_fork(); /* libc does not know of it and runs no fork handlers */
-        return r;
-    }
+    if (on == GT_NOTHING)
+        return call(number, a);
     GT_SLICE(slice) = gt_slice_begin(HOOK, on);
     return call(number, a);
 }

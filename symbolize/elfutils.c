@@ -9,6 +9,8 @@
  */
 #include "elfutils.h"
 
+#include "../encoder/futex.h"
+
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -30,6 +32,7 @@ struct birth {
 };
 static struct birth *birth;
 static _Atomic uint32_t inside; /* unlike `birth`, inherited */
+static struct gt_lock loading;
 
 static const struct {
     const char *name;
@@ -114,6 +117,7 @@ static void *load(void)
 
 static void load_all(void)
 {
+    gt_lock(&loading);
     state.tried = true;
     void *lib = load();
     bool all = lib != NULL;
@@ -123,14 +127,28 @@ static void load_all(void)
         state.api.unpack_xz =
             (__typeof__(state.api.unpack_xz))dlsym(lib, "lzma_stream_buffer_decode");
     state.loaded = all && state.api.elf_version(EV_CURRENT) != EV_NONE;
+    gt_unlock(&loading);
 }
 
-/* In a child that inherited elfutils in the middle of a call. */
+bool gt_elfutils_fork_begin(void)
+{
+    return gt_lock_within(&loading, GT_LOCK_PATIENCE_NS);
+}
+
+void gt_elfutils_fork_end(void)
+{
+    gt_unlock(&loading);
+}
+
+/*
+ * In a child that inherited elfutils in the middle of a call; or the loader, when nobody announced
+ * the fork, in the middle of loading it: that must not be called again.
+ */
 static void recover(void)
 {
     atomic_store_explicit(&inside, 0, memory_order_relaxed);
     state.generation++;
-    if (!state.tried)
+    if (!state.tried || atomic_load(&loading.word))
         return;
     if (state.api.private_libc)
         state.tried = false; /* load another */

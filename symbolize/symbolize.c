@@ -339,3 +339,13 @@ int gt_symbolize(struct gt_symbolizer *s, uint64_t epoch, uint64_t pc, bool is_c
     gt_elfutils_leave();
     return n;
 }
+
+bool gt_symbolize_fork_begin(void)
+{
+    return gt_elfutils_fork_begin();
+}
+
+void gt_symbolize_fork_end(void)
+{
+    gt_elfutils_fork_end();
+}

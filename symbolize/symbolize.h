@@ -38,4 +38,12 @@ void gt_symbolize_freeze(void);
 
 void gt_symbolizer_free(struct gt_symbolizer *s);
 
+/*
+ * Around a fork, the end in parent and child: nobody is in the middle of loading elfutils, with
+ * locks of the loader that in the child would be held for ever. false: it takes longer than a
+ * second; then there must be no end. Any thread.
+ */
+bool gt_symbolize_fork_begin(void);
+void gt_symbolize_fork_end(void);
+
 #endif

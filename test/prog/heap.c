@@ -7,6 +7,7 @@
  * heap kinds           every allocating function, every alignment; failures too
  * heap spikes N        a large block comes and goes N times without a pause
  * heap fork            a child with a second thread of its own, which allocates some more
+ * heap numbers         one thread allocates while another one opens files: a line "number FD WRONG"
  * heap late            allocations in destructors of thread-specific data, and after main
  *
  * The last line is "end LIVE": what is live when the process ends.
@@ -202,6 +203,33 @@ static void spikes(long n)
     took(malloc(1 << 20));
 }
 
+static _Atomic int opened;
+
+static void *spike(void *arg)
+{
+    while (!opened)
+        give(took(malloc(1 << 20)));
+    return arg;
+}
+
+/* The lowest free number is always the same: nobody else opens anything. */
+static void numbers(void)
+{
+    enum { TIMES = 300000 };
+    pthread_t thread;
+    int lowest = dup(0), wrong = 0;
+    close(lowest);
+    pthread_create(&thread, NULL, spike, NULL);
+    for (int i = 0; i < TIMES; i++) {
+        int fd = dup(0);
+        wrong += fd != lowest;
+        close(fd);
+    }
+    opened = 1;
+    pthread_join(thread, NULL);
+    printf("number %d %d\n", lowest, wrong);
+}
+
 static void *more(void *arg)
 {
     took(malloc(300000));
@@ -269,6 +297,8 @@ int main(int argc, char **argv)
         pages();
     else if (strcmp(what, "spikes") == 0)
         spikes(atol(argv[2]));
+    else if (strcmp(what, "numbers") == 0)
+        numbers();
     else if (strcmp(what, "fork") == 0)
         forked();
     else if (strcmp(what, "late") == 0)

@@ -1,0 +1,123 @@
+/* See elf_bind.h. */
+#include "elf_bind.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define JUMP_SLOT R_X86_64_JUMP_SLOT
+#define GLOB_DAT R_X86_64_GLOB_DAT
+#define ADDRESS R_X86_64_64
+#elif defined(__aarch64__)
+#define JUMP_SLOT R_AARCH64_JUMP_SLOT
+#define GLOB_DAT R_AARCH64_GLOB_DAT
+#define ADDRESS R_AARCH64_ABS64
+#endif
+
+struct job {
+    const struct gt_elf_binding *bindings;
+    int n;
+    struct link_map *const * not ;
+    bool failed;
+};
+
+struct module {
+    ElfW(Addr) base;
+    const ElfW(Dyn) * dynamic;
+    ElfW(Addr) relro_lo, relro_hi; /* read-only since it was relocated */
+    const ElfW(Sym) * symbols;
+    const char *strings;
+};
+
+/* glibc relocates the addresses in a dynamic section, but not the vDSO's. */
+static const void *address(const struct module *m, const ElfW(Dyn) * dyn)
+{
+    ElfW(Addr) p = dyn->d_un.d_ptr;
+    return (const void *)(p >= m->base ? p : p + m->base);
+}
+
+static struct module read_module(const struct dl_phdr_info *info)
+{
+    struct module m = {.base = info->dlpi_addr};
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+        if (ph->p_type == PT_DYNAMIC)
+            m.dynamic = (const void *)(m.base + ph->p_vaddr);
+        if (ph->p_type == PT_GNU_RELRO) {
+            m.relro_lo = m.base + ph->p_vaddr;
+            m.relro_hi = m.relro_lo + ph->p_memsz;
+        }
+    }
+    for (const ElfW(Dyn) *dyn = m.dynamic; dyn && dyn->d_tag != DT_NULL; dyn++) {
+        if (dyn->d_tag == DT_SYMTAB)
+            m.symbols = address(&m, dyn);
+        if (dyn->d_tag == DT_STRTAB)
+            m.strings = address(&m, dyn);
+    }
+    return m;
+}
+
+static bool set_slot(const struct module *m, void **slot, void *to)
+{
+    uintptr_t page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
+    void *page = (void *)((uintptr_t)slot & -page_size);
+    bool read_only = (uintptr_t)slot >= m->relro_lo && (uintptr_t)slot < m->relro_hi;
+    if (read_only && mprotect(page, page_size, PROT_READ | PROT_WRITE) != 0)
+        return false;
+    __atomic_store_n(slot, to, __ATOMIC_RELAXED);
+    if (read_only)
+        mprotect(page, page_size, PROT_READ);
+    return true;
+}
+
+static void rebind_slot(struct job *job, const struct module *m, const ElfW(Rela) * rela)
+{
+    const char *name = m->strings + m->symbols[ELF64_R_SYM(rela->r_info)].st_name;
+    void **slot = (void **)(m->base + rela->r_offset);
+    for (int i = 0; i < job->n; i++) {
+        const struct gt_elf_binding *b = &job->bindings[i];
+        if (strcmp(b->name, name) == 0 && *slot == b->from)
+            job->failed |= !set_slot(m, slot, b->to);
+    }
+}
+
+static void rebind_table(struct job *job, const struct module *m, const ElfW(Rela) * rela,
+                         size_t bytes)
+{
+    for (const ElfW(Rela) *end = rela + bytes / sizeof *rela; rela < end; rela++) {
+        uint32_t type = ELF64_R_TYPE(rela->r_info);
+        if (type == JUMP_SLOT || type == GLOB_DAT || (type == ADDRESS && rela->r_addend == 0))
+            rebind_slot(job, m, rela);
+    }
+}
+
+static int rebind_module(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    (void)size;
+    struct job *job = arg;
+    struct module m = read_module(info);
+    if (!m.symbols || !m.strings ||
+            m.dynamic == job->not [0] -> l_ld || m.dynamic == job->not [1] -> l_ld)
+        return 0;
+    const ElfW(Rela) *table = NULL, *plt = NULL;
+    size_t table_bytes = 0, plt_bytes = 0;
+    for (const ElfW(Dyn) *dyn = m.dynamic; dyn->d_tag != DT_NULL; dyn++) {
+        switch (dyn->d_tag) {
+        case DT_RELA: table = address(&m, dyn); break;
+        case DT_RELASZ: table_bytes = dyn->d_un.d_val; break;
+        case DT_JMPREL: plt = address(&m, dyn); break;
+        case DT_PLTRELSZ: plt_bytes = dyn->d_un.d_val; break;
+        }
+    }
+    rebind_table(job, &m, table, table ? table_bytes : 0);
+    rebind_table(job, &m, plt, plt ? plt_bytes : 0);
+    return 0;
+}
+
+bool gt_elf_rebind(const struct gt_elf_binding *bindings, int n, struct link_map *const not [2])
+{
+    struct job job = {bindings, n, not, false};
+    dl_iterate_phdr(rebind_module, &job);
+    return !job.failed;
+}

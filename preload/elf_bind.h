@@ -1,0 +1,24 @@
+/*
+ * Calls between loaded modules, made to go elsewhere: what a symbol table decides when a module is
+ * loaded, changed afterwards.
+ */
+#ifndef GT_ELF_BIND_H
+#define GT_ELF_BIND_H
+
+#include <link.h>
+#include <stdbool.h>
+
+struct gt_elf_binding {
+    const char *name;
+    void *from, *to;
+};
+
+/*
+ * Where a module has bound one of these names to `from`, it is bound to `to`; the modules `not[0]`
+ * and `not[1]` are left as they are. What is not bound yet (lazily, or loaded later) is a matter of
+ * gt_elf_hide. false: not all of them could be changed. While the process starts, as a rule with
+ * one thread.
+ */
+bool gt_elf_rebind(const struct gt_elf_binding *bindings, int n, struct link_map *const not [2]);
+
+#endif
