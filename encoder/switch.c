@@ -167,7 +167,7 @@ static void tell_unstarted(uint32_t next, const struct emitter *e)
 {
     static struct gt_writer teller;
     for (struct gt_writer *w = atomic_load(&writers); w && e->scratch; w = w->next) {
-        if (w->g.state != GT_G_RUNNABLE || w->g.status_gen == next)
+        if (!gt_ev_is_unstarted(&w->g))
             continue;
         gt_switch_install(&teller, e->scratch);
         gt_ev_status_unstarted(&teller, &w->g, next);
@@ -197,11 +197,17 @@ void gt_switch_all(uint32_t next, void (*emit)(void *arg, struct gt_buf *batch),
         gt_buffers_put(e.scratch);
 }
 
+/* Of a writer that is in a mute generation those before it. */
+static uint64_t recorded_events(const struct gt_writer *w)
+{
+    return gt_gen_is_mute(gt_writer_gen(w)) ? w->events_before : atomic_load(&w->events);
+}
+
 uint64_t gt_switch_events(void)
 {
     uint64_t n = 0;
     for (struct gt_writer *w = atomic_load(&writers); w; w = w->next)
-        n += w->events;
+        n += recorded_events(w);
     return n;
 }
 

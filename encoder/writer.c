@@ -142,7 +142,8 @@ static inline uint8_t *begin_at(struct gt_writer *w, enum gt_event_type type, ui
     *p++ = type;
     p = gt_varint_put(p, ts - w->last);
     w->last = ts;
-    w->events++;
+    atomic_store_explicit(&w->events, atomic_load_explicit(&w->events, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
     return p;
 }
 
@@ -249,7 +250,7 @@ void gt_ev_statuses_locked(struct gt_writer *w, uint32_t gen)
 void gt_ev_status_unstarted(struct gt_writer *w, struct gt_g *g, uint32_t gen)
 {
     gt_lock(&g->lock);
-    if (g->state == GT_G_RUNNABLE)
+    if (atomic_load_explicit(&g->unstarted, memory_order_relaxed))
         status_g_locked(w, g, NO_M, gen);
     gt_unlock(&g->lock);
 }
@@ -396,6 +397,22 @@ void gt_ev_go_create(struct gt_writer *w, struct gt_g *g, struct gt_stack *new_s
     g->seq = 0;
     g->routine = new_stack;
     event3(w, GT_EV_GO_CREATE, g->id, gt_stack_use(new_stack, gen), gt_stack_use(stack, gen));
+    /* release: pairs with gt_ev_is_unstarted's acquire. */
+    if (g != &w->g)
+        atomic_store_explicit(&g->unstarted, true, memory_order_release);
+}
+
+static void set_started(struct gt_g *g)
+{
+    atomic_store_explicit(&g->unstarted, false, memory_order_relaxed);
+}
+
+void gt_ev_go_forget(struct gt_g *g)
+{
+    gt_lock(&g->lock);
+    set_started(g);
+    g->state = GT_G_NONE;
+    gt_unlock(&g->lock);
 }
 
 static void proc_start(struct gt_writer *w)
@@ -415,6 +432,7 @@ static void own_statuses(struct gt_writer *w)
 {
     gt_lock(&w->g.lock);
     gt_ev_statuses_locked(w, gt_writer_gen(w));
+    set_started(&w->g);
     gt_unlock(&w->g.lock);
 }
 

@@ -95,6 +95,7 @@ struct gt_g {
     uint64_t woken;              /* timestamp of the last GoUnblock */
     struct gt_stack *routine;    /* where it began; NULL: not known */
     struct gt_stack *wait_stack; /* of the wait or call it is in */
+    _Atomic bool unstarted;      /* created, and its thread has not begun; cleared under lock */
     _Atomic uint32_t rewaits;    /* entries in use; with the array under lock, as state */
     struct gt_rewait rewait[GT_REWAITS_MAX];
 };
@@ -126,7 +127,7 @@ struct gt_writer {
     struct gt_call call;
     struct gt_string *label;            /* the thread's name; NULL: it has given itself none */
     uint32_t told_gen;                  /* see gt_gen.first: in which it was told */
-    uint64_t events;                    /* written, for the exit line */
+    _Atomic uint64_t events;            /* written, for the exit line */
     uint64_t events_before;             /* the mute generation it is in */
     uint8_t nowhere[2 * GT_EVENT_ROOM]; /* where events of a mute generation go */
     struct gt_writer *next;             /* all writers ever, for the drain side */
@@ -184,6 +185,9 @@ void gt_ev_procs_change(struct gt_writer *w, uint64_t procs, struct gt_stack *st
  */
 void gt_ev_go_create(struct gt_writer *w, struct gt_g *g, struct gt_stack *new_stack,
                      struct gt_stack *stack);
+
+/* There will be no thread for g after all: in the trace it never runs. */
+void gt_ev_go_forget(struct gt_g *g);
 
 /*
  * w's thread begins: it gets the smallest free P, and w->g, created before, runs on that. When

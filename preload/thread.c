@@ -300,7 +300,7 @@ static struct gt_thread *create_begin(enum gt_hook hook, const pthread_attr_t *a
 /* In the trace it stays a goroutine that was created and never ran. */
 static void create_failed(struct gt_thread *child)
 {
-    child->w.g.state = GT_G_NONE;
+    gt_ev_go_forget(&child->w.g);
     thread_free(child);
 }
 

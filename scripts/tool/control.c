@@ -119,6 +119,26 @@ static bool has_library(pid_t pid)
     return found;
 }
 
+static bool has_threads(pid_t pid)
+{
+    char path[64];
+    struct stat st;
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    return stat(path, &st) == 0 && st.st_nlink > 3; /* a link for each, and two of its own */
+}
+
+/* The same, with patience for a program that is just making its first thread, and ours. */
+static int await_page(pid_t pid, char thread[64])
+{
+    struct timespec tick = {.tv_nsec = 20000000};
+    int fd = find_page(pid, thread);
+    for (int i = 0; fd == -ENOENT && i < 50 && has_threads(pid) && has_library(pid); i++) {
+        nanosleep(&tick, NULL);
+        fd = find_page(pid, thread);
+    }
+    return fd;
+}
+
 static int cannot_find(pid_t pid, int error)
 {
     if (error == -ESRCH)
@@ -194,7 +214,7 @@ static int report(const struct action *action, pid_t pid, const struct gt_contro
 static int run(const struct action *action, pid_t pid, const char *path)
 {
     char thread[64];
-    int fd = find_page(pid, thread);
+    int fd = await_page(pid, thread);
     if (fd < 0)
         return cannot_find(pid, fd);
     struct gt_control_page *page = map_page(fd);
