@@ -30,6 +30,8 @@ struct gt_thread {
     size_t stack_bytes;          /* of a thread to be made; 0: not known */
     struct gt_stack *last_stack; /* gt_capture's last answer made of the trail */
     uint32_t last_hook;          /* its leaf */
+    struct gt_stack *call_stack; /* gt_capture_call's last answer */
+    uint32_t call_hook;          /* its leaf */
     struct gt_trail trail;
     struct gt_thread *next; /* in the list of free ones, or of cloned ones */
 };

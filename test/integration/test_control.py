@@ -291,6 +291,7 @@ def test_command(running):
 def test_the_program_notices_nothing(running):
     """Neither a descriptor, nor a signal, nor an interrupted call."""
     program = running(GOTRACE_START="manual")
+    wait_for(lambda: all(" S " in open(f"/proc/{program.pid}/task/{tid}/stat").read() for tid in program.tids))
     before = os.listdir(f"/proc/{program.pid}/fd"), calls_interrupted(program)
     command("start", program.pid).ok()
     command("stop", program.pid).ok()

@@ -45,6 +45,10 @@ class Running:
         self.pid = self.child.pid
         self.tids = [int(tid) for tid in self.child.stdout.readline().split()]
 
+    def poke(self):
+        self.child.stdin.write("x")
+        self.child.stdin.flush()
+
     def snapshot(self, *path):
         said = proc.run([COMMAND, "snapshot", self.pid, *path]).ok().stdout
         return said.removeprefix("gotrace: written to ").strip()
@@ -84,13 +88,15 @@ def test_snapshots_under_load(tmp_path, format):
 
 
 def test_what_is_older_is_forgotten(tmp_path):
-    program = Running(tmp_path, GOTRACE_RING="1s,32M")
-    time.sleep(3.5)
+    program = Running(tmp_path, "idle", GOTRACE_RING="1s,32M")
+    for _ in range(35):
+        time.sleep(0.1)
+        program.poke()
     trace = program.snapshot()
     program.end()
-    assert 1 <= span(trace) < 2.5  # whole generations, of a second, and the one under way
-    names = {e.fields["Label"] for e in gotools.parse(trace) if e.kind == "Label"}
-    assert "follower" in names  # given to it before
+    assert 1 <= span(trace) < 3  # whole generations, of a second, and the one under way
+    reads = [e for e in gotools.parse(trace) if e.is_go("Running", "Syscall")]
+    assert 8 < len(reads) < 30
 
 
 @pytest.mark.limit(120)
@@ -120,6 +126,15 @@ def test_idle_program(tmp_path):
     assert {tid: began[tid].new for tid in program.tids} == dict.fromkeys(program.tids, "Syscall")
     assert {began[tid].transition_stack[0].func for tid in program.tids} == {"read"}
     assert span(trace) < 2.5
+
+
+def test_names_given_before(tmp_path):
+    """A thread that named itself before the recorder's memory begins has its name when it runs."""
+    program = Running(tmp_path, GOTRACE_RING="1M")
+    time.sleep(1)
+    trace = program.snapshot()
+    program.end()
+    assert "follower" in {e.fields["Label"] for e in gotools.parse(trace) if e.kind == "Label"}
 
 
 def test_snapshot_to_a_path(tmp_path):
