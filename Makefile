@@ -4,6 +4,7 @@
 # optional. Everything is built below build/, but for ./libgotrace.so.
 
 PREFIX ?= /usr/local
+VERSION ?= 0.1
 CFLAGS ?= -O2 -g
 CXXFLAGS ?= -O1 -g
 B := build
@@ -87,11 +88,26 @@ $(prog_cxx): $(B)/%: %.cc
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 -Wall -Wextra $(if $(WERROR),-Werror) -O1 -g -pthread -o $@ $< -ldl
 
+define GOTRACE_PC
+prefix=$(PREFIX)
+includedir=$${prefix}/include
+
+Name: gotrace
+Description: Annotations for execution traces written by libgotrace.so, which need not be linked
+Version: $(VERSION)
+Cflags: -I$${includedir}
+endef
+export GOTRACE_PC
+
 install: libgotrace.so ## install below $(DESTDIR)$(PREFIX)
 	install -D -m 755 libgotrace.so $(DESTDIR)$(PREFIX)/lib/libgotrace.so
+	install -D -m 644 preload/gotrace.h $(DESTDIR)$(PREFIX)/include/gotrace.h
+	install -d $(DESTDIR)$(PREFIX)/share/pkgconfig
+	printf '%s\n' "$$GOTRACE_PC" > $(DESTDIR)$(PREFIX)/share/pkgconfig/gotrace.pc
 
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/lib/libgotrace.so
+	rm -f $(DESTDIR)$(PREFIX)/lib/libgotrace.so $(DESTDIR)$(PREFIX)/include/gotrace.h \
+		$(DESTDIR)$(PREFIX)/share/pkgconfig/gotrace.pc
 
 sources := $(wildcard preload/*.[ch] encoder/*.[ch] symbolize/*.[ch] scripts/tool/*.[ch] test/*/*.[ch] test/*/*.cc)
 format: ## reformat all sources

@@ -13,17 +13,22 @@
 /* A thread that ends hands over a buffer of a few events: so many of them are worth a wake-up. */
 #define KICK 16
 
+/* How long threads wait in vain for the drain side before they go on without being recorded. */
+#define PATIENCE_NS 10000000000
+
 static struct {
-    struct gt_lock lock;
-    struct gt_buf *free;
-    struct gt_buf *reserve;
-    uint32_t reserved;
+    struct gt_freelist free, reserve;
+    _Atomic uint32_t reserved;
+    _Atomic(struct gt_buf *) queue[2]; /* by parity of the generation; newest first */
+    size_t limit;
+    _Atomic size_t out;
     struct {
-        struct gt_buf *first, *last;
-    } queue[2]; /* by parity of the generation */
-    size_t limit, out;
-    struct gt_buffers_stats stats;
-    _Atomic uint32_t returned; /* futex: a buffer came back */
+        _Atomic size_t mapped;
+        _Atomic uint64_t waits, wait_ns;
+    } stats;
+    _Atomic uint32_t returned;    /* futex: a buffer came back */
+    _Atomic uint64_t returned_ns; /* when */
+    _Atomic bool stalled;         /* PATIENCE_NS ago, and threads want one */
     _Atomic uint32_t waiters;
 } pool = {.limit = 256u << 20};
 
@@ -33,81 +38,102 @@ _Atomic uint32_t gt_buffers_queued;
 static _Atomic uint32_t own_pushed;
 static _Atomic(_Atomic uint32_t *) pushed = &own_pushed;
 
-static struct gt_buf *pop(struct gt_buf **list)
+static bool take_share(bool force)
 {
-    struct gt_buf *buf = *list;
+    size_t before = atomic_fetch_add_explicit(&pool.out, GT_BUF_BYTES, memory_order_relaxed);
+    if (force || before + GT_BUF_BYTES <= pool.limit)
+        return true;
+    atomic_fetch_sub_explicit(&pool.out, GT_BUF_BYTES, memory_order_relaxed);
+    return false;
+}
+
+static struct gt_buf *map_buffer(void)
+{
+    struct gt_buf *buf = gt_pages_alloc(GT_BUF_BYTES);
     if (buf)
-        *list = buf->next;
+        atomic_fetch_add_explicit(&pool.stats.mapped, GT_BUF_BYTES, memory_order_relaxed);
     return buf;
 }
 
-static struct gt_buf *get_locked(bool force)
+static struct gt_buf *take_reserve(void)
 {
-    if (!force && pool.out + GT_BUF_BYTES > pool.limit)
-        return NULL;
-    struct gt_buf *buf = pop(&pool.free);
-    if (!buf && (buf = gt_pages_alloc(GT_BUF_BYTES)))
-        pool.stats.mapped += GT_BUF_BYTES;
-    if (!buf && force && (buf = pop(&pool.reserve)))
-        pool.reserved--;
+    struct gt_buf *buf = gt_freelist_pop(&pool.reserve);
     if (buf)
-        pool.out += GT_BUF_BYTES;
+        atomic_fetch_sub_explicit(&pool.reserved, 1, memory_order_relaxed);
     return buf;
 }
 
-static void put_locked(struct gt_buf *buf)
+/* To the reserve first. Threads that come together may make that a little larger. */
+static void put(struct gt_buf *buf)
 {
-    struct gt_buf **list = pool.reserved < RESERVE ? &pool.reserve : &pool.free;
-    pool.reserved += list == &pool.reserve;
-    buf->next = *list;
-    *list = buf;
+    bool reserve = atomic_load_explicit(&pool.reserved, memory_order_relaxed) < RESERVE;
+    if (reserve)
+        atomic_fetch_add_explicit(&pool.reserved, 1, memory_order_relaxed);
+    gt_freelist_push(reserve ? &pool.reserve : &pool.free, &buf->free);
 }
 
 void gt_buffers_reserve(void)
 {
     struct gt_buf *buf;
-    gt_lock(&pool.lock);
     while (pool.reserved < RESERVE && (buf = gt_pages_alloc(GT_BUF_BYTES)))
-        put_locked(buf);
-    gt_unlock(&pool.lock);
+        put(buf);
 }
 
 struct gt_buf *gt_buffers_get(bool force)
 {
     int saved = errno;
-    gt_lock(&pool.lock);
-    struct gt_buf *buf = get_locked(force);
-    gt_unlock(&pool.lock);
-    errno = saved;
+    if (!take_share(force))
+        return NULL;
+    struct gt_buf *buf = gt_freelist_pop(&pool.free);
+    if (!buf)
+        buf = map_buffer();
+    if (!buf && force)
+        buf = take_reserve();
     if (buf) {
         buf->next = NULL;
         buf->used = 0;
+    } else {
+        atomic_fetch_sub_explicit(&pool.out, GT_BUF_BYTES, memory_order_relaxed);
     }
+    errno = saved;
     return buf;
 }
 
-void gt_buffers_wait(void)
+/* Nothing came back since this thread began to wait, nor for as long as it may take at most. */
+static bool in_vain(uint64_t since)
+{
+    uint64_t now = gt_clock_monotonic_raw(), last = atomic_load(&pool.returned_ns);
+    return now - since > PATIENCE_NS && (last > now || now - last > PATIENCE_NS);
+}
+
+bool gt_buffers_wait(uint64_t *since)
 {
     int saved = errno;
     uint32_t seen = atomic_load_explicit(&pool.returned, memory_order_acquire);
     uint64_t start = gt_clock_monotonic_raw();
+    if (!*since)
+        *since = start;
+    if (atomic_load(&pool.stalled) || in_vain(*since)) {
+        atomic_store(&pool.stalled, true);
+        return false;
+    }
     atomic_fetch_add(&pool.waiters, 1);
     gt_buffers_kick();
     gt_futex_wait(&pool.returned, seen, 10000000);
     atomic_fetch_sub(&pool.waiters, 1);
-    gt_lock(&pool.lock);
-    pool.stats.waits++;
-    pool.stats.wait_ns += gt_clock_monotonic_raw() - start;
-    gt_unlock(&pool.lock);
+    atomic_fetch_add_explicit(&pool.stats.waits, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&pool.stats.wait_ns, gt_clock_monotonic_raw() - start,
+                              memory_order_relaxed);
     errno = saved;
+    return true;
 }
 
 void gt_buffers_put(struct gt_buf *buf)
 {
-    gt_lock(&pool.lock);
-    put_locked(buf);
-    pool.out -= GT_BUF_BYTES;
-    gt_unlock(&pool.lock);
+    put(buf);
+    atomic_fetch_sub_explicit(&pool.out, GT_BUF_BYTES, memory_order_relaxed);
+    atomic_store_explicit(&pool.returned_ns, gt_clock_monotonic_raw(), memory_order_relaxed);
+    atomic_store_explicit(&pool.stalled, false, memory_order_relaxed);
     atomic_fetch_add_explicit(&pool.returned, 1, memory_order_release);
     if (atomic_load(&pool.waiters))
         gt_futex_wake(&pool.returned, INT_MAX);
@@ -122,32 +148,32 @@ bool gt_buffers_crowded(void)
 void gt_buffers_push(struct gt_buf *buf)
 {
     int saved = errno;
-    buf->next = NULL;
-    gt_lock(&pool.lock);
-    struct gt_buf **first = &pool.queue[buf->gen & 1].first;
-    struct gt_buf **last = &pool.queue[buf->gen & 1].last;
-    if (*first)
-        (*last)->next = buf;
-    else
-        *first = buf;
-    *last = buf;
+    _Atomic(struct gt_buf *) *queue = &pool.queue[buf->gen & 1];
+    bool worth = buf->used > GT_BUF_ROOM / 2; /* not to be looked at once it is queued */
     uint32_t before = atomic_fetch_add_explicit(&gt_buffers_queued, 1, memory_order_relaxed);
-    bool worth = before + 1 >= KICK || buf->used > GT_BUF_ROOM / 2;
-    gt_unlock(&pool.lock);
-    if (worth)
+    buf->next = atomic_load_explicit(queue, memory_order_relaxed);
+    /* release: pairs with gt_buffers_take */
+    while (!atomic_compare_exchange_weak_explicit(queue, &buf->next, buf, memory_order_release,
+                                                  memory_order_relaxed))
+        ;
+    if (worth || before + 1 >= KICK)
         gt_buffers_kick();
     errno = saved;
 }
 
 struct gt_buf *gt_buffers_take(uint32_t gen)
 {
-    gt_lock(&pool.lock);
-    struct gt_buf *first = pool.queue[gen & 1].first;
-    pool.queue[gen & 1].first = NULL;
-    for (struct gt_buf *buf = first; buf; buf = buf->next)
+    struct gt_buf *newest =
+        atomic_exchange_explicit(&pool.queue[gen & 1], NULL, memory_order_acquire);
+    struct gt_buf *oldest = NULL;
+    while (newest) {
+        struct gt_buf *next = newest->next;
+        newest->next = oldest;
+        oldest = newest;
+        newest = next;
         atomic_fetch_sub_explicit(&gt_buffers_queued, 1, memory_order_relaxed);
-    gt_unlock(&pool.lock);
-    return first;
+    }
+    return oldest;
 }
 
 void gt_buffers_sleep(int64_t timeout_ns)
@@ -179,24 +205,25 @@ void gt_buffers_set_limit(size_t bytes)
 
 struct gt_buffers_stats gt_buffers_stats(void)
 {
-    gt_lock(&pool.lock);
-    struct gt_buffers_stats stats = pool.stats;
-    gt_unlock(&pool.lock);
-    return stats;
+    return (struct gt_buffers_stats){
+        .mapped = pool.stats.mapped,
+        .waits = pool.stats.waits,
+        .wait_ns = pool.stats.wait_ns,
+    };
 }
 
 void gt_buffers_after_fork(void)
 {
-    pool.lock = (struct gt_lock){0};
     own_pushed = pool.waiters = pool.returned = 0;
     pushed = &own_pushed;
-    gt_buffers_queued = 0;
+    pool.stalled = false;
     pool.stats.waits = pool.stats.wait_ns = 0;
-    for (int i = 0; i < 2; i++) {
-        while (pool.queue[i].first) {
-            struct gt_buf *buf = pool.queue[i].first;
-            pool.queue[i].first = buf->next;
+    for (uint32_t gen = 0; gen < 2; gen++) {
+        struct gt_buf *next;
+        for (struct gt_buf *buf = gt_buffers_take(gen); buf; buf = next) {
+            next = buf->next;
             gt_buffers_put(buf);
         }
     }
+    gt_buffers_queued = 0;
 }

@@ -1,25 +1,35 @@
 /*
  * 64 KiB event buffers: a pool, and two queues of filled ones, one for each of the two generations
- * that can be open at a time. Every buffer holds one batch of one M.
+ * that can be open at a time. Every buffer holds events of one M: a batch, or, cut where it says
+ * so, several.
  *
- * All functions take one short lock; any thread, not while the same thread is inside.
+ * No locks: any thread, any context.
  */
 #ifndef GT_BUFFERS_H
 #define GT_BUFFERS_H
 
 #include "format.h"
+#include "freelist.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#define GT_CUTS_MAX 40u
+
 struct gt_buf {
+    struct gt_free free;
     struct gt_buf *next;
     uint32_t gen;
     uint32_t m;
     uint64_t ts;   /* timestamp the first event's delta counts from */
     uint32_t used; /* payload bytes */
+    uint32_t cuts;
+    struct gt_cut {
+        uint64_t ts; /* of the event before */
+        uint32_t at; /* in data */
+    } cut[GT_CUTS_MAX];
     uint8_t data[];
 };
 
@@ -35,8 +45,12 @@ struct gt_buf *gt_buffers_get(bool force);
 /* Puts some aside for `force`. Before recording starts. */
 void gt_buffers_reserve(void);
 
-/* Waits until a buffer was given back. Counted: see gt_buffers_stats. */
-void gt_buffers_wait(void);
+/*
+ * Waits until a buffer was given back, 10 ms at most. Counted: see gt_buffers_stats. *since: 0 when
+ * the caller begins to wait. false: none was for so long that it should go on without; the next
+ * one to ask is told so at once.
+ */
+bool gt_buffers_wait(uint64_t *since);
 
 void gt_buffers_put(struct gt_buf *buf);
 

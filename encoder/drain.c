@@ -6,6 +6,7 @@
 #include "log.h"
 #include "output.h"
 #include "ring.h"
+#include "samples.h"
 #include "switch.h"
 #include "symbols.h"
 #include "tables.h"
@@ -49,6 +50,7 @@ static struct {
     uint64_t deadline;                    /* when it is to be closed */
     uint64_t events_before;               /* written in other recordings */
     struct gt_buffers_stats stats_before; /* waited */
+    uint64_t lost_before;
     int error;
     uint32_t generations; /* whole ones in the file */
     bool opened;          /* the file */
@@ -57,6 +59,7 @@ static struct {
     char path_given[PATH_MAX];
     uint64_t events_then;          /* written when the generation began */
     uint64_t generation_start_ns;  /* and that was then */
+    uint64_t from;                 /* gt_gen.from of it */
     uint64_t ring_events, ring_ns; /* in the last file */
 
     uint32_t gen;                      /* the one being written */
@@ -77,10 +80,23 @@ static void put_all(struct gt_buf *buf)
     }
 }
 
+static void write_buffer(const struct gt_buf *buf)
+{
+    uint64_t ts = buf->ts;
+    uint32_t from = 0;
+    for (uint32_t i = 0; i < buf->cuts; i++) {
+        gt_tables_write_batch(buf->gen, buf->m, ts, buf->data + from, buf->cut[i].at - from);
+        ts = buf->cut[i].ts;
+        from = buf->cut[i].at;
+    }
+    if (from < buf->used)
+        gt_tables_write_batch(buf->gen, buf->m, ts, buf->data + from, buf->used - from);
+}
+
 static void write_batches(const struct gt_buf *buf)
 {
     for (; buf; buf = buf->next) {
-        gt_tables_write_batch(buf->gen, buf->m, buf->ts, buf->data, buf->used);
+        write_buffer(buf);
         drain.has_batches = true;
     }
 }
@@ -168,7 +184,7 @@ static bool is_end(uint32_t next)
     return next == 0 || gt_gen_is_mute(next);
 }
 
-static void close_v2(uint32_t next)
+static void close_v2(uint32_t next, uint64_t until)
 {
     struct gt_clock_snapshot snapshot = drain.snapshot;
     gt_switch_all(next, keep_early, NULL);
@@ -176,18 +192,16 @@ static void close_v2(uint32_t next)
     write_queue();
     if (!drain.has_batches)
         write_nothing(drain.gen);
-    gt_tables_write(&drain.config, drain.gen, &snapshot);
+    gt_tables_write(&drain.config, drain.gen, &snapshot, until);
 }
 
 /* Nothing of a generation can be written before all of it is known. */
-static int close_v1(uint32_t next)
+static int close_v1(uint32_t next, uint64_t until)
 {
     struct gt_buf *early = take_early();
     gt_switch_all(next, keep_early, NULL);
     struct gt_buf *plain = gt_buffers_take(drain.gen);
-    int error = gt_v1_write(&drain.config, drain.gen, early, plain);
-    if (is_end(next) && !error)
-        gt_v1_finish();
+    int error = gt_v1_write(&drain.config, drain.gen, early, plain, until);
     put_all(early);
     put_all(plain);
     return error;
@@ -211,13 +225,16 @@ static void tell_all(uint32_t next)
     atomic_store(&gt_gen.first, next);
 }
 
-static void close_ring(uint32_t next)
+static void close_ring(uint32_t next, uint64_t until)
 {
-    struct gt_kept kept = {
-        .gen = drain.gen, .snapshot = drain.snapshot, .begin_ns = drain.generation_start_ns};
+    struct gt_kept kept = {.gen = drain.gen,
+                           .snapshot = drain.snapshot,
+                           .begin_ns = drain.generation_start_ns,
+                           .from = drain.from};
     struct gt_buf *early = take_early();
     if (!is_end(next))
         tell_all(next);
+    drain.from = atomic_load(&gt_gen.from);
     gt_switch_all(next, keep_early, NULL);
     drain.snapshot = gt_clock_snapshot();
     uint64_t events = gt_switch_events();
@@ -225,7 +242,7 @@ static void close_ring(uint32_t next)
     drain.events_then = events;
     kept.end_ns = drain.generation_start_ns = gt_clock_monotonic_raw();
     struct gt_buf *plain = gt_buffers_take(drain.gen);
-    if (!gt_ring_keep(&kept, early, plain))
+    if (!gt_ring_keep(&kept, early, plain, until))
         gt_ring_clear(); /* what is before a gap is of no use */
     put_all(early);
     put_all(plain);
@@ -253,8 +270,6 @@ static int write_ring(bool fresh)
     drain.ring_ns = k ? drain.generation_start_ns - k->begin_ns : 0;
     for (; k && !error; k = k->next)
         error = write_kept(k);
-    if (gt_format->v1 && !error)
-        gt_v1_finish();
     if (!error)
         error = gt_output_commit();
     gt_output_close();
@@ -277,16 +292,18 @@ static const char *name_file(const char *path)
 static void close_generation(uint32_t next)
 {
     int error = 0;
+    uint64_t until = is_end(next) ? UINT64_MAX : gt_clock_now(); /* CPU samples of it */
+    gt_samples_collect();
     if (in_ring()) {
-        close_ring(next);
+        close_ring(next, until);
         return;
     }
     if (!drain.opened)
         open_output(false);
     if (gt_format->v1)
-        error = close_v1(next);
+        error = close_v1(next, until);
     else
-        close_v2(next);
+        close_v2(next, until);
     if (error == 0)
         error = gt_output_commit();
     if (error == 0)
@@ -302,6 +319,7 @@ static void close_generation(uint32_t next)
 static bool write_some(void)
 {
     size_t queued = atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed);
+    gt_samples_collect();
     if (in_ring() && queued * GT_BUF_BYTES >= drain.config.ring_bytes / 16)
         return true;
     if (gt_format->v1 || in_ring())
@@ -327,7 +345,9 @@ static void begin_recording(void)
     drain.stop_at = drain.config.duration_ns ? drain.start_ns + drain.config.duration_ns : 0;
     drain.events_before = drain.events_then = gt_switch_events();
     drain.generation_start_ns = drain.start_ns;
+    drain.from = atomic_load(&gt_gen.from);
     drain.stats_before = stats;
+    drain.lost_before = gt_lost_count();
     drain.snapshot = gt_clock_snapshot();
     drain.recording = true;
     if (in_ring())
@@ -349,6 +369,8 @@ static int start(void)
     }
     uint32_t next = drain.gen + 1;
     tell_all(next);
+    drain.from = atomic_load(&gt_gen.from);
+    gt_samples_forget();
     gt_switch_all(next, keep_early, NULL);
     drain.gen = next;
     if (!gt_format->v1 && !in_ring())
@@ -466,12 +488,15 @@ void gt_drain_open(const struct gt_drain_config *config)
 
 static void finish(void)
 {
+    struct gt_quiet quiet;
+    gt_quiet_begin(&quiet);
     if (drain.recording) {
         close_generation(0);
         complete();
     } else {
         gt_switch_all(0, keep_early, NULL);
     }
+    gt_quiet_end(&quiet);
     atomic_store(&drain.phase, FINISHED);
     gt_futex_wake(&drain.phase, INT_MAX);
 }
@@ -560,7 +585,7 @@ bool gt_drain_finish(void)
     uint64_t deadline = gt_clock_monotonic_raw() + FINISH_TIMEOUT_NS;
     while ((phase = atomic_load(&drain.phase)) == FINISHING && gt_clock_monotonic_raw() < deadline)
         gt_futex_wait(&drain.phase, phase, 100000000);
-    return drain.unreported;
+    return drain.unreported || drain.recording;
 }
 
 /* Commands ----------------------------------------------------------------------------------- */
@@ -583,13 +608,16 @@ static int ask_locked(enum gt_drain_command command, const char *path)
 int gt_drain_command(enum gt_drain_command command, const char *path)
 {
     int r = -ESHUTDOWN;
+    struct gt_quiet quiet;
     gt_lock(&drain.client);
+    gt_quiet_begin(&quiet);
     if (path && strlen(path) >= PATH_MAX)
         r = -ENAMETOOLONG;
     else if (atomic_load(&drain.phase) == OPEN)
         r = atomic_load(&drain.threaded) ? ask_locked(command, path)
                                          : gt_drain_execute(command, path);
     note_unattended();
+    gt_quiet_end(&quiet);
     gt_unlock(&drain.client);
     return r;
 }
@@ -620,9 +648,12 @@ void gt_drain_attend(void)
 {
     if (atomic_load(&drain.threaded) || !gt_trylock(&drain.client))
         return;
+    struct gt_quiet quiet;
+    gt_quiet_begin(&quiet);
     if (atomic_load(&drain.phase) == OPEN)
         attend(gt_clock_monotonic_raw());
     note_unattended();
+    gt_quiet_end(&quiet);
     gt_unlock(&drain.client);
 }
 
@@ -636,7 +667,9 @@ struct gt_drain_summary gt_drain_summary(void)
         .duration_ns = in_ring() ? drain.ring_ns : drain.end_ns - drain.start_ns,
         .waits = buffers.waits - drain.stats_before.waits,
         .wait_ns = buffers.wait_ns - drain.stats_before.wait_ns,
+        .lost = gt_lost_count() - drain.lost_before,
         .generations = drain.generations,
+        .finished = !drain.recording,
         .limited = gt_output_limited(),
         .error = drain.error,
     };
@@ -650,6 +683,7 @@ void gt_drain_after_fork(void)
     gt_strings_after_fork();
     gt_symbols_after_fork();
     gt_buffers_after_fork();
+    gt_samples_after_fork();
     gt_switch_after_fork();
     gt_procs_after_fork();
     put_all(drain.early);

@@ -101,10 +101,11 @@ void gt_drain_flush(void);
  */
 struct gt_drain_summary {
     const char *path;
-    uint64_t bytes, events, duration_ns, waits, wait_ns;
+    uint64_t bytes, events, duration_ns, waits, wait_ns, lost;
     uint32_t generations;
-    bool limited; /* recording stopped at max_size */
-    int error;    /* 0 or the -errno that ended the file early */
+    bool finished; /* false: its writing took too long to be waited for */
+    bool limited;  /* recording stopped at max_size */
+    int error;     /* 0 or the -errno that ended the file early */
 };
 struct gt_drain_summary gt_drain_summary(void);
 

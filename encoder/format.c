@@ -5,19 +5,19 @@
 
 /* clang-format off */
 static const struct gt_format formats[] = {
-    /* name, header, minor, v1, after_call, snapshot, end_marker */
-    {"go1.5",  "go 1.5 trace",   5,  true,  GT_AFTER_CALL_NOTHING,    false, false},
-    {"go1.7",  "go 1.7 trace",   7,  true,  GT_AFTER_CALL_NOTHING,    false, false},
-    {"go1.8",  "go 1.8 trace",   8,  true,  GT_AFTER_CALL_NOTHING,    false, false},
-    {"go1.9",  "go 1.9 trace",   9,  true,  GT_AFTER_CALL_NOTHING,    false, false},
-    {"go1.10", "go 1.10 trace",  10, true,  GT_AFTER_CALL_NOTHING,    false, false},
-    {"go1.11", "go 1.11 trace",  11, true,  GT_AFTER_CALL_STOP_START, false, false},
-    {"go1.19", "go 1.19 trace",  19, true,  GT_AFTER_CALL_STOP_START, false, false},
-    {"go1.21", "go 1.21 trace",  21, true,  GT_AFTER_CALL_STOP_START, false, false},
-    {"go1.22", "go 1.22 trace",  22, false, GT_AFTER_CALL_STOP_START, false, false},
-    {"go1.23", "go 1.23 trace",  23, false, GT_AFTER_CALL_STATUS,     false, false},
-    {"go1.25", "go 1.25 trace",  25, false, GT_AFTER_CALL_STATUS,     true,  false},
-    {"go1.26", "go 1.26 trace",  26, false, GT_AFTER_CALL_NOTHING,    true,  true},
+    /* name, header, minor, v1, after_call, snapshot, end_marker, v1_marking */
+    {"go1.5",  "go 1.5 trace",   5,  true,  GT_AFTER_CALL_NOTHING,    false, false, 0},
+    {"go1.7",  "go 1.7 trace",   7,  true,  GT_AFTER_CALL_NOTHING,    false, false, 0},
+    {"go1.8",  "go 1.8 trace",   8,  true,  GT_AFTER_CALL_NOTHING,    false, false, 0},
+    {"go1.9",  "go 1.9 trace",   9,  true,  GT_AFTER_CALL_NOTHING,    false, false, 0},
+    {"go1.10", "go 1.10 trace",  10, true,  GT_AFTER_CALL_NOTHING,    false, false, 0},
+    {"go1.11", "go 1.11 trace",  11, true,  GT_AFTER_CALL_STOP_START, false, false, 0},
+    {"go1.19", "go 1.19 trace",  19, true,  GT_AFTER_CALL_STOP_START, false, false, 0},
+    {"go1.21", "go 1.21 trace",  21, true,  GT_AFTER_CALL_STOP_START, false, false, 1},
+    {"go1.22", "go 1.22 trace",  22, false, GT_AFTER_CALL_STOP_START, false, false, 0},
+    {"go1.23", "go 1.23 trace",  23, false, GT_AFTER_CALL_STATUS,     false, false, 0},
+    {"go1.25", "go 1.25 trace",  25, false, GT_AFTER_CALL_STATUS,     true,  false, 0},
+    {"go1.26", "go 1.26 trace",  26, false, GT_AFTER_CALL_NOTHING,    true,  true, 0},
 };
 /* clang-format on */
 
@@ -98,6 +98,10 @@ const struct gt_v1_event gt_v1_events[GT_V1_EVENTS_END] = {
     [GT_V1_GOMAXPROCS] = {5, {5, 5}},            /* procs, stack */
     [GT_V1_PROC_START] = {5, {5}},               /* thread */
     [GT_V1_PROC_STOP] = {5, {0}},
+    [GT_V1_GC_START] = {5, {7, 5}},              /* number from 0 on, stack */
+    [GT_V1_GC_DONE] = {5, {0}},
+    [GT_V1_STW_START] = {5, {10}},               /* kind */
+    [GT_V1_STW_DONE] = {5, {0}},
     [GT_V1_GO_CREATE] = {5, {5, 5, 5}},          /* G, its stack (1.5: PC), stack */
     [GT_V1_GO_START] = {5, {5, 7}},              /* G, G's seq */
     [GT_V1_GO_END] = {5, {0}},
@@ -123,5 +127,6 @@ const struct gt_v1_event gt_v1_events[GT_V1_EVENTS_END] = {
     [GT_V1_USER_TASK_END] = {11, {11, 11}},      /* task, stack */
     [GT_V1_USER_REGION] = {11, {11, 11, 11, 11}}, /* task, mode, name, stack */
     [GT_V1_USER_LOG] = {11, {11, 11, 11}},       /* task, key, stack; the value's text follows */
+    [GT_V1_CPU_SAMPLE] = {19, {19, 19, 19, 19}}, /* time, P, G, stack */
 };
 /* clang-format on */

@@ -30,8 +30,9 @@ struct gt_format {
     uint8_t minor;      /* go 1.minor: the first Go whose traces look like this */
     bool v1;
     enum gt_after_call after_call;
-    bool snapshot;   /* a generation tells the time of day */
-    bool end_marker; /* a generation ends with an event that says so */
+    bool snapshot;      /* a generation tells the time of day */
+    bool end_marker;    /* a generation ends with an event that says so */
+    uint8_t v1_marking; /* "mark termination" among the kinds of STWStart */
 };
 
 #define GT_HEADER_BYTES 16
@@ -54,6 +55,8 @@ enum gt_event_type {
     GT_EV_STACK = 3,
     GT_EV_STRINGS = 4,
     GT_EV_STRING = 5,
+    GT_EV_CPU_SAMPLES = 6,
+    GT_EV_CPU_SAMPLE = 7,
     GT_EV_FREQUENCY = 8,
     GT_EV_PROCS_CHANGE = 9,
     GT_EV_PROC_START = 10,
@@ -129,6 +132,10 @@ enum gt_v1_type {
     GT_V1_GOMAXPROCS = 4,
     GT_V1_PROC_START = 5,
     GT_V1_PROC_STOP = 6,
+    GT_V1_GC_START = 7,
+    GT_V1_GC_DONE = 8,
+    GT_V1_STW_START = 9,
+    GT_V1_STW_DONE = 10,
     GT_V1_GO_CREATE = 13,
     GT_V1_GO_START = 14,
     GT_V1_GO_END = 15,
@@ -155,6 +162,7 @@ enum gt_v1_type {
     GT_V1_USER_TASK_END = 46,
     GT_V1_USER_REGION = 47,
     GT_V1_USER_LOG = 48,
+    GT_V1_CPU_SAMPLE = 49,
     GT_V1_EVENTS_END
 };
 

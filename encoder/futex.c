@@ -1,5 +1,7 @@
-/* The part of a lock that may sleep. See futex.h. */
+/* The part of a lock that may sleep; signals. See futex.h. */
 #include "futex.h"
+
+#include <signal.h>
 
 long (*gt_syscall)(long number, ...) = syscall;
 
@@ -26,4 +28,22 @@ bool gt_lock_within(struct gt_lock *lock, int64_t ns)
     }
     errno = saved;
     return locked || (ns && atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) == 0);
+}
+
+void gt_quiet_begin(struct gt_quiet *q)
+{
+    uint64_t ours = 1u << (SIGPIPE - 1) | 1u << (SIGXFSZ - 1);
+    gt_syscall(SYS_rt_sigprocmask, SIG_BLOCK, &ours, &q->mask, sizeof q->mask);
+    gt_syscall(SYS_rt_sigpending, &q->pending, sizeof q->pending);
+    q->ours = ours & ~q->pending;
+}
+
+void gt_quiet_end(struct gt_quiet *q)
+{
+    static const struct timespec now = {0, 0};
+    int saved = errno;
+    while (gt_syscall(SYS_rt_sigtimedwait, &q->ours, NULL, &now, sizeof q->ours) > 0)
+        ;
+    gt_syscall(SYS_rt_sigprocmask, SIG_SETMASK, &q->mask, NULL, sizeof q->mask);
+    errno = saved;
 }

@@ -62,6 +62,16 @@ static inline void gt_lock(struct gt_lock *lock)
 #define GT_LOCK_PATIENCE_NS 1000000000
 bool gt_lock_within(struct gt_lock *lock, int64_t ns);
 
+/*
+ * Between begin and end nothing that we write becomes a SIGPIPE or SIGXFSZ of the program's, in
+ * whose thread we are. Own system calls only; sets of signals as the kernel has them.
+ */
+struct gt_quiet {
+    uint64_t mask, pending, ours;
+};
+void gt_quiet_begin(struct gt_quiet *q);
+void gt_quiet_end(struct gt_quiet *q);
+
 static inline void gt_unlock(struct gt_lock *lock)
 {
     if (atomic_exchange_explicit(&lock->word, 0, memory_order_release) == 2)

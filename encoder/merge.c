@@ -8,6 +8,7 @@
 #include "merge.h"
 
 #include "arena.h"
+#include "texts.h"
 
 #include <errno.h>
 #include <string.h>
@@ -279,6 +280,8 @@ static bool step(struct gt_merge_stream *s, void (*fn)(const struct gt_merge_eve
 {
     struct gt_merge_event *ev = &s->ev;
     uint32_t p = s->p;
+    if (ev->type == GT_EV_GC_BEGIN) /* by time alone v1 readers tell it from the end before */
+        merge.last_ts++;
     if (ev->ts < merge.last_ts)
         ev->ts = merge.last_ts;
     merge.last_ts = ev->ts;
@@ -337,8 +340,11 @@ static size_t each_chunk(const struct gt_buf *packed, const struct gt_buf *plain
                 fn(&c);
         }
     }
-    for (; plain; plain = plain->next, n++) {
+    for (; plain; plain = plain->next) {
         struct chunk c = {plain->data, plain->data + plain->used, plain->ts, plain->m, NULL};
+        if (gt_texts_in(plain))
+            continue;
+        n++;
         if (fn)
             fn(&c);
     }
@@ -407,6 +413,11 @@ int gt_merge(uint32_t gen, const struct gt_buf *packed, const struct gt_buf *pla
     merge.error = run(fn);
     gt_pages_free(work.stream, work.bytes);
     return merge.error;
+}
+
+uint64_t gt_merge_time(void)
+{
+    return merge.last_ts;
 }
 
 void gt_merge_running(void (*fn)(struct gt_merge_g *g, uint64_t ts))

@@ -46,6 +46,9 @@ void gt_merge_reset(void);
 int gt_merge(uint32_t gen, const struct gt_buf *packed, const struct gt_buf *plain,
              void (*fn)(const struct gt_merge_event *ev));
 
+/* The time of the last event. */
+uint64_t gt_merge_time(void);
+
 /* Calls fn for every goroutine that runs, and the time of the last event. */
 void gt_merge_running(void (*fn)(struct gt_merge_g *g, uint64_t ts));
 

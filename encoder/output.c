@@ -52,9 +52,46 @@ static int open_at(const char *path, int flags)
     return fd < 0 ? -errno : move_up(fd);
 }
 
-static int open_path(int flags)
+/* Whether what stands at the path already is for us to overwrite; see output.h. */
+static int check_found(int fd)
 {
-    return open_at(out.path, flags);
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return -errno;
+    bool placed = S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode); /* by whoever may write there */
+    if (placed && st.st_uid != (uid_t)gt_syscall(SYS_geteuid))
+        return -EPERM;
+    return S_ISREG(st.st_mode) && st.st_nlink != 1 ? -EMLINK : 0;
+}
+
+/* A FIFO whose reader does not come is an error, not a wait for ever. */
+static int open_found(const char *path)
+{
+    static const struct timespec ms10 = {0, 10000000};
+    enum { TRIES = 100 };
+    int fd = -ENXIO;
+    for (int i = 0; i < TRIES && fd == -ENXIO; i++) {
+        if (i)
+            gt_syscall(SYS_nanosleep, &ms10, NULL);
+        fd = open_at(path, O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    }
+    int error = fd < 0 ? fd : check_found(fd);
+    if (error && fd >= 0)
+        gt_syscall(SYS_close, fd);
+    if (!error)
+        gt_syscall(SYS_fcntl, fd, F_SETFL, O_WRONLY);
+    return error ? error : fd;
+}
+
+static int create(void)
+{
+    return open_at(out.path, O_CREAT | O_EXCL | O_NOFOLLOW);
+}
+
+static int open_path(void)
+{
+    int fd = create();
+    return fd == -EEXIST ? open_found(out.path) : fd;
 }
 
 /*
@@ -72,7 +109,7 @@ static void open_own(void)
     gt_syscall(SYS_close, out.fd);
     snprintf(out.own_path, sizeof out.own_path, "%s.%ld", out.path, gt_syscall(SYS_getpid));
     out.path = out.own_path;
-    out.fd = open_path(O_CREAT | O_NOFOLLOW);
+    out.fd = open_path();
 }
 
 const char *gt_output_path(void)
@@ -89,7 +126,7 @@ int gt_output_open(const char *path, bool fresh)
     out.written = out.committed = 0;
     if (!out.stage && !(out.stage = gt_pages_alloc(STAGE)))
         return out.error = -ENOMEM;
-    out.fd = open_path(O_CREAT | O_NOFOLLOW | (fresh ? O_EXCL : 0));
+    out.fd = fresh ? create() : open_path();
     if (taken())
         open_own();
     struct stat st;
@@ -107,7 +144,7 @@ int gt_output_open(const char *path, bool fresh)
 /* Our descriptor again after the program closed or replaced it (then it is not ours to close). */
 static int reopen(void)
 {
-    out.fd = open_path(O_NOFOLLOW);
+    out.fd = open_found(out.path);
     if (out.fd >= 0 && fd_is_ours()) {
         gt_syscall(SYS_lseek, out.fd, out.written, SEEK_SET);
         return 0;

@@ -101,13 +101,14 @@ static void put_string(void *arg, struct gt_string *s)
 }
 
 bool gt_ring_keep(const struct gt_kept *kept, const struct gt_buf *early,
-                  const struct gt_buf *plain)
+                  const struct gt_buf *plain, uint64_t until)
 {
+    uint32_t samples = (uint32_t)gt_samples_use(kept->gen, until);
     uint32_t stacks = 0, strings = 0;
     gt_stacks_each(kept->gen, count_stack, &stacks);
     gt_strings_each(kept->gen, count_string, &strings);
-    size_t bytes = sizeof *kept + (stacks + strings) * sizeof(void *) + 16 + copy_size(early) +
-                   copy_size(plain);
+    size_t bytes = sizeof *kept + (stacks + strings) * sizeof(void *) +
+                   samples * sizeof *kept->samples + 16 + copy_size(early) + copy_size(plain);
     bytes = (bytes + 4095) & ~(size_t)4095;
     make_room(bytes, kept->end_ns);
     struct gt_kept *k = bytes > ring.limit ? NULL : gt_pages_alloc(bytes);
@@ -121,7 +122,10 @@ bool gt_ring_keep(const struct gt_kept *kept, const struct gt_buf *early,
     k->strings = (struct gt_string **)(k->stacks + stacks);
     gt_stacks_each(kept->gen, put_stack, k);
     gt_strings_each(kept->gen, put_string, k);
-    char *place = (char *)(((uintptr_t)(k->strings + strings) + 15) & ~(uintptr_t)15);
+    k->samples = (struct gt_taken_sample *)(k->strings + strings);
+    k->n_samples = samples;
+    gt_samples_move(until, k->samples);
+    char *place = (char *)(((uintptr_t)(k->samples + samples) + 15) & ~(uintptr_t)15);
     k->early = copy_list(&place, early);
     k->plain = copy_list(&place, plain);
     if (ring.last)

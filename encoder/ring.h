@@ -8,6 +8,7 @@
 
 #include "buffers.h"
 #include "clock.h"
+#include "samples.h"
 #include "stacks.h"
 #include "strings.h"
 
@@ -16,23 +17,26 @@ struct gt_kept {
     size_t bytes; /* of the mapping, this struct included */
     uint32_t gen;
     struct gt_clock_snapshot snapshot; /* taken when it began */
+    uint64_t from;                     /* no event is from before that, in trace time */
     uint64_t begin_ns, end_ns;
     uint64_t events;
     struct gt_buf *early, *plain; /* as they came */
     struct gt_stack **stacks;
     struct gt_string **strings;
-    uint32_t n_stacks, n_strings;
+    struct gt_taken_sample *samples;
+    uint32_t n_stacks, n_strings, n_samples;
 };
 
 /* Empties it, and sets how much it holds at most: bytes of mappings, and ns; 0: any time. */
 void gt_ring_open(uint64_t bytes, uint64_t ns);
 
 /*
- * Takes over a closed generation as copies of its buffers; `kept` has gen to events set. Forgets
- * the oldest for it. false: the system has no memory for it, or it is larger than all of the ring.
+ * Takes over a closed generation as copies of its buffers, with CPU samples from before `until`;
+ * `kept` has gen to events set. Forgets the oldest for it. false: the system has no memory for it,
+ * or it is larger than all of the ring.
  */
 bool gt_ring_keep(const struct gt_kept *kept, const struct gt_buf *early,
-                  const struct gt_buf *plain);
+                  const struct gt_buf *plain, uint64_t until);
 
 const struct gt_kept *gt_ring_oldest(void);
 

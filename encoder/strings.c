@@ -8,10 +8,6 @@
 
 #define BUCKETS 4096u
 
-/* Strings by id; beyond the last page they cannot be found so. */
-#define INDEX_PAGES 4096u
-#define INDEX_PAGE 1024u
-
 static const char *const reasons[GT_REASONS_END] = {
     [GT_REASON_SYNC] = "sync",       [GT_REASON_COND] = "sync.(*Cond).Wait",
     [GT_REASON_SLEEP] = "sleep",     [GT_REASON_YIELD] = "runtime.Gosched",
@@ -24,7 +20,6 @@ static struct {
     struct gt_string *bucket[BUCKETS];
     struct gt_string *first, *last;
     uint32_t last_id;
-    struct gt_string **by_id[INDEX_PAGES];
     struct gt_arena arena;
 } table;
 
@@ -36,17 +31,6 @@ static uint64_t hash_text(const char *s, size_t len)
     return h;
 }
 
-static void index_locked(struct gt_string *s)
-{
-    if (s->id >= INDEX_PAGES * INDEX_PAGE)
-        return;
-    struct gt_string ***page = &table.by_id[s->id / INDEX_PAGE];
-    if (!*page)
-        *page = gt_arena_alloc(&table.arena, INDEX_PAGE * sizeof **page);
-    if (*page)
-        (*page)[s->id % INDEX_PAGE] = s;
-}
-
 static struct gt_string *insert_locked(const char *text, size_t len, uint64_t hash)
 {
     struct gt_string *s = gt_arena_alloc(&table.arena, sizeof *s + len);
@@ -56,7 +40,6 @@ static struct gt_string *insert_locked(const char *text, size_t len, uint64_t ha
     s->id = ++table.last_id;
     s->len = (uint32_t)len;
     memcpy(s->text, text, len);
-    index_locked(s);
     s->next_in_bucket = table.bucket[hash % BUCKETS];
     table.bucket[hash % BUCKETS] = s;
     if (table.last)
@@ -86,7 +69,8 @@ static void seed_locked(void)
 
 struct gt_string *gt_strings_intern(const char *text)
 {
-    gt_lock(&table.lock);
+    if (!gt_lock_within(&table.lock, GT_LOCK_PATIENCE_NS))
+        return NULL;
     if (!table.first)
         seed_locked();
     struct gt_string *s = intern_locked(text);
@@ -115,15 +99,6 @@ void gt_strings_each_written(uint32_t mark, void (*fn)(void *arg, struct gt_stri
             fn(arg, s);
     }
     gt_unlock(&table.lock);
-}
-
-struct gt_string *gt_strings_by_id(uint32_t id)
-{
-    gt_lock(&table.lock);
-    struct gt_string **page = id < INDEX_PAGES * INDEX_PAGE ? table.by_id[id / INDEX_PAGE] : NULL;
-    struct gt_string *s = page ? page[id % INDEX_PAGE] : NULL;
-    gt_unlock(&table.lock);
-    return s;
 }
 
 void gt_strings_after_fork(void)

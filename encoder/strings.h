@@ -1,7 +1,8 @@
 /*
  * The string table: text ↔ one id for the life of the trace. Reasons have the ids of enum
  * gt_reason. Behind one lock: interning is rare on the program's side (thread names) and otherwise
- * belongs to the drain side. Any thread, not while the same thread is inside.
+ * belongs to the drain side. What a program may give any number of is in texts.h. Any thread, not
+ * while the same thread is inside.
  */
 #ifndef GT_STRINGS_H
 #define GT_STRINGS_H
@@ -22,7 +23,7 @@ struct gt_string {
 
 /*
  * The entry of `text` (cut at GT_STRING_MAX bytes, the readers' limit); NULL when memory is
- * exhausted.
+ * exhausted, or the table's lock not to be had (GT_LOCK_PATIENCE_NS).
  */
 struct gt_string *gt_strings_intern(const char *text);
 
@@ -38,9 +39,6 @@ void gt_strings_each(uint32_t gen, void (*fn)(void *arg, struct gt_string *s), v
 
 /* The same for those whose `written` is this, instead of `used`. */
 void gt_strings_each_written(uint32_t mark, void (*fn)(void *arg, struct gt_string *s), void *arg);
-
-/* The entry with this id, or NULL. */
-struct gt_string *gt_strings_by_id(uint32_t id);
 
 void gt_strings_after_fork(void);
 

@@ -48,9 +48,11 @@ void gt_switch_install(struct gt_writer *w, struct gt_buf *buf)
     uint64_t from = atomic_load_explicit(&gt_gen.from, memory_order_relaxed);
     w->last = w->last < from ? from : w->last;
     buf->ts = w->last; /* not now: the next events may be rewaits, from earlier */
+    buf->cuts = 0;
     w->buf = buf;
     w->pos = buf->data;
-    w->end = buf->data + GT_BUF_ROOM;
+    w->end = buf->data + GT_PIECE;
+    w->piece = w->events;
 }
 
 /* Ends a switch. release: whoever sees the number sees the writer as the switcher left it. */
@@ -61,11 +63,21 @@ static void settle(struct gt_writer *w, uint32_t gen)
         gt_futex_wake(&w->gen, INT_MAX);
 }
 
-/* Sleeps while the switch seen as `gen` is under way. */
-static void wait_settled(struct gt_writer *w, uint32_t gen)
+/* Sleeps while the switch seen as `gen` is under way; not longer than timeout_ns, unless -1. */
+static void wait_settled(struct gt_writer *w, uint32_t gen, int64_t timeout_ns)
 {
     if ((gen & GT_GEN_WAITED) || atomic_compare_exchange_strong(&w->gen, &gen, gen | GT_GEN_WAITED))
-        gt_futex_wait(&w->gen, gen | GT_GEN_WAITED, -1);
+        gt_futex_wait(&w->gen, gen | GT_GEN_WAITED, timeout_ns);
+}
+
+static bool settled_within(struct gt_writer *w, uint32_t gen, uint64_t ns)
+{
+    uint64_t start = gt_clock_monotonic_raw();
+    while ((gen & GT_GEN_SWITCHING) && gt_clock_monotonic_raw() - start < ns) {
+        wait_settled(w, gen, (int64_t)ns);
+        gen = atomic_load_explicit(&w->gen, memory_order_acquire);
+    }
+    return !(gen & GT_GEN_SWITCHING);
 }
 
 /* Whether the caller is now w's switcher. Full barrier: see gt_switch_self. */
@@ -75,13 +87,13 @@ static bool claim(struct gt_writer *w, uint32_t gen)
 }
 
 /*
- * The old generation's last events, with the lock kept until the status in the next one stands:
- * an unblocker still in the old one must not come between (rule 4).
+ * The old generation's last events. The lock is kept until the status in the next one stands: an
+ * unblocker still in the old one must not come between (rule 4).
  */
-static void leave_generation(struct gt_writer *w, uint32_t old)
+static void leave_generation_locked(struct gt_writer *w, uint32_t old)
 {
-    gt_lock(&w->g.lock);
     gt_ev_close_locked(w, old);
+    gt_texts_retire(w, old);
     gt_switch_retire(w, old);
     if (gt_gen_is_mute(old))
         w->events = w->events_before;
@@ -89,13 +101,18 @@ static void leave_generation(struct gt_writer *w, uint32_t old)
         w->events_before = w->events;
 }
 
-/* Moves w, claimed in generation old, to next. */
+/* Moves w, claimed in generation old, to next. false: no memory, or whoever has its lock sleeps. */
 static bool move(struct gt_writer *w, uint32_t old, uint32_t next)
 {
     struct gt_buf *fresh = gt_gen_is_mute(next) ? NULL : gt_buffers_get(true);
     if (!fresh && !gt_gen_is_mute(next))
         return false;
-    leave_generation(w, old);
+    if (!gt_lock_within(&w->g.lock, GT_LOCK_PATIENCE_NS)) {
+        if (fresh)
+            gt_buffers_put(fresh);
+        return false;
+    }
+    leave_generation_locked(w, old);
     if (fresh) {
         gt_switch_install(w, fresh);
         gt_ev_statuses_locked(w, next);
@@ -110,7 +127,7 @@ bool gt_switch_self(struct gt_writer *w)
     bool ok = true;
     uint32_t old = atomic_load_explicit(&w->gen, memory_order_acquire);
     if (old & GT_GEN_SWITCHING) {
-        wait_settled(w, old);
+        ok = settled_within(w, old, GT_LOCK_PATIENCE_NS);
     } else if (claim(w, old)) {
         /* After the claim: either the drain side sees that, or we see what it announced. */
         uint32_t next = atomic_load(&gt_gen.current);
@@ -143,13 +160,28 @@ static void emit_scratch(struct gt_writer *w, uint32_t m, uint32_t gen, const st
         e->emit(e->arg, e->scratch);
 }
 
+/*
+ * The owner is inside only for an event or two; but it may have been suspended there, for as long
+ * as a collector takes.
+ */
+static void await_leave(struct gt_writer *w)
+{
+    static const struct timespec ms = {0, 1000000};
+    /* acquire: pairs with gt_writer_leave */
+    for (int i = 0; atomic_load_explicit(&w->busy, memory_order_acquire); i++) {
+        if (i < 1000)
+            sched_yield();
+        else
+            gt_syscall(SYS_nanosleep, &ms, NULL);
+    }
+}
+
 /* The drain side's half for one writer, which it has claimed in generation old. */
 static void switch_silent(struct gt_writer *w, uint32_t old, uint32_t next, const struct emitter *e)
 {
-    /* acquire: pairs with gt_writer_leave. The owner is inside only for an event or two. */
-    while (atomic_load_explicit(&w->busy, memory_order_acquire))
-        sched_yield();
-    leave_generation(w, old);
+    await_leave(w);
+    gt_lock(&w->g.lock);
+    leave_generation_locked(w, old);
     if (e->scratch && w->p && w->p->state != GT_P_IDLE) {
         gt_switch_install(w, e->scratch);
         gt_ev_statuses_locked(w, next);
@@ -186,7 +218,7 @@ void gt_switch_all(uint32_t next, void (*emit)(void *arg, struct gt_buf *batch),
         uint32_t gen = atomic_load(&w->gen);
         while (gen != next) {
             if (gen & GT_GEN_SWITCHING)
-                wait_settled(w, gen);
+                wait_settled(w, gen, -1);
             else if (claim(w, gen))
                 switch_silent(w, gen, next, &e);
             gen = atomic_load(&w->gen);

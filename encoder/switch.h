@@ -18,7 +18,8 @@ void gt_switch_install(struct gt_writer *w, struct gt_buf *buf);
 
 /*
  * The owner's half; not busy. Afterwards w is in a newer generation, or whoever was switching it
- * is done. false: no memory for a buffer.
+ * is done. false: no memory for a buffer, or something that it needs is held by a thread that does
+ * not go on (GT_LOCK_PATIENCE_NS).
  */
 bool gt_switch_self(struct gt_writer *w);
 
@@ -55,7 +56,7 @@ void gt_ev_status_unstarted(struct gt_writer *w, struct gt_g *g, uint32_t gen);
 /* writer.c: writes the beginning of an announced call (rule 5); pinned, or as close. */
 void gt_ev_call_show(struct gt_writer *w);
 
-/* writer.c: all P slots free again, in a forked child. */
+/* writer.c: all P slots free again and nothing lost, in a forked child. */
 void gt_procs_after_fork(void);
 
 #endif

@@ -5,6 +5,8 @@
 #include "buffers.h"
 #include "clock.h"
 #include "output.h"
+#include "samples.h"
+#include "stacks.h"
 #include "strings.h"
 #include "symbols.h"
 
@@ -104,6 +106,16 @@ static void put_string(void *unused, struct gt_string *s)
     batch->pos = p + s->len;
 }
 
+static void put_sample(const struct gt_taken_sample *s)
+{
+    batch_room(1 + 5 * GT_VARINT_MAX);
+    uint8_t *p = batch->pos;
+    *p++ = GT_EV_CPU_SAMPLE;
+    p = gt_varint_put(gt_varint_put(p, s->ts), s->m);
+    p = gt_varint_put(gt_varint_put(p, s->p), s->g);
+    batch->pos = gt_varint_put(p, s->stack ? s->stack->id : 0);
+}
+
 /* The clock: a lone frequency, or since Go 1.25 a batch that also has the time of day. */
 static void put_sync(const struct gt_clock_snapshot *snapshot)
 {
@@ -143,11 +155,15 @@ static void end(const struct gt_clock_snapshot *snapshot)
 }
 
 void gt_tables_write(const struct gt_drain_config *config, uint32_t gen,
-                     const struct gt_clock_snapshot *snapshot)
+                     const struct gt_clock_snapshot *snapshot, uint64_t until)
 {
     if (!begin(config, gen, 0))
         return;
-    batch_begin(GT_EV_STACKS);
+    batch_begin(GT_EV_CPU_SAMPLES);
+    gt_samples_use(gen, until);
+    gt_samples_each(until, put_sample);
+    batch_end();
+    batch_begin(GT_EV_STACKS); /* after the samples, which use stacks */
     gt_stacks_each(gen, put_stack, NULL);
     batch_end();
     batch_begin(GT_EV_STRINGS); /* after the stacks, which use strings */
@@ -161,6 +177,11 @@ void gt_tables_write_kept(const struct gt_drain_config *config, const struct gt_
     static uint32_t last_mark;
     if (!begin(config, kept->gen, ++last_mark))
         return;
+    batch_begin(GT_EV_CPU_SAMPLES);
+    for (uint32_t i = 0; i < kept->n_samples; i++)
+        for (uint32_t k = 0; k < kept->samples[i].times; k++)
+            put_sample(&kept->samples[i]);
+    batch_end();
     batch_begin(GT_EV_STACKS);
     for (uint32_t i = 0; i < kept->n_stacks; i++)
         put_stack(NULL, kept->stacks[i]);

@@ -8,9 +8,12 @@
 #include "ring.h"
 #include "varint.h"
 
-/* Writes the stack, string and clock batches of gen to the output. snapshot: taken in gen. */
+/*
+ * Writes the CPU samples from before `until`, and the stack, string and clock batches of gen to the
+ * output. snapshot: taken in gen.
+ */
 void gt_tables_write(const struct gt_drain_config *config, uint32_t gen,
-                     const struct gt_clock_snapshot *snapshot);
+                     const struct gt_clock_snapshot *snapshot, uint64_t until);
 
 /* The same for a generation that was kept. */
 void gt_tables_write_kept(const struct gt_drain_config *config, const struct gt_kept *kept);

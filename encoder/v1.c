@@ -4,47 +4,78 @@
 #include "clock.h"
 #include "log.h"
 #include "merge.h"
+#include "samples.h"
+#include "stacks.h"
 #include "strings.h"
 #include "symbols.h"
+#include "texts.h"
 #include "v1_elf.h"
 #include "v1_pages.h"
 #include "varint.h"
+#include "writer.h"
 
 #include <string.h>
 #include <unistd.h>
 
 static struct {
     uint32_t trace; /* counts traces: what stands in this one's file is marked with it */
-    bool procs;     /* Gomaxprocs has been written */
     uint64_t hz;    /* as written last */
+    uint64_t collections;
     bool started[GT_MERGE_NO_P + 1];
 } v1;
+
+/*
+ * The event that starts g on P p, and its arguments: without the number when g's last event was on
+ * this P too.
+ */
+static enum gt_v1_type start_on(struct gt_merge_g *g, uint32_t p, uint64_t *args)
+{
+    bool local = g->v1_p == p && gt_v1_has(gt_format, GT_V1_GO_START_LOCAL);
+    g->v1_seq++;
+    g->v1_p = p;
+    args[0] = g->id;
+    args[1] = g->v1_seq;
+    args[2] = g->v1_label;
+    if (g->v1_label && gt_v1_has(gt_format, GT_V1_GO_START_LABEL))
+        return GT_V1_GO_START_LABEL;
+    return local ? GT_V1_GO_START_LOCAL : GT_V1_GO_START;
+}
+
+static enum gt_v1_type start_again(struct gt_merge_g *g, uint64_t *args)
+{
+    return start_on(g, g->v1_p, args);
+}
 
 void gt_v1_open(void)
 {
     if (v1.trace++) /* a forked child; else it is zero, and better not touched */
         memset(v1.started, 0, sizeof v1.started);
-    v1.procs = false;
     v1.hz = 0;
+    v1.collections = 0;
     gt_merge_reset();
-    gt_v1_pages_open();
+    gt_v1_pages_open(start_again);
     gt_v1_elf_reset();
 }
 
 /* Tables ------------------------------------------------------------------------------------- */
 
-static uint32_t string_id(struct gt_string *s)
+static void put_text(uint64_t id, const char *text, uint32_t len)
 {
     uint8_t record[1 + 2 * GT_VARINT_MAX + GT_STRING_MAX], *q = record;
+    *q++ = GT_V1_STRING;
+    q = gt_varint_put(gt_varint_put(q, id), len);
+    memcpy(q, text, len);
+    gt_v1_pages_record(record, (size_t)(q - record) + len);
+}
+
+static uint32_t string_id(struct gt_string *s)
+{
     if (!s->len) /* readers refuse an empty string; 0 is one */
         return 0;
-    if (s->written == v1.trace)
-        return s->id;
-    s->written = v1.trace;
-    *q++ = GT_V1_STRING;
-    q = gt_varint_put(gt_varint_put(q, s->id), s->len);
-    memcpy(q, s->text, s->len);
-    gt_v1_pages_record(record, (size_t)(q - record) + s->len);
+    if (s->written != v1.trace) {
+        s->written = v1.trace;
+        put_text(s->id, s->text, s->len);
+    }
     return s->id;
 }
 
@@ -160,28 +191,30 @@ static void put_at(const struct gt_merge_event *ev, enum gt_v1_type type, const 
     gt_v1_pages_event(type, ev->p, ev->ts, args, NULL, 0);
 }
 
-/* `local` instead of `type` and without the number, when g's last event was on this P too. */
-static void put_g(const struct gt_merge_event *ev, enum gt_v1_type type, enum gt_v1_type local,
-                  uint64_t last_arg)
+static void go_unblock(const struct gt_merge_event *ev, uint64_t stack)
 {
     struct gt_merge_g *g = ev->g;
     g->v1_seq++;
-    if (g->v1_p == ev->p && gt_v1_has(gt_format, local))
-        put_at(ev, local, ARGS(g->id, last_arg));
+    if (g->v1_p == ev->p && gt_v1_has(gt_format, GT_V1_GO_UNBLOCK_LOCAL))
+        put_at(ev, GT_V1_GO_UNBLOCK_LOCAL, ARGS(g->id, stack));
     else
-        put_at(ev, type, ARGS(g->id, g->v1_seq, last_arg));
+        put_at(ev, GT_V1_GO_UNBLOCK, ARGS(g->id, g->v1_seq, stack));
     g->v1_p = ev->p;
 }
 
 static void go_start(const struct gt_merge_event *ev)
 {
-    struct gt_merge_g *g = ev->g;
-    if (g->v1_label && gt_v1_has(gt_format, GT_V1_GO_START_LABEL)) {
-        put_at(ev, GT_V1_GO_START_LABEL, ARGS(g->id, ++g->v1_seq, g->v1_label));
-        g->v1_p = ev->p;
-    } else {
-        put_g(ev, GT_V1_GO_START, GT_V1_GO_START_LOCAL, 0);
-    }
+    uint64_t args[GT_V1_ARGS_MAX] = {0};
+    enum gt_v1_type type = start_on(ev->g, ev->p, args);
+    put_at(ev, type, args);
+    gt_v1_pages_running(ev->p, ev->g);
+}
+
+/* The goroutine of the P stops. */
+static void put_stop(const struct gt_merge_event *ev, enum gt_v1_type type, const uint64_t *args)
+{
+    put_at(ev, type, args);
+    gt_v1_pages_running(ev->p, NULL);
 }
 
 /*
@@ -209,6 +242,12 @@ static void go_create(const struct gt_merge_event *ev, uint64_t its_stack, uint6
     ev->g->v1_p = ev->p;
     put_at(ev, GT_V1_GO_CREATE,
            ARGS(ev->g->id, new_stack(its_stack ? its_stack : STACK_UNKNOWN), stack));
+}
+
+/* Of a collection, whose events stand together in its thread's stream. */
+static void hold(const struct gt_merge_event *ev, enum gt_v1_type type, const uint64_t *args)
+{
+    gt_v1_pages_hold(type, ev->p, ev->ts, args);
 }
 
 /* Goroutines that were there when recording began. */
@@ -265,27 +304,23 @@ static void syscall_end(const struct gt_merge_event *ev)
     go_start(ev);
 }
 
-static void user_log(const struct gt_merge_event *ev)
+/* A text as a string of the file, which stays there: readers have one table for all of it. */
+static uint64_t text_id(uint64_t id)
 {
-    struct gt_string *value = gt_strings_by_id((uint32_t)ev->arg[2]);
-    gt_v1_pages_event(GT_V1_USER_LOG, ev->p, ev->ts, ARGS(ev->arg[0], ev->arg[1], ev->arg[3]),
-                      value ? value->text : "", value ? value->len : 0);
+    struct gt_text_found *found = gt_texts_find(id);
+    if (found && !found->written)
+        put_text(id, found->text, found->len);
+    if (found)
+        found->written = true;
+    return found ? id : 0;
 }
 
-/*
- * Readers take what comes before the number of CPUs for the state when recording began: tell it
- * before anything else happens.
- */
-static void procs_first(const struct gt_merge_event *ev)
+static void user_log(const struct gt_merge_event *ev)
 {
-    switch (ev->type) {
-    case GT_EV_PROC_STATUS:
-    case GT_EV_PROC_START:
-    case GT_EV_GO_STATUS: return;
-    case GT_EV_PROCS_CHANGE: break;
-    default: put_at(ev, GT_V1_GOMAXPROCS, ARGS((uint64_t)sysconf(_SC_NPROCESSORS_ONLN), 0));
-    }
-    v1.procs = true;
+    const struct gt_text_found *value = gt_texts_find(ev->arg[2]);
+    gt_v1_pages_event(GT_V1_USER_LOG, ev->p, ev->ts,
+                      ARGS(ev->arg[0], text_id(ev->arg[1]), ev->arg[3]), value ? value->text : "",
+                      value ? value->len : 0);
 }
 
 static void user_event(const struct gt_merge_event *ev)
@@ -294,10 +329,16 @@ static void user_event(const struct gt_merge_event *ev)
     if (!gt_v1_has(gt_format, GT_V1_USER_LOG))
         return;
     switch (ev->type) {
-    case GT_EV_USER_TASK_BEGIN: put_at(ev, GT_V1_USER_TASK_CREATE, a); break;
+    case GT_EV_USER_TASK_BEGIN:
+        put_at(ev, GT_V1_USER_TASK_CREATE, ARGS(a[0], a[1], text_id(a[2]), a[3]));
+        break;
     case GT_EV_USER_TASK_END: put_at(ev, GT_V1_USER_TASK_END, a); break;
-    case GT_EV_USER_REGION_BEGIN: put_at(ev, GT_V1_USER_REGION, ARGS(a[0], 0, a[1], a[2])); break;
-    case GT_EV_USER_REGION_END: put_at(ev, GT_V1_USER_REGION, ARGS(a[0], 1, a[1], a[2])); break;
+    case GT_EV_USER_REGION_BEGIN:
+        put_at(ev, GT_V1_USER_REGION, ARGS(a[0], 0, text_id(a[1]), a[2]));
+        break;
+    case GT_EV_USER_REGION_END:
+        put_at(ev, GT_V1_USER_REGION, ARGS(a[0], 1, a[1], a[2])); /* the id it began with */
+        break;
     default: user_log(ev); break;
     }
 }
@@ -305,8 +346,6 @@ static void user_event(const struct gt_merge_event *ev)
 static void translate(const struct gt_merge_event *ev)
 {
     const uint64_t *a = ev->arg;
-    if (!v1.procs)
-        procs_first(ev);
     switch (ev->type) {
     case GT_EV_PROCS_CHANGE: put_at(ev, GT_V1_GOMAXPROCS, a); break;
     case GT_EV_PROC_STATUS:
@@ -321,20 +360,27 @@ static void translate(const struct gt_merge_event *ev)
     case GT_EV_GO_STATUS: go_status(ev); break;
     case GT_EV_GO_CREATE: go_create(ev, a[1], a[2]); break;
     case GT_EV_GO_START: go_start(ev); break;
-    case GT_EV_GO_DESTROY: put_at(ev, GT_V1_GO_END, a); break;
+    case GT_EV_GO_DESTROY: put_stop(ev, GT_V1_GO_END, a); break;
     case GT_EV_GO_STOP:
-        put_at(ev, a[0] == GT_REASON_YIELD ? GT_V1_GO_SCHED : GT_V1_GO_PREEMPT, ARGS(a[1]));
+        put_stop(ev, a[0] == GT_REASON_YIELD ? GT_V1_GO_SCHED : GT_V1_GO_PREEMPT, ARGS(a[1]));
         break;
-    case GT_EV_GO_BLOCK: put_at(ev, block_type(a[0]), ARGS(a[1])); break;
-    case GT_EV_GO_UNBLOCK: put_g(ev, GT_V1_GO_UNBLOCK, GT_V1_GO_UNBLOCK_LOCAL, a[2]); break;
+    case GT_EV_GO_BLOCK: put_stop(ev, block_type(a[0]), ARGS(a[1])); break;
+    case GT_EV_GO_UNBLOCK: go_unblock(ev, a[2]); break;
     case GT_EV_GO_SYSCALL_BEGIN:
         put_at(ev, GT_V1_GO_SYS_CALL, ARGS(a[1]));
-        put_at(ev, GT_V1_GO_SYS_BLOCK, a);
+        put_stop(ev, GT_V1_GO_SYS_BLOCK, a);
         break;
     case GT_EV_GO_SYSCALL_END: syscall_end(ev); break;
     case GT_EV_GO_LABEL: ev->g->v1_label = (uint32_t)a[0]; break;
     case GT_EV_HEAP_ALLOC: put_at(ev, GT_V1_HEAP_ALLOC, a); break;
     case GT_EV_HEAP_GOAL: put_at(ev, GT_V1_HEAP_GOAL, a); break;
+    case GT_EV_GC_BEGIN: hold(ev, GT_V1_GC_START, ARGS(v1.collections++)); break;
+    case GT_EV_STW_BEGIN: hold(ev, GT_V1_STW_START, ARGS(gt_format->v1_marking)); break;
+    case GT_EV_STW_END: hold(ev, GT_V1_STW_DONE, a); break;
+    case GT_EV_GC_END:
+        hold(ev, GT_V1_GC_DONE, a);
+        gt_v1_pages_release();
+        break;
     case GT_EV_USER_TASK_BEGIN:
     case GT_EV_USER_TASK_END:
     case GT_EV_USER_REGION_BEGIN:
@@ -344,40 +390,70 @@ static void translate(const struct gt_merge_event *ev)
     }
 }
 
+/*
+ * The number of CPUs comes first. Readers refuse a trace without events, which a killed one would
+ * be as long as there are only tables; and those from 1.23 on take what comes before that number
+ * for the state when recording began: the web pages of Go 1.23 panic over goroutines that ran then.
+ */
+static void begin(uint64_t from)
+{
+    uint64_t procs = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    put_frequency();
+    gt_v1_pages_event(GT_V1_GOMAXPROCS, 0, from ? from : 1, ARGS(procs), NULL, 0);
+    put_unknown_routines();
+}
+
+static void ran_on(struct gt_merge_g *g, uint64_t ts)
+{
+    gt_v1_pages_ran(g->v1_p, ts);
+}
+
+/*
+ * On P 0, which has no meaning, and not at its time but at the end of the generation: readers sort
+ * samples by the time that is an argument.
+ */
+static void put_sample(const struct gt_taken_sample *s)
+{
+    uint64_t stack = s->stack ? s->stack->id : 0;
+    gt_v1_pages_event(GT_V1_CPU_SAMPLE, 0, gt_merge_time(), ARGS(s->ts, s->p, s->g, stack), NULL,
+                      0);
+}
+
+/* kept: the generation was, and is not the one with `until`. */
 static int write_generation(const struct gt_drain_config *config, uint32_t gen,
                             const struct gt_kept *kept, const struct gt_buf *packed,
-                            const struct gt_buf *plain)
+                            const struct gt_buf *plain, uint64_t until)
 {
     int error = 0;
-    if (!v1.hz)
-        put_unknown_routines();
+    bool first = !v1.hz;
+    size_t samples = kept ? kept->n_samples : gt_samples_use(gen, until);
+    if (first)
+        begin(kept ? kept->from : atomic_load(&gt_gen.from));
     put_frequency();
-    if (plain || !v1.procs) { /* else nothing has happened, there are only statuses */
+    if (plain || samples || first) { /* else nothing has happened, there are only statuses */
         put_tables(config, gen, kept);
+        gt_texts_index(plain);
         error = gt_merge(gen, packed, plain, translate);
+        gt_texts_index(NULL);
+        for (uint32_t i = 0; kept && i < kept->n_samples; i++)
+            for (uint32_t k = 0; k < kept->samples[i].times; k++)
+                put_sample(&kept->samples[i]);
+        if (!kept)
+            gt_samples_each(until, put_sample);
     }
+    if ((plain || first) && !error)
+        gt_merge_running(ran_on);
     gt_v1_pages_flush();
     return error;
 }
 
 int gt_v1_write(const struct gt_drain_config *config, uint32_t gen, const struct gt_buf *packed,
-                const struct gt_buf *plain)
+                const struct gt_buf *plain, uint64_t until)
 {
-    return write_generation(config, gen, NULL, packed, plain);
+    return write_generation(config, gen, NULL, packed, plain, until);
 }
 
 int gt_v1_write_kept(const struct gt_drain_config *config, const struct gt_kept *kept)
 {
-    return write_generation(config, kept->gen, kept, kept->early, kept->plain);
-}
-
-static void stop_running(struct gt_merge_g *g, uint64_t ts)
-{
-    gt_v1_pages_event(GT_V1_GO_PREEMPT, g->v1_p, ts, ARGS(0), NULL, 0);
-}
-
-void gt_v1_finish(void)
-{
-    gt_merge_running(stop_running);
-    gt_v1_pages_flush();
+    return write_generation(config, kept->gen, kept, kept->early, kept->plain, 0);
 }

@@ -13,15 +13,13 @@
 /* A new file; the output is open. */
 void gt_v1_open(void);
 
-/* The end: viewers up to Go 1.22 panic over a goroutine that runs on. */
-void gt_v1_finish(void);
-
 /*
  * Writes generation gen, whose events are in the buffers (see gt_merge): first the stacks and
- * strings it uses, so that they are there wherever the file is cut, then the events. 0 or -errno.
+ * strings it uses, so that they are there wherever the file is cut, then the events, and the CPU
+ * samples from before `until`. 0 or -errno.
  */
 int gt_v1_write(const struct gt_drain_config *config, uint32_t gen, const struct gt_buf *packed,
-                const struct gt_buf *plain);
+                const struct gt_buf *plain, uint64_t until);
 
 /* The same for a generation that was kept. */
 int gt_v1_write_kept(const struct gt_drain_config *config, const struct gt_kept *kept);

@@ -11,7 +11,26 @@
 #define PAD_MIN 8u
 #define PAD_MAX 1000u /* readers take 1000 frames */
 #define HEADER_MAX (1 + 3 * GT_VARINT_MAX)
-#define EVENT_MAX (2 + (2 + GT_V1_ARGS_MAX) * GT_VARINT_MAX + GT_VARINT_MAX + GT_STRING_MAX)
+#define PLAIN_MAX (2 + (2 + GT_V1_ARGS_MAX) * GT_VARINT_MAX)
+#define EVENT_MAX (PLAIN_MAX + GT_VARINT_MAX + GT_STRING_MAX)
+#define STOP_MAX 4u /* type, no time since the event before, no stack; in 1.5 its number */
+
+struct event {
+    enum gt_v1_type type;
+    uint32_t p;
+    uint64_t seq, ts;
+    uint64_t arg[GT_V1_ARGS_MAX];
+};
+
+/* In 1.5 the two numbers after an event's are for stopping the goroutine there and starting it. */
+enum { SEQS = 3 };
+
+/* What runs on a P. */
+struct run {
+    struct gt_merge_g *g; /* NULL: nothing */
+    bool stopped;         /* in an earlier page */
+    uint64_t seq, ts;     /* of that */
+};
 
 /* What happened on one P within the page. */
 struct segment {
@@ -35,13 +54,18 @@ static struct {
     struct segment segment[SEGMENTS];
     uint32_t records, segments;
     uint32_t used;                    /* of bytes */
-    uint32_t total;                   /* what the page comes to */
+    uint32_t total;                   /* what the page comes to at most */
     uint16_t loose_first, loose_last; /* records of no P */
     uint64_t seq;
     uint32_t serial; /* of the page, in all files */
     bool first;      /* the page begins with the file's header */
     uint32_t serial_of[P_SLOTS];
     uint16_t segment_of[P_SLOTS]; /* valid if serial_of is the page's */
+    struct run run[P_SLOTS];
+    uint32_t ps; /* of run, in use */
+    enum gt_v1_type (*start)(struct gt_merge_g *g, uint64_t *args);
+    struct event held[GT_V1_HELD_MAX];
+    uint32_t holds;
 } pages;
 
 static uint32_t header_size(void)
@@ -57,8 +81,11 @@ static void begin_page(void)
     pages.serial++;
 }
 
-void gt_v1_pages_open(void)
+void gt_v1_pages_open(enum gt_v1_type (*start)(struct gt_merge_g *g, uint64_t *args))
 {
+    memset(pages.run, 0, pages.ps * sizeof *pages.run);
+    pages.ps = pages.holds = 0;
+    pages.start = start;
     pages.seq = 0;
     pages.first = true;
     begin_page();
@@ -114,30 +141,10 @@ static uint8_t *put_chain(uint8_t *q, uint16_t first)
     return q;
 }
 
-void gt_v1_pages_flush(void)
-{
-    uint8_t *q = pages.page;
-    if (pages.total == header_size())
-        return;
-    if (pages.first)
-        q = put_file_header(q);
-    for (uint32_t i = 0; i < pages.segments; i++) {
-        const struct segment *s = &pages.segment[i];
-        memcpy(q, s->header, s->header_size);
-        q = put_chain(q + s->header_size, s->first);
-    }
-    q = put_chain(q, pages.loose_first);
-    put_padding(q, (uint32_t)(pages.page + GT_V1_PAGE - q));
-    gt_output_write(pages.page, GT_V1_PAGE);
-    pages.first = false;
-    begin_page();
-}
-
-/* Whether the page still has room, and afterwards none or enough for padding. */
+/* Whether the page still has room, and afterwards enough for padding. */
 static bool fits(uint32_t size)
 {
-    uint32_t total = pages.total + size;
-    return total == GT_V1_PAGE || total + PAD_MIN <= GT_V1_PAGE;
+    return pages.total + size + PAD_MIN <= GT_V1_PAGE;
 }
 
 static void append(const void *bytes, uint32_t size, uint16_t *first, uint16_t *last)
@@ -154,40 +161,21 @@ static void append(const void *bytes, uint32_t size, uint16_t *first, uint16_t *
     pages.total += size;
 }
 
-void gt_v1_pages_record(const void *record, size_t size)
-{
-    if (!fits((uint32_t)size))
-        gt_v1_pages_flush();
-    append(record, (uint32_t)size, &pages.loose_first, &pages.loose_last);
-}
-
-/* The segment of P p, which begins with an event at ts if need be. */
-static struct segment *segment_of(uint32_t p, uint64_t ts, bool *fresh)
-{
-    *fresh = pages.serial_of[p] != pages.serial;
-    struct segment *s = &pages.segment[*fresh ? pages.segments : pages.segment_of[p]];
-    if (*fresh) {
-        *s = (struct segment){.p = p, .first = NONE, .last = NONE, .seq = pages.seq, .ts = ts};
-        s->header_size = (uint8_t)(put_batch(s->header, p, pages.seq, ts) - s->header);
-    }
-    return s;
-}
-
-static uint32_t encode(uint8_t *out, enum gt_v1_type type, uint64_t dseq, uint64_t dts,
-                       const uint64_t *args, const void *tail, size_t tail_size)
+static uint32_t encode(uint8_t *out, const struct event *e, const struct segment *s,
+                       const void *tail, size_t tail_size)
 {
     uint8_t body[EVENT_MAX], *q = body, n = 0;
     if (gt_v1_global_order(gt_format))
-        q = gt_varint_put(q, dseq);
-    q = gt_varint_put(q, dts);
-    for (int i = 0; i < GT_V1_ARGS_MAX && gt_v1_events[type].arg[i]; i++) {
-        if (gt_v1_events[type].arg[i] <= gt_format->minor) {
-            q = gt_varint_put(q, args[i]);
+        q = gt_varint_put(q, e->seq - s->seq);
+    q = gt_varint_put(q, e->ts - s->ts);
+    for (int i = 0; i < GT_V1_ARGS_MAX && gt_v1_events[e->type].arg[i]; i++) {
+        if (gt_v1_events[e->type].arg[i] <= gt_format->minor) {
+            q = gt_varint_put(q, e->arg[i]);
             n++;
         }
     }
     uint8_t *p = out;
-    *p++ = (uint8_t)(type | (n < 3 ? n : 3u) << 6);
+    *p++ = (uint8_t)(e->type | (n < 3 ? n : 3u) << 6);
     if (n >= 3)
         p = gt_varint_put(p, (uint64_t)(q - body));
     memcpy(p, body, (size_t)(q - body));
@@ -200,28 +188,147 @@ static uint32_t encode(uint8_t *out, enum gt_v1_type type, uint64_t dseq, uint64
     return (uint32_t)(p - out);
 }
 
-void gt_v1_pages_event(enum gt_v1_type type, uint32_t p, uint64_t ts, const uint64_t *args,
-                       const void *tail, size_t tail_size)
+static void append_event(struct segment *s, const struct event *e)
+{
+    uint8_t bytes[PLAIN_MAX];
+    append(bytes, encode(bytes, e, s, NULL, 0), &s->first, &s->last);
+    s->seq = e->seq;
+    s->ts = e->ts;
+}
+
+/* Stops what runs on the Ps of the page, in the room that was kept for that. */
+static void stop_running(void)
+{
+    for (uint32_t i = 0; i < pages.segments; i++) {
+        struct segment *s = &pages.segment[i];
+        struct run *r = &pages.run[s->p];
+        if (!r->g || r->stopped)
+            continue;
+        append_event(s, &(struct event){.type = GT_V1_GO_PREEMPT, .seq = s->seq + 1, .ts = s->ts});
+        *r = (struct run){r->g, true, s->seq, s->ts};
+    }
+}
+
+void gt_v1_pages_flush(void)
+{
+    uint8_t *q = pages.page;
+    if (pages.total == header_size())
+        return;
+    stop_running();
+    if (pages.first)
+        q = put_file_header(q);
+    for (uint32_t i = 0; i < pages.segments; i++) {
+        const struct segment *s = &pages.segment[i];
+        memcpy(q, s->header, s->header_size);
+        q = put_chain(q + s->header_size, s->first);
+    }
+    q = put_chain(q, pages.loose_first);
+    put_padding(q, (uint32_t)(pages.page + GT_V1_PAGE - q));
+    gt_output_write(pages.page, GT_V1_PAGE);
+    pages.first = false;
+    begin_page();
+}
+
+void gt_v1_pages_record(const void *record, size_t size)
+{
+    if (!fits((uint32_t)size))
+        gt_v1_pages_flush();
+    append(record, (uint32_t)size, &pages.loose_first, &pages.loose_last);
+}
+
+/* The segment of e's P. A fresh one begins with e, or where the P's goroutine was stopped. */
+static struct segment *segment_of(const struct event *e, bool *fresh)
+{
+    const struct run *r = &pages.run[e->p];
+    *fresh = pages.serial_of[e->p] != pages.serial;
+    struct segment *s = &pages.segment[*fresh ? pages.segments : pages.segment_of[e->p]];
+    if (*fresh) {
+        *s = (struct segment){.p = e->p, .first = NONE, .last = NONE, .seq = e->seq, .ts = e->ts};
+        if (r->stopped) {
+            s->seq = r->seq + 1;
+            s->ts = r->ts;
+        }
+        s->header_size = (uint8_t)(put_batch(s->header, e->p, s->seq, s->ts) - s->header);
+    }
+    return s;
+}
+
+static void begin_segment(struct segment *s)
+{
+    struct run *r = &pages.run[s->p];
+    pages.serial_of[s->p] = pages.serial;
+    pages.segment_of[s->p] = (uint16_t)pages.segments++;
+    pages.total += s->header_size + STOP_MAX;
+    if (r->stopped) {
+        struct event start = {.seq = s->seq, .ts = s->ts};
+        r->stopped = false;
+        start.type = pages.start(r->g, start.arg);
+        append_event(s, &start);
+    }
+}
+
+static void put_event(const struct event *e, const void *tail, size_t tail_size)
 {
     uint8_t bytes[EVENT_MAX];
     for (;;) {
         bool fresh;
-        struct segment *s = segment_of(p, ts, &fresh);
-        uint32_t size = encode(bytes, type, pages.seq - s->seq, ts - s->ts, args, tail, tail_size);
-        if (!fits(size + (fresh ? s->header_size : 0))) {
+        struct segment *s = segment_of(e, &fresh);
+        uint32_t size = encode(bytes, e, s, tail, tail_size);
+        if (!fits(size + (fresh ? s->header_size + STOP_MAX + PLAIN_MAX : 0))) {
             gt_v1_pages_flush();
             continue; /* in a new page the differences are others */
         }
-        if (fresh) {
-            pages.serial_of[p] = pages.serial;
-            pages.segment_of[p] = (uint16_t)pages.segments++;
-            pages.total += s->header_size;
-        }
+        if (fresh)
+            begin_segment(s);
         append(bytes, size, &s->first, &s->last);
-        s->seq = pages.seq++;
-        s->ts = ts;
+        s->seq = e->seq;
+        s->ts = e->ts;
         return;
     }
+}
+
+static struct event next_event(enum gt_v1_type type, uint32_t p, uint64_t ts, const uint64_t *args)
+{
+    struct event e = {.type = type, .p = p, .seq = pages.seq, .ts = ts};
+    memcpy(e.arg, args, sizeof e.arg);
+    pages.seq += SEQS;
+    return e;
+}
+
+void gt_v1_pages_event(enum gt_v1_type type, uint32_t p, uint64_t ts, const uint64_t *args,
+                       const void *tail, size_t tail_size)
+{
+    struct event e = next_event(type, p, ts, args);
+    put_event(&e, tail, tail_size);
+}
+
+void gt_v1_pages_running(uint32_t p, struct gt_merge_g *g)
+{
+    pages.run[p] = (struct run){.g = g};
+    if (pages.ps <= p)
+        pages.ps = p + 1;
+}
+
+void gt_v1_pages_ran(uint32_t p, uint64_t ts)
+{
+    struct event e = next_event(GT_V1_GO_PREEMPT, p, ts, (const uint64_t[GT_V1_ARGS_MAX]){0});
+    put_event(&e, NULL, 0);
+    pages.run[p] = (struct run){pages.run[p].g, true, e.seq, ts};
+}
+
+void gt_v1_pages_hold(enum gt_v1_type type, uint32_t p, uint64_t ts, const uint64_t *args)
+{
+    if (pages.holds < GT_V1_HELD_MAX)
+        pages.held[pages.holds++] = next_event(type, p, ts, args);
+}
+
+void gt_v1_pages_release(void)
+{
+    if (!fits(HEADER_MAX + STOP_MAX + (pages.holds + 1) * PLAIN_MAX))
+        gt_v1_pages_flush();
+    for (uint32_t i = 0; i < pages.holds; i++)
+        put_event(&pages.held[i], NULL, 0);
+    pages.holds = 0;
 }
 
 uint64_t gt_v1_pages_next_seq(void)

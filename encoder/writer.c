@@ -8,13 +8,25 @@ struct gt_generation gt_gen;
 /*
  * A thread cannot go on without a buffer, and with none left waits for the drain side: nothing may
  * be lost silently. It must not be busy meanwhile, the drain side could be waiting for that.
- * false: the system is out of memory even for the drain side, or recording ended.
+ * false: it has waited long enough, or recording ended.
  */
-static bool wait_for_room(struct gt_writer *w)
+static bool wait_for_room(struct gt_writer *w, uint64_t *since)
 {
     gt_writer_leave(w);
-    gt_buffers_wait();
-    return atomic_load_explicit(&gt_gen.current, memory_order_relaxed) != 0;
+    return gt_buffers_wait(since) &&
+           atomic_load_explicit(&gt_gen.current, memory_order_relaxed) != 0;
+}
+
+/* Begins another batch in the same buffer. false: that is full, or there is none. */
+static bool cut_buffer(struct gt_writer *w)
+{
+    struct gt_buf *buf = w->buf;
+    if (!buf || buf->data + GT_BUF_ROOM - w->pos < GT_PIECE || buf->cuts == GT_CUTS_MAX)
+        return false;
+    buf->cut[buf->cuts++] = (struct gt_cut){.at = (uint32_t)(w->pos - buf->data), .ts = w->last};
+    w->end = w->pos + GT_PIECE;
+    w->piece = w->events;
+    return true;
 }
 
 /* In a mute generation: what was written since is forgotten. */
@@ -22,6 +34,7 @@ static bool start_over(struct gt_writer *w)
 {
     w->pos = w->nowhere;
     w->end = w->nowhere + sizeof w->nowhere;
+    w->piece = w->events;
     return true;
 }
 
@@ -38,8 +51,9 @@ static bool refresh_buffer(struct gt_writer *w)
     return true;
 }
 
-bool gt_writer_enter_slow(struct gt_writer *w)
+static bool enter_slow(struct gt_writer *w)
 {
+    uint64_t waiting_since = 0;
     for (;;) {
         uint32_t gen = atomic_load_explicit(&gt_gen.current, memory_order_acquire);
         if (gen == 0) {
@@ -50,10 +64,10 @@ bool gt_writer_enter_slow(struct gt_writer *w)
             gt_writer_leave(w); /* rule 2: not busy while switching */
             if (!gt_switch_self(w))
                 return false;
-        } else if (w->end - w->pos >= GT_EVENT_ROOM || refresh_buffer(w)) {
+        } else if (w->end - w->pos >= GT_EVENT_ROOM || cut_buffer(w) || refresh_buffer(w)) {
             gt_ev_call_show(w); /* rule 5 */
             return true;
-        } else if (!wait_for_room(w)) {
+        } else if (!wait_for_room(w, &waiting_since)) {
             return false;
         }
         atomic_store_explicit(&w->busy, 1, memory_order_relaxed);
@@ -61,50 +75,94 @@ bool gt_writer_enter_slow(struct gt_writer *w)
     }
 }
 
+bool gt_writer_enter_slow(struct gt_writer *w)
+{
+    bool entered = enter_slow(w);
+    if (!entered && atomic_load_explicit(&gt_gen.current, memory_order_relaxed) != 0)
+        gt_lost();
+    return entered;
+}
+
+/* What could not be recorded ------------------------------------------------------------------ */
+
+static _Atomic uint64_t lost;
+
+void gt_lost(void)
+{
+    atomic_fetch_add_explicit(&lost, 1, memory_order_relaxed);
+}
+
+uint64_t gt_lost_count(void)
+{
+    return atomic_load_explicit(&lost, memory_order_relaxed);
+}
+
+/* Garbage collections so far, one after the other. */
+static struct {
+    uint64_t seq; /* of the last end; beginnings have one, too */
+    uint64_t end; /* when that was */
+} collections;
+
 /* P slots ------------------------------------------------------------------------------------ */
 
 #define MAX_P 65536u
 
 static struct {
-    struct gt_lock lock;
     struct gt_p slot[MAX_P];
-    uint64_t taken[MAX_P / 64];
-    uint32_t first_maybe_free; /* word index */
-    uint32_t ever;             /* words in which one was ever taken */
+    _Atomic uint64_t taken[MAX_P / 64];
+    _Atomic uint32_t ever; /* words in which one was ever taken */
 } procs;
+
+static bool claim_p(uint32_t id)
+{
+    uint64_t bit = 1ull << id % 64;
+    return !(atomic_fetch_or_explicit(&procs.taken[id / 64], bit, memory_order_acquire) & bit);
+}
+
+static void unclaim_p(uint32_t id)
+{
+    /* release: the next owner sees last_gen and seq. Pairs with claim_p. */
+    atomic_fetch_and_explicit(&procs.taken[id / 64], ~(1ull << id % 64), memory_order_release);
+}
 
 /*
  * The smallest free P of the 64 from first; NULL: none. Not one that was in use in a generation
  * later than gen: what happens to it in this one would come before that.
  */
-static struct gt_p *free_p_locked(uint32_t first, uint32_t gen)
+static struct gt_p *claim_p_from(uint32_t first, uint32_t gen)
 {
-    uint64_t free = ~procs.taken[first / 64];
+    uint64_t free = ~atomic_load_explicit(&procs.taken[first / 64], memory_order_relaxed);
     for (; free; free &= free - 1) {
-        struct gt_p *p = &procs.slot[first + (uint32_t)__builtin_ctzll(free)];
-        if (p->last_gen <= gen)
-            return p;
+        uint32_t id = first + (uint32_t)__builtin_ctzll(free);
+        if (!claim_p(id))
+            continue;
+        if (procs.slot[id].last_gen <= gen)
+            return &procs.slot[id];
+        unclaim_p(id);
     }
     return NULL;
+}
+
+static void note_ever(uint32_t words)
+{
+    uint32_t ever = atomic_load_explicit(&procs.ever, memory_order_relaxed);
+    while (ever < words && !atomic_compare_exchange_weak(&procs.ever, &ever, words))
+        ;
 }
 
 /* With w's generation pinned: the drain side reads w->p. */
 static bool take_p(struct gt_writer *w)
 {
     struct gt_p *p = NULL;
-    gt_lock(&procs.lock);
-    for (uint32_t i = procs.first_maybe_free * 64; i < MAX_P && !p; i += 64)
-        p = free_p_locked(i, gt_writer_gen(w));
+    for (uint32_t first = 0; first < MAX_P && !p; first += 64)
+        p = claim_p_from(first, gt_writer_gen(w));
     if (p) {
         p->id = (uint32_t)(p - procs.slot);
         p->state = GT_P_IDLE;
-        procs.taken[p->id / 64] |= 1ull << p->id % 64;
-        while (procs.first_maybe_free < MAX_P / 64 &&
-               procs.taken[procs.first_maybe_free] == UINT64_MAX)
-            procs.first_maybe_free++;
-        procs.ever = p->id / 64 < procs.ever ? procs.ever : p->id / 64 + 1;
+        note_ever(p->id / 64 + 1);
+    } else {
+        gt_lost();
     }
-    gt_unlock(&procs.lock);
     w->p = p;
     return p != NULL;
 }
@@ -113,23 +171,21 @@ static void release_p(struct gt_writer *w)
 {
     uint32_t id = w->p->id;
     w->p->last_gen = gt_writer_gen(w);
+    w->p->left = w->last;
     w->p = NULL;
-    gt_lock(&procs.lock);
-    procs.taken[id / 64] &= ~(1ull << id % 64);
-    if (id / 64 < procs.first_maybe_free)
-        procs.first_maybe_free = id / 64;
-    gt_unlock(&procs.lock);
+    unclaim_p(id);
 }
 
 void gt_procs_after_fork(void)
 {
-    procs.lock = (struct gt_lock){0};
     for (uint32_t i = 0; i < procs.ever; i++) {
         for (uint32_t b = 0; b < 64; b++)
             procs.slot[i * 64 + b] = (struct gt_p){0};
         procs.taken[i] = 0;
     }
-    procs.first_maybe_free = procs.ever = 0;
+    procs.ever = 0;
+    collections.end = 0;
+    lost = 0;
 }
 
 /* Events ------------------------------------------------------------------------------------- */
@@ -150,6 +206,28 @@ static inline uint8_t *begin_at(struct gt_writer *w, enum gt_event_type type, ui
 static inline uint8_t *begin(struct gt_writer *w, enum gt_event_type type)
 {
     return begin_at(w, type, gt_clock_now());
+}
+
+static uint32_t behind(const struct gt_writer *w)
+{
+    return (uint32_t)(w->events - w->piece) + 3; /* the next event, the batch, and one more */
+}
+
+/* Now; later, if need be, so that readers see it after its cause, in another stream (rule 6). */
+static uint64_t now_after(const struct gt_writer *w, uint64_t cause)
+{
+    uint64_t now = gt_clock_now();
+    if (__builtin_expect(now > cause + behind(w), 1)) /* a unit is a nanosecond or more */
+        return now;
+    uint64_t least = cause + 2 + gt_clock_units(behind(w));
+    return now > least ? now : least;
+}
+
+/* Its own thread has just said what the goroutine's state is. */
+static void stated(struct gt_writer *w)
+{
+    w->g.stated = w->last;
+    w->g.behind = behind(w);
 }
 
 static inline void event0(struct gt_writer *w, enum gt_event_type type)
@@ -210,6 +288,8 @@ static void status_g_locked(struct gt_writer *w, struct gt_g *g, uint64_t m, uin
     }
     g->status_gen = gen;
     g->seq = 0;
+    if (g == &w->g)
+        stated(w);
 }
 
 static void status_p(struct gt_writer *w, uint32_t gen)
@@ -260,7 +340,7 @@ static bool make_room(struct gt_writer *w, uint32_t gen, ptrdiff_t bytes)
 {
     if (gt_gen_is_mute(gen))
         return start_over(w);
-    if (w->end - w->pos >= bytes)
+    if (w->buf && w->buf->data + GT_BUF_ROOM - w->pos >= bytes)
         return true;
     gt_switch_retire(w, gen);
     struct gt_buf *fresh = gt_buffers_get(true);
@@ -301,6 +381,7 @@ static void rewaits_locked(struct gt_writer *w, uint32_t gen)
         w->pos = gt_varint_put(p, gt_stack_use(g->wait_stack, gen));
     }
     set_rewaits_locked(g, kept);
+    stated(w);
 }
 
 /* The same for the owner's next event, which may be the effect of one that they caused. */
@@ -397,9 +478,11 @@ void gt_ev_go_create(struct gt_writer *w, struct gt_g *g, struct gt_stack *new_s
     g->seq = 0;
     g->routine = new_stack;
     event3(w, GT_EV_GO_CREATE, g->id, gt_stack_use(new_stack, gen), gt_stack_use(stack, gen));
-    /* release: pairs with gt_ev_is_unstarted's acquire. */
-    if (g != &w->g)
+    if (g != &w->g) {
+        g->changed = w->last;
+        /* release: pairs with gt_ev_is_unstarted's acquire. */
         atomic_store_explicit(&g->unstarted, true, memory_order_release);
+    }
 }
 
 static void set_started(struct gt_g *g)
@@ -418,13 +501,15 @@ void gt_ev_go_forget(struct gt_g *g)
 static void proc_start(struct gt_writer *w)
 {
     w->p->state = GT_P_RUNNING;
-    event2(w, GT_EV_PROC_START, w->p->id, ++w->p->seq);
+    uint8_t *p = begin_at(w, GT_EV_PROC_START, now_after(w, w->p->left));
+    w->pos = gt_varint_put(gt_varint_put(p, w->p->id), ++w->p->seq);
 }
 
 static void go_start(struct gt_writer *w)
 {
     w->g.state = GT_G_RUNNING;
-    event2(w, GT_EV_GO_START, w->g.id, ++w->g.seq);
+    uint8_t *p = begin_at(w, GT_EV_GO_START, now_after(w, w->g.changed));
+    w->pos = gt_varint_put(gt_varint_put(p, w->g.id), ++w->g.seq);
 }
 
 /* What a reused writer, or a goroutine created in an earlier generation, still owes this one. */
@@ -473,6 +558,7 @@ bool gt_ev_go_block(struct gt_writer *w, uint64_t since, enum gt_reason reason,
     w->g.wait_stack = stack;
     uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_BLOCK, since), reason);
     w->pos = gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w)));
+    stated(w);
     return true;
 }
 
@@ -485,11 +571,18 @@ bool gt_ev_go_stop(struct gt_writer *w, enum gt_reason reason, struct gt_stack *
     return true;
 }
 
-static void unblock(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack)
+static void unblock_at(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack,
+                       uint64_t ts)
 {
     target->state = GT_G_RUNNABLE;
-    event3(w, GT_EV_GO_UNBLOCK, target->id, ++target->seq, gt_stack_use(stack, gt_writer_gen(w)));
-    target->woken = w->last;
+    uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_UNBLOCK, ts), target->id);
+    w->pos = gt_varint_put(gt_varint_put(p, ++target->seq), gt_stack_use(stack, gt_writer_gen(w)));
+}
+
+static void unblock_other(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack)
+{
+    unblock_at(w, target, stack, now_after(w, target->stated));
+    target->changed = w->last;
 }
 
 void gt_ev_go_resume(struct gt_writer *w, struct gt_stack *stack)
@@ -498,7 +591,7 @@ void gt_ev_go_resume(struct gt_writer *w, struct gt_stack *stack)
     if (w->g.state == GT_G_SYSCALL)
         syscall_end(w);
     if (w->g.state == GT_G_WAITING)
-        unblock(w, &w->g, stack);
+        unblock_at(w, &w->g, stack, gt_clock_now());
     if (w->g.state == GT_G_RUNNABLE)
         go_start(w);
     if (w->g.state == GT_G_RUNNING)
@@ -517,6 +610,7 @@ void gt_ev_thread_end(struct gt_writer *w)
     }
     w->g.state = GT_G_NONE;
     w->label = NULL;
+    gt_texts_retire(w, gt_writer_gen(w));
     gt_switch_retire(w, gt_writer_gen(w));
 }
 
@@ -528,10 +622,17 @@ bool gt_ev_go_unblock(struct gt_writer *w, struct gt_g *target, struct gt_stack 
     bool current = target->status_gen <= gen; /* rule 4 */
     if (current && target->state == GT_G_WAITING) {
         status_g_locked(w, target, NO_M, gen);
-        unblock(w, target, stack);
+        unblock_other(w, target, stack);
     }
     gt_unlock(&target->lock);
     return current;
+}
+
+/* When a goroutine that has been unblocked, and has n rewaits already, waits again. */
+static uint64_t rewait_ts(const struct gt_g *g, uint32_t n)
+{
+    uint64_t ts = g->changed + 2 + gt_clock_units(g->behind + 2 * n);
+    return ts > g->stated ? ts : g->stated;
 }
 
 bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack)
@@ -547,10 +648,11 @@ bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_
     bool current = target->status_gen <= gen;
     if (current && target->state == GT_G_RUNNABLE && n < GT_REWAITS_MAX) {
         status_g_locked(w, target, NO_M, gen);
+        target->stated = rewait_ts(target, n);
         target->rewait[n] =
-            (struct gt_rewait){.ts = target->woken + 1, .gen = gen, .seq = ++target->seq};
+            (struct gt_rewait){.ts = target->stated, .gen = gen, .seq = ++target->seq};
         set_rewaits_locked(target, n + 1);
-        unblock(w, target, stack);
+        unblock_other(w, target, stack);
     }
     gt_unlock(&target->lock);
     return current;
@@ -558,11 +660,12 @@ bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_
 
 void gt_ev_gc(struct gt_writer *w, const struct gt_collection *gc)
 {
-    static _Atomic uint64_t sequence; /* of beginnings and ends, in the whole trace */
     if (w->g.state != GT_G_RUNNING || !w->p)
         return;
-    uint64_t seq = atomic_fetch_add_explicit(&sequence, 2, memory_order_relaxed) + 1;
-    uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GC_BEGIN, gc->begin), seq);
+    uint64_t seq = ++collections.seq, least = collections.end + 2 + gt_clock_units(behind(w));
+    uint64_t begin_ts = gc->begin > least ? gc->begin : least;
+    collections.seq++;
+    uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GC_BEGIN, begin_ts), seq);
     w->pos = gt_varint_put(p, 0);
     for (uint32_t i = 0; i < gc->pauses; i++) {
         p = gt_varint_put(begin_at(w, GT_EV_STW_BEGIN, gc->pause[i].begin), GT_REASON_GC);
@@ -570,6 +673,7 @@ void gt_ev_gc(struct gt_writer *w, const struct gt_collection *gc)
         w->pos = begin_at(w, GT_EV_STW_END, gc->pause[i].end);
     }
     w->pos = gt_varint_put(begin_at(w, GT_EV_GC_END, gc->end), seq + 1);
+    collections.end = w->last;
 }
 
 void gt_ev_go_label(struct gt_writer *w, struct gt_string *label)
@@ -578,8 +682,21 @@ void gt_ev_go_label(struct gt_writer *w, struct gt_string *label)
     event1(w, GT_EV_GO_LABEL, gt_string_use(label, gt_writer_gen(w)));
 }
 
+bool gt_ev_user(struct gt_writer *w, enum gt_event_type type, const uint64_t *args,
+                struct gt_stack *stack)
+{
+    if (w->g.state != GT_G_RUNNING)
+        return false;
+    uint8_t *p = begin(w, type);
+    for (int i = 0; i < gt_event_args[type] - 1; i++)
+        p = gt_varint_put(p, args[i]);
+    w->pos = gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w)));
+    return true;
+}
+
 bool gt_ev_heap_alloc(struct gt_writer *w, uint64_t at, uint64_t bytes)
 {
+    own_rewaits(w);
     if (w->p)
         w->pos = gt_varint_put(begin_at(w, GT_EV_HEAP_ALLOC, at), bytes);
     return w->p != NULL;

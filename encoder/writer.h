@@ -27,6 +27,14 @@
  *     writer writes that it began; should its own thread write anything meanwhile (a signal
  *     handler), that does. Taking the announcement back is ordered like rule 1: a store, then the
  *     load of current.
+ *  6. Time goes from causes to effects, in the reader's eyes too. CPUs' clocks may disagree; and a
+ *     reader adds up the time of an event from those before it in its batch and drops a fraction of
+ *     a nanosecond each time (Go's batchCursor.nextEvent), so that it may see it early by as many
+ *     nanoseconds as there are events. If that makes an effect the earlier one, a trace may be
+ *     refused: after a GoStatusStack sequence numbers begin anew, and a later unblock would do in
+ *     place of the one that is due; and among events of the same time a reader may miss the one
+ *     that can go first (Reader.ReadEvent sorts, but never tries the first one again). So batches
+ *     are short, and an effect in another thread than its cause comes later by more than that.
  *
  * A generation can be mute: while nothing is recorded, threads go on as in any other one, with
  * rules 1 to 5, but what they write is forgotten. So when recording starts everybody's state is
@@ -47,6 +55,7 @@
 #include "futex.h"
 #include "stacks.h"
 #include "strings.h"
+#include "texts.h"
 #include "varint.h"
 
 #define GT_GEN_SWITCHING 0x80000000u
@@ -54,6 +63,8 @@
 
 /* One event never needs more: a type byte and at most five full varints, twice for statuses. */
 #define GT_EVENT_ROOM 256
+
+#define GT_PIECE 2048 /* bytes of a batch, about: rule 6 */
 
 struct gt_generation {
     _Atomic uint32_t current; /* 0: threads are not followed, before the start and after the end */
@@ -75,8 +86,7 @@ static inline bool gt_gen_is_mute(uint32_t gen)
  * A wait that went on in vain: the goroutine was unblocked just before ts, but another thread took
  * the mutex before it. Its own thread, asleep in the kernel, could not write that it started and
  * blocked again; these two events are written later into its stream with this timestamp, in
- * generation gen, GoStart with sequence number seq. (Just before, not at: among many events of the
- * same time Go's reader may miss the one that can go first.)
+ * generation gen, GoStart with sequence number seq. (Just before, not at: rule 6.)
  */
 struct gt_rewait {
     uint64_t ts;
@@ -90,9 +100,11 @@ struct gt_g {
     struct gt_lock lock;
     uint32_t status_gen; /* generation whose readers know the state */
     uint64_t id;
-    uint32_t seq;                /* of the last GoStart/GoUnblock in status_gen */
-    uint8_t state;               /* enum gt_g_state */
-    uint64_t woken;              /* timestamp of the last GoUnblock */
+    uint32_t seq;  /* of the last GoStart/GoUnblock in status_gen */
+    uint8_t state; /* enum gt_g_state */
+    /* Rule 6, as state: when others last changed that, and when its own thread said it last. */
+    uint64_t changed, stated;
+    uint32_t behind;             /* ns, at most, that readers are in its thread's stream then */
     struct gt_stack *routine;    /* where it began; NULL: not known */
     struct gt_stack *wait_stack; /* of the wait or call it is in */
     _Atomic bool unstarted;      /* created, and its thread has not begun; cleared under lock */
@@ -105,6 +117,7 @@ struct gt_p {
     uint32_t status_gen;
     uint32_t last_gen; /* in which it was given up last */
     uint32_t seq;
+    uint64_t left; /* when it was given up last */
     uint8_t state; /* enum gt_p_state */
 };
 
@@ -121,6 +134,7 @@ struct gt_writer {
     uint8_t *pos, *end;
     uint64_t last; /* timestamp of the last event */
     struct gt_buf *buf;
+    struct gt_texts texts;
     uint32_t m; /* kernel thread id */
     struct gt_p *p;
     struct gt_g g;
@@ -129,6 +143,7 @@ struct gt_writer {
     uint32_t told_gen;                  /* see gt_gen.first: in which it was told */
     _Atomic uint64_t events;            /* written, for the exit line */
     uint64_t events_before;             /* the mute generation it is in */
+    uint64_t piece;                     /* events before this batch */
     uint8_t nowhere[2 * GT_EVENT_ROOM]; /* where events of a mute generation go */
     struct gt_writer *next;             /* all writers ever, for the drain side */
 };
@@ -139,8 +154,15 @@ void gt_writer_register(struct gt_writer *w);
 bool gt_writer_enter_slow(struct gt_writer *w);
 
 /*
- * Pins the current generation; false when nothing is being recorded (then do not call leave).
- * May wait for a buffer if the disk cannot keep up.
+ * Counts something that happened and could not be recorded. Any context. gt_lost_count: how many,
+ * for the exit line.
+ */
+void gt_lost(void);
+uint64_t gt_lost_count(void);
+
+/*
+ * Pins the current generation; false when nothing is being recorded, or nothing can be (which is
+ * counted as lost); then do not call leave. May wait for a buffer if the disk cannot keep up.
  */
 static inline bool gt_writer_enter(struct gt_writer *w)
 {
@@ -270,10 +292,20 @@ struct gt_collection {
     uint32_t pauses;
 };
 
-/* On a thread that took part; nothing is written when it is not running. */
+/*
+ * On a thread that took part, one collection after the other: the collector's lock is held. Nothing
+ * is written when the thread is not running.
+ */
 void gt_ev_gc(struct gt_writer *w, const struct gt_collection *gc);
 
 void gt_ev_go_label(struct gt_writer *w, struct gt_string *label);
+
+/*
+ * An annotation: a USER event with its arguments, but for the stack, which is the last. false, and
+ * nothing written, when w's goroutine is not running.
+ */
+bool gt_ev_user(struct gt_writer *w, enum gt_event_type type, const uint64_t *args,
+                struct gt_stack *stack);
 
 /*
  * Live bytes of the heap at time `at`, and the memory taken from the system. w's goroutine may be

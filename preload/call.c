@@ -61,7 +61,9 @@ __attribute__((noinline)) struct gt_slice gt_slice_begin(enum gt_hook hook, int 
 static void write_slice(struct gt_thread *t, struct gt_slice *slice, bool unseen)
 {
     gt_thread_reenter(t);
-    if (gt_writer_enter(&t->w)) {
+    bool entered = gt_writer_enter(&t->w);
+    t->stuck = !entered && !unseen; /* its begin stands in the trace, its end must follow */
+    if (entered) {
         if (unseen)
             gt_ev_call_begin(&t->w, slice->since, slice->reason, slice->stack);
         gt_ev_go_resume(&t->w, slice->stack);

@@ -25,6 +25,11 @@ static int (*backtrace_fn)(void **pcs, int max);
 /* Our own code: its frames are left out of stacks. */
 static uintptr_t own_start, own_end;
 
+bool gt_capture_walks(void)
+{
+    return walks;
+}
+
 static int find_own(struct dl_phdr_info *info, size_t size, void *unused)
 {
     (void)size;
@@ -124,6 +129,34 @@ struct gt_stack *gt_capture_call(struct gt_thread *t, enum gt_hook hook)
     t->call_hook = hook;
     return t->call_stack = gt_stacks_get(pcs, routine ? 2 : 1,
                                          routine ? routine->epoch : (uint32_t)gt_modules_epoch());
+}
+
+/* The innermost frame as it stands at the head of a stack: the call itself. */
+static struct gt_stack *get_call(uint64_t *pcs, uint32_t n, uint32_t epoch)
+{
+    uint64_t leaf = n ? pcs[0]-- : 0;
+    struct gt_stack *s = leaf ? gt_stacks_get(pcs, n, epoch) : NULL;
+    pcs[0] = leaf;
+    return s;
+}
+
+struct gt_stack *gt_capture_caller(struct gt_thread *t)
+{
+    struct gt_trail *trail = &t->trail;
+    uint32_t epoch = (uint32_t)gt_modules_epoch(), n = 0;
+    int saved = errno;
+    enum gt_walked walked = walks ? gt_unwind(trail, epoch, &n) : GT_WALK_ODD;
+    if (walked > GT_WALK_TRAIL) {
+        n = walked == GT_WALK_ODD ? walk_odd(t, trail->fresh_pcs, n) : n + 1;
+        errno = saved;
+        return get_call(trail->fresh_pcs + 1, n - 1, epoch);
+    }
+    if (walked != GT_WALK_SAME || t->last_hook != GT_HOOKS_END) {
+        t->last_hook = GT_HOOKS_END; /* for none */
+        t->last_stack = get_call(&trail->pcs[trail->first + 1], GT_TRAIL_MAX - trail->first, epoch);
+    }
+    errno = saved;
+    return t->last_stack;
 }
 
 struct gt_stack *gt_capture_routine(const void *entry)

@@ -249,6 +249,15 @@ static bool read_signal(const char *value)
     return !gt_options.signal || signal_may_be_ours(gt_options.signal);
 }
 
+static bool read_cpu_hz(const char *value)
+{
+    uint64_t hz;
+    if (!read_size(value, &hz) || hz > 10000)
+        return false;
+    gt_options.cpu_hz = (uint32_t)hz;
+    return true;
+}
+
 /* accepted: NULL for the names in the table of formats. */
 static const struct {
     const char *name, *accepted, *fallback;
@@ -269,6 +278,7 @@ static const struct {
     {"GOTRACE_DURATION", "a time such as 500ms or 10s", "0", read_duration},
     {"GOTRACE_RING", "a time and a size, such as 30s,64M, or one of them", "", read_ring},
     {"GOTRACE_SIGNAL", "a signal that programs may use", "", read_signal},
+    {"GOTRACE_CPU_HZ", "a number up to 10000", "0", read_cpu_hz},
 };
 
 void gt_options_read(void)

@@ -8,6 +8,7 @@
 #include "heap.h"
 #include "old_cond.h"
 #include "options.h"
+#include "sampler.h"
 #include "sanitizer.h"
 #include "signals.h"
 #include "thread.h"
@@ -208,12 +209,22 @@ void gt_process_describe(char line[GT_PROCESS_LINE])
                  strerrordesc_np(-s.error));
         return;
     }
+    if (!s.finished) {
+        snprintf(line, GT_PROCESS_LINE, "%s: could not be written in time; its end is missing",
+                 s.path);
+        return;
+    }
     char lost[96] = "nothing lost";
     if (s.limited)
         strcpy(lost, "stopped at GOTRACE_MAX_SIZE");
+    else if (s.lost)
+        snprintf(lost, sizeof lost, "%llu events lost: threads or the disk stood still",
+                 (unsigned long long)s.lost);
     else if (s.waits)
         snprintf(lost, sizeof lost, "nothing lost, but threads waited %llu times, %.3f s, to write",
                  (unsigned long long)s.waits, (double)s.wait_ns / 1e9);
+    else if (gt_samples_lost())
+        snprintf(lost, sizeof lost, "%llu CPU samples lost", (unsigned long long)gt_samples_lost());
     snprintf(line, GT_PROCESS_LINE,
              "%s: %.1f KiB, %llu events in %.3f s, %s; view: go tool trace %s", s.path,
              (double)s.bytes / 1024, (unsigned long long)s.events, (double)s.duration_ns / 1e9,
@@ -489,9 +500,12 @@ __attribute__((constructor)) static void at_start(void)
     gt_gc_init();
     gt_thread_init();
     gt_capture_init();
+    gt_sampler_init();
     gt_thread_main();
     gt_real_clear_dlerror();
     gt_signals_init();
     if (!process.descendant)
         start_recording();
+    if (!process.descendant && gt_sampler_on())
+        gt_process_threaded(); /* nobody else empties the rings of a program that just computes */
 }

@@ -1,7 +1,7 @@
 /* See registry.h. */
 #include "registry.h"
 
-#include "../encoder/clock.h"
+#include "../encoder/writer.h"
 
 #include <string.h>
 
@@ -13,6 +13,15 @@ static struct shard {
     struct gt_lock lock;
     struct gt_waiter *first, *last;
 } shards[SHARDS];
+
+/* In hooks; false is counted. */
+static bool lock_within(struct shard *s)
+{
+    bool locked = gt_lock_within(&s->lock, GT_LOCK_PATIENCE_NS);
+    if (!locked)
+        gt_lost();
+    return locked;
+}
 
 static struct shard *shard_of(const void *addr)
 {
@@ -64,7 +73,7 @@ void gt_registry_add_locked(struct gt_waiter *w, const void *addr, uint64_t now)
 void gt_registry_add(struct gt_waiter *w, const void *addr, uint64_t now)
 {
     struct shard *s = shard_of(addr);
-    if (!gt_lock_within(&s->lock, GT_LOCK_PATIENCE_NS))
+    if (!lock_within(s))
         return;
     add_locked(s, w, addr, now);
     gt_unlock(&s->lock);
@@ -96,17 +105,23 @@ bool gt_registry_remove(struct gt_waiter *w, int64_t patience_ns)
     return true;
 }
 
-static void lock_both(struct shard *a, struct shard *b)
+/* In the order of addresses. */
+static bool lock_both(struct shard *a, struct shard *b)
 {
-    gt_lock(a < b ? &a->lock : &b->lock);
-    if (a != b)
-        gt_lock(a < b ? &b->lock : &a->lock);
+    struct shard *first = a < b ? a : b, *second = a < b ? b : a;
+    if (!lock_within(first))
+        return false;
+    if (a == b || lock_within(second))
+        return true;
+    gt_unlock(&first->lock);
+    return false;
 }
 
 void gt_registry_move(const void *from, const void *to, uint32_t max)
 {
     struct shard *source = shard_of(from), *target = shard_of(to);
-    lock_both(source, target);
+    if (!lock_both(source, target))
+        return;
     struct gt_waiter *next, *last = source->last;
     for (struct gt_waiter *w = source->first; w && max; w = next) {
         next = w == last ? NULL : w->next;
@@ -126,7 +141,7 @@ void gt_registry_move(const void *from, const void *to, uint32_t max)
 
 bool gt_registry_lock(const void *addr)
 {
-    return gt_lock_within(&shard_of(addr)->lock, GT_LOCK_PATIENCE_NS);
+    return lock_within(shard_of(addr));
 }
 
 void gt_registry_unlock(const void *addr)

@@ -47,8 +47,8 @@ static inline bool gt_registry_any(const void *addr)
            0;
 }
 
-/* After the block event is written; nothing happens when the lock is not to be had. w->g to mutex
- * are set but for times; now: trace time. */
+/* After the block event is written; nothing happens when the lock is not to be had (gt_lost). w->g
+ * to mutex are set but for times; now: trace time. */
 void gt_registry_add(struct gt_waiter *w, const void *addr, uint64_t now);
 
 /*
@@ -61,7 +61,7 @@ bool gt_registry_remove(struct gt_waiter *w, int64_t patience_ns)
 
 /*
  * Between lock and unlock the waiters of the address stay where they are. lock: false when it was
- * not to be had, as above.
+ * not to be had, which is counted (gt_lost).
  *
  * next: whom a futex wake would reach now, or NULL. That is the first in line not yet woken; or
  * one that was, but is still here after longer than waking up takes: another thread was faster to
@@ -81,7 +81,8 @@ uint32_t gt_registry_asleep(const void *addr);
 /* With the lock held: as gt_registry_add. */
 void gt_registry_add_locked(struct gt_waiter *w, const void *addr, uint64_t now);
 
-/* FUTEX_REQUEUE: the first `max` waiters of `from` that were not woken wait at `to` now. */
+/* FUTEX_REQUEUE: the first `max` waiters of `from` that were not woken wait at `to` now, unless a
+ * lock is not to be had. */
 void gt_registry_move(const void *from, const void *to, uint32_t max);
 
 void gt_registry_after_fork(void);

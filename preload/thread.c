@@ -18,9 +18,8 @@ __thread struct gt_thread *gt_self;
 struct gt_thread gt_nobody = {.inside = 1, .stack_size = UINTPTR_MAX};
 
 static struct {
-    struct gt_lock lock;
-    struct gt_thread *free;
-    struct gt_thread *cloned; /* without thread-local variables of their own, found by tid */
+    struct gt_freelist free;
+    _Atomic(struct gt_thread *) cloned; /* without thread-local variables of their own, by tid */
     struct gt_arena arena;
     _Atomic uint64_t last_g;
     _Atomic uint32_t live; /* threads in the trace that have not ended */
@@ -34,15 +33,13 @@ static struct gt_thread main_thread;
 
 static struct gt_thread *thread_alloc(void)
 {
-    gt_lock(&threads.lock);
-    struct gt_thread *t = threads.free;
-    if (t)
-        threads.free = t->next;
-    gt_unlock(&threads.lock);
+    struct gt_thread *t = gt_freelist_pop(&threads.free);
     if (!t) {
         t = gt_arena_alloc(&threads.arena, sizeof *t);
-        if (!t)
+        if (!t) {
+            gt_lost();
             return NULL;
+        }
         gt_writer_register(&t->w);
     }
     t->w.g.id = atomic_fetch_add(&threads.last_g, 1) + 1;
@@ -53,15 +50,13 @@ static struct gt_thread *thread_alloc(void)
     t->call_hook = GT_HOOK_NONE;
     t->jumped = false;
     t->stuck = false;
+    t->regions.open = 0;
     return t;
 }
 
 static void thread_free(struct gt_thread *t)
 {
-    gt_lock(&threads.lock);
-    t->next = threads.free;
-    threads.free = t;
-    gt_unlock(&threads.lock);
+    gt_freelist_push(&threads.free, &t->free);
 }
 
 #define STACK_WINDOW (256u << 10)
@@ -97,6 +92,7 @@ void gt_thread_ignore(void)
 static void leave_trace(struct gt_thread *t)
 {
     t->inside = 1;
+    gt_sampler_thread_end(t);
     while (!gt_wait_forget(t, GT_LOCK_PATIENCE_NS)) /* of one left by cancellation or longjmp */
         ;
     gt_heap_thread_end(t, atomic_load(&threads.live) == 1);
@@ -123,6 +119,7 @@ static void thread_begin(struct gt_thread *t)
         gt_ev_thread_start(&t->w);
         gt_writer_leave(&t->w);
     }
+    gt_sampler_thread_begin(t);
     gt_thread_leave(t);
 }
 
@@ -135,6 +132,7 @@ struct gt_thread *gt_thread_appear(void)
         return NULL;
     t->inside = 1;
     adopt(t);
+    gt_sampler_thread_begin(t);
     struct gt_stack *routine = gt_capture_bottom(t);
     if (gt_writer_enter(&t->w)) {
         gt_ev_thread_appear(&t->w, routine);
@@ -145,11 +143,9 @@ struct gt_thread *gt_thread_appear(void)
 
 static struct gt_thread *find_cloned(uint32_t tid)
 {
-    gt_lock(&threads.lock);
-    struct gt_thread *t = threads.cloned;
+    struct gt_thread *t = atomic_load_explicit(&threads.cloned, memory_order_acquire);
     while (t && t->w.m != tid)
         t = t->next;
-    gt_unlock(&threads.lock);
     return t;
 }
 
@@ -163,10 +159,11 @@ static struct gt_thread *clone_appear(uint32_t tid)
     gt_trail_begin(&t->trail, 0);
     t->w.m = tid;
     t->w.last = gt_clock_now();
-    gt_lock(&threads.lock);
-    t->next = threads.cloned;
-    threads.cloned = t;
-    gt_unlock(&threads.lock);
+    t->next = atomic_load_explicit(&threads.cloned, memory_order_relaxed);
+    /* release: pairs with find_cloned */
+    while (!atomic_compare_exchange_weak_explicit(&threads.cloned, &t->next, t,
+                                                  memory_order_release, memory_order_relaxed))
+        ;
     struct gt_stack *routine = gt_capture_bottom(t);
     if (gt_writer_enter(&t->w)) {
         gt_ev_thread_appear(&t->w, routine);
@@ -237,15 +234,17 @@ void gt_thread_main_begin(void)
         gt_ev_procs_change(&t->w, (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), NULL);
         gt_writer_leave(&t->w);
     }
+    gt_sampler_thread_begin(t);
     gt_thread_leave(t);
 }
 
 void gt_thread_after_fork(void)
 {
-    threads.lock = (struct gt_lock){0};
     threads.arena.lock = (struct gt_lock){0};
-    threads.free = threads.cloned = NULL;
+    threads.free = (struct gt_freelist){0};
+    threads.cloned = NULL;
     atomic_store(&threads.live, 0);
+    gt_annotate_after_fork();
     gt_thread_main();
 }
 

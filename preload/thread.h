@@ -9,12 +9,15 @@
 #define GT_THREAD_H
 
 #include "../encoder/writer.h"
+#include "annotate.h"
 #include "registry.h"
+#include "sampler.h"
 #include "unwind.h"
 
 #include <pthread.h>
 
 struct gt_thread {
+    struct gt_free free;
     struct gt_writer w;
     struct gt_waiter waiter;        /* where it waits */
     struct gt_waiter relock;        /* see struct gt_waiter */
@@ -33,7 +36,9 @@ struct gt_thread {
     struct gt_stack *call_stack; /* gt_capture_call's last answer */
     uint32_t call_hook;          /* its leaf */
     struct gt_trail trail;
-    struct gt_thread *next; /* in the list of free ones, or of cloned ones */
+    struct gt_regions regions;
+    struct gt_sampler sampler;
+    struct gt_thread *next; /* in the list of cloned ones */
 };
 
 extern __thread struct gt_thread *gt_self __attribute__((tls_model("initial-exec")));
@@ -48,8 +53,9 @@ struct gt_thread *gt_thread_appear(void);
 struct gt_thread *gt_thread_elsewhere(struct gt_thread *t);
 
 /*
- * A thread that could not leave the registry after a wait (gt_registry_remove) stays inside, so
- * that nothing is recorded, and tries again at each hook. The thread, inside and free, or NULL.
+ * A thread that could not leave the registry after a wait (gt_registry_remove), or not write the
+ * wait's end, stays inside, so that nothing is recorded, and tries again at each hook. The thread,
+ * inside and free, or NULL.
  */
 struct gt_thread *gt_thread_unstick(struct gt_thread *t);
 

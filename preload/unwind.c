@@ -312,15 +312,12 @@ static enum outcome step_realigned(struct state *s, uint64_t word)
     return outcome;
 }
 
-/* The kernel's struct rt_sigframe, after the return address: struct ucontext. */
-static enum outcome step_signal(const struct gt_trail *t, struct state *s)
+/* As the context says; `s->r` is what can be read to read that. */
+static enum outcome resume_at(const struct gt_trail *t, struct state *s, const void *context)
 {
 #if defined(__x86_64__)
-    const ucontext_t *context = (const void *)s->sp;
+    const greg_t *regs = ((const ucontext_t *)context)->uc_mcontext.gregs;
     s->plain = false;
-    if (!can_read(&s->r, s->sp, offsetof(ucontext_t, uc_mcontext.fpregs)))
-        return BROKEN;
-    const greg_t *regs = context->uc_mcontext.gregs;
     s->fp = (uintptr_t)regs[REG_RBP];
     s->sp = (uintptr_t)regs[REG_RSP];
     s->look = (uintptr_t)regs[REG_RIP];
@@ -332,8 +329,16 @@ static enum outcome step_signal(const struct gt_trail *t, struct state *s)
 #else
     (void)t;
     (void)s;
+    (void)context;
     return ODD_FRAME;
 #endif
+}
+
+/* The kernel's struct rt_sigframe, after the return address: struct ucontext. */
+static enum outcome step_signal(const struct gt_trail *t, struct state *s)
+{
+    enum { BYTES = offsetof(ucontext_t, uc_mcontext.fpregs) };
+    return can_read(&s->r, s->sp, BYTES) ? resume_at(t, s, (const void *)s->sp) : BROKEN;
 }
 
 static enum outcome step_rare(const struct gt_trail *t, struct state *s, uint64_t word)
@@ -345,6 +350,15 @@ static enum outcome step_rare(const struct gt_trail *t, struct state *s, uint64_
     case GT_FRAME_SIGNAL: return step_signal(t, s);
     default: return ODD_FRAME;
     }
+}
+
+static inline enum outcome step(const struct gt_trail *t, struct state *s, uint64_t word)
+{
+    if (__builtin_expect(word_kind(word) == GT_FRAME_SP, 1))
+        return step_to(s, s->sp + word_cfa(word), word_fp(word));
+    if (word_kind(word) == GT_FRAME_FP)
+        return step_to(s, s->fp + word_cfa(word), word_fp(word));
+    return step_rare(t, s, word);
 }
 
 /* The trail ---------------------------------------------------------------------------------- */
@@ -469,12 +483,7 @@ __attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t 
                                                 word_fp(word) != 0};
             t->fresh_pcs[++count] = s.pc;
         }
-        if (__builtin_expect(word_kind(word) == GT_FRAME_SP, 1))
-            outcome = step_to(&s, s.sp + word_cfa(word), word_fp(word));
-        else if (word_kind(word) == GT_FRAME_FP)
-            outcome = step_to(&s, s.fp + word_cfa(word), word_fp(word));
-        else
-            outcome = step_rare(t, &s, word);
+        outcome = step(t, &s, word);
         if (outcome != GO_ON)
             break;
     }
@@ -487,6 +496,23 @@ __attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t 
     t->epoch = epoch;
     t->cut = outcome == GO_ON;
     return GT_WALK_TRAIL;
+}
+
+uint32_t gt_unwind_context(const struct gt_trail *t, uint32_t epoch, const void *context,
+                           uint64_t *pcs)
+{
+    struct state s = {.fp_at = 0};
+    uint32_t n = 0;
+    if (atomic_load_explicit(&unwind.epoch, memory_order_acquire) != epoch)
+        forget(epoch);
+    for (enum outcome o = resume_at(t, &s, context); o == GO_ON && n < GT_FRAMES_MAX;
+         o = step(t, &s, lookup(s.look))) {
+        if (s.look - unwind.own_start < unwind.own_size)
+            continue;
+        pcs[n] = n ? s.pc : s.look;
+        n++;
+    }
+    return n;
 }
 
 /* Beginning ---------------------------------------------------------------------------------- */

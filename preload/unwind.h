@@ -81,6 +81,15 @@ enum gt_walked {
  */
 enum gt_walked gt_unwind(struct gt_trail *t, uint32_t epoch, uint32_t *n);
 
+/*
+ * The stack of what a signal handler, which calls, has interrupted: into pcs, at most
+ * GT_FRAMES_MAX; the interrupted instruction, then return addresses, of the program. Where our own
+ * code was interrupted, it begins with its caller. Any context after init, also the middle of
+ * gt_unwind. `context`: the handler's, a ucontext_t. errno may change.
+ */
+uint32_t gt_unwind_context(const struct gt_trail *t, uint32_t epoch, const void *context,
+                           uint64_t *pcs);
+
 /* The hash of the frames remembered, for gt_stacks_get_hashed. */
 static inline uint64_t gt_trail_hash(const struct gt_trail *t)
 {

@@ -18,13 +18,11 @@ bool gt_wait_forget(struct gt_thread *t, int64_t patience_ns)
 /* What the goroutine was doing ends now, or the thread is stuck. */
 static void resume(struct gt_thread *t, struct gt_stack *stack, int64_t patience_ns)
 {
-    t->stuck = !gt_wait_forget(t, patience_ns);
+    t->stuck = !gt_wait_forget(t, patience_ns) || !gt_writer_enter(&t->w);
     if (t->stuck)
         return;
-    if (gt_writer_enter(&t->w)) {
-        gt_ev_go_resume(&t->w, stack);
-        gt_writer_leave(&t->w);
-    }
+    gt_ev_go_resume(&t->w, stack);
+    gt_writer_leave(&t->w);
     t->frame = 0;
 }
 
@@ -32,6 +30,8 @@ struct gt_thread *gt_thread_unstick(struct gt_thread *t)
 {
     t->stuck = false; /* a signal handler that comes now finds it inside, and no more */
     resume(t, t->w.g.wait_stack, 0);
+    if (t->stuck)
+        gt_lost();
     return t->stuck ? NULL : t;
 }
 

@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <link.h>
 #include <stdatomic.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
@@ -224,9 +225,21 @@ static void retire_locked(uint64_t mark)
         atomic_store_explicit(&map.epoch, next, memory_order_release);
 }
 
+/*
+ * A collector that stops its threads with signals looks for its roots by dl_iterate_phdr too: it
+ * would wait for ever for the loader's lock, were this thread stopped with it.
+ */
+static uint64_t set_signals(uint64_t blocked)
+{
+    uint64_t before = 0;
+    gt_syscall(SYS_rt_sigprocmask, SIG_SETMASK, &blocked, &before, sizeof before);
+    return before;
+}
+
 uint64_t gt_modules_refresh(void)
 {
     int saved = errno;
+    uint64_t signals = set_signals(UINT64_MAX);
     gt_lock(&map.lock);
     if (!map.epoch)
         atomic_store(&map.epoch, 1);
@@ -236,6 +249,7 @@ uint64_t gt_modules_refresh(void)
         retire_locked(snap.mark);
     uint64_t epoch = map.epoch;
     gt_unlock(&map.lock);
+    set_signals(signals);
     errno = saved;
     return epoch;
 }

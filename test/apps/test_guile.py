@@ -1,10 +1,11 @@
 """Garbage collections, where Guile's own counters say that there were some."""
 
+import re
 import shutil
 
 import pytest
 
-from lib import gotools
+from lib import gotools, proc
 
 pytestmark = pytest.mark.skipif(not shutil.which("guile"), reason="guile is not installed")
 
@@ -22,25 +23,68 @@ PROGRAM = """
 """
 
 
-@pytest.mark.parametrize("arguments", [[], ["thread"]], ids=["one-thread", "two-threads"])
-def test_collections_are_shown(traced, tmp_path, arguments):
+both = pytest.mark.parametrize("arguments", [[], ["thread"]], ids=["one-thread", "two-threads"])
+
+
+def churn(traced, tmp_path, arguments, format):
+    """The trace, and how many collections Guile counted."""
     script = tmp_path / "churn.scm"
     script.write_text(PROGRAM)
-    result = traced(["guile", "--no-auto-compile", "-s", script, *arguments], timeout=50).ok()
+    argv = ["guile", "--no-auto-compile", "-s", script, *arguments]
+    result = traced(argv, env={"GOTRACE_FORMAT": format}, timeout=50).ok()
     times = int(result.stdout)
-    gotools.check_all(result.trace)
-    ranges = [e for e in gotools.parse(result.trace) if e.kind.startswith("Range")]
-    begun = [e for e in ranges if e.kind == "RangeBegin"]
-    collections = [e for e in begun if "mark phase" in e.fields["Name"]]
-    pauses = [e for e in begun if e.fields["Name"] == "stop-the-world (GC)"]
     assert times > 50
+    return result.trace, times
+
+
+def check(events, times):
+    """Collections and pauses, as (what, begin or end, time): as many as Guile says, none in another, no long ones."""
+    count = {what: len([e for e in events if e[:2] == (what, "begin")]) for what in ("GC", "STW")}
     # The first and the last ones may lie outside the recording.
-    assert times - 2 <= len(collections) <= times
-    assert len(pauses) >= len(collections)
-    open_ranges = {}
-    for e in ranges:
-        if e.kind == "RangeBegin":
-            open_ranges[e.fields["Name"]] = e.time
+    assert times - 2 <= count["GC"] <= times
+    assert count["STW"] >= count["GC"]
+    begun = {}
+    for what, which, time in events:
+        if which == "begin":
+            assert what not in begun
+            begun[what] = time
         else:
-            assert 0 <= e.time - open_ranges.pop(e.fields["Name"]) < 1_000_000_000
-    assert not open_ranges
+            assert 0 <= time - begun.pop(what) < 1_000_000_000
+    assert not begun
+
+
+def parsed(trace, go):
+    """What Go 1.23 and later say."""
+    for e in gotools.parse(trace, go=go):
+        if e.kind in ("RangeBegin", "RangeEnd"):
+            name = e.fields["Name"]
+            yield "STW" if name.startswith("stop-the-world (GC") else "GC", e.kind[5:].lower(), e.time
+
+
+def listed(trace, go):
+    """What Go 1.22 and older say of traces in v1 formats."""
+    argv = [go, "tool", "trace", "-d=1", *gotools.program_of(trace), trace]
+    for line in proc.run(argv, timeout=120).ok().stdout.splitlines():
+        time, name = line.split()[:2]
+        if event := re.fullmatch(r"(GC|STW)(Start|Done)", name.replace("GCSTW", "STW")):
+            yield event[1], "begin" if event[2] == "Start" else "end", int(time)
+
+
+@both
+def test_collections_are_shown(traced, tmp_path, arguments):
+    trace, times = churn(traced, tmp_path, arguments, "go1.23")
+    gotools.check_all(trace)
+    check(list(parsed(trace, gotools.find())), times)
+
+
+@pytest.mark.limit(300)
+@pytest.mark.parametrize("format", ["go1.5", "go1.7", "go1.9", "go1.10", "go1.19", "go1.21", "go1.22", "go1.26"])
+def test_in_other_formats(traced, tmp_path, format):
+    trace, times = churn(traced, tmp_path, ["thread"], format)
+    for minor, go in gotools.readers_of(format).items():
+        if minor >= 23:
+            check(list(parsed(trace, go)), times)
+        elif format == "go1.22":
+            gotools.check(trace, go=go)
+        else:
+            check(list(listed(trace, go)), times)

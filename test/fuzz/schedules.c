@@ -1,8 +1,9 @@
 /*
  * Random valid schedules through the real encoder, a trace file each: threads that come and go,
- * block, wake each other (also in vain, also from signal handlers), call into the kernel, while
- * generations change anywhere in between and the CPUs' clocks disagree. Whoever reads the files
- * must find nothing wrong with them. Usage: schedules FORMAT FIRST_SEED COUNT DIRECTORY
+ * block, wake each other (also in vain, also from signal handlers), call into the kernel, collect
+ * garbage, while generations change anywhere in between and the CPUs' clocks disagree. Of v1 files
+ * every other one is cut after some page, as if the process had been killed. Whoever reads the
+ * files must find nothing wrong with them. Usage: schedules FORMAT FIRST_SEED COUNT DIRECTORY
  *
  * One thread plays all of them, with a clock of its own: the same seed gives the same file.
  */
@@ -13,9 +14,11 @@
 
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { THREADS_MAX = 24, SKEW_NS = 2000 };
+enum { THREADS_MAX = 24, SKEW_NS = 2000, PAGE = 4096 };
 
 enum what { NOBODY, BORN, RUNNING, BLOCKED, YIELDED, CALLING };
 
@@ -30,7 +33,6 @@ struct thread {
 
 static struct thread thread[THREADS_MAX];
 static unsigned threads;
-static bool skewed;
 static uint64_t seed, last_g, now_ns = 1000000000, skew;
 
 /* The clock: CLOCK_MONOTONIC is asked for because the fuzzer takes away the hardware's. */
@@ -85,7 +87,7 @@ static struct gt_stack *some_stack(void)
 static bool enter(struct thread *t)
 {
     now_ns += 2 + (one_in(30) ? number(1000000) : number(300));
-    if (skewed && one_in(10))
+    if (one_in(10))
         t->skew = number(SKEW_NS);
     skew = t->skew;
     return gt_writer_enter(&t->w);
@@ -248,8 +250,31 @@ static void label(void)
     leave(t);
 }
 
-static void (*const deeds[])(void) = {be_born, begin,  end,    block, block, wake,     wake, wake,
-                                      resume,  resume, resume, call,  call,  call_end, label};
+static void count_heap(void)
+{
+    struct thread *t = anybody_in_the_trace();
+    if (!t || !enter(t))
+        return;
+    for (uint64_t n = number(40); n--;)
+        gt_ev_heap_alloc(&t->w, 0, number(1 << 20));
+    leave(t);
+}
+
+static void collect(void)
+{
+    struct thread *t = somebody(RUNNING);
+    struct gt_collection gc = {.begin = now_ns - gt_clock.base + 1, .pauses = 2};
+    if (!t || one_in(2) || !enter(t))
+        return;
+    gc.pause[0].begin = gc.begin + number(3);
+    gc.end = gc.pause[0].end = gc.pause[1].begin = gc.pause[1].end = gc.begin + 4;
+    gt_ev_gc(&t->w, &gc);
+    leave(t);
+}
+
+static void (*const deeds[])(void) = {be_born, begin,    end,    block,      block,  wake,
+                                      wake,    wake,     resume, resume,     resume, call,
+                                      call,    call_end, label,  count_heap, collect};
 
 /* Traces -------------------------------------------------------------------------------------- */
 
@@ -265,10 +290,20 @@ static void main_thread(void)
     set(t, RUNNING);
 }
 
+/* Keeps some of a file's pages. */
+static void cut(const char *path)
+{
+    struct stat st;
+    CHECK(stat(path, &st) == 0 && st.st_size % PAGE == 0, "%s: no whole pages", path);
+    CHECK(truncate(path, PAGE * (1 + (off_t)number((uint64_t)st.st_size / PAGE))) == 0, "%s", path);
+}
+
 static void play(const struct gt_format *format, const char *path)
 {
     memset(thread, 0, sizeof thread);
     gt_clock.base = now_ns;
+    gt_clock.hz = 20000000 + number(980000001); /* readers multiply with a fraction */
+    gt_clock.rough_hz = gt_clock.hz;
     gt_drain_open(&(struct gt_drain_config){.path = path, .format = format, .resolve = resolve});
     threads = 1 + (unsigned)number(THREADS_MAX);
     for (unsigned i = 0; i < threads; i++)
@@ -281,6 +316,8 @@ static void play(const struct gt_format *format, const char *path)
     struct gt_drain_summary s = gt_drain_summary();
     CHECK(s.error == 0, "%s: error %d", path, s.error);
     gt_drain_after_fork(); /* as good as new */
+    if (format->v1 && one_in(2))
+        cut(path);
 }
 
 int main(int argc, char **argv)
@@ -290,12 +327,6 @@ int main(int argc, char **argv)
     const struct gt_format *format = gt_format_find(argv[1]);
     CHECK(format, "no such format: %s", argv[1]);
     uint64_t first = strtoull(argv[2], NULL, 10), count = strtoull(argv[3], NULL, 10);
-    /*
-     * Not for v2, whose readers count on time: among events of the same time they may miss the one
-     * that can go first, and a status in mid-generation starts the sequence numbers anew, so that
-     * nothing else tells a wake-up from a later one.
-     */
-    skewed = format->v1;
     gt_clock_init();
     gt_clock_read = clock_of_schedule;
     gt_clock = (struct gt_clock){.hardware = false};

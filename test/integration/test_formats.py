@@ -1,6 +1,7 @@
 """Every format that GOTRACE_FORMAT offers, read by every Go on this machine whose tool knows it."""
 
 import collections
+import json
 import os
 import random
 import time
@@ -56,6 +57,30 @@ def test_calls(traced, format):
             assert 0.95 * least <= ns <= 1.05 * most, f"{go}: {hook}: {ns}, {least} to {most}"
 
 
+@pytest.mark.limit(600)
+def test_calls_of_go_itself(tmp_path):
+    """What the tools make of Go's own traces: mutexes are right, calls only from Go 1.26 on (`encoder/README.md`).
+
+    Go up to 1.21 writes a call as one only if its P was taken away meanwhile, and the tools of Go 1.22 to 1.25 add what
+    was computed after it. `test_calls` demands the truth of our traces in all of them.
+    """
+    for writer, go in gotools.versions().items():
+        program, trace = tmp_path / f"itself-1.{writer}", tmp_path / f"1.{writer}.trace"
+        proc.run([go, "build", "-o", program, "."], cwd=ROOT / "test/apps/itself", timeout=300).ok()
+        calls, locks = map(int, proc.run([program, trace]).ok().stdout.split())
+        for reader, tool in gotools.versions().items():
+            if reader < writer:
+                continue
+            ns = gotools.pprof(trace, "sync", go=tool).cumulative_ns()["sync.(*Mutex).Lock"]
+            assert 0.95 * locks <= ns <= 1.05 * locks, f"1.{writer} read by 1.{reader}: {ns}, {locks}"
+            ns = gotools.pprof(trace, "syscall", go=tool).cumulative_ns()["syscall.read"]
+            print(f"written by 1.{writer}, read by 1.{reader}: {ns / calls:.0%} of {calls} ns in calls")
+            if reader < 26 and writer >= 22:
+                assert ns > 1.05 * calls
+            elif writer >= 22:
+                assert 0.95 * calls <= ns <= 1.05 * calls
+
+
 @pytest.mark.parametrize("format", ["go1.5", "go1.7", "go1.21", "go1.22", "go1.25", "go1.26"])
 def test_names(traced, format):
     """Functions, files and lines; for Go 1.5 through the line table beside the trace."""
@@ -72,7 +97,7 @@ def test_names(traced, format):
 @pytest.mark.limit(600)
 @pytest.mark.parametrize("format", [f for f in gotools.FORMATS if gotools.FORMATS[f][0] < 22])
 def test_killed(tmp_path, format):
-    """The file of a process killed at any moment is whole pages, and a trace for every reader."""
+    """The file of a process killed at any moment is whole pages, and a trace for every reader and its web pages."""
     traces = [tmp_path / f"{run}.out" for run in range(KILLS)]
     for trace in traces:
         child = proc.spawn([PROGRAMS / "forever"], env=proc.traced_env(trace, {"GOTRACE_FORMAT": format}))
@@ -84,6 +109,9 @@ def test_killed(tmp_path, format):
     for go in gotools.readers_of(format).values():
         result = proc.run([gotools.read_all(go), *traces], timeout=120).ok()
         assert not result.stdout, result.stdout[:2000]
+        shown = gotools.pages(min(traces, key=lambda trace: trace.stat().st_size), go=go)
+        timelines = [json.loads(text) for page, text in shown.items() if page.startswith("/jsontrace")]
+        assert timelines and all(timeline["traceEvents"] for timeline in timelines), shown.keys()
 
 
 @pytest.mark.parametrize("format", ["go1.5", "go1.10", "go1.21"])

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from lib import HOSTILE, gotools, proc
+from lib import HOSTILE, PROGRAMS, gotools, proc
 
 ROOT = os.geteuid() == 0
 
@@ -42,7 +42,7 @@ AS_ROOT = ["setuid", "no-threads"]
 def same(name, tmp_path, *args, **options):
     """Runs it twice and compares; returns the traced run."""
     bare = proc.run([HOSTILE / name, *args], cwd=tmp_path, **options)
-    assert bare.returncode >= 0 or args[0] in ("SIGSEGV", "SIGBUS", "abort"), f"not a fair test: {bare}"
+    assert bare.returncode >= 0 or args and args[0] in ("SIGSEGV", "SIGBUS", "abort"), f"not a fair test: {bare}"
     result = proc.traced([HOSTILE / name, *args], tmp_path / "t.out", cwd=tmp_path, **options)
     assert (result.returncode, result.stdout) == (bare.returncode, bare.stdout), f"bare: {bare}\ntraced: {result}"
     others = [line for line in result.stderr.splitlines() if not line.startswith("gotrace: ")]
@@ -78,6 +78,14 @@ def test_a_wait_left_by_longjmp_does_not_hide_the_next(tmp_path):
     events = gotools.parse(same("signals", tmp_path, "jumps").trace)
     leaves = [e.stack[0].func for e in events if e.is_go("Running", "Waiting")]
     assert leaves.count("sem_wait") == 5 and leaves.count("sleep") == 5 and leaves[-1] == "usleep"
+
+
+@pytest.mark.parametrize("memory", ["1M", "256M"])
+def test_collector_that_stops_threads_by_signals(tmp_path, memory):
+    """Also those that are inside the tracer, which must not make the collector wait for them."""
+    result = same("collector", tmp_path, env={"GOTRACE_MAX_MEM": memory})
+    assert "nothing lost" in result.stderr
+    gotools.check_all(result.trace)
 
 
 @pytest.mark.parametrize("case", RESOURCES)
@@ -146,6 +154,19 @@ def test_fifo(tmp_path):
     gotools.check_all(copy)
 
 
+@pytest.mark.limit(90)
+def test_fifo_whose_reader_stands_still(tmp_path):
+    """Threads wait for the writer, but not for ever; nor does the end of the process. Nobody says that all is well."""
+    fifo, program = tmp_path / "fifo", [PROGRAMS / "yields", "4", "100000"]
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    bare = proc.run(program)
+    result = proc.traced(program, fifo, env={"GOTRACE_MAX_MEM": "1M"}, timeout=60)
+    os.close(reader)
+    assert (result.returncode, result.stdout) == (bare.returncode, bare.stdout)
+    assert result.stderr == f"gotrace: {fifo}: could not be written in time; its end is missing\n"
+
+
 def test_fifo_whose_reader_leaves(tmp_path):
     """Neither SIGPIPE nor a hang."""
     fifo = tmp_path / "fifo"
@@ -166,3 +187,25 @@ def test_trees_of_helpers_leave_nothing(tmp_path, command):
     assert result.returncode == bare.returncode
     assert sorted(result.stdout.splitlines()) == sorted(bare.stdout.splitlines())
     assert [p.name for p in tmp_path.glob("t.out*")] in ([], ["t.out"])
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory):
+    """hostile/stages.c as libraries: the first is loaded as usual, the second with RTLD_DEEPBIND, the third again and
+    again."""
+    folder = tmp_path_factory.mktemp("stages")
+    source = proc.ROOT / "test/hostile/stages.c"
+    flags = ["-shared", "-fPIC", "-D_GNU_SOURCE"]
+    return [proc.compile(source, folder / name, *flags, f'-DLIBRARY="{name}"') for name in ("plain", "deep", "again")]
+
+
+def test_stages_of_life(tmp_path, libraries):
+    """Threads, waits and allocations before our constructor and after our destructor, and wherever a loader is at
+    work. What lies between the two is in the trace."""
+    result = same("stages", tmp_path, *libraries)
+    assert "nothing lost" in result.stderr
+    gotools.check_all(result.trace)
+    waits = [[f.func for f in e.stack] for e in gotools.parse(result.trace) if e.is_go("Running", "Waiting")]
+    for stage in "construct main loaded thread_local_destructor first_key_destructor at_exit destruct".split():
+        assert any(stage in functions for functions in waits), stage
+    assert sum("accompany" in functions for functions in waits) > 10  # born before us

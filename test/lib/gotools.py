@@ -1,14 +1,18 @@
 """Runs `go tool trace` of the Go versions on this machine and gives back what it read in a trace."""
 
 import ast
+import collections
+import contextlib
 import dataclasses
 import functools
+import html
 import json
 import os
 import pathlib
 import re
 import subprocess
 import tempfile
+import urllib.request
 
 from . import ROOT, pprof as profile, proc
 
@@ -171,6 +175,18 @@ def read_events(lines):
         yield event
 
 
+@contextlib.contextmanager
+def viewer(trace, *, go=None):
+    """`go tool trace` as it serves its pages; gives the URL."""
+    argv = [go or find(), "tool", "trace", "-http=127.0.0.1:0", *program_of(trace), str(trace)]
+    child = proc.spawn(argv, env={"BROWSER": "true"}, stderr=subprocess.PIPE, text=True)
+    try:
+        # the first URL in what it says
+        yield next(url[0] for line in child.stderr if (url := re.search(r"http://127\.0\.0\.1:\d+", line)))
+    finally:
+        proc.kill_group(child)
+
+
 def check(trace, *, go=None, timeout=120):
     """Reads the whole trace with `go tool trace`; fails the test at any complaint. Cheap on large traces."""
     _dump(trace, go or find(), timeout, subprocess.DEVNULL)
@@ -210,3 +226,42 @@ def pprof(trace, kind="sync", *, go=None, timeout=120):
     result = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout)
     assert result.returncode == 0, f"repeat: {proc.repeat(argv, {})}\n{result.stderr.decode(errors='replace')}"
     return profile.decode(result.stdout)
+
+
+def serve(trace, *, go=None):
+    """Starts the tool's web server for a trace; returns it, for `proc.kill_group`, and its URL."""
+    argv = [go or find(), "tool", "trace", "-http=127.0.0.1:0", *program_of(trace), str(trace)]
+    child = proc.spawn(argv, env={"BROWSER": "true"}, stderr=subprocess.PIPE, text=True)
+    for line in child.stderr:
+        if url := re.search(r"http://127\.0\.0\.1:\d+", line):
+            return child, url[0]
+    raise AssertionError(f"it did not start to listen: {proc.repeat(argv, {})}")
+
+
+_DRAWN = re.compile(r"/(io|block|syscall|sched)(?!.*raw=1)")  # by Graphviz, from what the link beside it gives raw
+
+
+def _links(page):
+    """Where a page leads; instead of a timeline to the data that its scripts ask for."""
+    for link in map(html.unescape, re.findall(r'href="(/[^"]*)"', page)):
+        if not link.startswith("/static/") and not _DRAWN.match(link):
+            yield re.sub(r"^/trace\b", "/jsontrace", link)
+
+
+def pages(trace, *, go=None):
+    """URL → contents of the pages of the tool's web server, two of each kind; fails if one cannot be shown."""
+    child, url = serve(trace, go=go)
+    shown, ahead, kinds = {}, ["/"], collections.Counter()
+    try:
+        while ahead:
+            page = ahead.pop(0)
+            kind = page.split("?")[0]
+            if page in shown or kinds[kind] == 2:
+                continue
+            with urllib.request.urlopen(f"{url}{page}", timeout=60) as answer:  # a panic closes the connection
+                shown[page] = answer.read().decode(errors="replace")
+            kinds[kind] += 1
+            ahead += _links(shown[page])
+    finally:
+        proc.kill_group(child)
+    return shown

@@ -94,6 +94,9 @@ static void scene_play(struct gt_writer *a, struct gt_writer *b)
     gt_writer_leave(b);
 }
 
+/* What the first thread does after the second has ended. */
+static void (*scene_epilogue)(struct gt_writer *a);
+
 /* Leaves the file's bytes in scene_file. */
 static void scene_record(const char *format)
 {
@@ -113,6 +116,8 @@ static void scene_record(const char *format)
     gt_writer_register(&b);
     scene_play(&a, &b);
     scene_ns = 1000000000u + 139;
+    if (scene_epilogue)
+        scene_epilogue(&a);
     gt_drain_finish();
     CHECK_EQ(gt_drain_summary().error, 0);
     gt_drain_after_fork(); /* as good as new */

@@ -3,25 +3,13 @@
 import json
 import os
 import pathlib
-import re
 import shutil
-import subprocess
 
 import pytest
 
 from lib import PROGRAMS, gotools, proc
 
 HERE = pathlib.Path(__file__).parent
-
-
-def serve(trace):
-    """Starts `go tool trace`; returns it and its URL."""
-    argv = [gotools.find(), "tool", "trace", "-http=127.0.0.1:0", str(trace)]
-    child = proc.spawn(argv, env={"BROWSER": "true"}, stderr=subprocess.PIPE, text=True)
-    for line in child.stderr:
-        if url := re.search(r"http://127\.0\.0\.1:\d+", line):
-            return child, url[0]
-    pytest.fail("go tool trace did not start to listen")
 
 
 def look(url, view, picture):
@@ -39,7 +27,7 @@ def look(url, view, picture):
 def truth(tmp_path_factory):
     """(URL of the viewer, what the program said) for a trace of test/prog/truth.c."""
     result = proc.traced([PROGRAMS / "truth"], tmp_path_factory.mktemp("viewer") / "t.out").ok()
-    child, url = serve(result.trace)
+    child, url = gotools.serve(result.trace)
     yield url, result
     proc.kill_group(child)
 
@@ -64,7 +52,7 @@ def test_picture_of_a_real_program(tmp_path):
     data = tmp_path / "data"
     data.write_bytes(os.urandom(1 << 20) * 12)
     result = proc.traced(["pigz", "-p", "4", "-c", "-k", data], tmp_path / "t.out").ok()
-    child, url = serve(result.trace)
+    child, url = gotools.serve(result.trace)
     rows = look(url, "thread", tmp_path / "viewer.png")
     proc.kill_group(child)
     slices = [title.split()[-1] for titles in rows.values() for title in titles]

@@ -16,12 +16,28 @@ func read(path string) error {
 		return err
 	}
 	defer file.Close()
-	_, err = trace.Parse(bufio.NewReader(file), "")
+	result, err := trace.Parse(bufio.NewReader(file), "")
 	// What is said of a Go 1.5 trace without a program, after all of it was found to be right.
 	if err != nil && strings.Contains(err.Error(), "the binary argument must be provided") {
 		return nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return unended(result.Events)
+}
+
+// What the web pages show as a slice, and fail on when it has no end: GoStart, GoStartLabel, GCStart, STWStart.
+func unended(events []*trace.Event) error {
+	for _, event := range events {
+		switch event.Type {
+		case 14, 41, 7, 9:
+			if event.Link == nil {
+				return fmt.Errorf("no end of %v", event)
+			}
+		}
+	}
+	return nil
 }
 
 func main() {

@@ -1,0 +1,165 @@
+/* See samples.h. */
+#include "samples.h"
+
+#include "arena.h"
+#include "buffers.h"
+#include "stacks.h"
+
+#include <string.h>
+
+#define MASK (GT_SAMPLE_RING_WORDS - 1)
+
+/* A record: this many words, then the pcs. */
+enum { HEAD = (sizeof(struct gt_sample) + 7) / 8 };
+
+static _Atomic(struct gt_sample_ring *) rings; /* push only */
+static _Atomic uint64_t lost;
+
+static struct {
+    struct gt_taken_sample *sample;
+    size_t n, room;
+} taken;
+
+struct gt_sample_ring *gt_samples_ring(void)
+{
+    struct gt_sample_ring *ring = gt_pages_alloc(sizeof *ring);
+    if (!ring)
+        return NULL;
+    ring->next = atomic_load(&rings);
+    while (!atomic_compare_exchange_weak(&rings, &ring->next, ring))
+        ;
+    return ring;
+}
+
+uint64_t gt_samples_lost(void)
+{
+    return atomic_load(&lost);
+}
+
+static void put_words(struct gt_sample_ring *ring, uint32_t at, const uint64_t *words, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        ring->words[(at + i) & MASK] = words[i];
+}
+
+void gt_samples_put(struct gt_sample_ring *ring, const struct gt_sample *sample)
+{
+    uint64_t words[HEAD] = {0};
+    uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    /* acquire: what was at these places has been read. Pairs with collect's release. */
+    uint32_t used = head - atomic_load_explicit(&ring->tail, memory_order_acquire);
+    uint32_t size = HEAD + sample->n;
+    if (GT_SAMPLE_RING_WORDS - used < size) {
+        atomic_fetch_add(&lost, sample->times);
+        return;
+    }
+    memcpy(words, sample, sizeof *sample);
+    put_words(ring, head, words, HEAD);
+    put_words(ring, head + HEAD, ring->pcs, sample->n);
+    /* release: pairs with collect's acquire. */
+    atomic_store_explicit(&ring->head, head + size, memory_order_release);
+    if (used < GT_SAMPLE_RING_WORDS / 4 && used + size >= GT_SAMPLE_RING_WORDS / 4)
+        gt_buffers_kick();
+}
+
+/* Drain side ---------------------------------------------------------------------------------- */
+
+static bool make_room(void)
+{
+    if (taken.n < taken.room)
+        return true;
+    size_t room = taken.room ? 2 * taken.room : 4096;
+    struct gt_taken_sample *more = gt_pages_alloc(room * sizeof *more);
+    if (!more)
+        return false;
+    if (taken.room) {
+        memcpy(more, taken.sample, taken.n * sizeof *more);
+        gt_pages_free(taken.sample, taken.room * sizeof *more);
+    }
+    taken.sample = more;
+    taken.room = room;
+    return true;
+}
+
+static void take(const struct gt_sample *s, const uint64_t *pcs)
+{
+    if (!make_room()) {
+        atomic_fetch_add(&lost, s->times);
+        return;
+    }
+    taken.sample[taken.n++] = (struct gt_taken_sample){
+        s->ts, s->g, s->m, s->p, s->times, s->n ? gt_stacks_get(pcs, s->n, s->epoch) : NULL};
+}
+
+static void empty(struct gt_sample_ring *ring)
+{
+    uint64_t words[HEAD], pcs[GT_FRAMES_MAX];
+    struct gt_sample s;
+    uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    while (tail != atomic_load_explicit(&ring->head, memory_order_acquire)) {
+        for (uint32_t i = 0; i < HEAD; i++)
+            words[i] = ring->words[tail++ & MASK];
+        memcpy(&s, words, sizeof s);
+        for (uint32_t i = 0; i < s.n; i++)
+            pcs[i] = ring->words[tail++ & MASK];
+        atomic_store_explicit(&ring->tail, tail, memory_order_release);
+        take(&s, pcs);
+    }
+}
+
+void gt_samples_collect(void)
+{
+    for (struct gt_sample_ring *ring = atomic_load(&rings); ring; ring = ring->next)
+        empty(ring);
+}
+
+size_t gt_samples_use(uint32_t gen, uint64_t until)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < taken.n; i++) {
+        if (taken.sample[i].ts < until) {
+            gt_stack_use(taken.sample[i].stack, gen);
+            n++;
+        }
+    }
+    return n;
+}
+
+void gt_samples_move(uint64_t until, struct gt_taken_sample *out)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < taken.n; i++) {
+        if (taken.sample[i].ts < until)
+            *out++ = taken.sample[i];
+        else
+            taken.sample[kept++] = taken.sample[i];
+    }
+    taken.n = kept;
+}
+
+void gt_samples_forget(void)
+{
+    gt_samples_collect();
+    taken.n = 0;
+}
+
+void gt_samples_each(uint64_t until, void (*fn)(const struct gt_taken_sample *s))
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < taken.n; i++) {
+        struct gt_taken_sample s = taken.sample[i];
+        if (s.ts >= until)
+            taken.sample[kept++] = s;
+        else
+            for (uint32_t k = 0; k < s.times; k++)
+                fn(&s);
+    }
+    taken.n = kept;
+}
+
+void gt_samples_after_fork(void)
+{
+    atomic_store(&rings, NULL);
+    atomic_store(&lost, 0);
+    taken.n = 0;
+}

@@ -1,0 +1,73 @@
+/*
+ * CPU samples: where threads were while they used the CPU.
+ *
+ * A thread's samples are put into a ring of its own by a signal handler in that thread, which may
+ * have interrupted any of our own code: it takes no lock, and knows only its ring. The drain side
+ * empties the rings and writes what was in them with the generation.
+ *
+ * | | put (the thread's handler) | collect (drain side) |
+ * |---|---|---|
+ * | put (release store of head, acquire load of tail) | never two at a time: all signals are
+ * blocked | head: the record is whole; tail: its place is free | | collect (acquire load of head,
+ * release store of tail) | the same | one at a time |
+ */
+#ifndef GT_SAMPLES_H
+#define GT_SAMPLES_H
+
+#include "format.h"
+
+#include <stdatomic.h>
+
+#define GT_SAMPLE_RING_WORDS (1u << 13)
+
+struct gt_sample {
+    uint64_t ts, g;
+    uint32_t m, p;
+    uint32_t epoch; /* of the module map */
+    uint32_t times; /* the sample counts as so many */
+    uint32_t n;     /* pcs, the interrupted one first, then return addresses */
+};
+
+struct gt_sample_ring {
+    struct gt_sample_ring *next;
+    _Atomic uint32_t head, tail; /* words ever put, taken */
+    uint64_t pcs[GT_FRAMES_MAX]; /* room for the handler's walk */
+    uint64_t words[GT_SAMPLE_RING_WORDS];
+};
+
+/* A new ring, known to the drain side, for ever; NULL without memory. */
+struct gt_sample_ring *gt_samples_ring(void);
+
+/* The sample with the first n of ring->pcs. Wakes the drain side when there are many. */
+void gt_samples_put(struct gt_sample_ring *ring, const struct gt_sample *sample);
+
+/* How many were lost in full rings. */
+uint64_t gt_samples_lost(void);
+
+/* Drain side ---------------------------------------------------------------------------------- */
+
+/* Takes what is in the rings, to be written later. */
+void gt_samples_collect(void);
+
+struct gt_taken_sample {
+    uint64_t ts, g;
+    uint32_t m, p, times;
+    struct gt_stack *stack;
+};
+
+/* Marks the stacks of all samples from before `until` as used in gen; how many samples. */
+size_t gt_samples_use(uint32_t gen, uint64_t until);
+
+/* Calls fn for each of those, and forgets them. */
+void gt_samples_each(uint64_t until, void (*fn)(const struct gt_taken_sample *s));
+
+/* The same into an array of gt_samples_use's length. */
+void gt_samples_move(uint64_t until, struct gt_taken_sample *out);
+
+/* What was taken so far is not of interest. */
+void gt_samples_forget(void);
+
+/* In a forked child: there are no rings. */
+void gt_samples_after_fork(void);
+
+#endif

@@ -1,0 +1,172 @@
+/* See texts.h. */
+#include "texts.h"
+
+#include "arena.h"
+#include "switch.h"
+#include "writer.h"
+
+#include <string.h>
+
+/* A type byte, an id, a length and the text; twice. */
+#define ROOM (2 * (1 + 2 * GT_VARINT_MAX + GT_STRING_MAX))
+
+static _Atomic uint64_t last_id = GT_TEXT_FIRST - 1;
+
+void gt_texts_retire(struct gt_writer *w, uint32_t gen)
+{
+    struct gt_buf *buf = w->texts.buf;
+    if (!buf)
+        return;
+    buf->gen = gen;
+    w->texts.buf = NULL;
+    if (gt_gen_is_mute(gen))
+        gt_buffers_put(buf);
+    else
+        gt_buffers_push(buf);
+}
+
+static bool has_room(const struct gt_texts *t)
+{
+    return t->buf && GT_BUF_ROOM - t->buf->used >= ROOM;
+}
+
+/* Pinned. false: no buffer to be had now. */
+static bool refresh(struct gt_writer *w)
+{
+    struct gt_buf *fresh = gt_buffers_get(false);
+    if (!fresh)
+        return false;
+    gt_texts_retire(w, gt_writer_gen(w));
+    fresh->m = w->m;
+    fresh->ts = w->last;
+    fresh->data[fresh->used++] = GT_EV_STRINGS;
+    memset(w->texts.recent, 0, sizeof w->texts.recent);
+    w->texts.buf = fresh;
+    return true;
+}
+
+bool gt_texts_enter(struct gt_writer *w)
+{
+    uint64_t since = 0;
+    while (gt_writer_enter(w)) {
+        if (has_room(&w->texts) || refresh(w))
+            return true;
+        gt_writer_leave(w); /* as for a buffer of events: the drain side may wait for that */
+        if (!gt_buffers_wait(&since)) {
+            gt_lost();
+            return false;
+        }
+    }
+    return false;
+}
+
+uint32_t gt_texts_length(const char *text)
+{
+    enum { CONTINUATION = 0x80, MASK = 0xc0, MORE_MAX = 3 };
+    size_t len = strnlen(text, GT_STRING_MAX + 1), cut = GT_STRING_MAX;
+    if (len <= GT_STRING_MAX)
+        return (uint32_t)len;
+    while (GT_STRING_MAX - cut < MORE_MAX && (text[cut] & MASK) == CONTINUATION)
+        cut--;
+    return (text[cut] & MASK) == CONTINUATION ? GT_STRING_MAX : (uint32_t)cut;
+}
+
+static uint32_t slot_of(const char *text, uint32_t len)
+{
+    uint32_t hash = len;
+    for (uint32_t i = 0; i < len; i++)
+        hash = (hash ^ (uint8_t)text[i]) * 0x01000193u; /* FNV-1a */
+    return (hash ^ hash >> 16) % GT_TEXTS_RECENT;
+}
+
+static void append(struct gt_buf *buf, struct gt_text *t)
+{
+    uint8_t *p = buf->data + buf->used;
+    *p++ = GT_EV_STRING;
+    p = gt_varint_put(gt_varint_put(p, t->id), t->len);
+    t->text = memcpy(p, t->text, t->len);
+    buf->used = (uint32_t)(p + t->len - buf->data);
+}
+
+uint64_t gt_texts_put(struct gt_writer *w, const char *text, uint32_t len)
+{
+    if (!len)
+        return 0;
+    struct gt_text *t = &w->texts.recent[slot_of(text, len)];
+    if (!t->text || t->len != len || memcmp(t->text, text, len) != 0) {
+        *t = (struct gt_text){text, len, atomic_fetch_add(&last_id, 1) + 1};
+        append(w->texts.buf, t);
+    }
+    return t->id;
+}
+
+uint64_t gt_texts_put_again(struct gt_writer *w, uint64_t id, const char *text, uint32_t len)
+{
+    return gt_format->v1 ? id : gt_texts_put(w, text, len);
+}
+
+/* Drain side ---------------------------------------------------------------------------------- */
+
+/* Ids are given in the order of time: those of a generation lie close together. */
+static struct {
+    struct gt_text_found *found;
+    uint64_t first, n;
+} by_id;
+
+static uint64_t varint(const uint8_t **p)
+{
+    uint64_t v = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+        uint8_t byte = *(*p)++;
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            break;
+    }
+    return v;
+}
+
+static void each(const struct gt_buf *buf, void (*fn)(uint64_t id, const char *text, uint32_t len))
+{
+    for (; buf; buf = buf->next) {
+        const uint8_t *p = buf->data + 1, *end = buf->data + buf->used;
+        while (gt_texts_in(buf) && p < end) {
+            p++;
+            uint64_t id = varint(&p), len = varint(&p);
+            fn(id, (const char *)p, (uint32_t)len);
+            p += len;
+        }
+    }
+}
+
+static void widen(uint64_t id, const char *text, uint32_t len)
+{
+    (void)text;
+    (void)len;
+    uint64_t last = by_id.n ? by_id.first + by_id.n - 1 : id;
+    by_id.first = by_id.n && by_id.first < id ? by_id.first : id;
+    by_id.n = (last > id ? last : id) - by_id.first + 1;
+}
+
+static void set(uint64_t id, const char *text, uint32_t len)
+{
+    by_id.found[id - by_id.first] = (struct gt_text_found){text, len, false};
+}
+
+void gt_texts_index(const struct gt_buf *bufs)
+{
+    if (by_id.found)
+        gt_pages_free(by_id.found, by_id.n * sizeof *by_id.found);
+    by_id.found = NULL;
+    by_id.n = 0;
+    each(bufs, widen);
+    by_id.found = by_id.n ? gt_pages_alloc(by_id.n * sizeof *by_id.found) : NULL;
+    if (by_id.found)
+        each(bufs, set);
+}
+
+struct gt_text_found *gt_texts_find(uint64_t id)
+{
+    struct gt_text_found *found =
+        by_id.found && id - by_id.first < by_id.n ? &by_id.found[id - by_id.first] : NULL;
+    return found && found->text ? found : NULL;
+}

@@ -1,0 +1,149 @@
+/* See sampler.h. */
+#include "sampler.h"
+
+#include "capture.h"
+#include "options.h"
+#include "signals.h"
+#include "thread.h"
+
+#include "../encoder/log.h"
+#include "../symbolize/modules.h"
+
+#include <errno.h>
+#include <string.h>
+#include <stdio.h>
+#include <sys/auxv.h>
+#include <sys/utsname.h>
+
+static int number; /* of the signal; 0: no samples */
+
+bool gt_sampler_on(void)
+{
+    return number != 0;
+}
+
+/* All signals are blocked; t's thread may have been anywhere, also in our own code. */
+static void take(struct gt_thread *t, void *context, uint32_t times)
+{
+    struct gt_sample_ring *ring = t->sampler.ring;
+    const struct gt_p *p = t->w.p;
+    if (!gt_recording() || gt_muted() || !p)
+        return;
+    struct gt_sample s = {.ts = gt_clock_now(),
+                          .g = t->w.g.id,
+                          .m = t->w.m,
+                          .p = p->id,
+                          .epoch = (uint32_t)gt_modules_epoch(),
+                          .times = times};
+    s.n = gt_unwind_context(&t->trail, s.epoch, context, ring->pcs);
+    gt_samples_put(ring, &s);
+}
+
+static void on_signal(int signal, siginfo_t *info, void *context)
+{
+    int saved = errno;
+    struct gt_thread *t = gt_self;
+    /* Behind the time of this thread's end the timer is gone, but not what it had sent. */
+    if (info->si_code == SI_TIMER && info->si_value.sival_ptr == (void *)&number) {
+        if (t && t != &gt_nobody && t->sampler.running)
+            take(t, context, 1 + (uint32_t)info->si_overrun);
+    } else {
+        gt_signals_forward(signal, info, context);
+    }
+    errno = saved;
+}
+
+static bool kernel_is_new(void)
+{
+    struct utsname name;
+    unsigned major = 0, minor = 0;
+    return uname(&name) == 0 && sscanf(name.release, "%u.%u", &major, &minor) == 2 &&
+           (major > 5 || (major == 5 && minor >= 10));
+}
+
+static const char *missing(void)
+{
+    if (!gt_capture_walks())
+        return "stacks can be walked; see the README";
+    if (!kernel_is_new())
+        return "Linux is 5.10 or later";
+    if (gt_options.format->v1 && !gt_v1_has(gt_options.format, GT_V1_CPU_SAMPLE))
+        return "the format is go1.19 or later";
+    return NULL;
+}
+
+void gt_sampler_init(void)
+{
+    if (!gt_options.cpu_hz)
+        return;
+    const char *why = missing();
+    int free = gt_signals_find();
+    if (!why && (!free || !gt_signals_take(free, on_signal)))
+        why = "a real-time signal is free";
+    if (why)
+        gt_log("GOTRACE_CPU_HZ: there are only CPU samples where %s", why);
+    else
+        number = free;
+}
+
+/* Each timer takes one of RLIMIT_SIGPENDING. */
+static void say_failed(void)
+{
+    static _Atomic bool said;
+    if (!atomic_exchange(&said, true))
+        gt_log("no CPU samples of some threads: %s", strerrordesc_np(errno));
+}
+
+static bool set_timer(const struct gt_thread *t, bool on)
+{
+    uint64_t ns = on ? 1000000000 / gt_options.cpu_hz : 0;
+    struct timespec period = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+    struct itimerspec every = {period, period};
+    return gt_syscall(SYS_timer_settime, t->sampler.timer, 0, &every, NULL) == 0;
+}
+
+void gt_sampler_thread_begin(struct gt_thread *t)
+{
+    t->sampler.running = false;
+    if (!number || (!t->sampler.ring && !(t->sampler.ring = gt_samples_ring())))
+        return;
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
+                             .sigev_signo = number,
+                             .sigev_value.sival_ptr = &number,
+                             ._sigev_un._tid = (pid_t)t->w.m};
+    if (gt_syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &t->sampler.timer) == 0)
+        t->sampler.running = set_timer(t, true);
+    if (!t->sampler.running)
+        say_failed();
+}
+
+void gt_sampler_thread_end(struct gt_thread *t)
+{
+    if (!t->sampler.running)
+        return;
+    t->sampler.running = false;
+    gt_syscall(SYS_timer_delete, t->sampler.timer);
+}
+
+/* Our handler runs on the program's signal stack, because Go's threads have no other to spare. */
+static bool too_small(const stack_t *stack)
+{
+    enum { ROOM = 4096 };
+    return !(stack->ss_flags & SS_DISABLE) && stack->ss_size < getauxval(AT_MINSIGSTKSZ) + ROOM;
+}
+
+GT_EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
+{
+    const struct gt_thread *t = gt_self;
+    if (__builtin_expect(!number || !stack || !t || !t->sampler.running, 1))
+        return gt_real.sigaltstack(stack, old);
+    bool small = too_small(stack);
+    if (small) /* none of this thread from now on */
+        set_timer(t, false);
+    int r = gt_real.sigaltstack(stack, old);
+    int saved = errno;
+    if (!small && r == 0)
+        set_timer(t, true);
+    errno = saved;
+    return r;
+}

@@ -1,0 +1,33 @@
+/*
+ * CPU samples: a timer of each thread counts its CPU time, and its signal's handler takes the stack
+ * of what was interrupted.
+ *
+ * No call of the program is interrupted by that. Since Linux 5.9 such a timer that is due marks its
+ * thread (CONFIG_POSIX_CPU_TIMERS_TASK_WORK), and the signal is sent by that thread itself, on its
+ * way back from the kernel: in a system call there is none pending, and one that waits is not
+ * woken. Older kernels send it from the clock's interrupt; there we take no samples.
+ */
+#ifndef GT_SAMPLER_H
+#define GT_SAMPLER_H
+
+#include "../encoder/samples.h"
+
+struct gt_thread;
+
+struct gt_sampler {
+    struct gt_sample_ring *ring; /* of this struct's threads, one after the other; NULL: none yet */
+    int timer;
+    bool running;
+};
+
+/* In the constructor, before the first thread is followed: what GOTRACE_CPU_HZ asks for. */
+void gt_sampler_init(void);
+
+/* Whether there are samples to be taken. */
+bool gt_sampler_on(void);
+
+/* t's thread, which calls, begins and ends. */
+void gt_sampler_thread_begin(struct gt_thread *t);
+void gt_sampler_thread_end(struct gt_thread *t);
+
+#endif

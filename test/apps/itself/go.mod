@@ -1,0 +1,3 @@
+module itself
+
+go 1.19

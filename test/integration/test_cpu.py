@@ -1,0 +1,177 @@
+"""GOTRACE_CPU_HZ: where threads use the CPU, and that the program does not notice."""
+
+import collections
+import json
+import urllib.request
+
+import pytest
+
+from lib import HOSTILE, PROGRAMS, gotools, proc
+
+FORMATS = [f for f in gotools.FORMATS if int(f.split(".")[1]) >= 19]
+
+
+def samples(trace, go=None):
+    return [e for e in gotools.parse(trace, go=go) if e.kind == "StackSample"]
+
+
+def truth(result):
+    """(thread, function) → nanoseconds of CPU time."""
+    rows = [line.split("\t") for line in result.stdout.splitlines()]
+    return {(int(tid), function): int(ns) for function, tid, ns in rows}
+
+
+@pytest.mark.parametrize("hz", [25, 100, 1000])
+def test_shares(traced, hz):
+    """As many samples as CPU time says, of each function in each thread; none of a thread that sleeps."""
+    result = traced([PROGRAMS / "cpu", 2], env={"GOTRACE_CPU_HZ": hz}).ok()
+    assert "nothing lost" in result.stderr
+    expected = truth(result)
+    count = collections.Counter()
+    for e in samples(result.trace):
+        names = [f.func for f in e.stack]
+        count[e.m, next(n for n in names if n in ("three_quarters", "one_quarter", "burner"))] += 1
+        if names[0] in ("three_quarters", "one_quarter"):
+            assert names[1:7] == ["descend"] * 6 and names[7] == "burner", names
+    for thread in {m for m, f in expected if f == "three_quarters"}:
+        both = {f: count[thread, f] for f in ("three_quarters", "one_quarter")}
+        total = sum(expected[thread, f] for f in both) / 1e9 * hz
+        # between the functions the thread reads the clock
+        assert 0.95 * total - 2 <= sum(both.values()) + count[thread, "burner"] <= 1.05 * total + 2, both
+        assert abs(both["one_quarter"] - total / 4) <= 4 * (total * 3 / 16) ** 0.5 + 2, both
+    assert not [m for m, _ in count if (m, "sleeper") in expected]
+
+
+def test_exact_leaf(traced):
+    """The interrupted instruction itself, not the one before: all lines are those of the loops."""
+    result = traced([PROGRAMS / "cpu", 1], env={"GOTRACE_CPU_HZ": 1000}).ok()
+    leaves = [e.stack[0] for e in samples(result.trace)]
+    source = (PROGRAMS.parents[2] / "test/prog/cpu.c").read_text().splitlines()
+    lines = collections.Counter(source[f.line - 1].strip() for f in leaves if f.file.endswith("cpu.c"))
+    loops = sum(n for line, n in lines.items() if line.startswith(("x = ", "for (int i")))
+    assert loops > 0.95 * sum(lines.values()) > 500, lines
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("format", FORMATS)
+def test_formats(traced, format):
+    """On the timeline of every viewer, on the thread's row."""
+    result = traced([PROGRAMS / "cpu", 0.5], env={"GOTRACE_CPU_HZ": 100, "GOTRACE_FORMAT": format}).ok()
+    total = sum(truth(result).values()) / 1e9 * 100
+    for go in gotools.readers_of(format).values():
+        gotools.check(result.trace, go=go)
+        with gotools.viewer(result.trace, go=go) as url:
+            with urllib.request.urlopen(url + "/jsontrace?view=proc", timeout=30) as answer:
+                shown = [e for e in json.load(answer)["traceEvents"] if e["name"] == "CPU profile sample"]
+        assert 0.9 * total - 3 <= len(shown) <= 1.1 * total + 3, f"{go}: {len(shown)} of {total}"
+        assert len({e["tid"] for e in shown}) == 3 and all(e["sf"] for e in shown), go
+
+
+@pytest.mark.parametrize("format", ["go1.5", "go1.11"])
+def test_older_formats_have_none(traced, format):
+    result = traced([PROGRAMS / "cpu", 0.1], env={"GOTRACE_CPU_HZ": 100, "GOTRACE_FORMAT": format}).ok()
+    assert "go1.19 or later" in result.stderr
+    gotools.check(result.trace, go=gotools.find("1.21"))
+
+
+@pytest.mark.parametrize("flags", [["-O2", "-fomit-frame-pointer"], ["-O3", "-fomit-frame-pointer", "-flto"], ["-O2", "-no-pie"], ["-O0"]])
+def test_stacks_from_anywhere(traced, tmp_path, flags):
+    """Prologues, epilogues, calls through the PLT, libc, vDSO: each stack goes back to the beginning."""
+    text = """
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+static volatile int sink;
+__attribute__((noinline)) static int leaf(int n) { char room[64]; memset(room, n, sizeof room); return room[n & 63]; }
+__attribute__((noinline)) static int deep(int n) { return n ? deep(n - 1) + leaf(n) : abs(sink); }
+__attribute__((noinline)) static void other(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    free(malloc((size_t)(t.tv_nsec & 255)));
+    sink += (int)strlen(getenv("PATH"));
+}
+int main(void) {
+    for (int i = 0; i < 300000; i++) { sink += deep(10); other(); }
+    return 0;
+}
+"""
+    program = proc.compile(text, tmp_path / "anywhere", *flags)
+    result = traced([program], env={"GOTRACE_CPU_HZ": 10000}).ok()
+    stacks = [[f.func for f in e.stack] for e in samples(result.trace)]
+    cut = [s for s in stacks if s[-1] != "_start" and not s[-1].startswith("ld-linux")]
+    assert len(stacks) > 100
+    assert len(cut) <= 0.01 * len(stacks), f"{len(cut)} of {len(stacks)}: {cut[:5]}"
+
+
+def interrupted(result):
+    rows = [line.split("\t") for line in result.stdout.splitlines()]
+    assert all(int(count) > 50 for _, count, _ in rows), rows
+    return {call: int(n) for call, _, n in rows if int(n)}
+
+
+@pytest.mark.limit(180)
+def test_nothing_is_interrupted(traced):
+    """Calls that never restart, and long writes: the sampler ends none of them, as another signal would."""
+    assert len(interrupted(proc.run([PROGRAMS / "eintr", 1, "noise"]).ok())) > 5
+    assert not interrupted(proc.run([PROGRAMS / "eintr", 1]).ok())
+    result = traced([PROGRAMS / "eintr", 2], env={"GOTRACE_CPU_HZ": 10000, "GOTRACE_SYSCALLS": "none"}).ok()
+    assert not interrupted(result)
+    found = samples(result.trace)
+    assert len(found) > 5000
+    # also those threads are sampled that block all signals
+    assert any("do_sigtimedwait" in (f.func for f in e.stack) for e in found)
+
+
+def test_signals_of_the_program(traced, tmp_path):
+    """Every signal does for the program what it did, and so does its own profiling timer."""
+    program = [PROGRAMS / "sigs"]
+    bare = proc.run(program).ok().stdout
+    assert "profiled: as often" in bare and "waited for User defined" in bare
+    for hz in (100, 1000):
+        result = traced(program, env={"GOTRACE_CPU_HZ": hz}).ok()
+        assert result.stdout == bare
+    for trace in tmp_path.glob("t.out*"):
+        gotools.check(trace)
+
+
+def test_timers_end_with_threads(traced, tmp_path):
+    """A process has one timer a thread, at any time."""
+    text = """
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+static void *nothing(void *p) { return p; }
+static int timers(void) {
+    char line[256]; int n = 0;
+    FILE *f = fopen("/proc/self/timers", "r");
+    while (fgets(line, sizeof line, f)) n += strncmp(line, "ID:", 3) == 0;
+    fclose(f);
+    return n;
+}
+int main(void) {
+    pthread_t t;
+    for (int i = 0; i < 500; i++) { pthread_create(&t, NULL, nothing, NULL); pthread_join(t, NULL); }
+    printf("%d\\n", timers());
+    return 0;
+}
+"""
+    program = proc.compile(text, tmp_path / "timers")
+    assert proc.run([program]).ok().stdout == "0\n"
+    assert traced([program], env={"GOTRACE_CPU_HZ": 100}).ok().stdout == "1\n"
+    assert traced([program]).ok().stdout == "0\n"
+
+
+@pytest.mark.parametrize("program, case", [("signals", c) for c in ("storm", "storm-restart", "altstack", "jumps", "interrupts", "cancels")]
+                         + [("forks", "many"), ("forks", "exec-thread")])
+def test_hostile(traced, program, case):
+    """Beside a storm of signals of the program's own, on other stacks, in jumps; forking and executing."""
+    bare = proc.run([HOSTILE / program, case])
+    result = traced([HOSTILE / program, case], env={"GOTRACE_CPU_HZ": 10000})
+    assert (result.returncode, result.stdout) == (bare.returncode, bare.stdout), result
+    gotools.check_all(result.trace)
+
+
+@pytest.mark.parametrize("value", ["-1", "10001", "often"])
+def test_bad_value(traced, value):
+    result = traced([PROGRAMS / "sleeps"], env={"GOTRACE_CPU_HZ": value}).ok()
+    assert f"GOTRACE_CPU_HZ={value} is not a number up to 10000" in result.stderr

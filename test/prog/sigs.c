@@ -1,0 +1,142 @@
+/*
+ * A program's own use of every signal, and of SIGPROF with its timer; what it prints is the same
+ * under a tracer that has taken one of them.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t got[65], info_right, profiled;
+
+static void burn(int ms)
+{
+    struct timespec t = {0, 0};
+    clockid_t clock = CLOCK_THREAD_CPUTIME_ID;
+    clock_gettime(clock, &t);
+    for (long end = t.tv_sec * 1000 + t.tv_nsec / 1000000 + ms;
+         t.tv_sec * 1000 + t.tv_nsec / 1000000 < end; clock_gettime(clock, &t))
+        ;
+}
+
+static void count(int number)
+{
+    got[number]++;
+}
+
+static void count_info(int number, siginfo_t *info, void *context)
+{
+    got[number]++;
+    info_right += context && info->si_signo == number && info->si_value.sival_int == 1000 + number;
+}
+
+static void on_profile(int number)
+{
+    (void)number;
+    profiled++;
+}
+
+/* The action of each, before and after it was changed in each way. */
+static void actions(void)
+{
+    for (int n = SIGRTMIN; n <= SIGRTMAX; n++) {
+        struct sigaction old, action = {.sa_handler = count, .sa_flags = SA_RESETHAND};
+        sigaction(n, NULL, &old);
+        sigaction(n, &action, NULL);
+        raise(n);
+        struct sigaction reset;
+        sigaction(n, NULL, &reset);
+        sighandler_t first = signal(n, SIG_IGN), second = signal(n, SIG_DFL);
+        printf("%d: %d %d %d %d %d\n", n - SIGRTMIN, old.sa_handler == SIG_DFL, got[n],
+               reset.sa_handler == SIG_DFL, first == SIG_DFL, second == SIG_IGN);
+    }
+}
+
+static void values(void)
+{
+    int sent = 0;
+    for (int n = SIGRTMIN; n <= SIGRTMAX; n++) {
+        struct sigaction action = {.sa_sigaction = count_info, .sa_flags = SA_SIGINFO};
+        sigemptyset(&action.sa_mask);
+        sigaction(n, &action, NULL);
+        sigqueue(getpid(), n, (union sigval){.sival_int = 1000 + n});
+        burn(5);
+        sent++;
+    }
+    printf("values: %d of %d\n", info_right, sent);
+    for (int n = SIGRTMIN; n <= SIGRTMAX; n++)
+        signal(n, SIG_DFL);
+}
+
+/* Waits for all signals, like the one thread of a server that handles them. */
+static void *wait_for_all(void *unused)
+{
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
+    for (int i = 0, n; i < 3; i++) {
+        burn(100);
+        while ((n = sigwaitinfo(&all, NULL)) < 0 && errno == EINTR)
+            printf("interrupted\n");
+        printf("waited for %s\n", strsignal(n));
+    }
+    return unused;
+}
+
+static void waiting(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, wait_for_all, NULL);
+    for (int i = 0; i < 3; i++) {
+        nanosleep(&(struct timespec){0, 150000000}, NULL);
+        pthread_kill(thread, SIGUSR1);
+    }
+    pthread_join(thread, NULL);
+}
+
+/* The program's own profiling timer: of 0.5 s of CPU time, a signal each 10 ms. */
+static void profile(void)
+{
+    signal(SIGPROF, on_profile);
+    setitimer(ITIMER_PROF, &(struct itimerval){{0, 10000}, {0, 10000}}, NULL);
+    burn(500);
+    setitimer(ITIMER_PROF, &(struct itimerval){{0, 0}, {0, 0}}, NULL);
+    signal(SIGPROF, SIG_DFL);
+    printf("profiled: %s\n", profiled >= 40 && profiled <= 60 ? "as often as asked" : "wrong");
+}
+
+/* How a child ends that gets a signal without a handler, after it has used the CPU. */
+static void deaths(void)
+{
+    for (int n = SIGRTMIN; n <= SIGRTMAX; n++) {
+        int status;
+        fflush(stdout);
+        pid_t pid = fork();
+        if (pid == 0) {
+            burn(2);
+            raise(n);
+            _exit(0);
+        }
+        waitpid(pid, &status, 0);
+        printf("death by %d: %d\n", n - SIGRTMIN, WIFSIGNALED(status) && WTERMSIG(status) == n);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    actions();
+    values();
+    waiting();
+    profile();
+    deaths();
+    burn(100);
+    fflush(stdout);
+    if (argc == 1)
+        execl(argv[0], argv[0], "again", NULL);
+    return 0;
+}
