@@ -1,9 +1,13 @@
 /* See control.h; and the part of gotrace.h that starts and stops. */
-#include "control.h"
+#define GOTRACE_LIBRARY
+#define GOTRACE_WEAK GT_EXPORT
+#include "real.h"
 
+#include "gotrace.h"
+
+#include "control.h"
 #include "heap.h"
 #include "process.h"
-#include "real.h"
 #include "thread.h"
 
 #include "../encoder/drain.h"
@@ -104,17 +108,17 @@ static int command(enum gt_drain_command what, const char *path)
     return r;
 }
 
-GT_EXPORT int gotrace_start(void)
+int gotrace_start(void)
 {
     return command(GT_DRAIN_START, NULL);
 }
 
-GT_EXPORT int gotrace_stop(void)
+int gotrace_stop(void)
 {
     return command(GT_DRAIN_STOP, NULL);
 }
 
-GT_EXPORT int gotrace_snapshot(const char *path)
+int gotrace_snapshot(const char *path)
 {
     return command(GT_DRAIN_SNAPSHOT, path);
 }

@@ -92,6 +92,9 @@ static int open_in(const char *task)
 static int find_page(pid_t pid, char thread[64])
 {
     char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd", pid);
+    if (access(path, R_OK | X_OK) != 0)
+        return errno == ENOENT ? -ESRCH : -errno;
     snprintf(path, sizeof path, "/proc/%d/task", pid);
     DIR *dir = opendir(path);
     if (!dir)

@@ -91,7 +91,7 @@ static void wait_read(void)
 
 static void wait_sleep(void)
 {
-    usleep(400000);
+    usleep(50000000); /* or until a signal comes */
 }
 
 static void wait_join(void)
@@ -139,6 +139,16 @@ static void end_compute(void)
     done = 1;
 }
 
+static void on_signal(int number)
+{
+    (void)number;
+}
+
+static void end_sleep(void)
+{
+    pthread_kill(sleeper, SIGUSR1);
+}
+
 static void nothing(void)
 {
 }
@@ -153,7 +163,7 @@ static struct kind {
     pthread_t thread;
     _Atomic pid_t tid;
 } kinds[] = {
-    {"usleep", wait_sleep, nothing, ITSELF, "Waiting", 0, 0}, /* the sleeper */
+    {"usleep", wait_sleep, end_sleep, ITSELF, "Waiting", 0, 0}, /* the sleeper */
     {"pthread_mutex_lock", wait_mutex, end_mutex, MAIN, "Waiting", 0, 0},
     {"pthread_cond_wait", wait_cond, end_cond, MAIN, "Waiting", 0, 0},
     {"pthread_rwlock_rdlock", wait_rwlock, end_rwlock, MAIN, "Waiting", 0, 0},
@@ -190,6 +200,8 @@ static void await_wait(const struct kind *kind)
 static int late(void)
 {
     int r = pipe(pipes);
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGUSR1, &action, NULL);
     sem_init(&sem, 0, 0);
     pthread_mutex_lock(&mutex);
     pthread_rwlock_wrlock(&rwlock);
