@@ -3,8 +3,11 @@
 # Required flags stand apart from the user's CFLAGS: what the code needs to be correct is not
 # optional. Everything is built below build/, but for ./libgotrace.so.
 
+# The newest entry of the list of changes.
+VERSION := $(shell sed -n 's/^## \([0-9][^ ]*\).*/\1/p' scripts/CHANGELOG.md | head -n 1)
 PREFIX ?= /usr/local
-VERSION ?= 0.1
+LIBDIR ?= $(PREFIX)/lib
+ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
 CFLAGS ?= -O2 -g
 CXXFLAGS ?= -O1 -g
 B := build
@@ -24,8 +27,8 @@ unit := $(patsubst %.c,$(B)/%,$(wildcard test/unit/*.c test/fuzz/*.c))
 prog_c := $(patsubst %.c,$(B)/%,$(wildcard test/prog/*.c test/hostile/*.c))
 prog_cxx := $(patsubst %.cc,$(B)/%,$(wildcard test/prog/*.cc))
 
-.PHONY: all tests tsan asan bench install uninstall clean format check-format help
-all: libgotrace.so $(B)/gotrace-control ## build ./libgotrace.so and the command
+.PHONY: all tests tsan asan bench install uninstall deb clean format check-format help
+all: libgotrace.so $(B)/gotrace ## build ./libgotrace.so and the command, build/gotrace
 
 libgotrace.so: $(lib_src:%.c=$(B)/%.o)
 	$(CC) -shared -Wl,-z,defs -Wl,-z,now -Wl,-soname,$@ -Wl,--exclude-libs,ALL $(LDFLAGS) -o $@ $^ $(LIBS) -ldl
@@ -41,7 +44,7 @@ $(B)/symbolize/nodlopen.so: symbolize/nodlopen.c
 $(B)/symbolize/elfutils.o: $(B)/symbolize/nodlopen.so
 $(B)/symbolize/elfutils.o: override CPPFLAGS += -DGT_NODLOPEN='"$(B)/symbolize/nodlopen.so"'
 
-tests: libgotrace.so $(unit) $(prog_c) $(prog_cxx) $(B)/test/unwind/check.so ## build the unit tests and the traced programs
+tests: all $(unit) $(prog_c) $(prog_cxx) $(B)/test/unwind/check.so ## build the unit tests and the traced programs
 
 # Unit tests see everything but the hooks and the thread state: what runs without interposition.
 unit_obj := $(core_src:%.c=$(B)/%.o) $(patsubst %,$(B)/preload/%.o,registry cfi unwind)
@@ -73,10 +76,6 @@ $(B)/test/bench/micro: test/bench/micro.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -pthread -o $@ $<
 
-$(B)/gotrace-control: scripts/tool/control.c preload/control.h encoder/drain.h Makefile
-	@mkdir -p $(@D)
-	$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) -DGT_CONTROL_MAIN -o $@ $<
-
 bench: libgotrace.so $(B)/test/bench/micro $(B)/test/bench/walk ## measure what tracing costs
 	python3 test/bench/run.py
 
@@ -99,15 +98,34 @@ Cflags: -I$${includedir}
 endef
 export GOTRACE_PC
 
-install: libgotrace.so ## install below $(DESTDIR)$(PREFIX)
-	install -D -m 755 libgotrace.so $(DESTDIR)$(PREFIX)/lib/libgotrace.so
+# The command. It shares the tables of the library, and none of what runs inside a program.
+tool_obj := $(patsubst %.c,$(B)/%.o,$(wildcard scripts/tool/*.c) $(filter-out symbolize/nodlopen.c,$(wildcard symbolize/*.c)) \
+	encoder/format.c encoder/arena.c encoder/futex.c encoder/log.c preload/options.c)
+$(B)/scripts/tool/main.o: override CPPFLAGS += -DGT_VERSION='"$(VERSION)"'
+$(B)/scripts/tool/main.o: scripts/CHANGELOG.md
+
+$(B)/gotrace: $(tool_obj)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -ldl
+
+install: all ## install below $(DESTDIR)$(PREFIX)
+	install -D -m 755 $(B)/gotrace $(DESTDIR)$(PREFIX)/bin/gotrace
+	install -D -m 644 libgotrace.so $(DESTDIR)$(LIBDIR)/libgotrace.so
 	install -D -m 644 preload/gotrace.h $(DESTDIR)$(PREFIX)/include/gotrace.h
 	install -d $(DESTDIR)$(PREFIX)/share/pkgconfig
 	printf '%s\n' "$$GOTRACE_PC" > $(DESTDIR)$(PREFIX)/share/pkgconfig/gotrace.pc
+	install -D -m 644 scripts/gotrace.1 $(DESTDIR)$(PREFIX)/share/man/man1/gotrace.1
+	install -D -m 644 scripts/completion/gotrace.bash \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/gotrace
+	install -D -m 644 scripts/completion/_gotrace $(DESTDIR)$(ZSHDIR)/_gotrace
 
+installed := $(LIBDIR)/libgotrace.so $(ZSHDIR)/_gotrace $(addprefix $(PREFIX)/,bin/gotrace \
+	include/gotrace.h share/pkgconfig/gotrace.pc share/man/man1/gotrace.1 \
+	share/bash-completion/completions/gotrace)
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/lib/libgotrace.so $(DESTDIR)$(PREFIX)/include/gotrace.h \
-		$(DESTDIR)$(PREFIX)/share/pkgconfig/gotrace.pc
+	rm -f $(addprefix $(DESTDIR),$(installed))
+
+deb: all ## build a Debian package, as build/gotrace_*.deb
+	scripts/deb $(VERSION)
 
 sources := $(wildcard preload/*.[ch] encoder/*.[ch] symbolize/*.[ch] scripts/tool/*.[ch] test/*/*.[ch] test/*/*.cc)
 format: ## reformat all sources

@@ -18,6 +18,16 @@
 struct gt_frame {
     const char *func, *file; /* valid until the next call of resolve */
     uint32_t line;
+    /*
+     * For the outermost of several, or 0: the address to show, of which no other code has ever had
+     * the like in this process.
+     */
+    uint64_t pc;
+    /*
+     * NULL, or what a reader has to know to find that code again. It stands in the table of strings
+     * and no event refers to it.
+     */
+    const char *module;
 };
 
 struct gt_drain_config {

@@ -34,6 +34,17 @@ const struct gt_format *gt_format_find(const char *name)
     return NULL;
 }
 
+const struct gt_format *gt_format_of_header(const void *header)
+{
+    for (size_t i = 0; i < FORMATS; i++) {
+        char expected[GT_HEADER_BYTES] = {0};
+        memcpy(expected, formats[i].header, strlen(formats[i].header));
+        if (memcmp(header, expected, sizeof expected) == 0)
+            return &formats[i];
+    }
+    return NULL;
+}
+
 const char *gt_format_names(void)
 {
     static char text[256];
@@ -65,7 +76,7 @@ const int8_t gt_event_args[GT_EVENTS_END] = {
     [GT_EV_GO_UNBLOCK] = 3,        /* G, G's seq, stack */
     [GT_EV_GO_SYSCALL_BEGIN] = 2,  /* P's seq, stack */
     [GT_EV_GO_SYSCALL_END] = 0,
-    [24] = 0,                      /* GoSyscallEndBlocked */
+    [GT_EV_GO_SYSCALL_END_BLOCKED] = 0,
     [GT_EV_GO_STATUS] = 3,         /* G, M, status */
     [26] = 2,                      /* STWBegin: kind, stack */
     [27] = 0,                      /* STWEnd */

@@ -39,6 +39,8 @@ struct gt_format {
 
 /* The row named `name`, or NULL; the default. */
 const struct gt_format *gt_format_find(const char *name);
+/* The row of a file that begins with these GT_HEADER_BYTES, or NULL. */
+const struct gt_format *gt_format_of_header(const void *header);
 #define GT_FORMAT_DEFAULT "go1.23"
 
 /* All names, for messages. */
@@ -70,6 +72,7 @@ enum gt_event_type {
     GT_EV_GO_UNBLOCK = 21,
     GT_EV_GO_SYSCALL_BEGIN = 22,
     GT_EV_GO_SYSCALL_END = 23,
+    GT_EV_GO_SYSCALL_END_BLOCKED = 24,
     GT_EV_GO_STATUS = 25,
     GT_EV_STW_BEGIN = 26,
     GT_EV_STW_END = 27,
@@ -84,6 +87,7 @@ enum gt_event_type {
     GT_EV_USER_REGION_END = 43,
     GT_EV_USER_LOG = 44,
     GT_EV_GO_STATUS_STACK = 48,
+    GT_EV_EXPERIMENTAL_BATCH = 49,
     GT_EV_SYNC = 50,
     GT_EV_CLOCK_SNAPSHOT = 51,
     GT_EV_END_OF_GENERATION = 52,
@@ -144,6 +148,9 @@ enum gt_v1_type {
     GT_V1_GO_SLEEP = 19,
     GT_V1_GO_BLOCK = 20,
     GT_V1_GO_UNBLOCK = 21,
+    GT_V1_GO_BLOCK_SEND = 22,
+    GT_V1_GO_BLOCK_RECV = 23,
+    GT_V1_GO_BLOCK_SELECT = 24,
     GT_V1_GO_BLOCK_SYNC = 25,
     GT_V1_GO_BLOCK_COND = 26,
     GT_V1_GO_BLOCK_NET = 27,

@@ -6,8 +6,8 @@
 
 /*
  * Readers key frames by PC, the first one wins: every inlined frame needs a PC of its own. Those
- * come from a range no code can have; so do all frames of later module-map epochs, whose addresses
- * may have belonged to another library before.
+ * come from a range no code can have; so do frames of later module-map epochs of which it is not
+ * known whether their addresses belonged to another library before.
  */
 
 #define INLINES_MAX 32
@@ -47,11 +47,12 @@ static struct resolved *resolve_new(const struct gt_drain_config *config, const 
     r->epoch = s->epoch;
     r->n = (uint32_t)n;
     for (int i = 0; i < n; i++) {
-        bool real = i == n - 1 && s->epoch <= 1;
+        uint64_t real = i < n - 1 ? 0 : found[i].pc || s->epoch > 1 ? found[i].pc : pc;
         r->frame[i] = (struct gt_symbol){
-            .pc = real ? pc : SYNTHETIC_PC + ++symbols.last_synthetic,
+            .pc = real ? real : SYNTHETIC_PC + ++symbols.last_synthetic,
             .func = gt_strings_intern(found[i].func),
             .file = gt_strings_intern(found[i].file),
+            .module = found[i].module ? gt_strings_intern(found[i].module) : NULL,
             .line = found[i].line,
         };
         if (!r->frame[i].func || !r->frame[i].file)

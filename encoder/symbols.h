@@ -8,8 +8,8 @@
 #include "format.h"
 
 struct gt_symbol {
-    uint64_t pc; /* differs from that of every other frame */
-    struct gt_string *func, *file;
+    uint64_t pc;                            /* differs from that of every other frame */
+    struct gt_string *func, *file, *module; /* module: or NULL */
     uint32_t line;
     uint32_t entry;   /* v1_elf.c: number in the line table, 0: not in it */
     uint32_t routine; /* v1.c: trace in which a goroutine began here, in Go 1.5's format */

@@ -83,6 +83,8 @@ static uint8_t *put_frame(uint8_t *q, struct gt_symbol *frame)
 {
     if (gt_v1_global_order(gt_format)) /* readers look up the PC before */
         return gt_varint_put(q, gt_v1_elf_pc(frame) + 1);
+    if (frame->module)
+        string_id(frame->module);
     q = gt_varint_put(q, frame->pc);
     q = gt_varint_put(q, string_id(frame->func));
     q = gt_varint_put(q, string_id(frame->file));

@@ -288,8 +288,8 @@ static void status_g_locked(struct gt_writer *w, struct gt_g *g, uint64_t m, uin
     }
     g->status_gen = gen;
     g->seq = 0;
-    if (g == &w->g)
-        stated(w);
+    if (g != &w->g)
+        g->changed = w->last;
 }
 
 static void status_p(struct gt_writer *w, uint32_t gen)
@@ -323,6 +323,8 @@ void gt_ev_statuses_locked(struct gt_writer *w, uint32_t gen)
 {
     status_p(w, gen);
     status_g_locked(w, &w->g, on_thread(&w->g) ? w->m : NO_M, gen);
+    w->g.own_gen = gen;
+    stated(w);
     if (w->g.state == GT_G_RUNNING && w->p)
         tell(w, gen);
 }
@@ -646,8 +648,7 @@ bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_
     gt_lock(&target->lock);
     uint32_t n = rewaits_of(target);
     bool current = target->status_gen <= gen;
-    if (current && target->state == GT_G_RUNNABLE && n < GT_REWAITS_MAX) {
-        status_g_locked(w, target, NO_M, gen);
+    if (current && target->state == GT_G_RUNNABLE && n < GT_REWAITS_MAX && target->own_gen == gen) {
         target->stated = rewait_ts(target, n);
         target->rewait[n] =
             (struct gt_rewait){.ts = target->stated, .gen = gen, .seq = ++target->seq};

@@ -104,6 +104,7 @@ struct gt_g {
     uint8_t state; /* enum gt_g_state */
     /* Rule 6, as state: when others last changed that, and when its own thread said it last. */
     uint64_t changed, stated;
+    uint32_t own_gen;            /* in which its thread's stream is */
     uint32_t behind;             /* ns, at most, that readers are in its thread's stream then */
     struct gt_stack *routine;    /* where it began; NULL: not known */
     struct gt_stack *wait_stack; /* of the wait or call it is in */
@@ -278,7 +279,8 @@ bool gt_ev_go_unblock(struct gt_writer *w, struct gt_g *target, struct gt_stack 
 
 /*
  * The same for a goroutine that was unblocked before, in vain: it has been waiting again ever
- * since, and now that ends.
+ * since, and now that ends. Not shown in the moment in which its thread has yet to enter the
+ * generation: what is written into its stream there would come too late (rule 6).
  */
 bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack);
 

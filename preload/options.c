@@ -281,17 +281,33 @@ static const struct {
     {"GOTRACE_CPU_HZ", "a number up to 10000", "0", read_cpu_hz},
 };
 
+enum { SWITCHES = sizeof table / sizeof *table };
+
+static const char *accepted_by(size_t i)
+{
+    return table[i].accepted ? table[i].accepted : gt_format_names();
+}
+
 void gt_options_read(void)
 {
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    for (size_t i = 0; i < SWITCHES; i++) {
         table[i].read(table[i].fallback);
         const char *value = getenv(table[i].name);
         if (value && !table[i].read(value)) {
-            gt_log("%s=%s is not %s; using %s", table[i].name, value,
-                   table[i].accepted ? table[i].accepted : gt_format_names(), table[i].fallback);
+            gt_log("%s=%s is not %s; using %s", table[i].name, value, accepted_by(i),
+                   table[i].fallback);
             table[i].read(table[i].fallback);
         }
     }
+}
+
+const char *gt_options_refusal(const char *name, const char *value)
+{
+    for (size_t i = 0; i < SWITCHES; i++) {
+        if (strcmp(table[i].name, name) == 0)
+            return table[i].read(value) ? NULL : accepted_by(i);
+    }
+    return "";
 }
 
 /* Output pattern ----------------------------------------------------------------------------- */

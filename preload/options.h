@@ -32,6 +32,12 @@ extern struct gt_options gt_options;
 void gt_options_read(void);
 
 /*
+ * For the launcher: NULL when the switch takes the value; else what it takes, for a message, or ""
+ * when there is no such switch.
+ */
+const char *gt_options_refusal(const char *name, const char *value);
+
+/*
  * The output pattern expanded for the nth file of this process, absolute. A descendant of the
  * process the user started gets .<pid> appended where the pattern has no %p, files after the first
  * one .<n> where it has no %n. false: longer than PATH_MAX.

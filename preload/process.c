@@ -57,12 +57,13 @@ static int name_roughly(const struct gt_stack *s, uint64_t pc, struct gt_frame *
 /* Index 0 is the number of a hook, or the entry of a routine; the rest are return addresses. */
 static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max)
 {
+    static char description[GT_STRING_MAX + 1]; /* one caller at a time */
     struct gt_sym_frame frames[max];
-    uint64_t pc = s->pcs[index];
+    uint64_t pc = s->pcs[index], at = pc - (index > 0);
     if (!process.symbolizer)
         process.symbolizer = gt_symbolizer_new();
     if (index == 0 && pc < GT_HOOKS_END) {
-        out[0] = (struct gt_frame){gt_real_name((enum gt_hook)pc), "libc.so.6", 0};
+        out[0] = (struct gt_frame){.func = gt_real_name((enum gt_hook)pc), .file = "libc.so.6"};
         return 1;
     }
     uint64_t crash_ns = atomic_load(&process.crash_ns);
@@ -72,7 +73,12 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
         gt_modules_refresh(); /* loaded since the last look, and still there */
     int n = gt_symbolize(process.symbolizer, s->epoch, pc, index > 0, frames, max);
     for (int i = 0; i < n; i++)
-        out[i] = (struct gt_frame){frames[i].func, frames[i].file, frames[i].line};
+        out[i] = (struct gt_frame){frames[i].func, frames[i].file, frames[i].line, 0, NULL};
+    const struct gt_module *m = gt_modules_find(s->epoch, at);
+    if (m)
+        out[n - 1].pc = at - m->lo + m->shown;
+    if (m && gt_modules_describe(m, description, sizeof description))
+        out[n - 1].module = description;
     return n;
 }
 

@@ -171,11 +171,25 @@ static void notice_fork(void)
     atomic_store_explicit(&birth->mine, 1, memory_order_relaxed);
 }
 
+/* libdw 0.188 follows null pointers when memory runs out. */
+static bool has_headroom(void)
+{
+    enum { HEADROOM = 32 << 20 };
+    void *p = mmap(NULL, HEADROOM, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return false;
+    munmap(p, HEADROOM);
+    return true;
+}
+
 const struct gt_elfutils *gt_elfutils_enter(jmp_buf *on_abort)
 {
     notice_fork();
     /* seq_cst: a fork by another thread must not copy what follows without it; pairs with fork. */
     atomic_store_explicit(&inside, 1, memory_order_seq_cst);
+    if (!has_headroom())
+        state.tried = true, state.loaded = false;
     if (!state.tried)
         load_all();
     if (state.init_thread)

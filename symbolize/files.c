@@ -10,6 +10,13 @@
 #define DEBUG_ROOT "/usr/lib/debug"
 #define MINI_MAX ((size_t)256 << 20)
 
+static const struct gt_files_elsewhere *elsewhere;
+
+void gt_files_set_elsewhere(const struct gt_files_elsewhere *places)
+{
+    elsewhere = places;
+}
+
 /* The module's own file ---------------------------------------------------------------------- */
 
 static bool is_executable(const struct gt_module *m)
@@ -86,18 +93,29 @@ static bool open_if(struct gt_image *image, const char *path, const uint8_t *id,
     return false;
 }
 
-static bool open_by_build_id(struct gt_image *image, const uint8_t *id, size_t len)
+static bool open_by_build_id_in(struct gt_image *image, const char *root, const uint8_t *id,
+                                size_t len)
 {
-    char path[128];
+    char path[1024];
     struct gt_text t = gt_text_start(path, sizeof path);
     if (len < 2)
         return false;
-    gt_text_add(&t, DEBUG_ROOT "/.build-id/");
+    gt_text_add(&t, root);
+    gt_text_add(&t, "/.build-id/");
     gt_text_hex_bytes(&t, id, 1);
     gt_text_add(&t, "/");
     gt_text_hex_bytes(&t, id + 1, len - 1);
     gt_text_add(&t, ".debug");
     return open_if(image, path, id, len);
+}
+
+static bool open_by_build_id(struct gt_image *image, const uint8_t *id, size_t len)
+{
+    for (const char *const *d = elsewhere ? elsewhere->directories : NULL; d && *d; d++) {
+        if (open_by_build_id_in(image, *d, id, len))
+            return true;
+    }
+    return open_by_build_id_in(image, DEBUG_ROOT, id, len);
 }
 
 static struct gt_text start_in_dir_of(const struct gt_image *image, char *buf, size_t size,
@@ -184,16 +202,71 @@ static void open_mini(struct gt_image *image, const struct gt_image *main,
     }
 }
 
+/* Elsewhere ---------------------------------------------------------------------------------- */
+
+/* A file that a module's name leads to, which so may be another one. */
+static bool open_named(struct gt_image *image, const struct gt_module *m, const char *directory,
+                       const char *name, const char *after)
+{
+    char path[1024];
+    struct gt_text t = gt_text_start(path, sizeof path);
+    gt_text_add(&t, directory);
+    gt_text_add(&t, *name == '/' ? "" : "/");
+    gt_text_add(&t, name);
+    gt_text_add(&t, after);
+    if (gt_image_open(image, path) != 0)
+        return false;
+    if (!gt_image_is(image, m->build_id, m->build_id_len))
+        elsewhere->refused(m, path);
+    else if (image->has_dwarf || image->has_symtab)
+        return true;
+    gt_image_close(image);
+    return false;
+}
+
+static bool open_in(struct gt_image *image, const struct gt_module *m, const char *directory)
+{
+    const char *slash = strrchr(m->path, '/');
+    const char *base = slash ? slash + 1 : m->path;
+    return open_named(image, m, directory, m->path, ".debug") ||
+           open_named(image, m, directory, m->path, "") ||
+           (slash && slash != m->path &&
+            (open_named(image, m, directory, base, ".debug") ||
+             open_named(image, m, directory, base, "")));
+}
+
+static void open_elsewhere(struct gt_files *files, const struct gt_module *m)
+{
+    struct gt_image *debug = &files->debug;
+    bool found = open_by_build_id(debug, m->build_id, m->build_id_len);
+    for (const char *const *d = elsewhere->directories; !found && *d; d++)
+        found = open_in(debug, m, *d);
+    gt_image_open(&files->main, m->path); /* if it is on this machine too */
+    if (!is_loaded_file(&files->main, m))
+        gt_image_close(&files->main);
+    const char *path = found || files->main.has_dwarf || !elsewhere->fetch || !m->build_id_len
+                           ? NULL
+                           : elsewhere->fetch(m);
+    if (path)
+        open_if(debug, path, m->build_id, m->build_id_len);
+}
+
+static void open_here(struct gt_files *files, const struct gt_module *m)
+{
+    open_main(&files->main, m);
+    if (files->main.base && !files->main.has_dwarf &&
+        !open_by_build_id(&files->debug, files->main.build_id, files->main.build_id_len))
+        open_linked(&files->debug, &files->main);
+}
+
 void gt_files_open(struct gt_files *files, const struct gt_module *m, const struct gt_elfutils *dw)
 {
     *files = (struct gt_files){0};
-    open_main(&files->main, m);
-    if (!files->main.base)
-        return;
-    if (!files->main.has_dwarf &&
-        !open_by_build_id(&files->debug, files->main.build_id, files->main.build_id_len))
-        open_linked(&files->debug, &files->main);
-    if (!files->main.has_symtab && !files->debug.has_symtab)
+    if (elsewhere)
+        open_elsewhere(files, m);
+    else
+        open_here(files, m);
+    if (files->main.base && !files->main.has_symtab && !files->debug.has_symtab)
         open_mini(&files->mini, &files->main, dw);
     if (gt_files_dwarf(files))
         open_alt(&files->alt, files->main.has_dwarf ? &files->main : &files->debug);

@@ -13,6 +13,22 @@ struct gt_files {
     struct gt_image alt;   /* dwz's common part, for the one of main and debug that has DWARF */
 };
 
+/*
+ * For modules of another process, perhaps of another machine. Debug information is looked for in
+ * these directories first: below .build-id, at the module's path and by its name, each also with
+ * ".debug" behind it.
+ */
+struct gt_files_elsewhere {
+    const char *const *directories; /* ends with NULL */
+    /* Asked for a path when nothing was found, or NULL. */
+    const char *(*fetch)(const struct gt_module *module);
+    /* Told of a file that should be it and has another build ID. */
+    void (*refused)(const struct gt_module *module, const char *path);
+};
+
+/* From now on all modules are such. Never in a traced program. */
+void gt_files_set_elsewhere(const struct gt_files_elsewhere *elsewhere);
+
 void gt_files_open(struct gt_files *files, const struct gt_module *module,
                    const struct gt_elfutils *dw);
 void gt_files_close(struct gt_files *files);

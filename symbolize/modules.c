@@ -147,6 +147,21 @@ static struct entry *find_current(const struct gt_module *found, const char *nam
     return (struct entry *)m;
 }
 
+/* Addresses that no other module was shown at, now or before. */
+static uint64_t shown_for(const struct gt_module *found)
+{
+    static uint64_t next = GT_MODULES_ELSEWHERE;
+    enum { PAGE = 4096 };
+    for (struct gt_module *m = map.first; m; m = m->next) {
+        if (found->lo < m->hi && m->lo < found->hi) {
+            uint64_t start = next;
+            next += (found->hi - found->lo + 2 * PAGE - 1) & ~(uint64_t)(PAGE - 1);
+            return start;
+        }
+    }
+    return found->lo;
+}
+
 static void add_locked(const struct gt_module *found, const char *name, uint64_t mark)
 {
     struct entry *e = gt_arena_alloc(&map.arena, sizeof *e);
@@ -154,6 +169,7 @@ static void add_locked(const struct gt_module *found, const char *name, uint64_t
         return;
     e->module = *found;
     e->module.path = path_of(found, name);
+    e->module.shown = shown_for(found);
     e->name_hash = hash_of(name);
     e->seen = mark;
     e->fresh = true;
@@ -272,6 +288,75 @@ const struct gt_module *gt_modules_find(uint64_t epoch, uint64_t pc)
     while (m && !(pc >= m->lo && pc < m->hi && was_loaded(m, epoch)))
         m = m->next;
     return m;
+}
+
+/* Descriptions ------------------------------------------------------------------------------- */
+
+static const char head[] = "gotrace-module ";
+
+bool gt_modules_describe(const struct gt_module *m, char *text, size_t size)
+{
+    struct gt_text t = gt_text_start(text, size);
+    const uint64_t numbers[] = {m->shown, m->hi - m->lo, m->lo - m->bias};
+    gt_text_add(&t, head);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        gt_text_hex(&t, numbers[i]);
+        gt_text_add(&t, " ");
+    }
+    gt_text_hex_bytes(&t, m->build_id, m->build_id_len);
+    gt_text_add(&t, m->build_id_len ? " " : "- ");
+    gt_text_add(&t, m->path);
+    return t.pos < t.last;
+}
+
+static int digit(char c)
+{
+    const char *found = c ? strchr("0123456789abcdef", c) : NULL;
+    return found ? (int)(found - "0123456789abcdef") : -1;
+}
+
+/* Reads hexadecimal digits and the space behind them. */
+static bool take_number(const char **s, uint64_t *value)
+{
+    const char *start = *s;
+    for (*value = 0; digit(**s) >= 0; ++*s)
+        *value = *value << 4 | (uint64_t)digit(**s);
+    return *s > start && *(*s)++ == ' ';
+}
+
+static bool take_build_id(const char **s, struct gt_module *m)
+{
+    if (**s == '-')
+        ++*s;
+    for (; digit((*s)[0]) >= 0 && digit((*s)[1]) >= 0; *s += 2) {
+        if (m->build_id_len == sizeof m->build_id)
+            return false;
+        m->build_id[m->build_id_len++] = (uint8_t)(digit((*s)[0]) << 4 | digit((*s)[1]));
+    }
+    return *(*s)++ == ' ';
+}
+
+const struct gt_module *gt_modules_add(const char *s)
+{
+    struct gt_module m = {.loaded = 0, .unloaded = UINT64_MAX};
+    uint64_t size, address;
+    if (strncmp(s, head, sizeof head - 1) != 0)
+        return NULL;
+    s += sizeof head - 1;
+    if (!take_number(&s, &m.lo) || !take_number(&s, &size) || !take_number(&s, &address) ||
+        !take_build_id(&s, &m))
+        return NULL;
+    struct entry *e = gt_arena_alloc(&map.arena, sizeof *e);
+    if (!e)
+        return NULL;
+    m.shown = m.lo;
+    m.hi = m.lo + size;
+    m.bias = m.lo - address;
+    m.path = copy_text(s);
+    m.next = atomic_load_explicit(&map.first, memory_order_relaxed);
+    e->module = m;
+    atomic_store_explicit(&map.first, &e->module, memory_order_release);
+    return &e->module;
 }
 
 void gt_modules_after_fork(void)

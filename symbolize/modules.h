@@ -9,7 +9,11 @@
 #define GT_MODULES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/* Shown addresses that are not the real ones begin here, beyond all code. */
+#define GT_MODULES_ELSEWHERE (1ull << 50)
 
 struct gt_module {
     uint64_t lo, hi;                    /* [lo, hi): the addresses its segments span */
@@ -17,6 +21,7 @@ struct gt_module {
     const char *path;                   /* absolute; the executable's own; "[vdso]" */
     uint8_t build_id[32], build_id_len; /* from memory; length 0 when it has none */
     uint64_t loaded, unloaded;          /* valid in epochs e with loaded <= e < unloaded */
+    uint64_t shown; /* what stands for lo in a trace: lo, or where there was never any module */
     struct gt_module *next;
 };
 
@@ -32,6 +37,16 @@ uint64_t gt_modules_epoch(void);
 
 /* The module that held pc in the epoch, or NULL. Any context; reads without locks. */
 const struct gt_module *gt_modules_find(uint64_t epoch, uint64_t pc);
+
+/*
+ * What a trace has to say of a module so that its code can be found on another machine, as text:
+ * "gotrace-module shown size address build-id path"; address: the ELF address of lo. Returns
+ * whether it fits.
+ */
+bool gt_modules_describe(const struct gt_module *module, char *text, size_t size);
+
+/* Adds a module of another process, from such a text. NULL: it is none. */
+const struct gt_module *gt_modules_add(const char *description);
 
 /* In a forked child. */
 void gt_modules_after_fork(void);

@@ -5,13 +5,13 @@
  */
 #include "../../encoder/drain.h"
 #include "../../preload/control.h"
+#include "tool.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,23 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FAILED = 1, USAGE = 2 };
-
 /* Symbolizing a large program takes its time. */
 #define PATIENCE_S 60
-
-static int fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static int fail(const char *format, ...)
-{
-    va_list ap;
-    va_start(ap, format);
-    fputs("gotrace: ", stderr);
-    vfprintf(stderr, format, ap);
-    fputc('\n', stderr);
-    va_end(ap);
-    return FAILED;
-}
 
 /* What is asked for, by the name of the command. */
 static const struct action {
@@ -142,19 +127,21 @@ static int await_page(pid_t pid, char thread[64])
     return fd;
 }
 
-static int cannot_find(pid_t pid, int error)
+static _Noreturn void cannot_find(pid_t pid, int error)
 {
     if (error == -ESRCH)
-        return fail("there is no process %d", pid);
+        gt_fail(GT_EXIT_FAILED, "there is no process %d", pid);
     if (error == -EACCES || error == -EPERM)
-        return fail("process %d is another user's, or changed its own; try as root", pid);
-    if (error != -ENOENT)
-        return fail("process %d: %s", pid, strerror(-error));
-    if (!has_library(pid))
-        return fail("process %d does not run with libgotrace.so", pid);
-    return fail("process %d has only ever had one thread (or the kernel is older than 5.9): use "
-                "gotrace.h in it, or GOTRACE_SIGNAL",
+        gt_fail(GT_EXIT_FAILED, "process %d is another user's, or changed its own; try as root",
                 pid);
+    if (error != -ENOENT)
+        gt_fail(GT_EXIT_FAILED, "process %d: %s", pid, strerror(-error));
+    if (!has_library(pid))
+        gt_fail(GT_EXIT_FAILED, "process %d does not run with libgotrace.so", pid);
+    gt_fail(GT_EXIT_FAILED,
+            "process %d has only ever had one thread (or the kernel is older than 5.9): use "
+            "gotrace.h in it, or GOTRACE_SIGNAL",
+            pid);
 }
 
 /* A page that cannot shrink below us. NULL: this is none. */
@@ -205,13 +192,14 @@ static int report(const struct action *action, pid_t pid, const struct gt_contro
         printf("gotrace: ");
         printf(action->done, text);
         printf("\n");
-        return fflush(stdout) == 0 ? 0 : FAILED;
+        return fflush(stdout) == 0 ? 0 : GT_EXIT_FAILED;
     }
     if (page->result == -EALREADY)
-        return fail("process %d %s", pid, action->already);
+        gt_fail(GT_EXIT_FAILED, "process %d %s", pid, action->already);
     if (page->result == -ENOTSUP)
-        return fail("process %d is no flight recorder (GOTRACE_RING): it writes to %s", pid, text);
-    return fail("process %d cannot write %s: %s", pid, text, strerror(-page->result));
+        gt_fail(GT_EXIT_FAILED, "process %d is no flight recorder (GOTRACE_RING): it writes to %s",
+                pid, text);
+    gt_fail(GT_EXIT_FAILED, "process %d cannot write %s: %s", pid, text, strerror(-page->result));
 }
 
 static int run(const struct action *action, pid_t pid, const char *path)
@@ -219,45 +207,57 @@ static int run(const struct action *action, pid_t pid, const char *path)
     char thread[64];
     int fd = await_page(pid, thread);
     if (fd < 0)
-        return cannot_find(pid, fd);
+        cannot_find(pid, fd);
     struct gt_control_page *page = map_page(fd);
     if (!page)
-        return fail("process %d has another version of libgotrace.so", pid);
+        gt_fail(GT_EXIT_FAILED, "process %d has another version of libgotrace.so", pid);
     while (flock(fd, LOCK_EX) != 0 && errno == EINTR)
         ;
     if (!ask(page, thread, action->command, path))
-        return fail("process %d does not answer", pid);
+        gt_fail(GT_EXIT_FAILED, "process %d does not answer", pid);
     return report(action, pid, page);
 }
 
-/* argv: the command's name, a process id, and for snapshot perhaps a path. */
+static void help(FILE *to)
+{
+    fputs("usage: gotrace start PID\n"
+          "       gotrace stop PID\n"
+          "       gotrace snapshot PID [FILE]\n"
+          "\n"
+          "Starts or stops recording in a program that runs with libgotrace.so, or has its flight\n"
+          "recorder (GOTRACE_RING) written to FILE, which must not be there yet, or beside its\n"
+          "other traces. Status 0 means that it is done.\n",
+          to);
+}
+
+/* The path as the program should take it. */
+static void absolute(const char *path, char out[PATH_MAX])
+{
+    *out = 0;
+    if (*path != '/' && !getcwd(out, PATH_MAX - 1))
+        gt_fail(GT_EXIT_FAILED, "%s", strerror(errno));
+    size_t used = strlen(out);
+    int n = snprintf(out + used, PATH_MAX - used, "%s%s", used ? "/" : "", path);
+    if ((size_t)n >= PATH_MAX - used)
+        gt_fail(GT_EXIT_FAILED, "%s", strerror(ENAMETOOLONG));
+}
+
 int gt_command_control(int argc, char **argv)
 {
     const struct action *action = actions;
-    size_t n = sizeof actions / sizeof *actions;
-    while (argc && action < actions + n && strcmp(action->name, argv[0]) != 0)
-        action++;
     char *end = "", path[PATH_MAX] = "";
-    long pid = argc > 1 ? strtol(argv[1], &end, 10) : 0;
-    bool takes_path = action < actions + n && action->command == GT_DRAIN_SNAPSHOT;
-    if (!argc || action == actions + n || pid <= 0 || pid > INT_MAX || *end ||
-        argc > 2 + takes_path) {
-        fprintf(stderr, "usage: gotrace start PID\n       gotrace stop PID\n"
-                        "       gotrace snapshot PID [FILE]\n");
-        return USAGE;
+    while (strcmp(action->name, argv[0]) != 0)
+        action++;
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        help(stdout);
+        return 0;
     }
-    if (argc > 2 && *argv[2] != '/' && !getcwd(path, sizeof path))
-        return fail("%s", strerror(errno));
-    size_t used = strlen(path);
-    if (argc > 2 && snprintf(path + used, sizeof path - used, "%s%s", used ? "/" : "", argv[2]) >=
-                        (int)(sizeof path - used))
-        return fail("%s", strerror(ENAMETOOLONG));
+    long pid = argc > 1 ? strtol(argv[1], &end, 10) : 0;
+    if (pid <= 0 || pid > INT_MAX || *end || argc > 2 + (action->command == GT_DRAIN_SNAPSHOT)) {
+        help(stderr);
+        return GT_EXIT_USAGE;
+    }
+    if (argc > 2)
+        absolute(argv[2], path);
     return run(action, (pid_t)pid, path);
 }
-
-#ifdef GT_CONTROL_MAIN
-int main(int argc, char **argv)
-{
-    return gt_command_control(argc - 1, argv + 1);
-}
-#endif

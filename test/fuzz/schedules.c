@@ -68,7 +68,11 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
         name[strlen(name)] = 'x'; /* too long */
     for (int i = 0; i < n; i++)
         out[i] =
-            (struct gt_frame){i ? "inlined" : name, pc % 3 ? "file.c" : "", (uint32_t)pc % 1000};
+            (struct gt_frame){.func = i ? "inlined" : name,
+                              .file = pc % 3 ? "file.c" : "",
+                              .line = (uint32_t)pc % 1000,
+                              .pc = i == n - 1 && pc % 7 == 0 ? pc + (1ull << 50) : 0,
+                              .module = i == n - 1 && pc % 2 ? "a note that no event uses" : NULL};
     return n;
 }
 
@@ -157,7 +161,7 @@ static void begin(void)
     t->w.m = 100 + (uint32_t)last_g;
     for (unsigned i = 0; i < threads; i++) {
         if (&thread[i] != t && thread[i].w.m == t->w.m)
-            t->w.m = 100000 + (uint32_t)t->w.g.id;
+            t->w.m = 100000000 + (uint32_t)t->w.g.id;
     }
     if (!enter(t))
         return;

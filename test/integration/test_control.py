@@ -12,7 +12,7 @@ import pytest
 from lib import PROGRAMS, ROOT, gotools, proc
 
 CONTROL = PROGRAMS / "control"
-COMMAND = ROOT / "build/gotrace-control"
+COMMAND = ROOT / "build/gotrace"
 CYCLES = int(os.environ.get("CYCLES", "200"))
 MANUAL = {"GOTRACE_START": "manual"}
 
@@ -308,8 +308,8 @@ def calls_interrupted(program):
 
 
 def test_command_errors(running, tmp_path):
-    assert command().returncode == command("start").returncode == command("begin", "1").returncode == 2
-    assert command("start", "1x").returncode == 2
+    assert {command(*argv).returncode for argv in (["start"], ["stop", "1x"], ["start", "1", "x"])} == {2}
+    assert "usage: gotrace start PID" in command("snapshot", "--help").ok().stdout
     gone = proc.spawn(["true"])
     gone.wait()
     assert command("start", gone.pid).stderr == f"gotrace: there is no process {gone.pid}\n"

@@ -12,7 +12,7 @@ from lib import HOSTILE, PROGRAMS, ROOT, gotools, proc
 
 CONTROL = PROGRAMS / "control"
 CRASHES = HOSTILE / "crashes"
-COMMAND = ROOT / "build/gotrace-control"
+COMMAND = ROOT / "build/gotrace"
 
 DEATHS = [
     "segv",

@@ -30,7 +30,7 @@ static int scene_clock(clockid_t clock, struct timespec *ts)
 static int scene_resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max)
 {
     (void)s, (void)index, (void)max;
-    *out = (struct gt_frame){"fn", "f.c", 7};
+    *out = (struct gt_frame){.func = "fn", .file = "f.c", .line = 7};
     return 1;
 }
 

@@ -35,7 +35,7 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
     static char name[32];
     (void)max;
     snprintf(name, sizeof name, "f%" PRIx64, s->pcs[index]);
-    *out = (struct gt_frame){name, "stress.c", index};
+    *out = (struct gt_frame){.func = name, .file = "stress.c", .line = index};
     return 1;
 }
 

@@ -1,0 +1,104 @@
+# bash completion for gotrace(1)
+
+# The words that complete $1, out of those that follow.
+_gotrace_words() {
+    local word=$1
+    shift
+    mapfile -t COMPREPLY < <(compgen -W "$*" -- "$word")
+    if [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *= ]]; then
+        compopt -o nospace
+    fi
+}
+
+_gotrace_files() {
+    compopt -o filenames
+    mapfile -t COMPREPLY < <(compgen -f -- "$1")
+}
+
+# The value of an option, as --option=value, which bash splits into three words, or as two.
+_gotrace_value() { # option, value so far; false: it is no option with a value
+    case $1 in
+    -o | --output) _gotrace_files "$2" ;;
+    -F | --format) _gotrace_words "$2" go1.5 go1.7 go1.8 go1.9 go1.10 go1.11 go1.19 go1.21 go1.22 go1.23 go1.25 go1.26 ;;
+    -s | --syscalls) _gotrace_words "$2" all blocking none ;;
+    --start) _gotrace_words "$2" auto manual ;;
+    --signal) _gotrace_words "$2" "$(compgen -A signal)" ;;
+    --kind) _gotrace_words "$2" all sync network syscall sched sleep other ;;
+    --go) _gotrace_files "$2" ;;
+    --debug-dir) compopt -o filenames && mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
+    --syscall-min | --max-size | --max-mem | --delay | --duration | --ring | --cpu-hz | --http | -n) COMPREPLY=() ;;
+    *) return 1 ;;
+    esac
+}
+
+# Where the program's name is in COMP_WORDS, or nothing.
+_gotrace_program() {
+    local i
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+        --) echo $((i + 1)) && return ;;
+        -o | -F | -s) ((i++)) ;;
+        --*) [[ ${COMP_WORDS[i + 1]} == = ]] && ((i += 2)) ;;
+        -*) ;;
+        *) echo "$i" && return ;;
+        esac
+    done
+}
+
+# Options if the word begins as one, else files.
+_gotrace_options_or_files() { # word, options
+    if [[ $1 == -* ]]; then
+        _gotrace_words "$@"
+    else
+        _gotrace_files "$1"
+    fi
+}
+
+_gotrace_process() { # word
+    if ((COMP_CWORD == 2)); then
+        mapfile -t COMPREPLY < <(compgen -W "--help $(cd /proc && echo [0-9]*)" -- "$1")
+    elif [[ ${COMP_WORDS[1]} == snapshot ]]; then
+        _gotrace_files "$1"
+    fi
+}
+
+_gotrace_first() { # word
+    compopt -o filenames
+    mapfile -t COMPREPLY < <(
+        ((COMP_CWORD == 1)) && compgen -W "view info top symbolize start stop snapshot" -- "$1"
+        [[ $1 == */* ]] || compgen -A command -- "$1"
+        compgen -f -- "$1"
+    )
+}
+
+_gotrace_run() { # word
+    if [[ -n $(_gotrace_program) ]]; then
+        _gotrace_files "$1"
+    elif [[ $1 == -* ]]; then
+        _gotrace_words "$1" --output= --format= --syscalls= --syscall-min= --no-heap --no-children --max-size= \
+            --max-mem= --start= --delay= --duration= --signal= --ring= --cpu-hz= --quiet --force --help --version
+    else
+        _gotrace_first "$1"
+    fi
+}
+
+_gotrace() {
+    local cur=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]}
+    COMPREPLY=()
+    if [[ $cur == = ]]; then
+        cur=''
+    elif [[ $option == = ]]; then
+        option=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    _gotrace_value "$option" "$cur" && return
+    case $((COMP_CWORD > 1))${COMP_WORDS[1]} in
+    1view) _gotrace_options_or_files "$cur" --go= --http= --no-browser --help ;;
+    1info) _gotrace_options_or_files "$cur" --help ;;
+    1top) _gotrace_options_or_files "$cur" --by-thread --cum --kind= -n --help ;;
+    1symbolize) _gotrace_options_or_files "$cur" --debug-dir= --debuginfod --output= --help ;;
+    1start | 1stop | 1snapshot) _gotrace_process "$cur" ;;
+    *) _gotrace_run "$cur" ;;
+    esac
+}
+
+complete -F _gotrace gotrace

@@ -1,0 +1,53 @@
+/* Reading the bytes of a trace. What lies beyond the end reads as zeros and sets `bad`. */
+#ifndef GT_BYTES_H
+#define GT_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gt_bytes {
+    const uint8_t *p, *end;
+    bool bad;
+};
+
+static inline size_t gt_bytes_left(const struct gt_bytes *b)
+{
+    return (size_t)(b->end - b->p);
+}
+
+static inline uint64_t gt_get_varint(struct gt_bytes *b)
+{
+    uint64_t v = 0;
+    for (unsigned shift = 0; b->p < b->end && shift < 64; shift += 7) {
+        uint8_t byte = *b->p++;
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            return v;
+    }
+    b->bad = true;
+    return 0;
+}
+
+static inline uint8_t gt_get_byte(struct gt_bytes *b)
+{
+    if (b->p < b->end)
+        return *b->p++;
+    b->bad = true;
+    return 0;
+}
+
+/* The next n bytes as a reader of their own. */
+static inline struct gt_bytes gt_get_part(struct gt_bytes *b, uint64_t n)
+{
+    struct gt_bytes part = {b->p, b->p, false};
+    if (n > gt_bytes_left(b)) {
+        b->bad = part.bad = true;
+        b->p = b->end;
+        return part;
+    }
+    part.end = b->p += n;
+    return part;
+}
+
+#endif

@@ -1,0 +1,23 @@
+/* See duration.h. */
+#include "duration.h"
+
+#include <stdio.h>
+
+/* Four digits. */
+const char *gt_duration(uint64_t ns)
+{
+    static const struct {
+        double ns;
+        const char *name;
+    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
+    static char text[8][32];
+    static unsigned turn;
+    char *s = text[turn++ % 8];
+    size_t u = 0;
+    while (u < 3 && (double)ns < units[u].ns)
+        u++;
+    double value = (double)ns / units[u].ns;
+    int decimals = u == 3 ? 0 : value < 10 ? 3 : value < 100 ? 2 : 1;
+    snprintf(s, sizeof *text, "%.*f%s", decimals, value, units[u].name);
+    return s;
+}

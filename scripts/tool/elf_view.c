@@ -1,0 +1,135 @@
+/* See elf_view.h. A file can say anything: every offset is checked. */
+#include "elf_view.h"
+
+#include <endian.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+
+#if __BYTE_ORDER == __LITTLE_ENDIAN
+#define ORDER ELFDATA2LSB
+#else
+#define ORDER ELFDATA2MSB
+#endif
+#define CLASS (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32)
+
+/* size bytes at the offset, or NULL. */
+static const void *at(const struct gt_elf_view *v, uint64_t offset, uint64_t size)
+{
+    return offset <= v->size && size <= v->size - offset ? v->base + offset : NULL;
+}
+
+static const char *text_at(const struct gt_elf_view *v, uint64_t offset)
+{
+    const char *s = at(v, offset, 1);
+    return s && memchr(s, 0, v->size - offset) ? s : NULL;
+}
+
+static const ElfW(Phdr) * header_at(const struct gt_elf_view *v, int i)
+{
+    const ElfW(Ehdr) *e = (const void *)v->base;
+    return at(v, e->e_phoff + (uint64_t)i * sizeof(ElfW(Phdr)), sizeof(ElfW(Phdr)));
+}
+
+/* Where an address lies in the file; beyond its end when it does not. */
+static uint64_t offset_of(const struct gt_elf_view *v, uint64_t address)
+{
+    const ElfW(Phdr) * ph;
+    const ElfW(Ehdr) *e = (const void *)v->base;
+    for (int i = 0; i < e->e_phnum && (ph = header_at(v, i)); i++) {
+        if (ph->p_type == PT_LOAD && address - ph->p_vaddr < ph->p_filesz)
+            return ph->p_offset + (address - ph->p_vaddr);
+    }
+    return UINT64_MAX;
+}
+
+static const ElfW(Dyn) * entry_at(const struct gt_elf_view *v, const ElfW(Phdr) * ph, size_t i)
+{
+    const ElfW(Dyn) *d = at(v, ph->p_offset + i * sizeof *d, sizeof *d);
+    return d && (i + 1) * sizeof *d <= ph->p_filesz && d->d_tag != DT_NULL ? d : NULL;
+}
+
+static void read_dynamic(struct gt_elf_view *v, const ElfW(Phdr) * ph)
+{
+    enum { MAX = sizeof v->needed / sizeof *v->needed - 1 };
+    const ElfW(Dyn) * d;
+    uint64_t strings = UINT64_MAX;
+    size_t n = 0;
+    for (size_t i = 0; (d = entry_at(v, ph, i)); i++) {
+        if (d->d_tag == DT_STRTAB)
+            strings = offset_of(v, d->d_un.d_ptr);
+    }
+    if (strings == UINT64_MAX)
+        return;
+    for (size_t i = 0; (d = entry_at(v, ph, i)); i++) {
+        const char *text = text_at(v, strings + d->d_un.d_val);
+        if (d->d_tag == DT_SONAME)
+            v->soname = text;
+        else if (d->d_tag == DT_NEEDED && text && n < MAX)
+            v->needed[n++] = text;
+    }
+}
+
+/* Go's linker leaves its build ID in a note whose owner is "Go". */
+static bool has_go_note(const struct gt_elf_view *v, const ElfW(Phdr) * ph)
+{
+    const ElfW(Nhdr) *note = at(v, ph->p_offset, sizeof *note + 4);
+    return note && note->n_namesz == 4 && memcmp(note + 1, "Go\0", 4) == 0;
+}
+
+static void read_headers(struct gt_elf_view *v)
+{
+    const ElfW(Phdr) * ph;
+    const ElfW(Ehdr) *e = (const void *)v->base;
+    for (int i = 0; i < e->e_phnum && (ph = header_at(v, i)); i++) {
+        switch (ph->p_type) {
+        case PT_INTERP: v->interpreter = text_at(v, ph->p_offset); break;
+        case PT_DYNAMIC: read_dynamic(v, ph); break;
+        case PT_NOTE: v->go |= has_go_note(v, ph); break;
+        }
+    }
+}
+
+bool gt_elf_view(struct gt_elf_view *v, const void *base, size_t size)
+{
+    *v = (struct gt_elf_view){.base = base, .size = size};
+    if (size < sizeof(ElfW(Ehdr)) || memcmp(base, ELFMAG, SELFMAG) != 0)
+        return false;
+    v->native = v->base[EI_CLASS] == CLASS && v->base[EI_DATA] == ORDER;
+    if (v->native)
+        read_headers(v);
+    return true;
+}
+
+/* Of both classes the machine stands at the same place. */
+static unsigned machine(const struct gt_elf_view *v)
+{
+    const unsigned char *p = v->base + offsetof(Elf64_Ehdr, e_machine);
+    return v->base[EI_DATA] == ELFDATA2LSB ? p[0] | p[1] << 8 : p[1] | p[0] << 8;
+}
+
+const char *gt_elf_architecture(const struct gt_elf_view *v)
+{
+    static const struct {
+        unsigned machine;
+        const char *name;
+    } names[] = {{EM_386, "i386"},        {EM_X86_64, "x86-64"}, {EM_ARM, "ARM"},
+                 {EM_AARCH64, "aarch64"}, {EM_RISCV, "RISC-V"},  {EM_PPC64, "PowerPC"},
+                 {EM_S390, "s390"},       {EM_MIPS, "MIPS"},     {EM_LOONGARCH, "LoongArch"}};
+    static char text[64];
+    const char *bits = v->base[EI_CLASS] == ELFCLASS32 ? "32-bit " : "";
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (names[i].machine == machine(v)) {
+            snprintf(text, sizeof text, "%s%s", bits, names[i].name);
+            return text;
+        }
+    }
+    snprintf(text, sizeof text, "%smachine %u", bits, machine(v));
+    return text;
+}
+
+bool gt_elf_same_architecture(const struct gt_elf_view *a, const struct gt_elf_view *b)
+{
+    return a->base[EI_CLASS] == b->base[EI_CLASS] && a->base[EI_DATA] == b->base[EI_DATA] &&
+           machine(a) == machine(b);
+}

@@ -1,0 +1,109 @@
+/* `gotrace info`: what is in a trace. */
+#include "duration.h"
+#include "threads.h"
+#include "tool.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static void print_file(const struct gt_trace *t)
+{
+    uint64_t events = t->events ? t->events : 1;
+    printf("%s\n", t->path);
+    printf("  %-12s %s, read by go tool trace of Go 1.%d %s\n", "format", t->format->name,
+           t->format->minor, t->format->v1 && t->format->minor < 11 ? "to 1.22" : "and later");
+    printf("  %-12s %s\n", "duration", gt_duration(t->ns));
+    if (t->wall_s) {
+        char text[64];
+        time_t s = (time_t)t->wall_s;
+        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", gmtime(&s));
+        printf("  %-12s %s.%03d UTC\n", "began", text, (int)(t->wall_ns / 1000000));
+    }
+    printf("  %-12s %llu bytes", "size", (unsigned long long)t->size);
+    if (!t->format->v1)
+        printf(" in %llu generations", (unsigned long long)t->generations);
+    printf("\n  %-12s %llu, %.1f bytes each, %.1f with all tables\n", "events",
+           (unsigned long long)t->events, (double)t->event_bytes / (double)events,
+           (double)t->size / (double)events);
+}
+
+static void print_lost(const struct gt_trace *t)
+{
+    if (t->lost)
+        printf("  %-12s cut: its last %llu bytes are no whole %s, and what they say is lost\n",
+               "file", (unsigned long long)t->lost, t->format->v1 ? "event" : "generation");
+    else
+        printf("  %-12s whole: nothing lost in it\n", "file");
+    if (t->odd)
+        printf("  %-12s %llu events that cannot have happened as they stand\n", "damage",
+               (unsigned long long)t->odd);
+}
+
+/* With what part of its life each thread did what. */
+static void print_threads(const struct gt_threads *threads)
+{
+    printf("\nthreads: %llu\n", (unsigned long long)threads->n);
+    printf("  %8s  %-15s %-24s %10s %10s", "tid", "name", "routine", "from", "lived");
+    for (int k = 0; k < GT_KINDS; k++)
+        printf(" %8s", gt_kind_names[k]);
+    puts("");
+    for (const struct gt_thread_state *t = threads->first; t; t = t->next) {
+        char tid[24] = "-";
+        uint64_t lived = t->end - t->begin;
+        if (t->thread != GT_NO_THREAD)
+            snprintf(tid, sizeof tid, "%llu", (unsigned long long)t->thread);
+        printf("  %8s  %-15.15s %-24.24s %10s", tid, *t->name ? t->name : "-",
+               *t->routine ? t->routine : "-", gt_duration(t->begin));
+        printf(" %9s%s", gt_duration(lived), t->ended ? " " : "+");
+        for (int k = 0; k < GT_KINDS; k++) {
+            printf(" %7.1f%%", lived ? 100.0 * (double)t->ns[k] / (double)lived : 0);
+        }
+        puts("");
+    }
+    puts("  (+: still there when the trace ends)");
+}
+
+static void print_kinds(const struct gt_trace *t)
+{
+    bool done[64] = {false};
+    puts("\nevents by kind:");
+    for (;;) {
+        unsigned most = 0;
+        for (unsigned k = 1; k < 64; k++) {
+            if (!done[k] && t->kinds[k] && (!most || t->kinds[k] > t->kinds[most]))
+                most = k;
+        }
+        if (!most)
+            return;
+        done[most] = true;
+        const char *name = gt_trace_kind(t->format, most);
+        printf("  %12llu  %s\n", (unsigned long long)t->kinds[most], name ? name : "(unknown)");
+    }
+}
+
+int gt_command_info(int argc, char **argv)
+{
+    static const struct option longs[] = {{"help", no_argument, NULL, 'h'}, {0}};
+    struct gt_trace trace;
+    struct gt_threads threads = {0};
+    for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;) {
+        if (c != 'h')
+            return GT_EXIT_USAGE;
+        puts("usage: gotrace info TRACE\n\n"
+             "Prints the trace's format, duration and size, its threads and what part of their "
+             "life\n"
+             "they ran and waited, its events by kind, and whether the file is whole.");
+        return 0;
+    }
+    if (optind + 1 != argc)
+        gt_fail(GT_EXIT_USAGE, "info: which trace? One");
+    gt_trace_open(&trace, argv[optind]);
+    gt_threads_read(&threads, &trace);
+    print_file(&trace);
+    print_lost(&trace);
+    print_threads(&threads);
+    print_kinds(&trace);
+    return 0;
+}

@@ -1,0 +1,74 @@
+/* `gotrace`: runs programs under libgotrace.so, and reads what it wrote. */
+#include "tool.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void gt_say(const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    fputs("gotrace: ", stderr);
+    vfprintf(stderr, format, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+}
+
+void gt_fail(int status, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    fputs("gotrace: ", stderr);
+    vfprintf(stderr, format, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+    exit(status);
+}
+
+static const struct command {
+    const char *name, *arguments, *what;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+    {"view", "TRACE", "open the viewer, `go tool trace`, in a browser", gt_command_view},
+    {"info", "TRACE", "print what is in a trace", gt_command_info},
+    {"top", "[options] TRACE", "print where threads waited longest", gt_command_top},
+    {"symbolize", "[options] TRACE", "fill in names from debug files that the host did not have",
+     gt_command_symbolize},
+    {"start", "PID", "start recording in a running program", gt_command_control},
+    {"stop", "PID", "stop recording there", gt_command_control},
+    {"snapshot", "PID [FILE]", "have the flight recorder there written", gt_command_control},
+};
+
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static void help(void)
+{
+    printf(
+        "usage: gotrace [options] [--] PROGRAM [arguments]   run PROGRAM and trace its threads\n");
+    for (int i = 0; i < COMMANDS; i++)
+        printf("       gotrace %-9s %-33s %s\n", commands[i].name, commands[i].arguments,
+               commands[i].what);
+    printf("\nEach command has its own --help. A program that is named like a command: gotrace -- "
+           "NAME\n\nOptions:\n");
+    gt_run_print_options();
+}
+
+int main(int argc, char **argv)
+{
+    const char *first = argc > 1 ? argv[1] : "";
+    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0) {
+        help();
+        return 0;
+    }
+    if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0) {
+        puts("gotrace " GT_VERSION);
+        return 0;
+    }
+    for (int i = 0; i < COMMANDS; i++) {
+        if (strcmp(first, commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    }
+    return gt_command_run(argc, argv);
+}

@@ -1,0 +1,81 @@
+/* See naming.h. */
+#include "naming.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { INLINES_MAX = 32 };
+#define NEW_PCS (1ull << 51) /* beyond those that the encoder makes up */
+
+void gt_naming_string(struct gt_naming *naming, const char *text)
+{
+    const char *its = gt_contents_text(&naming->contents, text, strlen(text));
+    uint64_t *known = gt_need(gt_memo_at(&naming->known, (uintptr_t)its));
+    if (*known)
+        return;
+    *known = 1;
+    const struct gt_module *module = gt_modules_add(its);
+    if (!module)
+        return;
+    struct gt_named_module *m = gt_need(calloc(1, sizeof *m));
+    *m = (struct gt_named_module){.next = naming->modules, .module = module};
+    naming->modules = m;
+}
+
+void gt_naming_pc(struct gt_naming *naming, uint64_t pc)
+{
+    if (naming->next_pc <= NEW_PCS)
+        naming->next_pc = NEW_PCS + 1;
+    if (pc >= naming->next_pc)
+        naming->next_pc = pc + 1;
+}
+
+static struct gt_named_module *module_at(struct gt_naming *naming, uint64_t pc)
+{
+    struct gt_named_module *m = naming->modules;
+    while (m && !(pc >= m->module->lo && pc < m->module->hi))
+        m = m->next;
+    return m;
+}
+
+static const char *kept(struct gt_naming *naming, const char *text)
+{
+    size_t n = strlen(text);
+    return gt_contents_text(&naming->contents, text, n < GT_STRING_MAX ? n : GT_STRING_MAX);
+}
+
+/* Whether the answer knows more than the trace. */
+static bool is_better(const struct gt_where *old, const struct gt_sym_frame *frames, int n)
+{
+    const struct gt_sym_frame *outer = &frames[n - 1];
+    return outer->line || n > 1 || (strstr(old->func, "+0x") && !strstr(outer->func, "+0x"));
+}
+
+const struct gt_answer *gt_naming_ask(struct gt_naming *naming, const struct gt_where *frame)
+{
+    struct gt_sym_frame frames[INLINES_MAX];
+    uint64_t *slot = gt_need(gt_memo_at(&naming->answers, frame->pc));
+    if (*slot)
+        return (const void *)(uintptr_t)*slot;
+    struct gt_answer *answer =
+        gt_need(calloc(1, sizeof *answer + INLINES_MAX * sizeof *answer->frame));
+    *slot = (uintptr_t)answer;
+    struct gt_named_module *m = frame->line ? NULL : module_at(naming, frame->pc);
+    if (!m || m->module->path[0] == '[') /* the vDSO is in memory only */
+        return answer;
+    if (!naming->symbolizer)
+        naming->symbolizer = gt_symbolizer_new();
+    /* A trace has the addresses of calls, not those they return to. */
+    int n = gt_symbolize(naming->symbolizer, 1, frame->pc, false, frames, INLINES_MAX);
+    *(frames[n - 1].line ? &m->with_line : &m->without_line) += 1;
+    if (!is_better(frame, frames, n))
+        return answer;
+    naming->named++;
+    answer->n = (uint32_t)n;
+    for (int i = 0; i < n; i++)
+        answer->frame[i] = (struct gt_where){.pc = i < n - 1 ? naming->next_pc++ : frame->pc,
+                                             .func = kept(naming, frames[i].func),
+                                             .file = kept(naming, frames[i].file),
+                                             .line = frames[i].line};
+    return answer;
+}

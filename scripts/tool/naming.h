@@ -1,0 +1,49 @@
+/* New names for the frames of a trace: what frames there are at an address, and a file with them.
+ */
+#ifndef GT_NAMING_H
+#define GT_NAMING_H
+
+#include "bytes.h"
+#include "trace.h"
+
+#include "../../symbolize/modules.h"
+#include "../../symbolize/symbolize.h"
+
+#include <stdio.h>
+
+struct gt_named_module {
+    struct gt_named_module *next;
+    const struct gt_module *module;
+    uint64_t with_line, without_line; /* addresses asked for, as they are now */
+};
+
+struct gt_naming {
+    struct gt_symbolizer *symbolizer;
+    struct gt_contents contents;
+    struct gt_memo answers; /* by address: struct gt_answer */
+    struct gt_memo known;   /* descriptions of modules, by their interned text */
+    struct gt_named_module *modules;
+    uint64_t named;   /* addresses */
+    uint64_t next_pc; /* for frames that need one of their own */
+};
+
+/* The frames that take the place of one; those before the last are inlined. */
+struct gt_answer {
+    uint32_t n; /* 0: it stays as it is */
+    struct gt_where frame[];
+};
+
+/* A string of a trace: it may describe a module. All of them come before the first address. */
+void gt_naming_string(struct gt_naming *naming, const char *text);
+
+/* A PC of the trace, so that new ones differ. Likewise. */
+void gt_naming_pc(struct gt_naming *naming, uint64_t pc);
+
+/* What is to stand for a frame. func and file are as the trace has them. */
+const struct gt_answer *gt_naming_ask(struct gt_naming *naming, const struct gt_where *frame);
+
+/* Write the trace with new tables. */
+void gt_rename_v2(struct gt_naming *naming, const struct gt_trace *trace, FILE *out);
+void gt_rename_v1(struct gt_naming *naming, const struct gt_trace *trace, FILE *out);
+
+#endif

@@ -1,0 +1,131 @@
+/*
+ * See naming.h: a v1 trace with new stacks. Their new strings come right before them. The file is
+ * no longer made of pages, which only mattered while it grew.
+ */
+#include "naming.h"
+#include "tool.h"
+#include "v1_records.h"
+
+#include "../../encoder/v1_pages.h"
+#include "../../encoder/varint.h"
+
+#include <string.h>
+
+struct writer {
+    struct gt_naming *naming;
+    FILE *out;
+    struct gt_memo texts, ids; /* id → interned text, and back */
+    uint64_t last_id;
+};
+
+static const char *text_of(struct writer *w, uint64_t id)
+{
+    uint64_t *slot = gt_need(gt_memo_at(&w->texts, id));
+    return *slot ? (const char *)(uintptr_t)*slot : "";
+}
+
+static void learn_string(struct writer *w, struct gt_bytes args)
+{
+    uint64_t id = gt_get_varint(&args);
+    struct gt_bytes text = gt_get_part(&args, gt_get_varint(&args));
+    const char *its = gt_contents_text(&w->naming->contents, text.p, gt_bytes_left(&text));
+    *(uint64_t *)gt_need(gt_memo_at(&w->texts, id)) = (uintptr_t)its;
+    *(uint64_t *)gt_need(gt_memo_at(&w->ids, (uintptr_t)its)) = id;
+    w->last_id = id > w->last_id ? id : w->last_id;
+    gt_naming_string(w->naming, its);
+}
+
+/* The id of an interned text, which is written if it is new; "" is 0. */
+static uint64_t id_of(struct writer *w, const char *text)
+{
+    uint8_t head[1 + 2 * GT_VARINT_MAX], *p = head;
+    uint64_t *slot = gt_need(gt_memo_at(&w->ids, (uintptr_t)text));
+    if (!*text)
+        return 0;
+    if (!*slot) {
+        *slot = ++w->last_id;
+        *p++ = GT_V1_STRING;
+        p = gt_varint_put(gt_varint_put(p, *slot), strlen(text));
+        fwrite(head, 1, (size_t)(p - head), w->out);
+        fputs(text, w->out);
+    }
+    return *slot;
+}
+
+static bool read_frame(struct writer *w, struct gt_bytes *args, struct gt_where *frame)
+{
+    *frame = (struct gt_where){.pc = gt_get_varint(args)};
+    frame->func = text_of(w, gt_get_varint(args));
+    frame->file = text_of(w, gt_get_varint(args));
+    frame->line = gt_get_varint(args);
+    return !args->bad;
+}
+
+static void learn_pcs(struct writer *w, struct gt_bytes args)
+{
+    struct gt_where frame;
+    gt_get_varint(&args);
+    for (uint64_t n = gt_get_varint(&args); n-- && read_frame(w, &args, &frame);)
+        gt_naming_pc(w->naming, frame.pc);
+}
+
+static uint8_t *put_frame(struct writer *w, uint8_t *p, const struct gt_where *frame)
+{
+    p = gt_varint_put(p, frame->pc);
+    p = gt_varint_put(p, id_of(w, frame->func));
+    p = gt_varint_put(p, id_of(w, frame->file));
+    return gt_varint_put(p, frame->line);
+}
+
+/* One that is too long loses its outermost frames, as in encoder/v1.c. */
+static void rename_stack(struct writer *w, struct gt_bytes args)
+{
+    enum { FRAME_MAX = 4 * GT_VARINT_MAX, HEAD_MAX = 1 + 3 * GT_VARINT_MAX };
+    uint8_t body[GT_V1_RECORD_MAX], counts[2 * GT_VARINT_MAX], head[HEAD_MAX], *q = body;
+    const uint8_t *last = body + sizeof body - FRAME_MAX - HEAD_MAX;
+    struct gt_where frame;
+    uint64_t id = gt_get_varint(&args), count = 0;
+    for (uint64_t n = gt_get_varint(&args); n-- && read_frame(w, &args, &frame);) {
+        const struct gt_answer *answer = gt_naming_ask(w->naming, &frame);
+        if (!answer->n && q < last) {
+            q = put_frame(w, q, &frame);
+            count++;
+        }
+        for (uint32_t i = 0; i < answer->n && q < last; i++, count++)
+            q = put_frame(w, q, &answer->frame[i]);
+    }
+    size_t counted = (size_t)(gt_varint_put(gt_varint_put(counts, id), count) - counts);
+    head[0] = GT_V1_STACK | 3u << 6;
+    uint8_t *p = gt_varint_put(head + 1, counted + (size_t)(q - body));
+    fwrite(head, 1, (size_t)(p - head), w->out);
+    fwrite(counts, 1, counted, w->out);
+    fwrite(body, 1, (size_t)(q - body), w->out);
+}
+
+void gt_rename_v1(struct gt_naming *naming, const struct gt_trace *trace, FILE *out)
+{
+    struct writer w = {.naming = naming, .out = out};
+    const struct gt_bytes all = {trace->base + GT_HEADER_BYTES, trace->base + trace->size, false};
+    struct gt_v1_record record;
+    for (struct gt_bytes b = all; gt_v1_record_next(&b, trace->format, &record);) {
+        if (record.type == GT_V1_STRING)
+            learn_string(&w, record.args);
+    }
+    for (struct gt_bytes b = all; gt_v1_record_next(&b, trace->format, &record);) {
+        if (record.type == GT_V1_STACK)
+            learn_pcs(&w, record.args);
+    }
+    const uint8_t *whole = all.p;
+    fwrite(trace->base, 1, GT_HEADER_BYTES, out);
+    for (struct gt_bytes b = all; gt_v1_record_next(&b, trace->format, &record);) {
+        uint64_t id = record.type == GT_V1_STACK
+                          ? gt_get_varint(&(struct gt_bytes){record.args.p, record.args.end, false})
+                          : 0;
+        if (id)
+            rename_stack(&w, record.args);
+        else
+            fwrite(b.p - record.size, 1, record.size, out);
+        whole = b.p;
+    }
+    fwrite(whole, 1, (size_t)(all.end - whole), out); /* a cut one */
+}

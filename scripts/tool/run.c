@@ -1,0 +1,186 @@
+/*
+ * `gotrace [options] [--] program …`: sets the environment, looks whether the program can be
+ * traced, and becomes it. Nothing stays between the program and its parent: its process id,
+ * signals, descriptors and exit status are its own.
+ */
+#include "target.h"
+#include "tool.h"
+
+#include "../../preload/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <glob.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+enum { FORCE = 'f', HELP = 'h', VARIABLE = 0x100 }; /* from there on: rows of the table */
+
+/* An option is a variable of the library. value: NULL when the option has an argument. */
+static const struct {
+    const char *name;
+    char letter;
+    const char *argument, *variable, *value, *what;
+} options[] = {
+    {"output", 'o', "FILE", "GOTRACE_OUTPUT", NULL,
+     "the trace; %p process id, %e program, %h host, %t time"},
+    {"format", 'F', "VERSION", "GOTRACE_FORMAT", NULL, "for the tools of that Go: go1.5 … go1.26"},
+    {"syscalls", 's', "WHICH", "GOTRACE_SYSCALLS", NULL, "all, blocking or none"},
+    {"syscall-min", 0, "NS", "GOTRACE_SYSCALL_MIN", NULL, "what counts as blocking"},
+    {"no-heap", 0, NULL, "GOTRACE_HEAP", "off", "do not count allocations"},
+    {"no-children", 0, NULL, "GOTRACE_CHILDREN", "0", "trace the first process only"},
+    {"max-size", 0, "BYTES", "GOTRACE_MAX_SIZE", NULL, "stop before the file gets larger; K, M, G"},
+    {"max-mem", 0, "BYTES", "GOTRACE_MAX_MEM", NULL, "for event buffers; K, M, G"},
+    {"start", 0, "WHEN", "GOTRACE_START", NULL, "auto, or manual: when the program is told to"},
+    {"delay", 0, "TIME", "GOTRACE_DELAY", NULL, "start so long after the program; 500ms, 10s"},
+    {"duration", 0, "TIME", "GOTRACE_DURATION", NULL, "stop after so long"},
+    {"signal", 0, "SIGNAL", "GOTRACE_SIGNAL", NULL, "starts and stops"},
+    {"ring", 0, "LAST", "GOTRACE_RING", NULL, "keep the last in memory: 30s, 64M or 30s,64M"},
+    {"cpu-hz", 0, "HZ", "GOTRACE_CPU_HZ", NULL, "sample what threads run"},
+    {"quiet", 'q', NULL, "GOTRACE_QUIET", "1", "no line on standard error"},
+};
+
+enum { OPTIONS = sizeof options / sizeof *options };
+
+/* The table of switches that this command was built with is the library's. */
+static bool is_known(int row)
+{
+    const char *refusal = gt_options_refusal(options[row].variable, "");
+    return !refusal || *refusal;
+}
+
+void gt_run_print_options(void)
+{
+    for (int i = 0; i < OPTIONS; i++) {
+        char left[64], letter[5] = "    ";
+        if (!is_known(i))
+            continue;
+        if (options[i].letter)
+            snprintf(letter, sizeof letter, "-%c, ", options[i].letter);
+        snprintf(left, sizeof left, "%s--%s%s%s", letter, options[i].name,
+                 options[i].argument ? "=" : "", options[i].argument ? options[i].argument : "");
+        printf("  %-26s %s\n", left, options[i].what);
+    }
+    printf("  %-26s %s\n  %-26s %s\n  %-26s %s\n", "-f, --force", "run also what cannot be traced",
+           "-h, --help", "this", "-V, --version", "of this command");
+}
+
+/* The library ------------------------------------------------------------------------------- */
+
+/* Of the build tree and of an installation, from the directory of this program. */
+static const char *const places[] = {"../libgotrace.so", "../lib/libgotrace.so",
+                                     "../lib/*/libgotrace.so", "../lib64/libgotrace.so"};
+
+static void find_library(char path[PATH_MAX])
+{
+    char self[PATH_MAX], pattern[2 * PATH_MAX];
+    const char *started = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+    if (!realpath("/proc/self/exe", self) && !realpath(started, self))
+        gt_fail(GT_EXIT_OURS, "%s: %s", started, strerror(errno));
+    const char *here = dirname(self);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        glob_t found;
+        snprintf(pattern, sizeof pattern, "%s/%s", here, places[i]);
+        bool any = glob(pattern, 0, NULL, &found) == 0 && realpath(found.gl_pathv[0], path);
+        globfree(&found);
+        if (any)
+            return;
+    }
+    gt_fail(GT_EXIT_OURS, "there is no libgotrace.so beside %s", here);
+}
+
+/* Before what is there already: an allocator preloaded first would hide its calls from us. */
+static void preload(const char *library, const char *first)
+{
+    const char *others = getenv("LD_PRELOAD");
+    char *value;
+    if (strpbrk(library, " :"))
+        gt_fail(GT_EXIT_OURS, "%s: the loader takes no path with a space or a colon", library);
+    if (asprintf(&value, "%s%s%s%s%s", first, *first ? ":" : "", library,
+                 others && *others ? ":" : "", others ? others : "") < 0 ||
+        setenv("LD_PRELOAD", value, 1) != 0)
+        gt_fail(GT_EXIT_OURS, "no memory");
+}
+
+/* Options ------------------------------------------------------------------------------------ */
+
+static void set(int row, const char *value)
+{
+    const char *variable = options[row].variable;
+    const char *refusal = gt_options_refusal(variable, value);
+    if (refusal && !*refusal)
+        gt_fail(GT_EXIT_OURS, "--%s: this libgotrace.so has no %s", options[row].name, variable);
+    if (refusal)
+        gt_fail(GT_EXIT_OURS, "--%s=%s is not %s", options[row].name, value, refusal);
+    setenv(variable, value, 1);
+}
+
+static int row_of(int letter)
+{
+    for (int i = 0; i < OPTIONS; i++) {
+        if (options[i].letter == letter)
+            return i;
+    }
+    return -1;
+}
+
+static void describe(struct option *longs, char *letters)
+{
+    char *p = stpcpy(letters, "+fh"); /* +: the first other word is the program */
+    for (int i = 0; i < OPTIONS; i++) {
+        longs[i] =
+            (struct option){options[i].name, options[i].argument ? required_argument : no_argument,
+                            NULL, VARIABLE + i};
+        if (options[i].letter)
+            *p++ = options[i].letter;
+        if (options[i].letter && options[i].argument)
+            *p++ = ':';
+    }
+    *p = 0;
+    longs[OPTIONS] = (struct option){"force", no_argument, NULL, FORCE};
+    longs[OPTIONS + 1] = (struct option){0};
+}
+
+/* Returns whether to run what cannot be traced too. */
+static bool read_options(int argc, char **argv)
+{
+    struct option longs[OPTIONS + 2];
+    char letters[3 + 2 * OPTIONS + 1];
+    bool force = false;
+    int c;
+    describe(longs, letters);
+    while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+        int row = c >= VARIABLE ? c - VARIABLE : row_of(c);
+        if (c == FORCE)
+            force = true;
+        else if (row >= 0)
+            set(row, options[row].value ? options[row].value : optarg);
+        else
+            exit(GT_EXIT_OURS); /* getopt has said why */
+    }
+    return force;
+}
+
+int gt_command_run(int argc, char **argv)
+{
+    char library[PATH_MAX];
+    struct gt_target target;
+    bool force = read_options(argc, argv);
+    char **program = argv + optind;
+    if (!*program)
+        gt_fail(GT_EXIT_OURS, "which program? gotrace --help says more");
+    find_library(library);
+    gt_target_look(&target, *program, library);
+    if (target.status && !target.runs)
+        gt_fail(target.status, "%s", target.why);
+    if (target.status && !force)
+        gt_fail(target.status, "cannot trace: %s. (--force runs it all the same.)", target.why);
+    preload(library, target.first);
+    execvp(*program, program);
+    int status = errno == ENOENT ? GT_EXIT_NOT_FOUND : GT_EXIT_CANNOT_RUN;
+    gt_fail(status, "%s: %s", *program, strerror(errno));
+}

@@ -1,0 +1,242 @@
+/* See target.h. */
+#include "target.h"
+
+#include "elf_view.h"
+#include "tool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+enum { NESTED_MAX = 5 }; /* scripts whose interpreter is a script: the kernel's limit */
+
+static void __attribute__((format(printf, 3, 4)))
+refuse(struct gt_target *t, int status, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(t->why, sizeof t->why, format, ap);
+    va_end(ap);
+    t->status = status;
+}
+
+/* Names -------------------------------------------------------------------------------------- */
+
+static int can_run(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return errno;
+    if (S_ISDIR(st.st_mode))
+        return EISDIR;
+    return access(path, X_OK) == 0 ? 0 : errno;
+}
+
+int gt_target_find(const char *name, char path[PATH_MAX])
+{
+    const char *dirs = getenv("PATH");
+    int error = ENOENT;
+    if (strchr(name, '/') || !*name) {
+        snprintf(path, PATH_MAX, "%s", name);
+        return can_run(name);
+    }
+    for (const char *d = dirs ? dirs : "/bin:/usr/bin", *next; d; d = next) {
+        size_t n = strcspn(d, ":");
+        next = d[n] ? d + n + 1 : NULL;
+        snprintf(path, PATH_MAX, "%.*s%s%s", (int)n, d, n ? "/" : "", name);
+        int found = can_run(path);
+        if (found == 0)
+            return 0;
+        if (found == EACCES)
+            error = EACCES;
+    }
+    return error;
+}
+
+/* What is in the file ------------------------------------------------------------------------ */
+
+static bool map(const char *path, const void **base, size_t *size)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    *base = MAP_FAILED;
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
+        *size = (size_t)st.st_size;
+        *base = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
+    }
+    if (fd >= 0)
+        close(fd);
+    return *base != MAP_FAILED;
+}
+
+/* Privileges are not given where the mount or the process forbids it. */
+static bool privileges_count(const char *path)
+{
+    struct statvfs fs;
+    char line[128];
+    bool forbidden = statvfs(path, &fs) == 0 && (fs.f_flag & ST_NOSUID);
+    FILE *status = fopen("/proc/self/status", "re");
+    while (status && fgets(line, sizeof line, status))
+        forbidden |= strcmp(line, "NoNewPrivs:\t1\n") == 0;
+    if (status)
+        fclose(status);
+    return !forbidden;
+}
+
+/* A program that starts with more rights than its caller's ignores LD_PRELOAD: ld.so(8). */
+static const char *privilege(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0 || !privileges_count(path))
+        return NULL;
+    if ((st.st_mode & S_ISUID) && st.st_uid != getuid())
+        return "set-user-ID";
+    if ((st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && st.st_gid != getgid())
+        return "set-group-ID";
+    if (getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0)
+        return "given file capabilities";
+    return NULL;
+}
+
+static bool starts(const char *s, const char *prefix)
+{
+    return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+static void look_at_sanitizers(struct gt_target *t, const char *path, const struct gt_elf_view *v)
+{
+    for (const char *const *name = v->needed; *name; name++) {
+        if (starts(*name, "libtsan."))
+            refuse(t, GT_EXIT_CANNOT_RUN,
+                   "%s is built with ThreadSanitizer, which no other library that stands before "
+                   "libc gets along with",
+                   path);
+        if (starts(*name, "libasan.")) /* it refuses to come second */
+            snprintf(t->first, sizeof t->first, "%s", *name);
+    }
+}
+
+static void look_at_loader(struct gt_target *t, const char *path, const struct gt_elf_view *v)
+{
+    static const char *const foreign[] = {"musl", "uClibc", "/linker"};
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        if (strstr(v->interpreter, foreign[i])) {
+            refuse(t, GT_EXIT_CANNOT_RUN,
+                   "%s is linked to another libc%s: its loader is %s, and libgotrace.so is made "
+                   "for glibc",
+                   path, i == 0 ? ", musl" : "", v->interpreter);
+            return;
+        }
+    }
+    if (access(v->interpreter, X_OK) != 0)
+        refuse(t, GT_EXIT_CANNOT_RUN, "%s cannot start here: its loader %s is missing", path,
+               v->interpreter);
+}
+
+static void look_at_elf(struct gt_target *t, const char *path, const struct gt_elf_view *v,
+                        const struct gt_elf_view *ours)
+{
+    const char *privileged = privilege(path);
+    if (!gt_elf_same_architecture(v, ours)) {
+        char theirs[64];
+        snprintf(theirs, sizeof theirs, "%s", gt_elf_architecture(v));
+        refuse(t, GT_EXIT_CANNOT_RUN, "%s is made for %s, and libgotrace.so for %s", path, theirs,
+               gt_elf_architecture(ours));
+    } else if (privileged) {
+        refuse(t, GT_EXIT_CANNOT_RUN,
+               "%s is %s: such programs preload nothing. Run gotrace as the user it becomes", path,
+               privileged);
+    } else if (v->interpreter) {
+        look_at_loader(t, path, v);
+        look_at_sanitizers(t, path, v);
+    } else if (v->soname && starts(v->soname, "ld-")) {
+        return; /* the loader, started as a program; what it loads it preloads to */
+    } else if (v->go) {
+        refuse(t, GT_EXIT_CANNOT_RUN,
+               "%s is a Go program without cgo: there is no libc in it to preload anything to. "
+               "Go's own runtime/trace sees its goroutines",
+               path);
+    } else {
+        refuse(t, GT_EXIT_CANNOT_RUN,
+               "%s is statically linked: no library can be preloaded to it. Link it dynamically",
+               path);
+    }
+}
+
+static void look(struct gt_target *t, const char *name, const struct gt_elf_view *ours, int depth);
+
+/* `#!/usr/bin/env [-S] [-option]… [NAME=value]… program`: the program. */
+static void look_behind_env(struct gt_target *t, char *words, const struct gt_elf_view *ours,
+                            int depth)
+{
+    for (char *save, *w = strtok_r(words, " \t", &save); w; w = strtok_r(NULL, " \t", &save)) {
+        if (*w != '-' && !strchr(w, '=')) {
+            look(t, w, ours, depth);
+            return;
+        }
+    }
+}
+
+static void look_at_script(struct gt_target *t, const char *path, const char *text, size_t size,
+                           const struct gt_elf_view *ours, int depth)
+{
+    char line[PATH_MAX], why[sizeof t->why], *words;
+    size_t n = size < sizeof line ? size : sizeof line - 1;
+    memcpy(line, text, n);
+    line[n] = 0;
+    line[strcspn(line, "\n")] = 0;
+    char *interpreter = strtok_r(line + 2, " \t", &words);
+    if (!interpreter || depth >= NESTED_MAX)
+        return; /* the kernel will say so */
+    look(t, interpreter, ours, depth + 1);
+    if (!t->status && strcmp(basename(interpreter), "env") == 0)
+        look_behind_env(t, words, ours, depth + 1);
+    if (t->status) {
+        snprintf(why, sizeof why, "%s", t->why);
+        refuse(t, GT_EXIT_CANNOT_RUN, "%.*s is a script: %.*s", PATH_MAX, path, PATH_MAX, why);
+    }
+}
+
+static void look(struct gt_target *t, const char *name, const struct gt_elf_view *ours, int depth)
+{
+    char path[PATH_MAX];
+    const void *base;
+    size_t size;
+    struct gt_elf_view view;
+    int error = gt_target_find(name, path);
+    if (depth == 0)
+        t->runs = !error;
+    if (error)
+        refuse(t, error == ENOENT || error == ENOTDIR ? GT_EXIT_NOT_FOUND : GT_EXIT_CANNOT_RUN,
+               "%s: %s", name, strerror(error));
+    else if (!map(path, &base, &size))
+        return; /* may be run and not read: so be it */
+    else if (size > 2 && memcmp(base, "#!", 2) == 0)
+        look_at_script(t, path, base, size, ours, depth);
+    else if (gt_elf_view(&view, base, size))
+        look_at_elf(t, path, &view, ours);
+    else if (depth == 0) /* execvp(3) gives what the kernel does not know to the shell */
+        look(t, "/bin/sh", ours, depth + 1);
+}
+
+void gt_target_look(struct gt_target *t, const char *program, const char *library)
+{
+    struct gt_elf_view ours;
+    const void *base;
+    size_t size;
+    t->status = 0;
+    t->first[0] = 0;
+    if (!map(library, &base, &size) || !gt_elf_view(&ours, base, size))
+        refuse(t, GT_EXIT_OURS, "%s is not a library", library);
+    else
+        look(t, program, &ours, 0);
+}

@@ -1,0 +1,30 @@
+/*
+ * What the commands of `gotrace` share. Each command is a function of its own file, called by
+ * main.c with the arguments from its own name on; it returns the exit status.
+ */
+#ifndef GT_TOOL_H
+#define GT_TOOL_H
+
+/* Exit statuses of a launcher, as those of env(1) and nice(1); else the program's own. */
+enum { GT_EXIT_OURS = 125, GT_EXIT_CANNOT_RUN = 126, GT_EXIT_NOT_FOUND = 127 };
+
+/* Of the other commands. */
+enum { GT_EXIT_FAILED = 1, GT_EXIT_USAGE = 2 };
+
+int gt_command_run(int argc, char **argv); /* argv[0]: "gotrace" */
+int gt_command_view(int argc, char **argv);
+int gt_command_info(int argc, char **argv);
+int gt_command_top(int argc, char **argv);
+int gt_command_symbolize(int argc, char **argv);
+int gt_command_control(int argc, char **argv); /* start, stop, snapshot */
+
+/* A line `gotrace: …` on standard error. */
+void gt_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same and the end, with this exit status. */
+_Noreturn void gt_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The table of run's options, for help. */
+void gt_run_print_options(void);
+
+#endif

@@ -1,0 +1,374 @@
+/*
+ * `gotrace top`: where threads waited longest. A row is a place in the program that waits in one
+ * way: the function it called and the line that called it.
+ */
+#include "duration.h"
+#include "threads.h"
+#include "tool.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct row {
+    const struct gt_thread_state *thread; /* NULL: of all */
+    enum gt_kind kind;
+    const struct gt_callers *stack;
+    const char *what;            /* the function that waits */
+    const struct gt_where *site; /* who called it; NULL: not known */
+    uint64_t ns, count, longest;
+};
+
+struct rows {
+    struct row *row;
+    size_t n, room;
+    struct gt_memo by_key;
+};
+
+static struct {
+    bool by_thread, cumulative;
+    unsigned kinds; /* a bit each */
+    size_t most;    /* rows */
+} options;
+
+/* Sums by stack ------------------------------------------------------------------------------ */
+
+struct sums {
+    struct rows over, cut; /* waits that ended, and those that the end of the trace cuts */
+};
+
+static struct row *row_at(struct rows *rows, uint64_t key)
+{
+    uint64_t *slot = gt_need(gt_memo_at(&rows->by_key, key));
+    if (!*slot) {
+        if (rows->n == rows->room) {
+            rows->room = rows->room ? 2 * rows->room : 256;
+            rows->row = gt_need(realloc(rows->row, rows->room * sizeof *rows->row));
+        }
+        rows->row[rows->n] = (struct row){0};
+        *slot = ++rows->n;
+    }
+    return &rows->row[*slot - 1];
+}
+
+static void add(void *arg, const struct gt_span *span)
+{
+    struct sums *sums = arg;
+    if (!(options.kinds & 1u << span->kind))
+        return;
+    uint64_t number = span->stack ? span->stack->number : 0;
+    uint64_t g = options.by_thread ? span->thread->g : 0;
+    struct row *row = row_at(span->ended ? &sums->over : &sums->cut,
+                             g << 35 | (uint64_t)span->kind << 32 | number);
+    row->thread = options.by_thread ? span->thread : NULL;
+    row->kind = span->kind;
+    row->stack = span->stack;
+    row->ns += span->ns;
+    row->count++;
+    row->longest = span->ns > row->longest ? span->ns : row->longest;
+}
+
+/* Places ------------------------------------------------------------------------------------- */
+
+/* What stands between a primitive and the program's own code: nobody looks for it. */
+static bool is_wrapper(const char *func)
+{
+    static const char *const prefixes[] = {"std::", "__gnu_cxx::", "__gthread",
+                                           "core::", "alloc::"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        if (strncmp(func, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const struct gt_where *site_of(const struct gt_callers *stack)
+{
+    for (uint32_t i = 1; i < stack->n; i++) {
+        if (!is_wrapper(stack->frame[i].func))
+            return &stack->frame[i];
+    }
+    return stack->n > 1 ? &stack->frame[1] : NULL;
+}
+
+static void find_place(struct row *row)
+{
+    row->what = row->stack && row->stack->n ? row->stack->frame[0].func : "(no stack)";
+    row->site = row->stack ? site_of(row->stack) : NULL;
+}
+
+static int order_of(const void *a, const void *b)
+{
+    uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Names are interned: pointers will do. */
+static int by_place(const void *a, const void *b)
+{
+    static const struct gt_where none;
+    const struct row *x = a, *y = b;
+    const struct gt_where *s = x->site ? x->site : &none, *t = y->site ? y->site : &none;
+    int order = order_of(x->thread, y->thread);
+    order = order ? order : (int)x->kind - (int)y->kind;
+    order = order ? order : order_of(x->what, y->what);
+    order = order ? order : order_of(s->func, t->func);
+    order = order ? order : order_of(s->file, t->file);
+    return order ? order : s->line < t->line ? -1 : s->line > t->line;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    return x->ns > y->ns ? -1 : x->ns < y->ns ? 1 : strcmp(x->what, y->what);
+}
+
+static void join(struct row *to, const struct row *from)
+{
+    to->ns += from->ns;
+    to->count += from->count;
+    to->longest = from->longest > to->longest ? from->longest : to->longest;
+}
+
+/* Stacks that wait at the same place become one row. */
+static void fold(struct rows *rows)
+{
+    size_t n = 0;
+    if (!rows->n)
+        return;
+    for (size_t i = 0; i < rows->n; i++)
+        find_place(&rows->row[i]);
+    qsort(rows->row, rows->n, sizeof *rows->row, by_place);
+    for (size_t i = 1; i < rows->n; i++) {
+        if (by_place(&rows->row[n], &rows->row[i]) == 0)
+            join(&rows->row[n], &rows->row[i]);
+        else
+            rows->row[++n] = rows->row[i];
+    }
+    rows->n = n + 1;
+    qsort(rows->row, rows->n, sizeof *rows->row, by_time);
+}
+
+static bool is_repeated(const struct gt_callers *stack, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++) {
+        if (stack->frame[k].func == stack->frame[i].func)
+            return true;
+    }
+    return false;
+}
+
+/* Every function on a stack has all of that stack's time, once. */
+static struct rows cumulate(const struct rows *rows)
+{
+    struct rows functions = {0};
+    for (size_t i = 0; i < rows->n; i++) {
+        const struct gt_callers *stack = rows->row[i].stack;
+        for (uint32_t k = 0; stack && k < stack->n; k++) {
+            if (is_repeated(stack, k))
+                continue;
+            struct row *row = row_at(&functions, (uintptr_t)stack->frame[k].func +
+                                                     ((uint64_t)rows->row[i].kind << 56));
+            row->what = stack->frame[k].func;
+            row->kind = rows->row[i].kind;
+            join(row, &rows->row[i]);
+        }
+    }
+    if (functions.n)
+        qsort(functions.row, functions.n, sizeof *functions.row, by_time);
+    return functions;
+}
+
+/* Printing ----------------------------------------------------------------------------------- */
+
+static uint64_t total(const struct rows *rows, const struct gt_thread_state *thread)
+{
+    uint64_t ns = 0;
+    for (size_t i = 0; i < rows->n; i++)
+        ns += thread == rows->row[i].thread ? rows->row[i].ns : 0;
+    return ns;
+}
+
+static void print_place(const struct row *row)
+{
+    printf("%s", row->what);
+    if (row->site) {
+        const char *slash = strrchr(row->site->file, '/');
+        const char *file = slash ? slash + 1 : row->site->file;
+        printf(" <- %s", row->site->func);
+        if (*file && row->site->line)
+            printf(" (%s:%llu)", file, (unsigned long long)row->site->line);
+        else if (*file)
+            printf(" (%s)", file);
+    }
+    puts("");
+}
+
+/* The rows of one thread, or of all. */
+static void print_rows(const struct rows *rows, const struct gt_thread_state *thread, uint64_t all)
+{
+    uint64_t sum = 0;
+    size_t shown = 0;
+    for (size_t i = 0; i < rows->n && shown < options.most; i++) {
+        const struct row *row = &rows->row[i];
+        if (row->thread != thread)
+            continue;
+        sum += row->ns;
+        shown++;
+        printf("%10s %5.1f%%", gt_duration(row->ns),
+               all ? 100.0 * (double)row->ns / (double)all : 0);
+        if (!options.cumulative)
+            printf(" %5.1f%%", all ? 100.0 * (double)sum / (double)all : 0);
+        printf(" %9llu %9s %9s  %-8s", (unsigned long long)row->count,
+               gt_duration(row->ns / row->count), gt_duration(row->longest),
+               gt_kind_names[row->kind]);
+        print_place(row);
+    }
+}
+
+static void print_head(void)
+{
+    printf("%10s %6s%s %9s %9s %9s  %-8s%s\n", options.cumulative ? "cum" : "waited", "%",
+           options.cumulative ? "" : "    sum", "count", "average", "longest", "kind",
+           options.cumulative ? "function" : "what <- where");
+}
+
+struct thread_total {
+    const struct gt_thread_state *thread;
+    uint64_t ns;
+};
+
+static int by_total(const void *a, const void *b)
+{
+    const struct thread_total *x = a, *y = b;
+    return x->ns > y->ns ? -1 : x->ns < y->ns;
+}
+
+static void print_threads(const struct rows *rows, const struct gt_threads *threads)
+{
+    struct thread_total *totals = gt_need(calloc(threads->n + 1, sizeof *totals));
+    size_t n = 0;
+    for (const struct gt_thread_state *t = threads->first; t; t = t->next)
+        totals[n++] = (struct thread_total){t, total(rows, t)};
+    qsort(totals, n, sizeof *totals, by_total);
+    for (size_t i = 0; i < n && totals[i].ns; i++) {
+        const struct gt_thread_state *t = totals[i].thread;
+        printf("\nthread %lld%s%s%s%s%s: waited %s of %s\n", (long long)t->thread,
+               *t->name ? " " : "", t->name, *t->routine ? " (" : "", t->routine,
+               *t->routine ? ")" : "", gt_duration(totals[i].ns), gt_duration(t->end - t->begin));
+        print_rows(rows, t, totals[i].ns);
+    }
+    free(totals);
+}
+
+static void print(struct sums *sums, const struct gt_threads *threads)
+{
+    const struct gt_trace *t = threads->trace;
+    struct rows over = options.cumulative ? cumulate(&sums->over) : sums->over;
+    uint64_t all = total(&sums->over, NULL), count = 0;
+    fold(&sums->cut);
+    if (!options.cumulative) {
+        fold(&sums->over);
+        over = sums->over;
+    }
+    for (size_t i = 0; i < sums->over.n; i++) {
+        all += options.by_thread ? sums->over.row[i].ns : 0;
+        count += sums->over.row[i].count;
+    }
+    printf("%s: %s, %llu threads; %llu waits, %s in all\n", t->path, gt_duration(t->ns),
+           (unsigned long long)threads->n, (unsigned long long)count, gt_duration(all));
+    if (t->lost)
+        printf("(The file is cut: what its last %llu bytes say is not counted.)\n",
+               (unsigned long long)t->lost);
+    print_head();
+    if (options.by_thread)
+        print_threads(&over, threads);
+    else
+        print_rows(&over, NULL, all);
+    if (sums->cut.n && !options.cumulative && !options.by_thread) {
+        puts("\nStill waiting when the trace ends, and not counted above:");
+        print_rows(&sums->cut, NULL, total(&sums->cut, NULL));
+    }
+}
+
+/* Options ------------------------------------------------------------------------------------ */
+
+enum { USUAL = 1u << GT_SCHED | 1u << GT_SYNC | 1u << GT_NETWORK | 1u << GT_SYSCALL };
+
+static void help(void)
+{
+    puts("usage: gotrace top [--by-thread] [--cum] [--kind=KIND,…] [-n ROWS] TRACE\n\n"
+         "Prints where threads waited longest: the function that waited and the place that called "
+         "it,\n"
+         "how long in all, how often, on average and at most. What the end of the trace cuts "
+         "stands\n"
+         "apart.\n\n"
+         "  --by-thread    for each thread\n"
+         "  --cum          by function: the time of all waits that it is on the stack of\n"
+         "  --kind=KINDS   sync, network, syscall, sched (could run and had no CPU), sleep, other "
+         "or\n"
+         "                 all; otherwise the first four\n"
+         "  -n ROWS        so many; otherwise 20, or 5 of each thread");
+    exit(0);
+}
+
+static unsigned read_kinds(char *text)
+{
+    unsigned kinds = 0;
+    for (char *save, *word = strtok_r(text, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+        unsigned before = kinds;
+        for (int k = GT_SCHED; k < GT_KINDS; k++) {
+            if (strcmp(word, gt_kind_names[k]) == 0 || strcmp(word, "all") == 0)
+                kinds |= 1u << k;
+        }
+        if (kinds == before)
+            gt_fail(GT_EXIT_USAGE,
+                    "top: --kind=%s: it is sync, network, syscall, sched, sleep, "
+                    "other or all",
+                    word);
+    }
+    return kinds;
+}
+
+static size_t read_rows(const char *text)
+{
+    char *end;
+    unsigned long n = strtoul(text, &end, 10);
+    if (*end || *text < '1' || *text > '9')
+        gt_fail(GT_EXIT_USAGE, "top: -n %s: how many rows?", text);
+    return n;
+}
+
+int gt_command_top(int argc, char **argv)
+{
+    static const struct option longs[] = {{"by-thread", no_argument, NULL, 't'},
+                                          {"cum", no_argument, NULL, 'c'},
+                                          {"kind", required_argument, NULL, 'k'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
+    struct gt_trace trace;
+    struct sums sums = {0};
+    struct gt_threads threads = {.span = add, .arg = &sums};
+    options.kinds = USUAL;
+    for (int c; (c = getopt_long(argc, argv, "n:h", longs, NULL)) != -1;) {
+        switch (c) {
+        case 't': options.by_thread = true; break;
+        case 'c': options.cumulative = true; break;
+        case 'k': options.kinds = read_kinds(optarg); break;
+        case 'n': options.most = read_rows(optarg); break;
+        case 'h': help(); break;
+        default: return GT_EXIT_USAGE;
+        }
+    }
+    if (optind + 1 != argc)
+        gt_fail(GT_EXIT_USAGE, "top: which trace? One");
+    if (options.by_thread && options.cumulative)
+        gt_fail(GT_EXIT_USAGE, "top: --by-thread or --cum, not both");
+    if (!options.most)
+        options.most = options.by_thread ? 5 : 20;
+    gt_trace_open(&trace, argv[optind]);
+    gt_threads_read(&threads, &trace);
+    print(&sums, &threads);
+    return 0;
+}

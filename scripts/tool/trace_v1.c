@@ -1,0 +1,268 @@
+/*
+ * Reading v1: one stream of events for each P, with the tables in between. What a P's events say of
+ * goroutines is told in the words of v2.
+ */
+#include "order.h"
+#include "tool.h"
+#include "v1_lines.h"
+#include "v1_records.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct reader {
+    struct gt_trace *trace;
+    struct gt_sources sources; /* by P */
+    struct gt_memo texts, stacks;
+    struct gt_piece *stack_records; /* to be read when all strings are known */
+    struct gt_v1_lines lines;       /* Go 1.5 */
+    double ns_per_unit;
+    uint64_t start;
+};
+
+/* Tables ------------------------------------------------------------------------------------- */
+
+static const char *text_of(struct reader *r, uint64_t id)
+{
+    uint64_t *slot = gt_need(gt_memo_at(&r->texts, id));
+    if (!*slot)
+        *slot = (uintptr_t)gt_contents_text(&r->trace->contents, "", 0);
+    return (const char *)(uintptr_t)*slot;
+}
+
+static const struct gt_callers *stack_of(struct reader *r, uint64_t id)
+{
+    return id ? (const void *)(uintptr_t) * (uint64_t *)gt_need(gt_memo_at(&r->stacks, id)) : NULL;
+}
+
+static void keep_stack(struct reader *r, const struct gt_v1_record *record)
+{
+    struct gt_piece *p = gt_need(malloc(sizeof *p));
+    *p = (struct gt_piece){
+        .next = r->stack_records, .start = record->args.p, .end = record->args.end};
+    r->stack_records = p;
+}
+
+static void read_frame(struct reader *r, struct gt_bytes *args, struct gt_where *frame)
+{
+    *frame = (struct gt_where){.pc = gt_get_varint(args)};
+    if (gt_v1_global_order(r->trace->format)) {
+        frame->pc--; /* of the call; the file has where it returns to */
+        gt_v1_lines_find(&r->lines, &r->trace->contents, frame);
+    } else {
+        frame->func = text_of(r, gt_get_varint(args));
+        frame->file = text_of(r, gt_get_varint(args));
+        frame->line = gt_get_varint(args);
+    }
+}
+
+static void read_stacks(struct reader *r)
+{
+    static struct gt_where frames[1000]; /* as many as Go's readers take */
+    for (struct gt_piece *p = r->stack_records, *next; p; p = next) {
+        struct gt_bytes args = {p->start, p->end, false};
+        uint64_t id = gt_get_varint(&args), n = gt_get_varint(&args);
+        for (uint64_t i = 0; i < n && i < 1000; i++)
+            read_frame(r, &args, &frames[i]);
+        if (id && !args.bad && n <= 1000)
+            *(uint64_t *)gt_need(gt_memo_at(&r->stacks, id)) =
+                (uintptr_t)gt_contents_stack(&r->trace->contents, frames, (uint32_t)n);
+        next = p->next;
+        free(p);
+    }
+}
+
+/* Events ------------------------------------------------------------------------------------- */
+
+/* Why a goroutine waits: in v2's words. */
+static const char *const reasons[GT_V1_EVENTS_END] = {
+    [GT_V1_GO_SLEEP] = "sleep",
+    [GT_V1_GO_BLOCK] = "",
+    [GT_V1_GO_BLOCK_SYNC] = "sync",
+    [GT_V1_GO_BLOCK_COND] = "sync.(*Cond).Wait",
+    [GT_V1_GO_BLOCK_NET] = "network",
+    [GT_V1_GO_BLOCK_SEND] = "chan send",
+    [GT_V1_GO_BLOCK_RECV] = "chan receive",
+    [GT_V1_GO_BLOCK_SELECT] = "select",
+};
+
+/* false: it says nothing of goroutines. */
+static bool translate(struct reader *r, struct gt_source *s, unsigned type, struct gt_bytes *args)
+{
+    struct gt_happening *h = &s->next;
+    bool numbered = !gt_v1_global_order(r->trace->format);
+    uint64_t g;
+    switch (type) {
+    case GT_V1_PROC_START: s->stream.thread = gt_get_varint(args); return false;
+    case GT_V1_GO_CREATE:
+        h->type = GT_EV_GO_CREATE;
+        h->g = gt_get_varint(args);
+        h->its = stack_of(r, gt_get_varint(args));
+        h->stack = stack_of(r, gt_get_varint(args));
+        return true;
+    case GT_V1_GO_START:
+    case GT_V1_GO_START_LABEL:
+        h->type = GT_EV_GO_START;
+        h->g = gt_get_varint(args);
+        h->seq = numbered ? gt_get_varint(args) : 0;
+        h->text = type == GT_V1_GO_START_LABEL ? text_of(r, gt_get_varint(args)) : "";
+        return true;
+    case GT_V1_GO_START_LOCAL:
+        h->type = GT_EV_GO_START;
+        h->g = gt_get_varint(args);
+        return true;
+    case GT_V1_GO_END: h->type = GT_EV_GO_DESTROY; return true;
+    case GT_V1_GO_SCHED:
+    case GT_V1_GO_PREEMPT:
+        h->type = GT_EV_GO_STOP;
+        h->stack = stack_of(r, gt_get_varint(args));
+        return true;
+    case GT_V1_GO_SLEEP:
+    case GT_V1_GO_BLOCK:
+    case GT_V1_GO_BLOCK_SYNC:
+    case GT_V1_GO_BLOCK_COND:
+    case GT_V1_GO_BLOCK_NET:
+    case GT_V1_GO_BLOCK_SEND:
+    case GT_V1_GO_BLOCK_RECV:
+    case GT_V1_GO_BLOCK_SELECT:
+        h->type = GT_EV_GO_BLOCK;
+        h->text = reasons[type];
+        h->stack = stack_of(r, gt_get_varint(args));
+        return true;
+    case GT_V1_GO_UNBLOCK:
+        h->type = GT_EV_GO_UNBLOCK;
+        h->g = gt_get_varint(args);
+        h->seq = numbered ? gt_get_varint(args) : 0;
+        h->stack = stack_of(r, gt_get_varint(args));
+        return true;
+    case GT_V1_GO_UNBLOCK_LOCAL:
+        h->type = GT_EV_GO_UNBLOCK;
+        h->g = gt_get_varint(args);
+        h->stack = stack_of(r, gt_get_varint(args));
+        return true;
+    case GT_V1_GO_SYS_CALL: s->call = stack_of(r, gt_get_varint(args)); return false;
+    case GT_V1_GO_SYS_BLOCK:
+        h->type = GT_EV_GO_SYSCALL_BEGIN;
+        h->stack = s->call;
+        return true;
+    case GT_V1_GO_SYS_EXIT: /* its goroutine can run, and is started by an event of its own */
+        h->type = GT_EV_GO_SYSCALL_END_BLOCKED;
+        h->g = gt_get_varint(args);
+        h->seq = numbered ? gt_get_varint(args) : 0;
+        return true;
+    case GT_V1_GO_WAITING:
+    case GT_V1_GO_IN_SYSCALL:
+        g = gt_get_varint(args);
+        *h = (struct gt_happening){.type = GT_EV_GO_STATUS, .g = g, .thread = GT_NO_THREAD};
+        h->state = type == GT_V1_GO_WAITING ? GT_G_WAITING : GT_G_SYSCALL;
+        h->text = "";
+        return true;
+    default: return false;
+    }
+}
+
+static bool next_piece(struct reader *r, struct gt_source *s)
+{
+    struct gt_piece *p = s->first;
+    if (!p)
+        return false;
+    gt_trace_progress(r->trace, (uint64_t)(p->end - p->start));
+    s->bytes = (struct gt_bytes){p->start, p->end, false};
+    s->ts = p->ts;
+    s->seq = p->seq;
+    s->first = p->next;
+    free(p);
+    return true;
+}
+
+static bool next(void *arg, struct gt_source *s)
+{
+    struct reader *r = arg;
+    bool global = gt_v1_global_order(r->trace->format);
+    for (;;) {
+        struct gt_v1_record record;
+        if (!gt_v1_record_next(&s->bytes, r->trace->format, &record)) {
+            if (!next_piece(r, s))
+                return false;
+            continue;
+        }
+        if (gt_v1_is_table(record.type))
+            continue;
+        s->seq += global ? gt_get_varint(&record.args) : 0;
+        s->ts += gt_get_varint(&record.args);
+        r->trace->kinds[record.type]++;
+        r->trace->events++;
+        r->trace->event_bytes += record.size;
+        s->next = (struct gt_happening){.ts = s->ts, .text = "", .on = &s->stream};
+        s->key = global ? s->seq : s->ts;
+        if (translate(r, s, record.type, &record.args)) {
+            s->next.on = &s->stream;
+            s->next.ts = s->ts;
+            return true;
+        }
+    }
+}
+
+static double to_ns(void *arg, uint64_t ts)
+{
+    struct reader *r = arg;
+    return ts > r->start ? (double)(ts - r->start) * r->ns_per_unit : 0;
+}
+
+/* The file ----------------------------------------------------------------------------------- */
+
+static void begin_piece(struct reader *r, struct gt_v1_record *record, const uint8_t *from,
+                        struct gt_source **current)
+{
+    uint64_t p = gt_get_varint(&record->args);
+    uint64_t seq = gt_v1_global_order(r->trace->format) ? gt_get_varint(&record->args) : 0;
+    uint64_t ts = gt_get_varint(&record->args);
+    *current = gt_sources_get(&r->sources, p);
+    gt_source_append(*current, (struct gt_piece){.start = from, .end = from, .ts = ts, .seq = seq});
+    if (ts && (!r->start || ts < r->start))
+        r->start = ts;
+}
+
+static void keep_string(struct reader *r, struct gt_v1_record *record)
+{
+    uint64_t id = gt_get_varint(&record->args);
+    struct gt_bytes text = gt_get_part(&record->args, gt_get_varint(&record->args));
+    *(uint64_t *)gt_need(gt_memo_at(&r->texts, id)) =
+        (uintptr_t)gt_contents_text(&r->trace->contents, text.p, gt_bytes_left(&text));
+}
+
+/* Which bytes are whose, and the tables. */
+static void sort_out(struct reader *r)
+{
+    struct gt_trace *t = r->trace;
+    struct gt_bytes bytes = {t->base + GT_HEADER_BYTES, t->base + t->size, false};
+    struct gt_source *current = NULL;
+    struct gt_v1_record record;
+    const uint8_t *whole = bytes.p;
+    while (gt_v1_record_next(&bytes, t->format, &record)) {
+        uint64_t hz;
+        switch (record.type) {
+        case GT_V1_BATCH: begin_piece(r, &record, bytes.p, &current); break;
+        case GT_V1_STRING: keep_string(r, &record); break;
+        case GT_V1_STACK: keep_stack(r, &record); break;
+        case GT_V1_FREQUENCY:
+            if ((hz = gt_get_varint(&record.args)))
+                r->ns_per_unit = 1e9 / (double)hz;
+            break;
+        }
+        whole = bytes.p;
+        if (current)
+            current->last->end = whole;
+    }
+    t->lost = (uint64_t)(t->base + t->size - whole);
+}
+
+void gt_trace_read_v1(struct gt_trace *trace, const struct gt_audience *audience)
+{
+    struct reader r = {.trace = trace, .ns_per_unit = 1};
+    if (gt_v1_global_order(trace->format))
+        gt_v1_lines_open(&r.lines, trace->path);
+    sort_out(&r);
+    read_stacks(&r);
+    gt_order(trace, &r.sources, next, to_ns, &r, audience);
+}

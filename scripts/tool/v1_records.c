@@ -1,0 +1,36 @@
+/* See v1_records.h. */
+#include "v1_records.h"
+
+static void skip_varints(struct gt_bytes *bytes, unsigned n)
+{
+    while (n--)
+        gt_get_varint(bytes);
+}
+
+/*
+ * The upper two bits of the first byte count the arguments after the time (Go 1.5: after number and
+ * time); 3 stands for three or more, and the length follows. Strings have a form of their own, and
+ * UserLog is followed by one.
+ */
+bool gt_v1_record_next(struct gt_bytes *bytes, const struct gt_format *format,
+                       struct gt_v1_record *record)
+{
+    const uint8_t *start = bytes->p;
+    uint8_t first = gt_get_byte(bytes);
+    unsigned count = first >> 6;
+    record->type = first & 0x3f;
+    record->args = *bytes;
+    if (record->type == GT_V1_STRING) {
+        gt_get_varint(bytes);
+        gt_get_part(bytes, gt_get_varint(bytes));
+    } else if (count == 3) {
+        record->args = gt_get_part(bytes, gt_get_varint(bytes));
+    } else {
+        skip_varints(bytes, count + 1 + gt_v1_global_order(format));
+    }
+    if (record->type == GT_V1_USER_LOG)
+        gt_get_part(bytes, gt_get_varint(bytes));
+    record->args.end = record->type == GT_V1_STRING || count < 3 ? bytes->p : record->args.end;
+    record->size = (size_t)(bytes->p - start);
+    return !bytes->bad;
+}

@@ -1,0 +1,238 @@
+/*
+ * `gotrace view`: finds a Go whose tool reads this trace, and runs it in the foreground on a port
+ * that is free.
+ */
+#include "tool.h"
+
+#include "../../encoder/format.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <glob.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ANY = INT_MAX };
+
+/* Go 1.23 and later do not read what is older than go1.11. */
+static int last_reader(const struct gt_format *format)
+{
+    return format->v1 && format->minor < 11 ? 22 : ANY;
+}
+
+/* Starts argv with its output of descriptor `fd` in the stream; in a group of its own or ours. */
+static FILE *start(char *const argv[], int fd, bool own_group, pid_t *pid)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0 || (*pid = fork()) < 0)
+        gt_fail(GT_EXIT_FAILED, "%s", strerror(errno));
+    if (*pid == 0) {
+        if (own_group)
+            setpgid(0, 0);
+        dup2(ends[1], fd);
+        execv(argv[0], argv);
+        _exit(GT_EXIT_NOT_FOUND);
+    }
+    if (own_group)
+        setpgid(*pid, *pid); /* whoever of both comes first */
+    close(ends[1]);
+    return fdopen(ends[0], "r");
+}
+
+/* Finding Go --------------------------------------------------------------------------------- */
+
+struct search {
+    int least, most;
+    char best[PATH_MAX];
+    int minor;       /* of the best; 0: none yet */
+    char seen[1024]; /* those that will not do, for the message */
+};
+
+/* N of go1.N, or 0. */
+static int minor_of(const char *go)
+{
+    char line[256] = "";
+    int minor = 0;
+    pid_t pid;
+    FILE *out = start((char *const[]){(char *)go, "version", NULL}, 1, false, &pid);
+    if (fgets(line, sizeof line, out))
+        sscanf(line, "go version go1.%d", &minor);
+    fclose(out);
+    waitpid(pid, NULL, 0);
+    return minor;
+}
+
+static void consider(struct search *s, const char *go)
+{
+    int minor = access(go, X_OK) == 0 ? minor_of(go) : 0;
+    size_t n = strlen(s->seen);
+    if (!minor)
+        return;
+    if (minor >= s->least && minor <= s->most && minor > s->minor) {
+        snprintf(s->best, sizeof s->best, "%s", go);
+        s->minor = minor;
+    }
+    snprintf(s->seen + n, sizeof s->seen - n, "%s%s (1.%d)", n ? ", " : "", go, minor);
+}
+
+static void consider_path(struct search *s)
+{
+    char go[PATH_MAX];
+    const char *dirs = getenv("PATH");
+    for (const char *d = dirs ? dirs : "", *next; d; d = next) {
+        size_t n = strcspn(d, ":");
+        next = d[n] ? d + n + 1 : NULL;
+        snprintf(go, sizeof go, "%.*s/go", (int)n, d);
+        if (n)
+            consider(s, go);
+    }
+}
+
+static void find_go(struct search *s)
+{
+    static const char *const places[] = {"/usr/local/go/bin/go", "/usr/lib/go-1.*/bin/go",
+                                         "/usr/lib/go/bin/go", "~/sdk/go1.*/bin/go"};
+    consider_path(s);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        glob_t found = {0};
+        if (glob(places[i], GLOB_TILDE, NULL, &found) == 0) {
+            for (size_t k = 0; k < found.gl_pathc; k++)
+                consider(s, found.gl_pathv[k]);
+        }
+        globfree(&found);
+    }
+}
+
+static void explain(const char *trace, const struct gt_format *format, const struct search *s)
+{
+    char range[64];
+    snprintf(range, sizeof range, s->most == ANY ? "Go 1.%d or later" : "Go 1.%d to 1.%d", s->least,
+             s->most);
+    gt_fail(GT_EXIT_FAILED, "%s is a %s trace, which %s reads; here is %s", trace, format->name,
+            range, *s->seen ? s->seen : "no Go");
+}
+
+/* Running it --------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t viewer, ended;
+
+static void end_viewer(int sig)
+{
+    (void)sig;
+    ended = 1;
+    kill(-viewer, SIGTERM);
+}
+
+/* What the tool says, but for its own line about the address: ours. */
+static void relay(FILE *from)
+{
+    static const char listening[] = "listening on ";
+    char line[4096];
+    while (fgets(line, sizeof line, from)) {
+        const char *url = strstr(line, listening);
+        if (url && strstr(url, "http://")) {
+            printf("%.*s\n", (int)strcspn(url + strlen(listening), "\n"), url + strlen(listening));
+            fflush(stdout);
+            gt_say("Ctrl-C ends the viewer");
+        } else if (!ended) {
+            fputs(line, stderr);
+        }
+    }
+}
+
+/* In a group of its own: `go` does not pass a signal on to the tool that it runs. */
+static int run(char *const argv[])
+{
+    struct sigaction act = {.sa_handler = end_viewer};
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+    sigset_t these, before;
+    pid_t pid;
+    int status;
+    sigemptyset(&these);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        sigaddset(&these, ends[i]);
+    sigprocmask(SIG_BLOCK, &these, &before); /* until it is known whom to end */
+    FILE *errors = start(argv, 2, true, &pid);
+    viewer = pid;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        sigaction(ends[i], &act, NULL);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    relay(errors);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return ended ? 0 : WIFEXITED(status) ? WEXITSTATUS(status) : GT_EXIT_FAILED;
+}
+
+static const struct gt_format *format_of(const char *trace)
+{
+    char header[GT_HEADER_BYTES + 1] = "";
+    FILE *file = fopen(trace, "re");
+    if (!file)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", trace, strerror(errno));
+    size_t n = fread(header, 1, GT_HEADER_BYTES, file);
+    fclose(file);
+    const struct gt_format *format = n == GT_HEADER_BYTES ? gt_format_of_header(header) : NULL;
+    if (!format)
+        gt_fail(GT_EXIT_FAILED, "%s is not a Go execution trace of a version known here", trace);
+    return format;
+}
+
+static void help(void)
+{
+    puts(
+        "usage: gotrace view [--go=PROGRAM] [--http=ADDRESS] [--no-browser] TRACE\n\n"
+        "Runs `go tool trace` of a Go that reads the trace, prints the viewer's address and opens\n"
+        "it in a browser. Ctrl-C ends it.\n\n"
+        "  --go=PROGRAM     the Go to use; otherwise the newest here that reads the trace\n"
+        "  --http=ADDRESS   where to listen; otherwise a free port of this host only\n"
+        "  --no-browser     only print the address");
+    exit(0);
+}
+
+int gt_command_view(int argc, char **argv)
+{
+    static const struct option longs[] = {{"go", required_argument, NULL, 'g'},
+                                          {"http", required_argument, NULL, 'a'},
+                                          {"no-browser", no_argument, NULL, 'n'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
+    const char *go = NULL, *address = "127.0.0.1:0"; /* 0: the tool takes a free one */
+    char listen[256], program[PATH_MAX];
+    for (int c; (c = getopt_long(argc, argv, "nh", longs, NULL)) != -1;) {
+        switch (c) {
+        case 'g': go = optarg; break;
+        case 'a': address = optarg; break;
+        case 'n': setenv("BROWSER", "true", 1); break; /* Go's tool runs that */
+        case 'h': help(); break;
+        default: return GT_EXIT_USAGE;
+        }
+    }
+    if (optind + 1 != argc)
+        gt_fail(GT_EXIT_USAGE, "view: which trace? One");
+    char *trace = argv[optind];
+    const struct gt_format *format = format_of(trace);
+    struct search search = {.least = format->minor, .most = last_reader(format)};
+    setenv("GOTOOLCHAIN", "local", 1); /* never let one Go fetch another */
+    if (go)
+        consider(&search, go);
+    else
+        find_go(&search);
+    if (!search.minor)
+        explain(trace, format, &search);
+    snprintf(listen, sizeof listen, "-http=%s", address);
+    snprintf(program, sizeof program, "%s.elf", trace);
+    bool no_names = gt_v1_global_order(format);
+    if (no_names && access(program, R_OK) != 0)
+        gt_fail(GT_EXIT_FAILED, "%s: %s; a go1.5 trace needs it for names", program,
+                strerror(errno));
+    gt_say("reading %s with %s (Go 1.%d)", trace, search.best, search.minor);
+    return run(no_names
+                   ? (char *const[]){search.best, "tool", "trace", listen, program, trace, NULL}
+                   : (char *const[]){search.best, "tool", "trace", listen, trace, NULL});
+}

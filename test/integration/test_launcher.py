@@ -1,0 +1,300 @@
+"""`gotrace [options] program`: nothing stands between the program and its parent, and what cannot be traced says so."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import urllib.request
+
+import pytest
+
+from lib import PROGRAMS, ROOT, gotools, proc
+
+GOTRACE = ROOT / "scripts/gotrace"
+COMMAND = ROOT / "build/gotrace"
+THREADS = [PROGRAMS / "threads", "4"]
+EMPTY = "int main(void) { return 7; }\n"
+
+
+def gotrace(*argv, **options):
+    return proc.run([GOTRACE, *argv], **options)
+
+
+# --- running a program
+
+
+@pytest.mark.parametrize("separator", [[], ["--"]])
+def test_trace(tmp_path, separator):
+    trace = tmp_path / "t.out"
+    result = gotrace("-o", trace, *separator, *THREADS).ok()
+    assert f"gotrace: {trace}: " in result.stderr
+    created = [e for e in gotools.parse(trace) if e.is_go("NotExist", "Runnable")]
+    assert len(created) == 4
+
+
+def test_arguments_are_the_program_s(tmp_path):
+    """Options after the program's name are its own, and its name is as given."""
+    result = gotrace("-q", "-o", tmp_path / "t", "sh", "-c", 'echo "$0" "$@"', "-q", "--help", "a b").ok()
+    assert result.stdout == "-q --help a b\n"
+
+
+def test_environment_pid_stdin_and_status(tmp_path):
+    """What the program sees differs by the preload and its options only."""
+    script = 'env -0 | sort -z | tr "\\0" "\\n"; echo pid $$; cat; exit 41'
+    env = {"LD_PRELOAD": "libdl.so.2", "GOTRACE": "off"}
+    bare = proc.run(["sh", "-c", script], env=env, stdin="text\n")
+    child = proc.spawn(
+        [GOTRACE, "--no-heap", "-o", tmp_path / "t", "sh", "-c", script],
+        env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    stdout, _ = child.communicate("text\n", timeout=10)
+    assert child.returncode == bare.returncode == 41
+    assert f"pid {child.pid}\n" in stdout
+    added = {f"GOTRACE_OUTPUT={tmp_path}/t", "GOTRACE_HEAP=off", f"LD_PRELOAD={ROOT}/libgotrace.so:libdl.so.2"}
+    changed = set(stdout.splitlines()) ^ set(bare.stdout.splitlines())
+    assert {line for line in changed if not re.match(r"(pid |_=)", line)} == added | {"LD_PRELOAD=libdl.so.2"}
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_signals(tmp_path, ignored):
+    """Dispositions that the parent chose are inherited, and a signal ends the program itself."""
+    script = "grep SigIgn /proc/self/status; kill -PIPE $$; exit 3"
+    prepare = (lambda: signal.signal(signal.SIGPIPE, signal.SIG_IGN if ignored else signal.SIG_DFL))
+    ends = []
+    for argv in [["sh", "-c", script], [GOTRACE, "-q", "-o", tmp_path / "t", "sh", "-c", script]]:
+        child = subprocess.run(argv, stdout=subprocess.PIPE, preexec_fn=prepare, restore_signals=False, timeout=10)
+        ends.append((child.returncode, child.stdout))
+    assert ends[0] == ends[1] and ends[0][0] == (3 if ignored else -signal.SIGPIPE)
+
+
+def test_signal_reaches_the_program():
+    child = proc.spawn([GOTRACE, "-q", "-o", "/dev/null", "sleep", "100"])
+    while open(f"/proc/{child.pid}/comm").read() != "sleep\n":
+        pass  # bounded by the test's limit
+    assert proc.stop(child, sig=signal.SIGINT) == -signal.SIGINT
+
+
+@pytest.mark.parametrize(
+    "argv, expected",
+    [
+        (["-o", "x"], {"OUTPUT": "x"}),
+        (["--output=x", "-F", "go1.25", "-q"], {"OUTPUT": "x", "FORMAT": "go1.25", "QUIET": "1"}),
+        (["--syscalls=all", "--syscall-min=5", "--no-heap"], {"SYSCALLS": "all", "SYSCALL_MIN": "5", "HEAP": "off"}),
+        (["--no-children", "--max-size=9M", "--max-mem", "64M"], {"CHILDREN": "0", "MAX_SIZE": "9M", "MAX_MEM": "64M"}),
+    ],
+)
+def test_options(tmp_path, argv, expected):
+    result = gotrace(*argv, "env", cwd=tmp_path).ok()
+    seen = dict(re.findall(r"^GOTRACE_(?!ROOT_PID)(\w+)=(.*)$", result.stdout, re.M))
+    seen["OUTPUT"] = seen["OUTPUT"].removeprefix(f"{tmp_path}/")  # the library makes it absolute
+    assert seen == {"OUTPUT": "trace.out"} | expected
+
+
+def test_every_switch_has_an_option():
+    """The tables of the library and of the launcher."""
+    switches = set(re.findall(r'{"(GOTRACE_\w+)"', (ROOT / "preload/options.c").read_text()))
+    options = set(re.findall(r'"(GOTRACE_\w+)"', (ROOT / "scripts/tool/run.c").read_text()))
+    assert len(switches) > 8 and switches <= options
+
+
+@pytest.mark.parametrize(
+    "argv", [["--format=go1.99", "true"], ["--max-mem=1", "true"], ["--nonsense", "true"], ["--output"], [], ["-q"]]
+)
+def test_wrong_use(argv):
+    result = gotrace(*argv)
+    assert result.returncode == 125 and "gotrace: " in result.stderr, result
+
+
+def test_version_is_that_of_the_changes():
+    newest = re.search(r"^## (\d\S*)", (ROOT / "scripts/CHANGELOG.md").read_text(), re.M)[1]
+    assert gotrace("--version").ok().stdout == f"gotrace {newest}\n"
+
+
+def test_help_names_every_option_and_command():
+    source = (ROOT / "scripts/tool").glob("*.c")
+    names = re.findall(r'^    {"([a-z-]+)", ', "".join(p.read_text() for p in source if p.stem in ("main", "run")), re.M)
+    text = gotrace("--help").ok().stdout
+    assert len(names) > 8
+    for name in names:
+        assert re.search(rf"(--|gotrace ){name}\b", text), name
+
+
+# --- what cannot be traced
+
+
+def refused(argv, why, status=126, **options):
+    result = gotrace("-o", "/dev/null", *argv, **options)
+    assert result.returncode == status and result.stdout == "", result
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("gotrace: ") and re.search(why, line), line
+
+
+def test_static(tmp_path):
+    program = proc.compile(EMPTY, tmp_path / "static", "-static")
+    refused([program], "static is statically linked")
+    assert gotrace("-f", program).returncode == 7
+    refused([proc.compile(EMPTY, tmp_path / "pie", "-static-pie")], "pie is statically linked")
+
+
+def test_go(tmp_path):
+    (tmp_path / "main.go").write_text("package main\nfunc main() {}\n")
+    env = {"CGO_ENABLED": "0", "GOFLAGS": "", "GOCACHE": str(ROOT / "build/test/gocache")}
+    proc.run([gotools.find(), "build", "-o", tmp_path / "go", tmp_path / "main.go"], env=env, timeout=50).ok()
+    refused([tmp_path / "go"], "Go program without cgo")
+
+
+def test_musl(tmp_path):
+    program = proc.compile(EMPTY, tmp_path / "musl", compiler="musl-gcc")
+    refused([program], "linked to another libc, musl: its loader is .*ld-musl")
+
+
+def test_loader_is_missing(tmp_path):
+    program = proc.compile(EMPTY, tmp_path / "app", "-Wl,--dynamic-linker=/lib/ld-linux-none.so.2")
+    refused([program], "its loader /lib/ld-linux-none.so.2 is missing")
+
+
+@pytest.mark.parametrize(
+    "at, byte, why", [(18, b"\xb7", "made for aarch64"), (18, b"\x2a", "made for machine 42"), (4, b"\x01", "made for 32-bit")]
+)
+def test_architecture(tmp_path, at, byte, why):
+    program = tmp_path / "app"
+    shutil.copy(shutil.which("true"), program)
+    with open(program, "r+b") as file:
+        file.seek(at)
+        file.write(byte)
+    refused([program], why)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can make a program of another user")
+def test_privileged(tmp_path):
+    program = proc.compile(EMPTY, tmp_path / "app")
+    for owner, mode, why in [((1, 0), 0o4755, "set-user-ID"), ((0, 1), 0o2755, "set-group-ID")]:
+        os.chown(program, *owner)
+        program.chmod(mode)
+        refused([program], why)
+    os.chown(program, 0, 0)
+    program.chmod(0o6755)  # we are that user
+    assert gotrace("-q", "-o", "/dev/null", program).returncode == 7
+    program.chmod(0o755)
+    proc.run(["setcap", "cap_net_raw+ep", program]).ok()
+    assert gotrace("-q", "-o", "/dev/null", program).returncode == 7  # root gains nothing by it
+    for directory in [tmp_path, *tmp_path.parents][:-1]:
+        directory.chmod(directory.stat().st_mode | 0o011)
+    try:
+        refused_as_nobody = proc.run(["runuser", "-u", "nobody", "--", COMMAND, program])
+    finally:
+        proc.run(["setcap", "-r", program])
+    assert "given file capabilities" in refused_as_nobody.stderr and refused_as_nobody.returncode == 126
+
+
+def test_thread_sanitizer(tmp_path):
+    refused([proc.compile(EMPTY, tmp_path / "app", "-fsanitize=thread")], "ThreadSanitizer")
+
+
+def test_address_sanitizer_is_loaded_first(tmp_path):
+    program = proc.compile("#include <pthread.h>\n" + EMPTY, tmp_path / "app", "-fsanitize=address")
+    result = gotrace("-o", tmp_path / "t", program)
+    assert result.returncode == 7 and re.fullmatch(r"gotrace: \S+/t: .*\n", result.stderr), result
+
+
+def script(path, first, body=""):
+    path.write_text(f"{first}\n{body}")
+    path.chmod(0o755)
+    return path
+
+
+def test_scripts(tmp_path):
+    static = proc.compile(EMPTY, tmp_path / "static", "-static")
+    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    for line in f"#!{static}", f"#! {static} -x", "#!/usr/bin/env static", "#!/usr/bin/env -S A=b static -x":
+        refused([script(tmp_path / "script", line)], "script is a script: .*static is statically linked", env=path)
+    outer = script(tmp_path / "outer", f"#!{script(tmp_path / 'inner', f'#!{static}')}")
+    refused([outer], "outer is a script: .*inner is a script: .*static")
+    refused([script(tmp_path / "lost", "#!/nonexistent/x")], "lost is a script: /nonexistent/x: No such file")
+    ok = ["-q", "-o", "/dev/null"]
+    assert gotrace(*ok, script(tmp_path / "sh", "#!/bin/sh", "exit 5")).returncode == 5
+    assert gotrace(*ok, script(tmp_path / "env", "#!/usr/bin/env sh", "exit 5")).returncode == 5
+    assert gotrace(*ok, script(tmp_path / "bare", "exit 5")).returncode == 5  # as env(1) does
+
+
+def test_not_there(tmp_path):
+    (tmp_path / "file").write_text("x")
+    refused(["nonexistent-program"], "nonexistent-program: No such file", 127)
+    refused([tmp_path / "nonexistent"], "No such file", 127)
+    refused([tmp_path / "file"], "Permission denied", 126)
+    refused([tmp_path], "Is a directory", 126)
+
+
+def test_the_loader_as_a_program(tmp_path):
+    loader = re.search(r"interpreter: (\S+)]", proc.run(["readelf", "-lW", THREADS[0]]).stdout)[1]
+    gotrace("-o", tmp_path / "t", loader, *THREADS).ok()
+    gotools.check(tmp_path / "t")
+
+
+def test_a_path_the_loader_cannot_take(tmp_path):
+    place = tmp_path / "a b" / "bin"
+    place.mkdir(parents=True)
+    shutil.copy(COMMAND, place)
+    shutil.copy(ROOT / "libgotrace.so", place.parent)
+    result = proc.run([place / "gotrace", "true"])
+    assert result.returncode == 125 and "takes no path with a space" in result.stderr
+    (place.parent / "libgotrace.so").unlink()
+    result = proc.run([place / "gotrace", "true"])
+    assert result.returncode == 125 and "there is no libgotrace.so beside" in result.stderr
+
+
+# --- view
+
+
+def view(argv, check, **options):
+    """Starts the viewer, calls check(url), ends it as Ctrl-C does; returns what it wrote to standard error."""
+    child = proc.spawn(
+        [GOTRACE, "view", "--no-browser", *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+    )
+    url = child.stdout.readline().strip()
+    assert re.fullmatch(r"http://[\w.]+:\d+/?", url), url + child.stderr.read()
+    check(url)
+    child.send_signal(signal.SIGINT)
+    stderr = child.communicate(timeout=10)[1]
+    assert child.returncode == 0, stderr
+    with pytest.raises(ProcessLookupError):
+        os.killpg(child.pid, 0)
+    with pytest.raises(OSError):  # nothing listens any more
+        urllib.request.urlopen(url, timeout=5)
+    return stderr
+
+
+def page(url):
+    with urllib.request.urlopen(url + "/trace", timeout=30) as response:
+        assert response.status == 200 and b"<html" in response.read().lower()
+
+
+@pytest.mark.parametrize("format", ["go1.5", "go1.10", "go1.21", "go1.22", "go1.23", "go1.26"])
+def test_view(traced, format):
+    trace = traced(THREADS, env={"GOTRACE_FORMAT": format}).ok().trace
+    stderr = view([trace], page)
+    readers = gotools.readers_of(format)
+    assert f"with {readers[max(readers)]} (Go 1.{max(readers)})" in stderr
+    assert "Ctrl-C ends the viewer" in stderr
+
+
+def test_view_needs_a_go_that_reads_it(traced):
+    old = gotools.find("1.22")
+    for format, go, needs in [("go1.26", old, "1.26 or later"), ("go1.10", gotools.find("1.23"), "1.10 to 1.22")]:
+        trace = traced(THREADS, env={"GOTRACE_FORMAT": format}).ok().trace
+        result = gotrace("view", f"--go={go}", trace)
+        assert result.returncode == 1
+        assert f"is a {format} trace, which Go {needs} reads; here is {go} (1." in result.stderr
+    assert f"with {old} (Go 1.22)" in view(["--go", old, trace], page)
+
+
+def test_view_wrong_use(tmp_path):
+    (tmp_path / "text").write_text("hello, world, this is no trace")
+    for argv, why in [
+        ([tmp_path / "text"], "text is not a Go execution trace"),
+        ([tmp_path / "none"], "none: No such file"),
+        ([], "which trace"),
+    ]:
+        result = gotrace("view", *argv)
+        assert result.returncode in (1, 2) and why in result.stderr

@@ -1,0 +1,232 @@
+"""What is installed: man page, completions, `make install`, and the Debian package on a clean Debian 12."""
+
+import os
+import pty
+import re
+import select
+import shutil
+import subprocess
+
+import pytest
+
+from lib import PROGRAMS, ROOT, gotools, proc
+
+THREADS = PROGRAMS / "threads"
+TOOL = ROOT / "scripts/tool"
+COMMANDS = re.findall(r'^    {"([a-z]+)", ', (TOOL / "main.c").read_text(), re.M)
+OPTIONS = re.findall(r'^    {"([a-z-]+)", ', (TOOL / "run.c").read_text(), re.M) + ["force", "help", "version"]
+VERSION = re.search(r"^## (\d\S*)", (ROOT / "scripts/CHANGELOG.md").read_text(), re.M)[1]
+
+
+def command_options(command):
+    text = proc.run([ROOT / "scripts/gotrace", command, "--help"]).ok().stdout
+    return re.findall(r"^  (?:-\w, )?(--[a-z-]+)", text, re.M)
+
+
+# --- the man page
+
+
+def test_man_page_is_clean():
+    page = ROOT / "scripts/gotrace.1"
+    result = proc.run(["mandoc", "-Tlint", "-Wwarning", page])
+    assert result.returncode == 0 and not result.stdout, result.stdout
+    result = proc.run(["man", "--warnings", "-l", page], env={"MAN_KEEP_FORMATTING": "", "LC_ALL": "C.UTF-8"}).ok()
+    assert not result.stderr and "GOTRACE(1)" in result.stdout
+
+
+def test_man_page_is_complete():
+    text = proc.run(["mandoc", "-Tascii", ROOT / "scripts/gotrace.1"]).ok().stdout
+    text = re.sub(r".\x08", "", text)
+    for name in OPTIONS:
+        assert f"--{name}" in text, name
+    for command in COMMANDS:
+        assert re.search(rf"^ +(gotrace )?{command} ", text, re.M), command
+        for option in command_options(command):
+            assert option in text, (command, option)
+    for variable in re.findall(r'"(GOTRACE_\w+)"', (TOOL / "run.c").read_text()):
+        assert variable in text, variable
+
+
+# --- completions
+
+
+def bash_completes(*words, cwd=None):
+    script = f"""
+        compopt() {{ :; }} # only while completing
+        source {ROOT}/scripts/completion/gotrace.bash
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        complete -p gotrace >/dev/null && _gotrace
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    result = proc.run(["bash", "--norc", "-c", script, "bash", "gotrace", *words], cwd=cwd).ok()
+    assert not result.stderr, result.stderr
+    return set(result.stdout.split())
+
+
+def test_bash_completion(tmp_path):
+    (tmp_path / "t.out").touch()
+    (tmp_path / "dir").mkdir()
+    assert set(COMMANDS) <= bash_completes("") and "true" in bash_completes("tru")
+    assert {w.rstrip("=") for w in bash_completes("--")} == {f"--{name}" for name in OPTIONS}
+    assert bash_completes("--format", "=", "go1.2") == {f for f in gotools.FORMATS if f.startswith("go1.2")}
+    assert bash_completes("-F", "go1.") == set(gotools.FORMATS)
+    assert bash_completes("--syscalls", "=") == {"all", "blocking", "none"}
+    for command in COMMANDS:
+        assert {w.rstrip("=") for w in bash_completes(command, "--")} == {*command_options(command), "--help"}, command
+        assert bash_completes(command, "t.", cwd=tmp_path) == {"t.out"}
+    assert bash_completes("top", "--kind", "=", "s") == {"sync", "syscall", "sched", "sleep"}
+    assert bash_completes("symbolize", "--debug-dir", "=", "", cwd=tmp_path) == {"dir"}
+    assert "--output=" not in bash_completes("-o", "x", "ls", "--")  # from there on it is the program's
+    assert bash_completes("--", "ls", "t", cwd=tmp_path) == {"t.out"}
+
+
+class Zsh:
+    """An interactive zsh with our completion, on a terminal."""
+
+    def __init__(self, cwd):
+        self.terminal, its = pty.openpty()
+        subprocess.run(["stty", "cols", "200", "rows", "100"], stdin=its, check=True)
+        self.child = proc.spawn(["zsh", "-f", "-i"], stdin=its, stdout=its, stderr=its, cwd=cwd, env={"TERM": "dumb"})
+        os.close(its)
+        self.send(f"PS1='READY'; fpath=({ROOT}/scripts/completion $fpath); autoload -Uz compinit; compinit -u -D\n")
+        self.send("setopt no_list_beep; LISTMAX=1000; bindkey -e; bindkey '^I' list-choices\n")
+        self.send("print -r -- SET''UP\n")
+        self.until("SETUP")
+
+    def send(self, text):
+        os.write(self.terminal, text.encode())
+
+    def until(self, *texts):
+        """What it shows up to and with these; bounded by the test's limit."""
+        shown = ""
+        while not all(text in shown for text in texts):
+            select.select([self.terminal], [], [])
+            shown += os.read(self.terminal, 65536).decode(errors="replace")
+        return shown
+
+    def lists(self, line, *expected):
+        self.send(f"\x15{line}\t")
+        return self.until(*expected)
+
+
+def test_zsh_completion(tmp_path):
+    (tmp_path / "trace-of-mine.out").touch()
+    zsh = Zsh(tmp_path)
+    for command in COMMANDS:
+        zsh.lists(f"gotrace {command[:-1]}", f"{command} ", " -- ")
+    zsh.lists("gotrace --", *(f"--{name}" for name in OPTIONS))
+    zsh.lists("gotrace --format=go1.2", "go1.21", "go1.26")
+    zsh.lists("gotrace top --", *command_options("top"))
+    zsh.lists("gotrace view --", *command_options("view"))
+    zsh.lists("gotrace symbolize --", *command_options("symbolize"))
+    zsh.lists("gotrace info ", "trace-of-mine.out")
+    os.close(zsh.terminal)
+    proc.kill_group(zsh.child)
+
+
+# --- make install
+
+
+def files_below(directory):
+    return {str(p.relative_to(directory)) for p in directory.rglob("*") if not p.is_dir()}
+
+
+@pytest.mark.limit(180)
+@pytest.mark.parametrize("prefix", ["/usr/local", "/opt/a-b"])
+def test_install_and_uninstall(tmp_path, prefix):
+    make = ["make", "-C", ROOT, f"DESTDIR={tmp_path / 'root'}", f"PREFIX={prefix}"]
+    proc.run([*make, "install"], timeout=150).ok()
+    place = tmp_path / "root" / prefix[1:]
+    found = files_below(place)
+    assert {"bin/gotrace", "lib/libgotrace.so", "share/man/man1/gotrace.1", "include/gotrace.h"} <= found
+    assert {"share/bash-completion/completions/gotrace", "share/zsh/site-functions/_gotrace"} <= found
+    assert files_below(tmp_path / "root") == {f"{prefix[1:]}/{name}" for name in found}, "outside of PREFIX"
+    modules = {"PKG_CONFIG_PATH": place / "share/pkgconfig"}
+    assert proc.run(["pkg-config", "--modversion", "gotrace"], env=modules).ok().stdout.strip() == VERSION
+    trace = tmp_path / "t.out"
+    proc.run([place / "bin/gotrace", "-o", trace, THREADS, "3"]).ok()
+    gotools.check(trace)
+    link = tmp_path / "link"
+    link.symlink_to(place / "bin/gotrace")
+    proc.run([link, "-q", "-o", trace, THREADS, "3"]).ok()
+    (place / "lib/another").touch()
+    proc.run([*make, "uninstall"]).ok()
+    assert files_below(place) == {"lib/another"}
+
+
+# --- the Debian package
+
+
+@pytest.fixture(scope="module")
+def package():
+    proc.run(["make", "-C", ROOT, "deb"], timeout=150).ok()
+    arch = proc.run(["dpkg", "--print-architecture"]).ok().stdout.strip()
+    return ROOT / f"build/gotrace_{VERSION}_{arch}.deb"
+
+
+@pytest.mark.limit(180)
+def test_package(package):
+    control = proc.run(["dpkg-deb", "-f", package]).ok().stdout
+    assert f"Version: {VERSION}\n" in control and re.search(r"^Depends: .*\blibc6 \(>= 2\.34\).*\blibdw1", control, re.M)
+    result = proc.run(["lintian", "--fail-on", "error,warning", package], timeout=120)
+    assert result.returncode == 0, result.stdout
+
+
+def mirror():
+    """Where this machine has Debian 12 from, or None."""
+    result = proc.run(["apt-get", "indextargets", "--format", "$(REPO_URI)", "Codename: bookworm", "Origin: Debian"])
+    return result.stdout.split("\n")[0] or None
+
+
+def debian(directory):
+    """A clean Debian 12 in a directory; kept as an archive, since getting it takes a minute."""
+    if os.getuid() != 0 or not shutil.which("debootstrap"):
+        pytest.skip("a clean Debian needs root and debootstrap")
+    archive = ROOT / "build/debootstrap/bookworm.tar"
+    if not archive.exists():
+        if not mirror():
+            pytest.skip("apt on this machine knows no mirror of Debian 12")
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        fresh = directory / "fresh"
+        proc.run(["debootstrap", "--variant=minbase", "bookworm", fresh, mirror()], timeout=500).ok()
+        proc.run(["tar", "-C", fresh, "-cf", f"{archive}.new", "."], timeout=100).ok()
+        os.replace(f"{archive}.new", archive)
+        shutil.rmtree(fresh)
+    root = directory / "debian"
+    root.mkdir()
+    proc.run(["tar", "-C", root, "-xf", archive], timeout=100).ok()
+    for name in "resolv.conf", "hosts":
+        shutil.copy(f"/etc/{name}", root / "etc")
+    return root
+
+
+@pytest.mark.limit(900)
+def test_on_a_clean_debian(package, tmp_path):
+    """Installs with what it depends on, works, and goes away without a trace."""
+    root = debian(tmp_path)
+
+    def inside(command, timeout=60):
+        # a mount namespace of its own: what is mounted in it is gone with it
+        script = 'mount -t proc proc "$0/proc" && exec chroot "$0" sh -c "$1"'
+        return proc.run(["unshare", "--mount", "sh", "-c", script, root, command], env={"LC_ALL": "C"}, timeout=timeout)
+
+    assert not list(root.glob("usr/lib/*/libdw*")), "not a clean one"
+    shutil.copy(package, root / "gotrace.deb")
+    shutil.copy(THREADS, root / "threads")
+    shutil.copy(PROGRAMS / "truth", root / "truth")
+    before = inside("dpkg-query -W").ok().stdout
+    quiet = "DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0"
+    inside(f"{quiet} update && {quiet} install -y --no-install-recommends /gotrace.deb", timeout=400).ok()
+    assert inside("gotrace --version").ok().stdout == f"gotrace {VERSION}\n"
+    inside("gotrace -o /t.out /truth").ok()
+    assert "pthread_cond_wait <- cond_waiter (truth.c:" in inside("gotrace top /t.out").ok().stdout
+    assert "whole: nothing lost" in inside("gotrace info /t.out").ok().stdout
+    inside("LD_PRELOAD=libgotrace.so GOTRACE_OUTPUT=/n.out /threads 3").ok()  # found by its name
+    for name in "t.out", "n.out":
+        gotools.check(root / name)
+    result = inside("gotrace view /t.out")
+    assert result.returncode == 1 and "which Go 1.23 or later reads; here is no Go" in result.stderr
+    inside(f"{quiet} purge -y gotrace && {quiet} autoremove -y").ok()
+    assert inside("dpkg-query -W").ok().stdout == before
+    left = [p for p in root.glob("usr/**/*gotrace*")]
+    assert not left, left

@@ -1,0 +1,316 @@
+"""`gotrace info` and `gotrace top`: against what programs know of themselves, and against Go's own profiles."""
+
+import collections
+import dataclasses
+import os
+import pty
+import re
+import subprocess
+
+import pytest
+
+from lib import PROGRAMS, ROOT, UNIT_TESTS, gotools, proc, truth
+
+GOTRACE = ROOT / "scripts/gotrace"
+TOLERANCE = 0.05
+SLEEPS = {"usleep", "nanosleep", "clock_nanosleep"}
+UNITS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}
+ROW = re.compile(
+    r"^\s*(?P<ns>[\d.]+[mun]?s)\s+[\d.]+%(\s+[\d.]+%)?\s+(?P<count>\d+)\s+(?P<average>\S+)\s+(?P<longest>\S+)"
+    r"\s+(?P<kind>\w+)\s+(?P<what>.+?)(?: <- (?P<site>.+?))?(?: \((?P<file>[^()]+?)(?::(?P<line>\d+))?\))?$"
+)
+THREAD = re.compile(r"^thread (\d+).*: waited (\S+) of (\S+)$")
+formats = pytest.mark.parametrize("format", gotools.FORMATS)
+
+
+@dataclasses.dataclass
+class Row:
+    ns: float
+    count: int
+    longest: float
+    kind: str
+    what: str
+    site: str
+    file: str
+    line: int
+    thread: int
+
+
+def ns_of(text):
+    number, unit = re.fullmatch(r"([\d.]+)([mun]?s)", text).groups()
+    return float(number) * UNITS[unit]
+
+
+def top(trace, *options):
+    """The rows of `gotrace top`, all of them, and those of waits that the end of the trace cuts."""
+    text = proc.run([GOTRACE, "top", "-n", "1000000", *options, trace]).ok().stdout
+    rows, cut, thread = [], [], None
+    these = rows
+    for line in text.splitlines():
+        if head := THREAD.match(line):
+            thread = int(head[1])
+        elif line.startswith("Still waiting"):
+            these = cut
+        elif row := ROW.match(line):
+            these.append(
+                Row(ns_of(row["ns"]), int(row["count"]), ns_of(row["longest"]), row["kind"], row["what"], row["site"],
+                    row["file"], row["line"] and int(row["line"]), thread)
+            )  # fmt: skip
+    return rows, cut
+
+
+def sums(rows, key=lambda row: row.what):
+    total = collections.Counter()
+    for row in rows:
+        total[key(row)] += row.ns
+    return total
+
+
+def record(traced, format, *argv, **env):
+    return traced([PROGRAMS / argv[0], *argv[1:]], env={"GOTRACE_FORMAT": format} | env).ok()
+
+
+# --- top
+
+
+@formats
+def test_truth(traced, format):
+    """Blocked time by call, call site and thread, of the program that knows it."""
+    result = record(traced, format, "truth")
+    least, most, waiters = collections.Counter(), collections.Counter(), collections.Counter()
+    for hook, waiter, _, ns, arranged in map(str.split, result.stdout.splitlines()):
+        least[hook] += int(arranged)
+        most[hook] += int(ns)
+        waiters[hook, int(waiter)] += int(arranged)
+    rows, _ = top(result.trace, "--kind=sync,sleep")
+    found = sums(rows)
+    for hook in most:
+        assert (1 - TOLERANCE) * least[hook] <= found[hook] <= (1 + TOLERANCE) * most[hook], (hook, rows)
+    for row in rows:
+        if row.what.startswith("pthread_"):
+            assert row.file == "truth.c" and row.line > 1 and re.search("_waiter|_timeout|main|sleeper|busy", row.site)
+    by_thread = sums(top(result.trace, "--kind=sync,sleep", "--by-thread")[0], lambda row: (row.what, row.thread))
+    for waiter, ns in waiters.items():
+        assert by_thread[waiter] >= (1 - TOLERANCE) * ns, (waiter, by_thread)
+
+
+@formats
+@pytest.mark.parametrize("program", ["truth", "rounds"])
+def test_profiles(traced, format, program):
+    """The same sums as in the profiles of `go tool trace`."""
+    result = record(traced, format, program)
+    readers = gotools.readers_of(format)
+    go = readers[max(readers)]
+    for kind, name in [("sync", "sync"), ("net", "network"), ("syscall", "syscall")]:
+        theirs, ours = gotools.pprof(result.trace, kind, go=go), sums(top(result.trace, f"--kind={name}")[0])
+        for leaf, ns in theirs.leaf_ns().items():
+            assert abs(ours[leaf] - ns) <= TOLERANCE * ns + 20_000, (kind, leaf, ours[leaf], ns)
+        assert abs(sum(ours.values()) - theirs.total_ns) <= TOLERANCE * theirs.total_ns + 20_000
+
+
+@pytest.mark.parametrize("format", ["go1.21", "go1.23", "go1.26"])
+def test_scheduler_profile(tmp_path, format):
+    trace = tmp_path / "t.out"
+    proc.run([UNIT_TESTS / "stress", 500, format, trace], timeout=60).ok()
+    ours = sum(row.ns for row in top(trace, "--kind=sched")[0])
+    theirs = gotools.pprof(trace, "sched").total_ns
+    assert theirs > 0 and abs(ours - theirs) <= TOLERANCE * theirs
+
+
+def test_every_kind_of_wait(traced):
+    """Each primitive under its own name."""
+    result = traced([PROGRAMS / "waits"], timeout=50).ok()
+    known = truth.truths(result)
+    expected, most = collections.Counter(), collections.Counter()
+    for t in known:
+        expected[t.hook] += t.arranged
+        most[t.hook] += t.ns
+    assert len(expected) > 10
+    found = collections.Counter()
+    for what, ns in sums(top(result.trace)[0]).items():
+        found[truth.name(what)] += ns
+    for hook in expected:
+        assert found[hook] >= (1 - TOLERANCE) * expected[hook], (hook, found[hook], expected[hook])
+
+
+def test_still_waiting(traced):
+    result = traced([PROGRAMS / "unended"]).ok()
+    rows, cut = top(result.trace)
+    whats = {row.what for row in cut}
+    assert {"sync", "syscall"} <= {row.kind for row in cut} and not whats & {"(no stack)"}, cut
+    assert all(row.ns > 0 and row.count >= 1 for row in cut)
+
+
+def test_cumulative(traced):
+    """Each function has the time of all waits below it, once, and never more than all there is."""
+    trace = traced([PROGRAMS / "truth"]).ok().trace
+    flat, cumulative = sums(top(trace, "--kind=sync")[0]), sums(top(trace, "--kind=sync", "--cum")[0])
+    theirs = gotools.pprof(trace, "sync").cumulative_ns()
+    for function, ns in theirs.items():
+        assert abs(cumulative[function] - ns) <= TOLERANCE * ns + 20_000, function
+    assert max(cumulative.values()) <= 1.001 * sum(flat.values())
+
+
+def test_rows_and_order(traced):
+    trace = traced([PROGRAMS / "truth"]).ok().trace
+    rows, _ = top(trace, "--kind=all")
+    assert [r.ns for r in rows] == sorted((r.ns for r in rows), reverse=True)
+    two = proc.run([GOTRACE, "top", "-n", "2", "--kind=all", trace]).ok().stdout
+    assert len([line for line in two.split("Still")[0].splitlines() if ROW.match(line)]) == 2
+    assert all(row.longest <= 1.001 * row.ns and row.count >= 1 for row in rows)
+
+
+def test_wrappers_are_not_the_place(traced, tmp_path):
+    """A lock of std::mutex was taken by whoever called it."""
+    source = """
+#include <mutex>
+#include <thread>
+#include <unistd.h>
+std::mutex mutex;
+void take() { std::lock_guard<std::mutex> lock(mutex); }
+int main()
+{
+    std::unique_lock<std::mutex> lock(mutex);
+    std::thread thread(take);
+    usleep(30000);
+    lock.unlock();
+    thread.join();
+}
+"""
+    program = proc.compile(source, tmp_path / "prog", compiler="g++")
+    rows, _ = top(traced([program]).ok().trace, "--kind=sync")
+    (row,) = [row for row in rows if row.what == "pthread_mutex_lock"]
+    assert row.site == "take()" and row.file == "prog.cc" and row.line == 6
+
+
+@pytest.mark.parametrize(
+    "argv", [["top"], ["info"], ["top", "--kind=x", "t"], ["top", "-n", "0", "t"], ["top", "--cum", "--by-thread", "t"]]
+)
+def test_wrong_use(argv):
+    result = proc.run([GOTRACE, *argv])
+    assert result.returncode == 2 and result.stdout == "" and result.stderr.startswith("gotrace: "), result
+
+
+# --- info
+
+
+def info(trace):
+    text = proc.run([GOTRACE, "info", trace]).ok().stdout
+    fields = dict(re.findall(r"^  (format|duration|began|size|events|file|damage) +(.*)$", text, re.M))
+    kinds = {name: int(n) for n, name in re.findall(r"^ +(\d+)  (\w+)$", text.split("events by kind:")[1], re.M)}
+    threads = re.findall(r"^ +(\d+|-)  (\S+) +(\S+) +(\S+) +([\d.]+[mun]?s)([ +])((?: +[\d.]+%)+)$", text, re.M)
+    return fields, kinds, [(*t[:3], ns_of(t[3]), ns_of(t[4]), t[5], [float(p) for p in re.findall(r"[\d.]+", t[6])]) for t in threads]
+
+
+@formats
+def test_info(traced, format):
+    result = record(traced, format, "threads", "4")
+    fields, kinds, threads = info(result.trace)
+    assert fields["format"].startswith(f"{format}, read by go tool trace of Go 1.{format[4:]} ")
+    assert fields["file"] == "whole: nothing lost in it" and "damage" not in fields
+    assert int(fields["size"].split()[0]) == result.trace.stat().st_size
+    if gotools.FORMATS[format][1] is None:
+        times = [e.time for e in gotools.parse(result.trace) if e.kind != "Sync"]
+        assert abs(ns_of(fields["duration"]) - (max(times) - min(times))) <= 0.02 * (max(times) - min(times)) + 50_000
+    assert sum(kinds.values()) == int(fields["events"].split(",")[0])
+    assert kinds["GoCreate"] in (4, 5)  # v1 creates the main thread too
+    assert len(threads) == 5 and len({t[0] for t in threads}) == 5
+    for _, _, _, begin, lived, _, shares in threads:
+        assert abs(sum(shares) - 100) < 1 and begin + lived <= 1.01 * ns_of(fields["duration"])
+    assert ("began" in fields) == (format in ("go1.25", "go1.26"))
+
+
+def test_info_counts_what_the_tool_reads(traced):
+    trace = traced([PROGRAMS / "truth"]).ok().trace
+    _, kinds, threads = info(trace)
+    events = gotools.parse(trace)
+    changes = collections.Counter((e.old, e.new) for e in events if e.goid is not None)
+    assert kinds["GoUnblock"] == changes["Waiting", "Runnable"]
+    assert kinds["GoCreate"] == changes["NotExist", "Runnable"]
+    assert {int(t[0]) for t in threads} == {e.m for e in events if e.goid is not None and e.new == "Running"}
+    assert {t[2] for t in threads} >= {"main", "lock_waiter", "cond_waiter"}
+
+
+def test_info_names_threads(traced, tmp_path):
+    source = """
+#include <pthread.h>
+static void *named(void *arg) { pthread_setname_np(pthread_self(), "worker-7"); return arg; }
+int main(void) { pthread_t t; pthread_create(&t, 0, named, 0); return pthread_join(t, 0); }
+"""
+    program = proc.compile(source, tmp_path / "prog", "-D_GNU_SOURCE")
+    for format in "go1.21", "go1.23":
+        _, _, threads = info(traced([program], env={"GOTRACE_FORMAT": format}).ok().trace)
+        assert [t[2] for t in threads] == ["main", "named"]
+        assert format == "go1.21" or threads[1][1] == "worker-7"  # v1: with the next start only
+
+
+@pytest.mark.parametrize("format", ["go1.21", "go1.22", "go1.23", "go1.25", "go1.26"])
+def test_cut(traced, tmp_path, format):
+    """Wherever the file ends: whole generations, which Go's tool takes as a trace, are reported, and the rest is counted."""
+    data = record(traced, format, "rounds").trace.read_bytes()
+    cut = tmp_path / "cut"
+    whole = checked = 0
+    for size in range(17, len(data), max(1, len(data) // 60)):
+        cut.write_bytes(data[:size])
+        fields, kinds, _ = info(cut)
+        if fields["file"].startswith("whole"):
+            whole += 1
+        else:
+            lost = int(re.search(r"last (\d+) bytes", fields["file"])[1])
+            assert 0 < lost < size
+            cut.write_bytes(data[: size - lost])
+            rest, same, _ = info(cut) if size - lost > 16 else ({"file": "whole"}, kinds, None)
+            assert same == kinds and rest["file"].startswith("whole"), (size, lost)
+            if format != "go1.21" and size - lost > 16 and checked < 3:
+                gotools.check(cut)
+                checked += 1
+        proc.run([GOTRACE, "top", cut]).ok()
+    assert whole < 20
+
+
+def test_not_a_trace(tmp_path):
+    for content in b"", b"go 1.23", b"x" * 100:
+        (tmp_path / "f").write_bytes(content)
+        for command in "info", "top":
+            result = proc.run([GOTRACE, command, tmp_path / "f"])
+            assert result.returncode == 1 and "is not a Go execution trace" in result.stderr
+
+
+def test_damaged_files_are_survived(traced, tmp_path):
+    """Bytes changed at random: a message or a report, never a crash."""
+    import random
+
+    chosen = random.Random(7)
+    for format in "go1.5", "go1.21", "go1.23", "go1.26":
+        data = record(traced, format, "rounds").trace.read_bytes()
+        for _ in range(60):
+            bad = bytearray(data)
+            for _ in range(chosen.randrange(1, 6)):
+                bad[chosen.randrange(16, len(bad))] = chosen.randrange(256)
+            (tmp_path / "bad").write_bytes(bad)
+            result = proc.run([GOTRACE, "top", tmp_path / "bad"])
+            assert result.returncode in (0, 1), result
+
+
+@pytest.mark.limit(180)
+def test_speed(traced):
+    """Millions of events take seconds."""
+    trace = traced([PROGRAMS / "yields", "8", "200000"], timeout=100).ok().trace
+    result = proc.run([GOTRACE, "info", trace], timeout=60).ok()
+    events = int(re.search(r"^  events +(\d+)", result.stdout, re.M)[1])
+    assert events > 1_000_000 and result.seconds < 1 + events / 1_000_000, (events, result.seconds)
+
+
+def test_progress(traced):
+    """How far reading a large file is: on a terminal a percentage that goes away again, else one line."""
+    trace = traced([PROGRAMS / "truth"]).ok().trace
+    os.truncate(trace, 300 << 20)  # what follows the trace is no generation
+    result = proc.run([GOTRACE, "top", trace]).ok()
+    assert result.stderr == f"gotrace: reading {trace}, 300 MiB\n"
+    terminal, its = pty.openpty()
+    child = subprocess.run([GOTRACE, "top", trace], stdout=subprocess.PIPE, stderr=its, timeout=30)
+    os.close(its)
+    assert child.returncode == 0
+    shown = os.read(terminal, 10000).decode()
+    os.close(terminal)
+    assert shown.endswith("\r\x1b[K"), shown
