@@ -91,7 +91,7 @@ static void put_stack(void *unused, struct gt_stack *s)
         p = gt_varint_put(p, use(frames[i]->file));
         p = gt_varint_put(p, frames[i]->line);
         if (frames[i]->module)
-            gt_string_use(frames[i]->module, batch->gen);
+            use(frames[i]->module);
     }
     batch->pos = p;
 }

@@ -50,7 +50,7 @@ static int name_roughly(const struct gt_stack *s, uint64_t pc, struct gt_frame *
     const char *slash = m ? strrchr(m->path, '/') : NULL;
     snprintf(name, sizeof name, "%s+0x%llx", m ? slash ? slash + 1 : m->path : "",
              (unsigned long long)(m ? pc - m->bias : pc));
-    *out = (struct gt_frame){name, m ? m->path : "", 0};
+    *out = (struct gt_frame){.func = name, .file = m ? m->path : ""};
     return 1;
 }
 
@@ -67,12 +67,12 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
         return 1;
     }
     uint64_t crash_ns = atomic_load(&process.crash_ns);
-    if (crash_ns && gt_clock_monotonic_raw() - crash_ns > CRASH_SYMBOLS_NS)
-        return name_roughly(s, pc, out);
+    bool hurry = crash_ns && gt_clock_monotonic_raw() - crash_ns > CRASH_SYMBOLS_NS;
     if (!crash_ns && !gt_modules_find(s->epoch, pc))
         gt_modules_refresh(); /* loaded since the last look, and still there */
-    int n = gt_symbolize(process.symbolizer, s->epoch, pc, index > 0, frames, max);
-    for (int i = 0; i < n; i++)
+    int n = hurry ? name_roughly(s, at, out)
+                  : gt_symbolize(process.symbolizer, s->epoch, pc, index > 0, frames, max);
+    for (int i = 0; i < n && !hurry; i++)
         out[i] = (struct gt_frame){frames[i].func, frames[i].file, frames[i].line, 0, NULL};
     const struct gt_module *m = gt_modules_find(s->epoch, at);
     if (m)
