@@ -208,7 +208,12 @@ static int run(const struct action *action, pid_t pid, const char *path)
     int fd = await_page(pid, thread);
     if (fd < 0)
         cannot_find(pid, fd);
+    struct timespec tick = {.tv_nsec = 20000000};
     struct gt_control_page *page = map_page(fd);
+    for (int i = 0; i < 50 && !page; i++) { /* it may be about to be laid out */
+        nanosleep(&tick, NULL);
+        page = map_page(fd);
+    }
     if (!page)
         gt_fail(GT_EXIT_FAILED, "process %d has another version of libgotrace.so", pid);
     while (flock(fd, LOCK_EX) != 0 && errno == EINTR)
