@@ -58,10 +58,10 @@ tsan: ## build the stress test with ThreadSanitizer, as build/tsan/stress
 	$(MAKE) B=build/tsan-obj CFLAGS='-O1 -g -fsanitize=thread -Wno-tsan' build/tsan-obj/test/unit/stress
 	@mkdir -p build/tsan && cp build/tsan-obj/test/unit/stress build/tsan/stress
 
-asan: ## build the test of the .eh_frame reader with AddressSanitizer, as build/asan/cfi
+asan: ## build what reads files that may be damaged with AddressSanitizer: build/asan/cfi, build/asan/gotrace
 	$(MAKE) B=build/asan-obj CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover' \
-		build/asan-obj/test/unit/cfi
-	@mkdir -p build/asan && cp build/asan-obj/test/unit/cfi build/asan/cfi
+		build/asan-obj/test/unit/cfi build/asan-obj/gotrace
+	@mkdir -p build/asan && cp build/asan-obj/test/unit/cfi build/asan-obj/gotrace build/asan
 
 unwind_obj := $(patsubst %,$(B)/%.o,preload/unwind preload/cfi encoder/arena encoder/stacks encoder/futex)
 $(B)/test/unwind/check.so: test/unwind/check.c $(unwind_obj)
@@ -105,7 +105,7 @@ $(B)/scripts/tool/main.o: override CPPFLAGS += -DGT_VERSION='"$(VERSION)"'
 $(B)/scripts/tool/main.o: scripts/CHANGELOG.md
 
 $(B)/gotrace: $(tool_obj)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -ldl
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -ldl
 
 install: all ## install below $(DESTDIR)$(PREFIX)
 	install -D -m 755 $(B)/gotrace $(DESTDIR)$(PREFIX)/bin/gotrace

@@ -7,28 +7,36 @@
 
 #include <string.h>
 
-#define MASK (GT_SAMPLE_RING_WORDS - 1)
+#define RING_WORDS (1u << 13)
+#define RING_WORDS_MAX (1u << 23)
 
 /* A record: this many words, then the pcs. */
 enum { HEAD = (sizeof(struct gt_sample) + 7) / 8 };
 
 static _Atomic(struct gt_sample_ring *) rings; /* push only */
 static _Atomic uint64_t lost;
+_Atomic bool gt_samples_crowded;
 
 static struct {
     struct gt_taken_sample *sample;
     size_t n, room;
 } taken;
 
-struct gt_sample_ring *gt_samples_ring(void)
+static struct gt_sample_ring *new_ring(uint32_t size)
 {
-    struct gt_sample_ring *ring = gt_pages_alloc(sizeof *ring);
+    struct gt_sample_ring *ring = gt_pages_alloc(sizeof *ring + size * sizeof *ring->words);
     if (!ring)
         return NULL;
+    ring->size = size;
     ring->next = atomic_load(&rings);
     while (!atomic_compare_exchange_weak(&rings, &ring->next, ring))
         ;
     return ring;
+}
+
+struct gt_sample_ring *gt_samples_ring(void)
+{
+    return new_ring(RING_WORDS);
 }
 
 uint64_t gt_samples_lost(void)
@@ -39,27 +47,40 @@ uint64_t gt_samples_lost(void)
 static void put_words(struct gt_sample_ring *ring, uint32_t at, const uint64_t *words, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        ring->words[(at + i) & MASK] = words[i];
+        ring->words[(at + i) & (ring->size - 1)] = words[i];
 }
 
-void gt_samples_put(struct gt_sample_ring *ring, const struct gt_sample *sample)
+/* false: it is full. */
+static bool put(struct gt_sample_ring *ring, const struct gt_sample *sample, const uint64_t *pcs)
 {
     uint64_t words[HEAD] = {0};
     uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    /* acquire: what was at these places has been read. Pairs with collect's release. */
+    /* acquire: what was at these places has been read. Pairs with the drain side's release. */
     uint32_t used = head - atomic_load_explicit(&ring->tail, memory_order_acquire);
     uint32_t size = HEAD + sample->n;
-    if (GT_SAMPLE_RING_WORDS - used < size) {
-        atomic_fetch_add(&lost, sample->times);
-        return;
-    }
+    if (ring->size - used < size)
+        return false;
     memcpy(words, sample, sizeof *sample);
     put_words(ring, head, words, HEAD);
-    put_words(ring, head + HEAD, ring->pcs, sample->n);
-    /* release: pairs with collect's acquire. */
+    put_words(ring, head + HEAD, pcs, sample->n);
+    /* release: pairs with the drain side's acquire. */
     atomic_store_explicit(&ring->head, head + size, memory_order_release);
-    if (used < GT_SAMPLE_RING_WORDS / 4 && used + size >= GT_SAMPLE_RING_WORDS / 4)
+    if (used < ring->size / 4 && used + size >= ring->size / 4) {
+        atomic_store(&gt_samples_crowded, true);
         gt_buffers_kick();
+    }
+    return true;
+}
+
+struct gt_sample_ring *gt_samples_put(struct gt_sample_ring *ring, const struct gt_sample *sample)
+{
+    if (put(ring, sample, ring->pcs))
+        return ring;
+    struct gt_sample_ring *next = ring->size < RING_WORDS_MAX ? new_ring(2 * ring->size) : NULL;
+    if (next && put(next, sample, ring->pcs))
+        return next;
+    atomic_fetch_add(&lost, sample->times);
+    return ring;
 }
 
 /* Drain side ---------------------------------------------------------------------------------- */
@@ -98,10 +119,10 @@ static void empty(struct gt_sample_ring *ring)
     uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
     while (tail != atomic_load_explicit(&ring->head, memory_order_acquire)) {
         for (uint32_t i = 0; i < HEAD; i++)
-            words[i] = ring->words[tail++ & MASK];
+            words[i] = ring->words[tail++ & (ring->size - 1)];
         memcpy(&s, words, sizeof s);
         for (uint32_t i = 0; i < s.n; i++)
-            pcs[i] = ring->words[tail++ & MASK];
+            pcs[i] = ring->words[tail++ & (ring->size - 1)];
         atomic_store_explicit(&ring->tail, tail, memory_order_release);
         take(&s, pcs);
     }
@@ -109,6 +130,7 @@ static void empty(struct gt_sample_ring *ring)
 
 void gt_samples_collect(void)
 {
+    atomic_store(&gt_samples_crowded, false);
     for (struct gt_sample_ring *ring = atomic_load(&rings); ring; ring = ring->next)
         empty(ring);
 }
@@ -161,5 +183,6 @@ void gt_samples_after_fork(void)
 {
     atomic_store(&rings, NULL);
     atomic_store(&lost, 0);
+    atomic_store(&gt_samples_crowded, false);
     taken.n = 0;
 }

@@ -3,7 +3,9 @@
  *
  * A thread's samples are put into a ring of its own by a signal handler in that thread, which may
  * have interrupted any of our own code: it takes no lock, and knows only its ring. The drain side
- * empties the rings and writes what was in them with the generation.
+ * empties the rings and writes what was in them with the generation. A program that has no drain
+ * thread yet gets one at its next hook when a ring fills; one that only computes may never come by,
+ * and goes on in a larger ring.
  *
  * | | put (the thread's handler) | collect (drain side) |
  * |---|---|---|
@@ -18,8 +20,6 @@
 
 #include <stdatomic.h>
 
-#define GT_SAMPLE_RING_WORDS (1u << 13)
-
 struct gt_sample {
     uint64_t ts, g;
     uint32_t m, p;
@@ -32,16 +32,23 @@ struct gt_sample_ring {
     struct gt_sample_ring *next;
     _Atomic uint32_t head, tail; /* words ever put, taken */
     uint64_t pcs[GT_FRAMES_MAX]; /* room for the handler's walk */
-    uint64_t words[GT_SAMPLE_RING_WORDS];
+    uint32_t size;               /* in words, a power of 2 */
+    uint64_t words[];
 };
 
 /* A new ring, known to the drain side, for ever; NULL without memory. */
 struct gt_sample_ring *gt_samples_ring(void);
 
-/* The sample with the first n of ring->pcs. Wakes the drain side when there are many. */
-void gt_samples_put(struct gt_sample_ring *ring, const struct gt_sample *sample);
+/*
+ * The sample with the first n of ring->pcs. Wakes the drain side when there are many. Returns the
+ * thread's ring from now on.
+ */
+struct gt_sample_ring *gt_samples_put(struct gt_sample_ring *ring, const struct gt_sample *sample);
 
-/* How many were lost in full rings. */
+/* Whether there are many. One load. */
+extern _Atomic bool gt_samples_crowded;
+
+/* How many were lost in full rings of the largest size. */
 uint64_t gt_samples_lost(void);
 
 /* Drain side ---------------------------------------------------------------------------------- */

@@ -512,6 +512,4 @@ __attribute__((constructor)) static void at_start(void)
     gt_signals_init();
     if (!process.descendant)
         start_recording();
-    if (!process.descendant && gt_sampler_on())
-        gt_process_threaded(); /* nobody else empties the rings of a program that just computes */
 }

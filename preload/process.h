@@ -3,6 +3,7 @@
 #define GT_PROCESS_H
 
 #include "../encoder/buffers.h"
+#include "../encoder/samples.h"
 
 #include <limits.h>
 
@@ -18,7 +19,9 @@ void gt_process_threaded(void);
  */
 static inline void gt_process_check_queue(void)
 {
-    if (__builtin_expect(atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed), 0))
+    if (__builtin_expect(atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed) ||
+                             atomic_load_explicit(&gt_samples_crowded, memory_order_relaxed),
+                         0))
         gt_process_threaded();
 }
 

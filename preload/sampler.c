@@ -17,11 +17,6 @@
 
 static int number; /* of the signal; 0: no samples */
 
-bool gt_sampler_on(void)
-{
-    return number != 0;
-}
-
 /* All signals are blocked; t's thread may have been anywhere, also in our own code. */
 static void take(struct gt_thread *t, void *context, uint32_t times)
 {
@@ -36,7 +31,7 @@ static void take(struct gt_thread *t, void *context, uint32_t times)
                           .epoch = (uint32_t)gt_modules_epoch(),
                           .times = times};
     s.n = gt_unwind_context(&t->trail, s.epoch, context, ring->pcs);
-    gt_samples_put(ring, &s);
+    t->sampler.ring = gt_samples_put(ring, &s);
 }
 
 static void on_signal(int signal, siginfo_t *info, void *context)

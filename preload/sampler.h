@@ -23,9 +23,6 @@ struct gt_sampler {
 /* In the constructor, before the first thread is followed: what GOTRACE_CPU_HZ asks for. */
 void gt_sampler_init(void);
 
-/* Whether there are samples to be taken. */
-bool gt_sampler_on(void);
-
 /* t's thread, which calls, begins and ends. */
 void gt_sampler_thread_begin(struct gt_thread *t);
 void gt_sampler_thread_end(struct gt_thread *t);

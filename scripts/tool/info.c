@@ -35,7 +35,7 @@ static void print_lost(const struct gt_trace *t)
         printf("  %-12s cut: its last %llu bytes are no whole %s, and what they say is lost\n",
                "file", (unsigned long long)t->lost, t->format->v1 ? "event" : "generation");
     else
-        printf("  %-12s whole: nothing lost in it\n", "file");
+        printf("  %-12s whole: no part of it is missing\n", "file");
     if (t->odd)
         printf("  %-12s %llu events that cannot have happened as they stand\n", "damage",
                (unsigned long long)t->odd);

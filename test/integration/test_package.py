@@ -220,7 +220,7 @@ def test_on_a_clean_debian(package, tmp_path):
     assert inside("gotrace --version").ok().stdout == f"gotrace {VERSION}\n"
     inside("gotrace -o /t.out /truth").ok()
     assert "pthread_cond_wait <- cond_waiter (truth.c:" in inside("gotrace top /t.out").ok().stdout
-    assert "whole: nothing lost" in inside("gotrace info /t.out").ok().stdout
+    assert "whole: no part" in inside("gotrace info /t.out").ok().stdout
     inside("LD_PRELOAD=libgotrace.so GOTRACE_OUTPUT=/n.out /threads 3").ok()  # found by its name
     for name in "t.out", "n.out":
         gotools.check(root / name)

@@ -4,6 +4,7 @@ import collections
 import dataclasses
 import os
 import pty
+import random
 import re
 import subprocess
 
@@ -12,6 +13,7 @@ import pytest
 from lib import PROGRAMS, ROOT, UNIT_TESTS, gotools, proc, truth
 
 GOTRACE = ROOT / "scripts/gotrace"
+SANITIZED = ROOT / "build/asan/gotrace"
 TOLERANCE = 0.05
 SLEEPS = {"usleep", "nanosleep", "clock_nanosleep"}
 UNITS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}
@@ -207,11 +209,12 @@ def test_info(traced, format):
     result = record(traced, format, "threads", "4")
     fields, kinds, threads = info(result.trace)
     assert fields["format"].startswith(f"{format}, read by go tool trace of Go 1.{format[4:]} ")
-    assert fields["file"] == "whole: nothing lost in it" and "damage" not in fields
+    assert fields["file"] == "whole: no part of it is missing" and "damage" not in fields
     assert int(fields["size"].split()[0]) == result.trace.stat().st_size
     if gotools.FORMATS[format][1] is None:
         times = [e.time for e in gotools.parse(result.trace) if e.kind != "Sync"]
-        assert abs(ns_of(fields["duration"]) - (max(times) - min(times))) <= 0.02 * (max(times) - min(times)) + 50_000
+        ns = max(times) - (0 if gotools.FORMATS[format][0] < 22 else min(times))  # it counts v1 from the first event
+        assert abs(ns_of(fields["duration"]) - ns) <= 0.02 * ns + 50_000
     assert sum(kinds.values()) == int(fields["events"].split(",")[0])
     assert kinds["GoCreate"] in (4, 5)  # v1 creates the main thread too
     assert len(threads) == 5 and len({t[0] for t in threads}) == 5
@@ -277,9 +280,7 @@ def test_not_a_trace(tmp_path):
 
 
 def test_damaged_files_are_survived(traced, tmp_path):
-    """Bytes changed at random: a message or a report, never a crash."""
-    import random
-
+    """Bytes changed at random: a message or a report, never a touch of what is not its own. `make asan`."""
     chosen = random.Random(7)
     for format in "go1.5", "go1.21", "go1.23", "go1.26":
         data = record(traced, format, "rounds").trace.read_bytes()
@@ -288,7 +289,7 @@ def test_damaged_files_are_survived(traced, tmp_path):
             for _ in range(chosen.randrange(1, 6)):
                 bad[chosen.randrange(16, len(bad))] = chosen.randrange(256)
             (tmp_path / "bad").write_bytes(bad)
-            result = proc.run([GOTRACE, "top", tmp_path / "bad"])
+            result = proc.run([SANITIZED, "top", tmp_path / "bad"], env={"ASAN_OPTIONS": "detect_leaks=0:exitcode=66"})
             assert result.returncode in (0, 1), result
 
 

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+static sem_t ready;
 static volatile sig_atomic_t got[65], info_right, profiled;
 
 static void burn(int ms)
@@ -81,6 +83,7 @@ static void *wait_for_all(void *unused)
     pthread_sigmask(SIG_SETMASK, &all, NULL);
     for (int i = 0, n; i < 3; i++) {
         burn(100);
+        sem_post(&ready);
         while ((n = sigwaitinfo(&all, NULL)) < 0 && errno == EINTR)
             printf("interrupted\n");
         printf("waited for %s\n", strsignal(n));
@@ -93,7 +96,8 @@ static void waiting(void)
     pthread_t thread;
     pthread_create(&thread, NULL, wait_for_all, NULL);
     for (int i = 0; i < 3; i++) {
-        nanosleep(&(struct timespec){0, 150000000}, NULL);
+        while (sem_wait(&ready) != 0)
+            ;
         pthread_kill(thread, SIGUSR1);
     }
     pthread_join(thread, NULL);
