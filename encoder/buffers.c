@@ -29,11 +29,14 @@ static struct {
     _Atomic uint32_t returned;    /* futex: a buffer came back */
     _Atomic uint64_t returned_ns; /* when */
     _Atomic bool stalled;         /* PATIENCE_NS ago, and threads want one */
-    _Atomic uint32_t pushed;      /* futex: work for the drain side */
     _Atomic uint32_t waiters;
 } pool = {.limit = 256u << 20};
 
 _Atomic uint32_t gt_buffers_queued;
+
+/* Futex: work for the drain side. */
+static _Atomic uint32_t own_pushed;
+static _Atomic(_Atomic uint32_t *) pushed = &own_pushed;
 
 static bool take_share(bool force)
 {
@@ -176,15 +179,23 @@ struct gt_buf *gt_buffers_take(uint32_t gen)
 void gt_buffers_sleep(int64_t timeout_ns)
 {
     /* Waits for a change from 0; gt_buffers_kick's store and wake pair with this exchange. */
-    if (atomic_exchange(&pool.pushed, 0) == 0)
-        gt_futex_wait(&pool.pushed, 0, timeout_ns);
-    atomic_store(&pool.pushed, 0);
+    _Atomic uint32_t *word = atomic_load(&pushed);
+    struct timespec ts = {timeout_ns / 1000000000, timeout_ns % 1000000000};
+    if (atomic_exchange(word, 0) == 0)
+        gt_syscall(SYS_futex, word, FUTEX_WAIT, 0, timeout_ns < 0 ? NULL : &ts);
+    atomic_store(word, 0);
 }
 
 void gt_buffers_kick(void)
 {
-    if (atomic_exchange(&pool.pushed, 1) == 0)
-        gt_futex_wake(&pool.pushed, 1);
+    _Atomic uint32_t *word = atomic_load(&pushed);
+    if (atomic_exchange(word, 1) == 0)
+        gt_syscall(SYS_futex, word, FUTEX_WAKE, 1);
+}
+
+void gt_buffers_sleep_on(_Atomic uint32_t *word)
+{
+    atomic_store(&pushed, word ? word : &own_pushed);
 }
 
 void gt_buffers_set_limit(size_t bytes)
@@ -203,7 +214,8 @@ struct gt_buffers_stats gt_buffers_stats(void)
 
 void gt_buffers_after_fork(void)
 {
-    pool.pushed = pool.waiters = pool.returned = 0;
+    own_pushed = pool.waiters = pool.returned = 0;
+    pushed = &own_pushed;
     pool.stalled = false;
     pool.stats.waits = pool.stats.wait_ns = 0;
     for (uint32_t gen = 0; gen < 2; gen++) {

@@ -73,6 +73,12 @@ struct gt_buf *gt_buffers_take(uint32_t gen);
 void gt_buffers_sleep(int64_t timeout_ns);
 void gt_buffers_kick(void);
 
+/*
+ * The word, zero, that is waited on from here on, as a futex shared with other processes: storing 1
+ * and waking one is a kick. NULL: our own again. A kick meanwhile may be lost; drain side only.
+ */
+void gt_buffers_sleep_on(_Atomic uint32_t *word);
+
 void gt_buffers_set_limit(size_t bytes);
 
 struct gt_buffers_stats {

@@ -1,7 +1,10 @@
 /*
- * The drain side: closes generations, turns filled buffers and the tables into a file. Either a
- * thread of its own runs gt_drain_run, or, in a program that never had a second thread, whoever
- * ends the process calls gt_drain_finish alone.
+ * The drain side: starts and stops recordings, closes generations, turns filled buffers and the
+ * tables into a file. Either a thread of its own runs gt_drain_run, or, in a program that never had
+ * a second thread, whoever asks for something does it.
+ *
+ * From gt_drain_open to gt_drain_finish threads are followed; while nothing is recorded, in a mute
+ * generation (writer.h). Each recording is a file of its own.
  */
 #ifndef GT_DRAIN_H
 #define GT_DRAIN_H
@@ -28,9 +31,19 @@ struct gt_frame {
 };
 
 struct gt_drain_config {
-    const char *path;  /* valid for ever */
+    const char *path; /* of the file; valid for ever */
+    /* The same for every recording, asked when it begins; NULL: it cannot be named. */
+    const char *(*next_path)(void);
     uint64_t max_size; /* of the file; 0: any */
     const struct gt_format *format;
+    bool manual;           /* nothing is recorded until gt_drain_command says so */
+    uint64_t delay_ns;     /* or this time is over; 0: never */
+    uint64_t duration_ns;  /* every recording ends after so long; 0: never */
+    uint64_t ring_bytes;   /* a flight recorder, which keeps so much at most; 0: none */
+    uint64_t ring_ns;      /* and at most so long; 0: any time */
+    void (*started)(void); /* called when a recording has begun after gt_drain_open; or NULL */
+    bool (*stopped)(void); /* called when one was ended; whether the user knows now; or NULL */
+    void (*serve)(void);   /* called by the drain thread whenever it was woken; or NULL */
     /*
      * The frames at s->pcs[index], innermost inlined function first; fills at most max, returns
      * the number, at least 1.
@@ -39,8 +52,39 @@ struct gt_drain_config {
     void (*sample)(void); /* see gt_drain_sample */
 };
 
-/* Starts recording: from here on writers can be entered. One trace at a time. */
+/* From here on writers can be entered; unless config->manual, this is recorded. */
 void gt_drain_open(const struct gt_drain_config *config);
+
+enum gt_drain_command {
+    GT_DRAIN_START,  /* -EALREADY: one is under way; else why the file cannot be made */
+    GT_DRAIN_STOP,   /* -EALREADY: there is none */
+    GT_DRAIN_TOGGLE, /* one or the other */
+    /*
+     * What the flight recorder holds becomes a file: at path, where none must be, or if that is
+     * NULL at the next one. Without a flight recorder the file is complete up to now, and the path
+     * is -ENOTSUP. -EALREADY: nothing is recorded.
+     */
+    GT_DRAIN_SNAPSHOT,
+};
+
+/*
+ * Does it and waits until it is done. Any thread, not in signal handlers; never gt_drain_run's. 0
+ * or -errno; -ESHUTDOWN: before the beginning or after the end.
+ */
+int gt_drain_command(enum gt_drain_command command, const char *path);
+
+/* The same for the drain side itself, from `serve`. */
+int gt_drain_execute(enum gt_drain_command command, const char *path);
+
+/* GT_DRAIN_TOGGLE, soon. Async-signal-safe. */
+void gt_drain_toggle(void);
+
+/*
+ * In a program without drain thread: does what was asked for by gt_drain_toggle or is due by the
+ * clock. gt_drain_attend is to be called when that may be so; it is false otherwise.
+ */
+extern _Atomic uint32_t gt_drain_unattended;
+void gt_drain_attend(void);
 
 /* The body of the drain thread; returns after gt_drain_finish. Announced by set_threaded first. */
 void gt_drain_run(void);
@@ -48,9 +92,9 @@ void gt_drain_set_threaded(void);
 void gt_drain_set_unthreaded(void); /* it could not be made */
 
 /*
- * Ends recording, writes what is left, closes the file. Any thread, once; later calls and calls of
- * other threads wait for the first. With a drain thread running waits for it. false: there never
- * was a recording.
+ * The end: threads are not followed any more; a recording is completed. Any thread, once; later
+ * calls and calls of other threads wait for the first. With a drain thread running waits for it.
+ * false: the user knows of all recordings there were.
  */
 bool gt_drain_finish(void);
 
@@ -63,6 +107,8 @@ bool gt_drain_sample(void);
 /* Closes the current generation and waits until it is in the file. Recording goes on. */
 void gt_drain_flush(void);
 
+/* Of the recording that ended last, or of the one under way; with a flight recorder, of the file.
+ */
 struct gt_drain_summary {
     const char *path;
     uint64_t bytes, events, duration_ns, waits, wait_ns, lost;

@@ -15,6 +15,10 @@ extern bool gt_log_quiet;
  */
 void gt_log_init(void);
 
-void gt_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The calling thread has a descriptor table of its own, without standard error. */
+void gt_log_apart(void);
+
+/* Whether the line was written. */
+bool gt_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -83,9 +83,14 @@ static int open_found(const char *path)
     return error ? error : fd;
 }
 
+static int create(void)
+{
+    return open_at(out.path, O_CREAT | O_EXCL | O_NOFOLLOW);
+}
+
 static int open_path(void)
 {
-    int fd = open_at(out.path, O_CREAT | O_EXCL | O_NOFOLLOW);
+    int fd = create();
     return fd == -EEXIST ? open_found(out.path) : fd;
 }
 
@@ -112,7 +117,7 @@ const char *gt_output_path(void)
     return out.path;
 }
 
-int gt_output_open(const char *path)
+int gt_output_open(const char *path, bool fresh)
 {
     out.path = path;
     out.error = 0;
@@ -121,7 +126,7 @@ int gt_output_open(const char *path)
     out.written = out.committed = 0;
     if (!out.stage && !(out.stage = gt_pages_alloc(STAGE)))
         return out.error = -ENOMEM;
-    out.fd = open_path();
+    out.fd = fresh ? create() : open_path();
     if (taken())
         open_own();
     struct stat st;

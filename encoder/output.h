@@ -16,10 +16,10 @@
 /*
  * Creates the file (mode 0600), or overwrites what is there when nobody else can have placed it:
  * never through a symbolic link (-ELOOP), no file or FIFO that is not ours (-EPERM), no file with
- * other names (-EMLINK). A FIFO's reader is awaited for a second (-ENXIO). 0 or -errno. `path` must
- * stay valid.
+ * other names (-EMLINK). A FIFO's reader is awaited for a second (-ENXIO). fresh: nothing must be
+ * there (-EEXIST). 0 or -errno. `path` must stay valid.
  */
-int gt_output_open(const char *path);
+int gt_output_open(const char *path, bool fresh);
 
 /* Where it really went: `path` with .<pid> appended when another process is writing there. */
 const char *gt_output_path(void);

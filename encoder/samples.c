@@ -147,6 +147,24 @@ size_t gt_samples_use(uint32_t gen, uint64_t until)
     return n;
 }
 
+void gt_samples_move(uint64_t until, struct gt_taken_sample *out)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < taken.n; i++) {
+        if (taken.sample[i].ts < until)
+            *out++ = taken.sample[i];
+        else
+            taken.sample[kept++] = taken.sample[i];
+    }
+    taken.n = kept;
+}
+
+void gt_samples_forget(void)
+{
+    gt_samples_collect();
+    taken.n = 0;
+}
+
 void gt_samples_each(uint64_t until, void (*fn)(const struct gt_taken_sample *s))
 {
     size_t kept = 0;

@@ -68,6 +68,12 @@ size_t gt_samples_use(uint32_t gen, uint64_t until);
 /* Calls fn for each of those, and forgets them. */
 void gt_samples_each(uint64_t until, void (*fn)(const struct gt_taken_sample *s));
 
+/* The same into an array of gt_samples_use's length. */
+void gt_samples_move(uint64_t until, struct gt_taken_sample *out);
+
+/* What was taken so far is not of interest. */
+void gt_samples_forget(void);
+
 /* In a forked child: there are no rings. */
 void gt_samples_after_fork(void);
 

@@ -91,6 +91,16 @@ void gt_strings_each(uint32_t gen, void (*fn)(void *arg, struct gt_string *s), v
     gt_unlock(&table.lock);
 }
 
+void gt_strings_each_written(uint32_t mark, void (*fn)(void *arg, struct gt_string *s), void *arg)
+{
+    gt_lock(&table.lock);
+    for (struct gt_string *s = table.first; s; s = s->next) {
+        if (s->written == mark)
+            fn(arg, s);
+    }
+    gt_unlock(&table.lock);
+}
+
 void gt_strings_after_fork(void)
 {
     atomic_store(&table.lock.word, 0);

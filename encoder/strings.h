@@ -17,7 +17,7 @@ struct gt_string {
     uint32_t id;
     uint32_t len;
     _Atomic uint32_t used[2]; /* as in struct gt_stack */
-    uint32_t written;         /* v1.c: in which trace it stands */
+    uint32_t written;         /* v1.c: in which trace it stands; tables.c: in which tables */
     char text[];
 };
 
@@ -36,6 +36,9 @@ static inline uint32_t gt_string_use(struct gt_string *s, uint32_t gen)
 
 /* Calls fn for every string used in gen, and for all reasons. */
 void gt_strings_each(uint32_t gen, void (*fn)(void *arg, struct gt_string *s), void *arg);
+
+/* The same for those whose `written` is this, instead of `used`. */
+void gt_strings_each_written(uint32_t mark, void (*fn)(void *arg, struct gt_string *s), void *arg);
 
 void gt_strings_after_fork(void);
 

@@ -29,13 +29,14 @@ void gt_writer_register(struct gt_writer *w)
 void gt_switch_retire(struct gt_writer *w, uint32_t gen)
 {
     struct gt_buf *buf = w->buf;
-    if (!buf)
-        return;
-    buf->used = (uint32_t)(w->pos - buf->data);
-    buf->gen = gen;
-    buf->m = w->m;
+    uint8_t *pos = w->pos;
     w->buf = NULL;
     w->pos = w->end = NULL;
+    if (!buf)
+        return;
+    buf->used = (uint32_t)(pos - buf->data);
+    buf->gen = gen;
+    buf->m = w->m;
     if (buf->used)
         gt_buffers_push(buf);
     else
@@ -44,6 +45,8 @@ void gt_switch_retire(struct gt_writer *w, uint32_t gen)
 
 void gt_switch_install(struct gt_writer *w, struct gt_buf *buf)
 {
+    uint64_t from = atomic_load_explicit(&gt_gen.from, memory_order_relaxed);
+    w->last = w->last < from ? from : w->last;
     buf->ts = w->last; /* not now: the next events may be rewaits, from earlier */
     buf->cuts = 0;
     w->buf = buf;
@@ -92,21 +95,28 @@ static void leave_generation_locked(struct gt_writer *w, uint32_t old)
     gt_ev_close_locked(w, old);
     gt_texts_retire(w, old);
     gt_switch_retire(w, old);
+    if (gt_gen_is_mute(old))
+        w->events = w->events_before;
+    else
+        w->events_before = w->events;
 }
 
 /* Moves w, claimed in generation old, to next. false: no memory, or whoever has its lock sleeps. */
 static bool move(struct gt_writer *w, uint32_t old, uint32_t next)
 {
-    struct gt_buf *fresh = gt_buffers_get(true);
-    if (!fresh)
+    struct gt_buf *fresh = gt_gen_is_mute(next) ? NULL : gt_buffers_get(true);
+    if (!fresh && !gt_gen_is_mute(next))
         return false;
     if (!gt_lock_within(&w->g.lock, GT_LOCK_PATIENCE_NS)) {
-        gt_buffers_put(fresh);
+        if (fresh)
+            gt_buffers_put(fresh);
         return false;
     }
     leave_generation_locked(w, old);
-    gt_switch_install(w, fresh);
-    gt_ev_statuses_locked(w, next);
+    if (fresh) {
+        gt_switch_install(w, fresh);
+        gt_ev_statuses_locked(w, next);
+    }
     gt_unlock(&w->g.lock);
     return true;
 }
@@ -131,6 +141,25 @@ bool gt_switch_self(struct gt_writer *w)
     return ok;
 }
 
+/* Where the drain side writes statuses of others; NULL buffer: none are due. */
+struct emitter {
+    struct gt_buf *scratch;
+    void (*emit)(void *, struct gt_buf *);
+    void *arg;
+};
+
+/* What stands in w's buffer, which is the scratch one, is a batch of thread m. */
+static void emit_scratch(struct gt_writer *w, uint32_t m, uint32_t gen, const struct emitter *e)
+{
+    e->scratch->used = (uint32_t)(w->pos - e->scratch->data);
+    e->scratch->gen = gen;
+    e->scratch->m = m;
+    w->buf = NULL;
+    w->pos = w->end = NULL;
+    if (e->scratch->used)
+        e->emit(e->arg, e->scratch);
+}
+
 /*
  * The owner is inside only for an event or two; but it may have been suspended there, for as long
  * as a collector takes.
@@ -148,25 +177,34 @@ static void await_leave(struct gt_writer *w)
 }
 
 /* The drain side's half for one writer, which it has claimed in generation old. */
-static void switch_silent(struct gt_writer *w, uint32_t old, uint32_t next, struct gt_buf *scratch,
-                          void (*emit)(void *, struct gt_buf *), void *arg)
+static void switch_silent(struct gt_writer *w, uint32_t old, uint32_t next, const struct emitter *e)
 {
     await_leave(w);
     gt_lock(&w->g.lock);
     leave_generation_locked(w, old);
-    if (next && scratch && w->p && w->p->state != GT_P_IDLE) {
-        gt_switch_install(w, scratch);
+    if (e->scratch && w->p && w->p->state != GT_P_IDLE) {
+        gt_switch_install(w, e->scratch);
         gt_ev_statuses_locked(w, next);
-        scratch->used = (uint32_t)(w->pos - scratch->data);
-        scratch->gen = next;
-        scratch->m = w->m;
-        w->buf = NULL;
-        w->pos = w->end = NULL;
-        if (scratch->used)
-            emit(arg, scratch);
+        emit_scratch(w, w->m, next, e);
     }
     gt_unlock(&w->g.lock);
     settle(w, next);
+}
+
+/*
+ * Goroutines created before, whose threads have not begun: their statuses cannot wait for that, a
+ * reader who starts here must hear of them now. No creator is in an older generation any more.
+ */
+static void tell_unstarted(uint32_t next, const struct emitter *e)
+{
+    static struct gt_writer teller;
+    for (struct gt_writer *w = atomic_load(&writers); w && e->scratch; w = w->next) {
+        if (!gt_ev_is_unstarted(&w->g))
+            continue;
+        gt_switch_install(&teller, e->scratch);
+        gt_ev_status_unstarted(&teller, &w->g, next);
+        emit_scratch(&teller, (uint32_t)gt_syscall(SYS_getpid), next, e);
+    }
 }
 
 void gt_switch_all(uint32_t next, void (*emit)(void *arg, struct gt_buf *batch), void *arg)
@@ -174,26 +212,34 @@ void gt_switch_all(uint32_t next, void (*emit)(void *arg, struct gt_buf *batch),
     atomic_store(&gt_gen.current, next);
     if (!atomic_load(&gt_gen.fence))
         membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-    struct gt_buf *scratch = gt_buffers_get(true);
+    bool speaks = next && !gt_gen_is_mute(next);
+    struct emitter e = {speaks ? gt_buffers_get(true) : NULL, emit, arg};
     for (struct gt_writer *w = atomic_load(&writers); w; w = w->next) {
         uint32_t gen = atomic_load(&w->gen);
         while (gen != next) {
             if (gen & GT_GEN_SWITCHING)
                 wait_settled(w, gen, -1);
             else if (claim(w, gen))
-                switch_silent(w, gen, next, scratch, emit, arg);
+                switch_silent(w, gen, next, &e);
             gen = atomic_load(&w->gen);
         }
     }
-    if (scratch)
-        gt_buffers_put(scratch);
+    tell_unstarted(next, &e);
+    if (e.scratch)
+        gt_buffers_put(e.scratch);
+}
+
+/* Of a writer that is in a mute generation those before it. */
+static uint64_t recorded_events(const struct gt_writer *w)
+{
+    return gt_gen_is_mute(gt_writer_gen(w)) ? w->events_before : atomic_load(&w->events);
 }
 
 uint64_t gt_switch_events(void)
 {
     uint64_t n = 0;
     for (struct gt_writer *w = atomic_load(&writers); w; w = w->next)
-        n += w->events;
+        n += recorded_events(w);
     return n;
 }
 

@@ -43,6 +43,16 @@ void gt_switch_after_fork(void);
 void gt_ev_close_locked(struct gt_writer *w, uint32_t gen);
 void gt_ev_statuses_locked(struct gt_writer *w, uint32_t gen);
 
+/*
+ * writer.c: the status in gen of a goroutine that was created in an earlier generation and does not
+ * run yet, through a writer that is not its own.
+ */
+static inline bool gt_ev_is_unstarted(const struct gt_g *g)
+{
+    return atomic_load_explicit(&g->unstarted, memory_order_acquire);
+}
+void gt_ev_status_unstarted(struct gt_writer *w, struct gt_g *g, uint32_t gen);
+
 /* writer.c: writes the beginning of an announced call (rule 5); pinned, or as close. */
 void gt_ev_call_show(struct gt_writer *w);
 

@@ -15,6 +15,7 @@
 struct batch {
     const struct gt_drain_config *config;
     uint32_t gen;
+    uint32_t mark; /* of strings that kept stacks use; 0: they are marked as used in gen */
     enum gt_event_type type;
     uint8_t *pos;
     uint8_t data[GT_BATCH_MAX];
@@ -65,6 +66,15 @@ void gt_tables_write_batch(uint32_t gen, uint32_t m, uint64_t ts, const void *da
     gt_output_write(data, size);
 }
 
+/* The marks of a generation that is past may belong to a later one by now. */
+static uint32_t use(struct gt_string *s)
+{
+    if (!batch->mark)
+        return gt_string_use(s, batch->gen);
+    s->written = batch->mark;
+    return s->id;
+}
+
 static void put_stack(void *unused, struct gt_stack *s)
 {
     (void)unused;
@@ -77,11 +87,11 @@ static void put_stack(void *unused, struct gt_stack *s)
     p = gt_varint_put(p, n);
     for (uint32_t i = 0; i < n; i++) {
         p = gt_varint_put(p, frames[i]->pc);
-        p = gt_varint_put(p, gt_string_use(frames[i]->func, batch->gen));
-        p = gt_varint_put(p, gt_string_use(frames[i]->file, batch->gen));
+        p = gt_varint_put(p, use(frames[i]->func));
+        p = gt_varint_put(p, use(frames[i]->file));
         p = gt_varint_put(p, frames[i]->line);
         if (frames[i]->module)
-            gt_string_use(frames[i]->module, batch->gen);
+            use(frames[i]->module);
     }
     batch->pos = p;
 }
@@ -128,15 +138,29 @@ static void put_sync(const struct gt_clock_snapshot *snapshot)
     batch_end_at(snapshot->units);
 }
 
+static bool begin(const struct gt_drain_config *config, uint32_t gen, uint32_t mark)
+{
+    if (!batch && !(batch = gt_pages_alloc(sizeof *batch)))
+        return false;
+    batch->config = config;
+    batch->gen = gen;
+    batch->mark = mark;
+    return true;
+}
+
+static void end(const struct gt_clock_snapshot *snapshot)
+{
+    static const uint8_t end_marker = GT_EV_END_OF_GENERATION;
+    put_sync(snapshot);
+    if (gt_format->end_marker)
+        gt_output_write(&end_marker, 1);
+}
+
 void gt_tables_write(const struct gt_drain_config *config, uint32_t gen,
                      const struct gt_clock_snapshot *snapshot, uint64_t until)
 {
-    static const uint8_t end_marker = GT_EV_END_OF_GENERATION;
-
-    if (!batch && !(batch = gt_pages_alloc(sizeof *batch)))
+    if (!begin(config, gen, 0))
         return;
-    batch->config = config;
-    batch->gen = gen;
     batch_begin(GT_EV_CPU_SAMPLES);
     gt_samples_use(gen, until);
     gt_samples_each(until, put_sample);
@@ -147,7 +171,27 @@ void gt_tables_write(const struct gt_drain_config *config, uint32_t gen,
     batch_begin(GT_EV_STRINGS); /* after the stacks, which use strings */
     gt_strings_each(gen, put_string, NULL);
     batch_end();
-    put_sync(snapshot);
-    if (gt_format->end_marker)
-        gt_output_write(&end_marker, 1);
+    end(snapshot);
+}
+
+void gt_tables_write_kept(const struct gt_drain_config *config, const struct gt_kept *kept)
+{
+    static uint32_t last_mark;
+    if (!begin(config, kept->gen, ++last_mark))
+        return;
+    batch_begin(GT_EV_CPU_SAMPLES);
+    for (uint32_t i = 0; i < kept->n_samples; i++)
+        for (uint32_t k = 0; k < kept->samples[i].times; k++)
+            put_sample(&kept->samples[i]);
+    batch_end();
+    batch_begin(GT_EV_STACKS);
+    for (uint32_t i = 0; i < kept->n_stacks; i++)
+        put_stack(NULL, kept->stacks[i]);
+    batch_end();
+    for (uint32_t i = 0; i < kept->n_strings; i++)
+        use(kept->strings[i]);
+    batch_begin(GT_EV_STRINGS);
+    gt_strings_each_written(last_mark, put_string, NULL);
+    batch_end();
+    end(&kept->snapshot);
 }

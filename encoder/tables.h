@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "drain.h"
+#include "ring.h"
 #include "varint.h"
 
 /*
@@ -13,6 +14,9 @@
  */
 void gt_tables_write(const struct gt_drain_config *config, uint32_t gen,
                      const struct gt_clock_snapshot *snapshot, uint64_t until);
+
+/* The same for a generation that was kept. */
+void gt_tables_write_kept(const struct gt_drain_config *config, const struct gt_kept *kept);
 
 /* Longest encoding of a batch header. */
 #define GT_BATCH_HEADER_MAX (1 + 4 * GT_VARINT_MAX)

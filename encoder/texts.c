@@ -19,7 +19,10 @@ void gt_texts_retire(struct gt_writer *w, uint32_t gen)
         return;
     buf->gen = gen;
     w->texts.buf = NULL;
-    gt_buffers_push(buf);
+    if (gt_gen_is_mute(gen))
+        gt_buffers_put(buf);
+    else
+        gt_buffers_push(buf);
 }
 
 static bool has_room(const struct gt_texts *t)

@@ -12,6 +12,7 @@
 #include "v1_elf.h"
 #include "v1_pages.h"
 #include "varint.h"
+#include "writer.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -162,11 +163,19 @@ static void put_frequency(void)
     gt_v1_pages_record(record, (size_t)(q - record));
 }
 
-static void put_tables(const struct gt_drain_config *config, uint32_t gen)
+/* kept: or those of a generation that was kept. */
+static void put_tables(const struct gt_drain_config *config, uint32_t gen,
+                       const struct gt_kept *kept)
 {
-    gt_stacks_each(gen, put_stack, (void *)config);
+    for (uint32_t i = 0; kept && i < kept->n_stacks; i++)
+        put_stack((void *)config, kept->stacks[i]);
+    if (!kept)
+        gt_stacks_each(gen, put_stack, (void *)config);
     if (!gt_v1_global_order(gt_format)) {
-        gt_strings_each(gen, put_string, NULL);
+        for (uint32_t i = 0; kept && i < kept->n_strings; i++)
+            string_id(kept->strings[i]);
+        if (!kept)
+            gt_strings_each(gen, put_string, NULL);
         return;
     }
     int error = gt_v1_elf_write();
@@ -249,7 +258,7 @@ static void go_status(const struct gt_merge_event *ev)
     struct gt_merge_g *g = ev->g;
     if (g->known)
         return;
-    go_create(ev, STACK_MAIN, 0);
+    go_create(ev, g->id == 1 ? STACK_MAIN : STACK_UNKNOWN, 0);
     if (g->state == GT_G_RUNNING) {
         go_start(ev);
     } else if (g->state != GT_G_RUNNABLE) {
@@ -388,11 +397,11 @@ static void translate(const struct gt_merge_event *ev)
  * be as long as there are only tables; and those from 1.23 on take what comes before that number
  * for the state when recording began: the web pages of Go 1.23 panic over goroutines that ran then.
  */
-static void begin(void)
+static void begin(uint64_t from)
 {
     uint64_t procs = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
     put_frequency();
-    gt_v1_pages_event(GT_V1_GOMAXPROCS, 0, 1, ARGS(procs), NULL, 0);
+    gt_v1_pages_event(GT_V1_GOMAXPROCS, 0, from ? from : 1, ARGS(procs), NULL, 0);
     put_unknown_routines();
 }
 
@@ -412,23 +421,41 @@ static void put_sample(const struct gt_taken_sample *s)
                       0);
 }
 
-int gt_v1_write(const struct gt_drain_config *config, uint32_t gen, const struct gt_buf *packed,
-                const struct gt_buf *plain, uint64_t until)
+/* kept: the generation was, and is not the one with `until`. */
+static int write_generation(const struct gt_drain_config *config, uint32_t gen,
+                            const struct gt_kept *kept, const struct gt_buf *packed,
+                            const struct gt_buf *plain, uint64_t until)
 {
     int error = 0;
-    size_t samples = gt_samples_use(gen, until);
-    if (!v1.hz)
-        begin();
+    bool first = !v1.hz;
+    size_t samples = kept ? kept->n_samples : gt_samples_use(gen, until);
+    if (first)
+        begin(kept ? kept->from : atomic_load(&gt_gen.from));
     put_frequency();
-    if (plain || samples) { /* else nothing has happened, there are only statuses */
-        put_tables(config, gen);
+    if (plain || samples || first) { /* else nothing has happened, there are only statuses */
+        put_tables(config, gen, kept);
         gt_texts_index(plain);
         error = gt_merge(gen, packed, plain, translate);
         gt_texts_index(NULL);
-        gt_samples_each(until, put_sample);
+        for (uint32_t i = 0; kept && i < kept->n_samples; i++)
+            for (uint32_t k = 0; k < kept->samples[i].times; k++)
+                put_sample(&kept->samples[i]);
+        if (!kept)
+            gt_samples_each(until, put_sample);
     }
-    if (plain && !error)
+    if ((plain || first) && !error)
         gt_merge_running(ran_on);
     gt_v1_pages_flush();
     return error;
+}
+
+int gt_v1_write(const struct gt_drain_config *config, uint32_t gen, const struct gt_buf *packed,
+                const struct gt_buf *plain, uint64_t until)
+{
+    return write_generation(config, gen, NULL, packed, plain, until);
+}
+
+int gt_v1_write_kept(const struct gt_drain_config *config, const struct gt_kept *kept)
+{
+    return write_generation(config, kept->gen, kept, kept->early, kept->plain, 0);
 }

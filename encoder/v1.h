@@ -8,6 +8,7 @@
 
 #include "buffers.h"
 #include "drain.h"
+#include "ring.h"
 
 /* A new file; the output is open. */
 void gt_v1_open(void);
@@ -19,5 +20,8 @@ void gt_v1_open(void);
  */
 int gt_v1_write(const struct gt_drain_config *config, uint32_t gen, const struct gt_buf *packed,
                 const struct gt_buf *plain, uint64_t until);
+
+/* The same for a generation that was kept. */
+int gt_v1_write_kept(const struct gt_drain_config *config, const struct gt_kept *kept);
 
 #endif

@@ -29,9 +29,20 @@ static bool cut_buffer(struct gt_writer *w)
     return true;
 }
 
+/* In a mute generation: what was written since is forgotten. */
+static bool start_over(struct gt_writer *w)
+{
+    w->pos = w->nowhere;
+    w->end = w->nowhere + sizeof w->nowhere;
+    w->piece = w->events;
+    return true;
+}
+
 /* Replaces a full buffer, or none. Busy, generation pinned. false: no buffer to be had now. */
 static bool refresh_buffer(struct gt_writer *w)
 {
+    if (gt_gen_is_mute(gt_writer_gen(w)))
+        return start_over(w);
     struct gt_buf *fresh = gt_buffers_get(false);
     if (!fresh)
         return false;
@@ -187,7 +198,8 @@ static inline uint8_t *begin_at(struct gt_writer *w, enum gt_event_type type, ui
     *p++ = type;
     p = gt_varint_put(p, ts - w->last);
     w->last = ts;
-    w->events++;
+    atomic_store_explicit(&w->events, atomic_load_explicit(&w->events, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
     return p;
 }
 
@@ -242,21 +254,42 @@ static inline void event3(struct gt_writer *w, enum gt_event_type type, uint64_t
 /* The M of a status that binds no thread (trace.NoThread is -1). */
 #define NO_M UINT64_MAX
 
+static bool on_thread(const struct gt_g *g)
+{
+    return g->state == GT_G_RUNNING || g->state == GT_G_SYSCALL;
+}
+
+static bool is_first(uint32_t gen)
+{
+    return gen == atomic_load_explicit(&gt_gen.first, memory_order_relaxed);
+}
+
+/* For a reader who has not heard of g before: where it is, or at least where it began. */
+static struct gt_stack *status_stack(const struct gt_g *g, uint32_t gen)
+{
+    bool away = g->state == GT_G_WAITING || g->state == GT_G_SYSCALL;
+    if (!is_first(gen) || gt_format->minor < 23)
+        return NULL;
+    return away && g->wait_stack ? g->wait_stack : g->routine;
+}
+
 /* Rule 3: g's status in generation gen, if it does not stand yet. g->lock held. */
 static void status_g_locked(struct gt_writer *w, struct gt_g *g, uint64_t m, uint32_t gen)
 {
     if (g->status_gen == gen || g->state == GT_G_NONE)
         return;
-    event3(w, GT_EV_GO_STATUS, g->id, m, g->state);
+    struct gt_stack *stack = status_stack(g, gen);
+    if (stack) {
+        uint8_t *p = gt_varint_put(begin(w, GT_EV_GO_STATUS_STACK), g->id);
+        p = gt_varint_put(gt_varint_put(p, m), g->state);
+        w->pos = gt_varint_put(p, gt_stack_use(stack, gen));
+    } else {
+        event3(w, GT_EV_GO_STATUS, g->id, m, g->state);
+    }
     g->status_gen = gen;
     g->seq = 0;
     if (g != &w->g)
         g->changed = w->last;
-}
-
-static bool on_thread(const struct gt_g *g)
-{
-    return g->state == GT_G_RUNNING || g->state == GT_G_SYSCALL;
 }
 
 static void status_p(struct gt_writer *w, uint32_t gen)
@@ -268,17 +301,47 @@ static void status_p(struct gt_writer *w, uint32_t gen)
     w->p->seq = 0;
 }
 
+/* What is told once, by a running goroutine, and which the reader has not heard. */
+static __attribute__((noinline, cold)) void tell_again(struct gt_writer *w, uint32_t gen)
+{
+    uint32_t n = atomic_exchange(&gt_gen.procs, 0);
+    if (n)
+        event2(w, GT_EV_PROCS_CHANGE, n, 0);
+    if (w->label)
+        event1(w, GT_EV_GO_LABEL, gt_string_use(w->label, gen));
+    w->told_gen = gen;
+}
+
+static inline void tell(struct gt_writer *w, uint32_t gen)
+{
+    uint32_t first = atomic_load_explicit(&gt_gen.first, memory_order_relaxed);
+    if (__builtin_expect(w->told_gen < first, 0) && gen >= first)
+        tell_again(w, gen);
+}
+
 void gt_ev_statuses_locked(struct gt_writer *w, uint32_t gen)
 {
     status_p(w, gen);
     status_g_locked(w, &w->g, on_thread(&w->g) ? w->m : NO_M, gen);
     w->g.own_gen = gen;
     stated(w);
+    if (w->g.state == GT_G_RUNNING && w->p)
+        tell(w, gen);
+}
+
+void gt_ev_status_unstarted(struct gt_writer *w, struct gt_g *g, uint32_t gen)
+{
+    gt_lock(&g->lock);
+    if (atomic_load_explicit(&g->unstarted, memory_order_relaxed))
+        status_g_locked(w, g, NO_M, gen);
+    gt_unlock(&g->lock);
 }
 
 /* Room for events that cannot wait, in generation gen. */
 static bool make_room(struct gt_writer *w, uint32_t gen, ptrdiff_t bytes)
 {
+    if (gt_gen_is_mute(gen))
+        return start_over(w);
     if (w->buf && w->buf->data + GT_BUF_ROOM - w->pos >= bytes)
         return true;
     gt_switch_retire(w, gen);
@@ -304,6 +367,8 @@ static void rewaits_locked(struct gt_writer *w, uint32_t gen)
     struct gt_g *g = &w->g;
     uint32_t kept = 0, n = rewaits_of(g);
     enum { BYTES = 2 * (1 + 3 * GT_VARINT_MAX) };
+    if (gt_gen_is_mute(gen))
+        return; /* those that there may be are of the next one */
     if (!n || !make_room(w, gen, (ptrdiff_t)n * BYTES + GT_EVENT_ROOM))
         return;
     for (uint32_t i = 0; i < n; i++) {
@@ -427,9 +492,26 @@ void gt_ev_go_create(struct gt_writer *w, struct gt_g *g, struct gt_stack *new_s
     g->state = GT_G_RUNNABLE;
     g->status_gen = gen;
     g->seq = 0;
+    g->routine = new_stack;
     event3(w, GT_EV_GO_CREATE, g->id, gt_stack_use(new_stack, gen), gt_stack_use(stack, gen));
-    if (g != &w->g)
+    if (g != &w->g) {
         g->changed = w->last;
+        /* release: pairs with gt_ev_is_unstarted's acquire. */
+        atomic_store_explicit(&g->unstarted, true, memory_order_release);
+    }
+}
+
+static void set_started(struct gt_g *g)
+{
+    atomic_store_explicit(&g->unstarted, false, memory_order_relaxed);
+}
+
+void gt_ev_go_forget(struct gt_g *g)
+{
+    gt_lock(&g->lock);
+    set_started(g);
+    g->state = GT_G_NONE;
+    gt_unlock(&g->lock);
 }
 
 static void proc_start(struct gt_writer *w)
@@ -451,6 +533,7 @@ static void own_statuses(struct gt_writer *w)
 {
     gt_lock(&w->g.lock);
     gt_ev_statuses_locked(w, gt_writer_gen(w));
+    set_started(&w->g);
     gt_unlock(&w->g.lock);
 }
 
@@ -527,6 +610,8 @@ void gt_ev_go_resume(struct gt_writer *w, struct gt_stack *stack)
         unblock_at(w, &w->g, stack, gt_clock_now());
     if (w->g.state == GT_G_RUNNABLE)
         go_start(w);
+    if (w->g.state == GT_G_RUNNING)
+        tell(w, gt_writer_gen(w));
 }
 
 void gt_ev_thread_end(struct gt_writer *w)
@@ -540,6 +625,7 @@ void gt_ev_thread_end(struct gt_writer *w)
         release_p(w);
     }
     w->g.state = GT_G_NONE;
+    w->label = NULL;
     gt_texts_retire(w, gt_writer_gen(w));
     gt_switch_retire(w, gt_writer_gen(w));
 }
@@ -570,7 +656,7 @@ bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_
     uint32_t gen = gt_writer_gen(w);
     if (target == &w->g)
         return true; /* in a signal handler: the thread is awake */
-    if (!own_rewaits(w) || !lock_g(target))
+    if (!own_rewaits(w) || gt_gen_is_mute(gen) || !lock_g(target))
         return true;
     uint32_t n = rewaits_of(target);
     bool current = target->status_gen <= gen;
@@ -605,6 +691,7 @@ void gt_ev_gc(struct gt_writer *w, const struct gt_collection *gc)
 
 void gt_ev_go_label(struct gt_writer *w, struct gt_string *label)
 {
+    w->label = label;
     event1(w, GT_EV_GO_LABEL, gt_string_use(label, gt_writer_gen(w)));
 }
 

@@ -36,6 +36,10 @@
  *     that can go first (Reader.ReadEvent sorts, but never tries the first one again). So batches
  *     are short, and an effect in another thread than its cause comes later by more than that.
  *
+ * A generation can be mute: while nothing is recorded, threads go on as in any other one, with
+ * rules 1 to 5, but what they write is forgotten. So when recording starts everybody's state is
+ * known, and starting and stopping are changes of generation like others.
+ *
  * A P belongs to a thread for its life; P slots are reused, smallest number first.
  *
  * Event functions are called between gt_writer_enter and gt_writer_leave, by the owner only.
@@ -63,10 +67,20 @@
 #define GT_PIECE 2048 /* bytes of a batch, about: rule 6 */
 
 struct gt_generation {
-    _Atomic uint32_t current; /* 0: nothing is being recorded */
+    _Atomic uint32_t current; /* 0: threads are not followed, before the start and after the end */
     _Atomic uint32_t fence;   /* 1: no membarrier(2), writers must fence */
+    /* What follows is set before current is raised. */
+    _Atomic uint32_t mute;  /* the last mute generation; 0: none yet */
+    _Atomic uint32_t first; /* where a reader may begin: there he is told what he cannot know */
+    _Atomic uint32_t procs; /* of that the number of CPUs; 0: told */
+    _Atomic uint64_t from;  /* trace time: no event of the generation is from before that */
 };
 extern struct gt_generation gt_gen;
+
+static inline bool gt_gen_is_mute(uint32_t gen)
+{
+    return gen == atomic_load_explicit(&gt_gen.mute, memory_order_relaxed);
+}
 
 /*
  * A wait that went on in vain: the goroutine was unblocked just before ts, but another thread took
@@ -92,7 +106,9 @@ struct gt_g {
     uint64_t changed, stated;
     uint32_t own_gen;            /* in which its thread's stream is */
     uint32_t behind;             /* ns, at most, that readers are in its thread's stream then */
-    struct gt_stack *wait_stack; /* of the wait it is in */
+    struct gt_stack *routine;    /* where it began; NULL: not known */
+    struct gt_stack *wait_stack; /* of the wait or call it is in */
+    _Atomic bool unstarted;      /* created, and its thread has not begun; cleared under lock */
     _Atomic uint32_t rewaits;    /* entries in use; with the array under lock, as state */
     struct gt_rewait rewait[GT_REWAITS_MAX];
 };
@@ -124,9 +140,13 @@ struct gt_writer {
     struct gt_p *p;
     struct gt_g g;
     struct gt_call call;
-    uint64_t events;        /* written, for the exit line */
-    uint64_t piece;         /* and before this batch */
-    struct gt_writer *next; /* all writers ever, for the drain side */
+    struct gt_string *label;            /* the thread's name; NULL: it has given itself none */
+    uint32_t told_gen;                  /* see gt_gen.first: in which it was told */
+    _Atomic uint64_t events;            /* written, for the exit line */
+    uint64_t events_before;             /* the mute generation it is in */
+    uint64_t piece;                     /* events before this batch */
+    uint8_t nowhere[2 * GT_EVENT_ROOM]; /* where events of a mute generation go */
+    struct gt_writer *next;             /* all writers ever, for the drain side */
 };
 
 /* Makes w known to the drain side. Once per memory of a writer; it may serve many threads. */
@@ -188,6 +208,9 @@ void gt_ev_procs_change(struct gt_writer *w, uint64_t procs, struct gt_stack *st
  */
 void gt_ev_go_create(struct gt_writer *w, struct gt_g *g, struct gt_stack *new_stack,
                      struct gt_stack *stack);
+
+/* There will be no thread for g after all: in the trace it never runs. */
+void gt_ev_go_forget(struct gt_g *g);
 
 /*
  * w's thread begins: it gets the smallest free P, and w->g, created before, runs on that. When

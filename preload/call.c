@@ -7,6 +7,8 @@
 #include "process.h"
 #include "wait.h"
 
+#include "../encoder/drain.h"
+
 /* GOTRACE_SYSCALL_MIN in trace units; measured when it is first needed. */
 static _Atomic uint64_t min_units;
 
@@ -20,6 +22,9 @@ static bool too_short(uint64_t units)
     return units < min;
 }
 
+/* When a call began of which only its being under way counts, until recording starts. */
+#define UNTIMED 1
+
 static enum gt_reason reason_of(int on)
 {
     return on == GT_NETWORK || (on >= 0 && gt_fd_is_socket(on)) ? GT_REASON_NETWORK
@@ -29,14 +34,17 @@ static enum gt_reason reason_of(int on)
 __attribute__((noinline)) struct gt_slice gt_slice_begin(enum gt_hook hook, int on)
 {
     struct gt_slice slice = {.frame = (uintptr_t)__builtin_frame_address(0)};
+    if (__builtin_expect(gt_drain_unattended, 0))
+        gt_process_attend();
     if (!gt_options.calls)
         return slice;
     struct gt_thread *t = gt_thread_enter();
     if (!t)
         return slice;
     if (gt_wait_may_begin(t, slice.frame)) {
-        slice.since = gt_clock_now();
-        slice.stack = gt_capture(t, hook);
+        bool muted = gt_muted();
+        slice.since = muted ? UNTIMED : gt_clock_now();
+        slice.stack = muted ? gt_capture_call(t, hook) : gt_capture(t, hook);
         slice.reason = reason_of(on);
         if (gt_writer_enter(&t->w)) {
             if (gt_ev_call_announce(&t->w, slice.since, slice.reason, slice.stack))
@@ -71,9 +79,10 @@ void gt_slice_end(struct gt_slice *slice)
     if (!t || t->frame != slice->frame)
         return;
     t->frame = 0;
-    uint64_t units = gt_clock_now() - slice->since;
+    bool muted = slice->since == UNTIMED;
+    uint64_t units = muted ? 0 : gt_clock_now() - slice->since;
     bool unseen = gt_call_withdraw(&t->w, slice->since);
-    if (__builtin_expect(unseen && too_short(units), 1))
+    if (__builtin_expect(unseen && (muted || too_short(units)), 1))
         return;
     int saved = errno;
     write_slice(t, slice, unseen);

@@ -119,6 +119,18 @@ struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook)
     return gt_stacks_get(trail->fresh_pcs, n, epoch);
 }
 
+struct gt_stack *gt_capture_call(struct gt_thread *t, enum gt_hook hook)
+{
+    const struct gt_stack *routine = t->w.g.routine;
+    if (__builtin_expect(t->call_hook == hook, 1))
+        return t->call_stack;
+    /* + 1: but for the leaf, PCs are taken for return addresses */
+    uint64_t pcs[] = {hook, routine ? routine->pcs[0] + 1 : 0};
+    t->call_hook = hook;
+    return t->call_stack = gt_stacks_get(pcs, routine ? 2 : 1,
+                                         routine ? routine->epoch : (uint32_t)gt_modules_epoch());
+}
+
 /* The innermost frame as it stands at the head of a stack: the call itself. */
 static struct gt_stack *get_call(uint64_t *pcs, uint32_t n, uint32_t epoch)
 {

@@ -21,6 +21,9 @@ void gt_capture_init(void);
  */
 struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook);
 
+/* Only the call itself, and where the thread began: at next to no cost. */
+struct gt_stack *gt_capture_call(struct gt_thread *t, enum gt_hook hook);
+
 /* The same without a leaf of ours: it is where the program called us. */
 struct gt_stack *gt_capture_caller(struct gt_thread *t);
 

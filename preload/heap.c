@@ -15,6 +15,7 @@
 #include "sanitizer.h"
 
 #include "../encoder/arena.h"
+#include "../encoder/ring.h"
 #include "../encoder/drain.h"
 
 #include <fcntl.h>
@@ -108,7 +109,7 @@ static uint64_t memory_from_system(void)
             field[i] = field[i] * 10 + (unsigned long)(*p - '0');
     }
     uint64_t bytes = (field[1] - field[2]) * (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t ours = gt_buffers_stats().mapped;
+    uint64_t ours = gt_buffers_stats().mapped + gt_ring_memory();
     return field[1] > field[2] && bytes > ours ? bytes - ours : 0;
 }
 
@@ -133,6 +134,8 @@ static uint64_t take_goal(void)
 
 static void write_event(struct gt_thread *t, bool exact)
 {
+    if (gt_muted())
+        return;
     uint64_t goal = take_goal();
     if (!gt_writer_enter(&t->w))
         return;
@@ -179,7 +182,7 @@ void gt_heap_fold(struct gt_heap_slot *s, const void *caller)
         return;
     }
     fold(s);
-    if (!gt_recording() || !take_turn(s))
+    if (!gt_recording() || gt_muted() || !take_turn(s))
         return;
     int saved = errno;
     struct gt_thread *t = gt_thread_enter();

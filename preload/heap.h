@@ -163,8 +163,14 @@ static inline void gt_heap_settle(struct gt_thread *t)
 {
     int64_t kept = atomic_load_explicit(&gt_heap.total, memory_order_relaxed) -
                    atomic_load_explicit(&gt_heap.shown, memory_order_relaxed);
-    if (__builtin_expect((uint64_t)(kept + GT_HEAP_FOLD) > 2 * GT_HEAP_FOLD, 0))
+    if (__builtin_expect((uint64_t)(kept + GT_HEAP_FOLD) > 2 * GT_HEAP_FOLD, 0) && !gt_muted())
         gt_heap_settle_slow(t);
+}
+
+/* Recording has started: whatever the heap is, it has not been shown. */
+static inline void gt_heap_restart(void)
+{
+    atomic_store_explicit(&gt_heap.shown, INT64_MIN / 2, memory_order_relaxed);
 }
 
 /* The calling thread ends, being the last in the trace or not. Inside the guard. */

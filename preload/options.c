@@ -5,6 +5,7 @@
 #include "../encoder/log.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +127,128 @@ static bool read_heap(const char *value)
     return strcmp(value, "off") == 0 || strcmp(value, "on") == 0;
 }
 
+static bool read_start(const char *value)
+{
+    gt_options.manual = strcmp(value, "manual") == 0;
+    return gt_options.manual || strcmp(value, "auto") == 0;
+}
+
+/* A number, perhaps with a fraction, and a unit: ns, us, ms, s (which may be left out), m or h. */
+static bool read_time(const char *value, uint64_t *ns)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6},  {"s", 1e9},
+                 {"", 1e9}, {"m", 6e10}, {"h", 3.6e12}};
+    double number = 0, place = 1;
+    const char *p = value;
+    for (; *p >= '0' && *p <= '9'; p++)
+        number = number * 10 + (*p - '0');
+    if (*p == '.')
+        for (p++; *p >= '0' && *p <= '9'; p++)
+            number += (*p - '0') * (place /= 10);
+    if (*value < '0' || *value > '9')
+        return false;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (strcmp(p, units[i].name) == 0 && number * units[i].ns < 1e18) {
+            *ns = (uint64_t)(number * units[i].ns);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_delay(const char *value)
+{
+    return read_time(value, &gt_options.delay);
+}
+
+static bool read_duration(const char *value)
+{
+    return read_time(value, &gt_options.duration);
+}
+
+#define RING_DEFAULT (64u << 20) /* bytes */
+#define RING_MIN (1u << 20)
+
+/* A size as 64M or 64MiB. */
+static bool read_ring_size(const char *value)
+{
+    char text[32];
+    size_t n = strlen(value);
+    if (n < 2 || n >= sizeof text)
+        return false;
+    strcpy(text, value);
+    if (n > 3 && strcmp(text + n - 2, "iB") == 0)
+        text[n - 2] = 0;
+    return strpbrk(text, "KMG") && read_size(text, &gt_options.ring_bytes) &&
+           gt_options.ring_bytes >= RING_MIN;
+}
+
+static bool read_ring_part(const char *value)
+{
+    bool has_unit = *value && strpbrk(value, "smh");
+    return has_unit ? read_time(value, &gt_options.ring_time) && gt_options.ring_time
+                    : read_ring_size(value);
+}
+
+/* A time, a size, or both with a comma between them. */
+static bool read_ring(const char *value)
+{
+    char text[64];
+    gt_options.ring_bytes = gt_options.ring_time = 0;
+    if (!*value)
+        return true;
+    if (strlen(value) >= sizeof text)
+        return false;
+    strcpy(text, value);
+    char *comma = strchr(text, ',');
+    if (comma)
+        *comma = 0;
+    if (!read_ring_part(text) || (comma && !read_ring_part(comma + 1)))
+        return false;
+    if (!gt_options.ring_bytes)
+        gt_options.ring_bytes = RING_DEFAULT;
+    return true;
+}
+
+/* Those that a handler may have and that are not the kernel's word that something is broken. */
+static bool signal_may_be_ours(int number)
+{
+    static const int others[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE,
+                                 SIGILL,  SIGTRAP, SIGABRT, SIGSYS};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (number == others[i])
+            return false;
+    }
+    return number > 0 && number <= SIGRTMAX && (number < 32 || number >= SIGRTMIN);
+}
+
+/* A name as in kill -l, with SIG or without, RTMIN+n and RTMAX-n too; or a number. */
+static int signal_of(const char *name)
+{
+    char *end;
+    name += strncmp(name, "SIG", 3) == 0 ? 3 : 0;
+    if (strncmp(name, "RTMIN+", 6) == 0 || strncmp(name, "RTMAX-", 6) == 0) {
+        long n = strtol(name + 5, &end, 10);
+        return *end ? -1 : (int)(name[4] == 'N' ? SIGRTMIN + n : SIGRTMAX + n);
+    }
+    for (int i = 1; i < 32; i++) {
+        const char *abbreviation = sigabbrev_np(i);
+        if (abbreviation && strcmp(name, abbreviation) == 0)
+            return i;
+    }
+    long n = strtol(name, &end, 10);
+    return *end || n > SIGRTMAX ? -1 : (int)n;
+}
+
+static bool read_signal(const char *value)
+{
+    gt_options.signal = *value ? signal_of(value) : 0;
+    return !gt_options.signal || signal_may_be_ours(gt_options.signal);
+}
+
 static bool read_cpu_hz(const char *value)
 {
     uint64_t hz;
@@ -150,6 +273,11 @@ static const struct {
     {"GOTRACE_SYSCALLS", "all, blocking or none", "blocking", read_calls}, /* after its minimum */
     {"GOTRACE_FORMAT", NULL, GT_FORMAT_DEFAULT, read_format},
     {"GOTRACE_HEAP", "on or off", "on", read_heap},
+    {"GOTRACE_START", "auto or manual", "auto", read_start},
+    {"GOTRACE_DELAY", "a time such as 500ms or 10s", "0", read_delay},
+    {"GOTRACE_DURATION", "a time such as 500ms or 10s", "0", read_duration},
+    {"GOTRACE_RING", "a time and a size, such as 30s,64M, or one of them", "", read_ring},
+    {"GOTRACE_SIGNAL", "a signal that programs may use", "", read_signal},
     {"GOTRACE_CPU_HZ", "a number up to 10000", "0", read_cpu_hz},
 };
 
@@ -213,26 +341,28 @@ static void add_host(struct text *t)
 }
 
 /* One %-escape; false: not one of ours, taken literally. */
-static bool expand(struct text *t, char escape)
+static bool expand(struct text *t, char escape, unsigned n)
 {
     switch (escape) {
     case 'p': add_number(t, gt_syscall(SYS_getpid)); return true;
     case 'e': add(t, program_invocation_short_name); return true;
     case 'h': add_host(t); return true;
     case 't': add_number(t, (long)time(NULL)); return true;
+    case 'n': add_number(t, n); return true;
     case '%': add(t, "%"); return true;
     default: return false;
     }
 }
 
-bool gt_options_output_path(char path[PATH_MAX], bool descendant)
+bool gt_options_output_path(char path[PATH_MAX], bool descendant, unsigned n)
 {
     struct text t = {path, path + PATH_MAX, true};
     const char *p = gt_options.output;
-    bool has_pid = false;
+    bool has_pid = false, has_n = false;
     for (; *p; p++) {
-        if (*p == '%' && expand(&t, p[1])) {
+        if (*p == '%' && expand(&t, p[1], n)) {
             has_pid |= p[1] == 'p';
+            has_n |= p[1] == 'n';
             p++;
         } else {
             add(&t, (char[2]){*p, 0});
@@ -241,6 +371,10 @@ bool gt_options_output_path(char path[PATH_MAX], bool descendant)
     if (descendant && !has_pid) {
         add(&t, ".");
         add_number(&t, gt_syscall(SYS_getpid));
+    }
+    if (n > 1 && !has_n) {
+        add(&t, ".");
+        add_number(&t, n);
     }
     return t.whole;
 }

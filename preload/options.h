@@ -19,6 +19,12 @@ struct gt_options {
     char output[PATH_MAX]; /* pattern, absolute */
     bool calls;            /* calls into the kernel are shown */
     uint64_t call_min;     /* unless they are shorter, in ns */
+    bool manual;           /* recording starts when told to */
+    uint64_t delay;        /* or so many ns after the program; 0: never */
+    uint64_t duration;     /* of a recording, in ns; 0: any */
+    uint64_t ring_bytes;   /* the flight recorder's memory; 0: there is none */
+    uint64_t ring_time;    /* and in ns how long it remembers; 0: as long as that lasts */
+    int signal;            /* starts and stops; 0: none */
     uint32_t cpu_hz;       /* samples in a second of a thread's CPU time; 0: none */
 };
 extern struct gt_options gt_options;
@@ -32,9 +38,10 @@ void gt_options_read(void);
 const char *gt_options_refusal(const char *name, const char *value);
 
 /*
- * The output pattern expanded for this process, absolute. A descendant of the process the user
- * started gets .<pid> appended where the pattern has no %p. false: longer than PATH_MAX.
+ * The output pattern expanded for the nth file of this process, absolute. A descendant of the
+ * process the user started gets .<pid> appended where the pattern has no %p, files after the first
+ * one .<n> where it has no %n. false: longer than PATH_MAX.
  */
-bool gt_options_output_path(char path[PATH_MAX], bool descendant);
+bool gt_options_output_path(char path[PATH_MAX], bool descendant, unsigned n);
 
 #endif

@@ -2,6 +2,7 @@
 #include "process.h"
 
 #include "capture.h"
+#include "control.h"
 #include "descent.h"
 #include "gc.h"
 #include "heap.h"
@@ -9,6 +10,7 @@
 #include "options.h"
 #include "sampler.h"
 #include "sanitizer.h"
+#include "signals.h"
 #include "thread.h"
 
 #include "../encoder/arena.h"
@@ -30,11 +32,27 @@ static struct {
     bool descendant;
     _Atomic uint32_t drain_started, ended;
     char path[PATH_MAX];
+    unsigned files;            /* so many have been named */
+    _Atomic uint64_t crash_ns; /* when it began to die of a signal; 0: it has not */
     struct gt_symbolizer *symbolizer;
     uint32_t *same_memory; /* zero in a forked child: MADV_WIPEONFORK */
 } process;
 
 /* Symbols ------------------------------------------------------------------------------------ */
+
+/* A process that dies spends so long on names, and then does without. */
+#define CRASH_SYMBOLS_NS 5000000000
+
+static int name_roughly(const struct gt_stack *s, uint64_t pc, struct gt_frame *out)
+{
+    static char name[PATH_MAX + 32];
+    const struct gt_module *m = gt_modules_find(s->epoch, pc);
+    const char *slash = m ? strrchr(m->path, '/') : NULL;
+    snprintf(name, sizeof name, "%s+0x%llx", m ? slash ? slash + 1 : m->path : "",
+             (unsigned long long)(m ? pc - m->bias : pc));
+    *out = (struct gt_frame){.func = name, .file = m ? m->path : ""};
+    return 1;
+}
 
 /* Index 0 is the number of a hook, or the entry of a routine; the rest are return addresses. */
 static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max)
@@ -48,10 +66,13 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
         out[0] = (struct gt_frame){.func = gt_real_name((enum gt_hook)pc), .file = "libc.so.6"};
         return 1;
     }
-    if (!gt_modules_find(s->epoch, pc))
+    uint64_t crash_ns = atomic_load(&process.crash_ns);
+    bool hurry = crash_ns && gt_clock_monotonic_raw() - crash_ns > CRASH_SYMBOLS_NS;
+    if (!crash_ns && !gt_modules_find(s->epoch, pc))
         gt_modules_refresh(); /* loaded since the last look, and still there */
-    int n = gt_symbolize(process.symbolizer, s->epoch, pc, index > 0, frames, max);
-    for (int i = 0; i < n; i++)
+    int n = hurry ? name_roughly(s, at, out)
+                  : gt_symbolize(process.symbolizer, s->epoch, pc, index > 0, frames, max);
+    for (int i = 0; i < n && !hurry; i++)
         out[i] = (struct gt_frame){frames[i].func, frames[i].file, frames[i].line, 0, NULL};
     const struct gt_module *m = gt_modules_find(s->epoch, at);
     if (m)
@@ -68,17 +89,22 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
  * meets a descriptor of ours, and none of its pipes stays open because of us. Not on kernels
  * before 5.9; there encoder/output.c looks twice before each write.
  */
-static void leave_descriptors(void)
+static bool leave_descriptors(void)
 {
-    gt_syscall(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE);
+    return gt_syscall(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) == 0;
 }
 
 static void *drain_main(void *unused)
 {
     gt_thread_ignore();
-    leave_descriptors();
     gt_heap_own_begin();
-    gt_syscall(SYS_prctl, 15 /* PR_SET_NAME */, "gotrace");
+    gt_syscall(SYS_prctl, 15 /* PR_SET_NAME */, GT_CONTROL_THREAD);
+    if (leave_descriptors()) {
+        gt_log_apart();
+        gt_control_open();
+    }
+    if (gt_options.ring_bytes)
+        gt_symbolize_prepare(); /* not when it is too late: see gt_process_crash */
     gt_drain_run();
     return unused;
 }
@@ -105,17 +131,41 @@ static void start_drain_thread(void)
     }
 }
 
+static const char *next_path(void)
+{
+    bool whole = gt_options_output_path(process.path, process.descendant, ++process.files);
+    return whole ? process.path : NULL;
+}
+
+static bool say_stopped(void)
+{
+    char line[GT_PROCESS_LINE];
+    gt_process_describe(line);
+    return gt_log("%s", line);
+}
+
+/* Begins to follow threads, and to record them unless that is for later. */
 static void start_recording(void)
 {
-    if (!gt_options_output_path(process.path, process.descendant)) {
+    if (!gt_options_output_path(process.path, process.descendant, 1)) {
         gt_log("GOTRACE_OUTPUT is too long; nothing is recorded");
         return;
     }
+    process.files = !gt_options.manual && !gt_options.delay && !gt_options.ring_bytes;
     gt_clock_init();
     gt_buffers_set_limit(gt_options.max_mem);
     gt_drain_open(&(struct gt_drain_config){.path = process.path,
+                                            .next_path = next_path,
                                             .max_size = gt_options.max_size,
                                             .format = gt_options.format,
+                                            .manual = gt_options.manual,
+                                            .delay_ns = gt_options.delay,
+                                            .duration_ns = gt_options.duration,
+                                            .ring_bytes = gt_options.ring_bytes,
+                                            .ring_ns = gt_options.ring_time,
+                                            .started = gt_heap_restart,
+                                            .stopped = say_stopped,
+                                            .serve = gt_control_serve,
                                             .resolve = resolve,
                                             .sample = gt_heap_sample_goal});
     gt_thread_main_begin();
@@ -124,6 +174,18 @@ static void start_recording(void)
         gt_heap_write_exact(t);
         gt_thread_leave(t);
     }
+}
+
+void gt_process_attend(void)
+{
+    struct gt_thread *t = gt_self;
+    if (!t || t->frame || gt_syscall(SYS_getpid) != process.pid || !(t = gt_thread_enter()))
+        return;
+    int saved = errno;
+    GT_HEAP_OWN(own);
+    gt_drain_attend();
+    errno = saved;
+    gt_thread_leave(t);
 }
 
 void gt_process_threaded(void)
@@ -145,16 +207,17 @@ void gt_process_threaded(void)
 
 /* End ---------------------------------------------------------------------------------------- */
 
-static void exit_line(void)
+void gt_process_describe(char line[GT_PROCESS_LINE])
 {
     struct gt_drain_summary s = gt_drain_summary();
     if (s.error && !s.limited) {
-        gt_log("cannot write %s: %s; the program was not affected", s.path,
-               strerrordesc_np(-s.error));
+        snprintf(line, GT_PROCESS_LINE, "cannot write %s: %s; the program was not affected", s.path,
+                 strerrordesc_np(-s.error));
         return;
     }
     if (!s.finished) {
-        gt_log("%s: could not be written in time; its end is missing", s.path);
+        snprintf(line, GT_PROCESS_LINE, "%s: could not be written in time; its end is missing",
+                 s.path);
         return;
     }
     char lost[96] = "nothing lost";
@@ -168,9 +231,10 @@ static void exit_line(void)
                  (unsigned long long)s.waits, (double)s.wait_ns / 1e9);
     else if (gt_samples_lost())
         snprintf(lost, sizeof lost, "%llu CPU samples lost", (unsigned long long)gt_samples_lost());
-    gt_log("%s: %.1f KiB, %llu events in %.3f s, %s; view: go tool trace %s", s.path,
-           (double)s.bytes / 1024, (unsigned long long)s.events, (double)s.duration_ns / 1e9, lost,
-           s.path);
+    snprintf(line, GT_PROCESS_LINE,
+             "%s: %.1f KiB, %llu events in %.3f s, %s; view: go tool trace %s", s.path,
+             (double)s.bytes / 1024, (unsigned long long)s.events, (double)s.duration_ns / 1e9,
+             lost, s.path);
 }
 
 void gt_process_end(void)
@@ -180,7 +244,7 @@ void gt_process_end(void)
     GT_HEAP_OWN(own);
     struct gt_thread *t = gt_self;
     if (t && t != &gt_nobody) {
-        bool mid_event = gt_writer_busy(&t->w);
+        bool mid_event = gt_writer_busy(&t->w) || (process.crash_ns && t->inside);
         /* A signal handler that ends the process in the middle of our code never goes back there;
          * the drain side must not wait for it. */
         t->inside = 1;
@@ -190,7 +254,20 @@ void gt_process_end(void)
     }
     bool first = !atomic_exchange(&process.ended, 1);
     if (gt_drain_finish() && first)
-        exit_line();
+        say_stopped();
+}
+
+void gt_process_crash(void)
+{
+    struct gt_thread *t = gt_self;
+    bool inside = t && t != &gt_nobody && t->inside;
+    if (inside && !atomic_load(&process.drain_started))
+        return; /* in the middle of our own code, which would have to do it */
+    if (!process.pid || gt_syscall(SYS_getpid) != process.pid)
+        return;
+    atomic_store(&process.crash_ns, gt_clock_monotonic_raw());
+    gt_symbolize_freeze();
+    gt_process_end();
 }
 
 __attribute__((destructor)) static void at_exit(void)
@@ -327,6 +404,8 @@ static void after_fork(void)
         *process.same_memory = 1;
     process.descendant = true;
     process.drain_started = process.ended = 0;
+    process.crash_ns = 0;
+    gt_control_after_fork();
     gt_drain_after_fork();
     gt_registry_after_fork();
     gt_modules_after_fork();
@@ -416,7 +495,7 @@ __attribute__((constructor)) static void at_start(void)
     }
     process.pid = (pid_t)gt_syscall(SYS_getpid);
     process.descendant =
-        gt_options_output_path(process.path, false) && gt_descent_is_descendant(process.path);
+        gt_options_output_path(process.path, false, 1) && gt_descent_is_descendant(process.path);
     if (process.descendant && !gt_options.children) {
         process.pid = 0;
         return;
@@ -430,6 +509,7 @@ __attribute__((constructor)) static void at_start(void)
     gt_sampler_init();
     gt_thread_main();
     gt_real_clear_dlerror();
+    gt_signals_init();
     if (!process.descendant)
         start_recording();
 }

@@ -5,6 +5,8 @@
 #include "../encoder/buffers.h"
 #include "../encoder/samples.h"
 
+#include <limits.h>
+
 /*
  * The program is about to have a second thread: starts the drain thread (and in a forked child
  * the recording). A single-threaded program never gets a thread from us.
@@ -24,6 +26,16 @@ static inline void gt_process_check_queue(void)
 }
 
 /*
+ * In a single-threaded program: does what gt_drain_unattended announces, at the beginning of a
+ * call that may block.
+ */
+void gt_process_attend(void);
+
+/* One line about the recording that ended last. */
+enum { GT_PROCESS_LINE = PATH_MAX + 512 };
+void gt_process_describe(char line[GT_PROCESS_LINE]);
+
+/*
  * The caller may have been forked behind libc's back, by clone(2) or _Fork: then what a forked
  * child does is done. A child that shares our memory is none.
  */
@@ -35,5 +47,11 @@ void gt_process_after_fork(bool before);
 
 /* Finishes the trace and prints the exit line. Any number of times, from any thread. */
 void gt_process_end(void);
+
+/*
+ * The same in the handler of a signal of which the process dies. The program may be in the middle
+ * of anything, malloc and the loader included.
+ */
+void gt_process_crash(void);
 
 #endif

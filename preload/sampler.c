@@ -22,7 +22,7 @@ static void take(struct gt_thread *t, void *context, uint32_t times)
 {
     struct gt_sample_ring *ring = t->sampler.ring;
     const struct gt_p *p = t->w.p;
-    if (!gt_recording() || !p)
+    if (!gt_recording() || gt_muted() || !p)
         return;
     struct gt_sample s = {.ts = gt_clock_now(),
                           .g = t->w.g.id,

@@ -1,20 +1,36 @@
 /* See signals.h. */
 #include "signals.h"
 
+#include "fatal.h"
+#include "options.h"
 #include "real.h"
 
+#include "../encoder/drain.h"
 #include "../encoder/futex.h"
 
 #include <errno.h>
 #include <string.h>
 #include <ucontext.h>
 
-static struct {
+#define TAKEN_MAX 2
+
+static struct taken {
     int number; /* 0: none */
     void (*handler)(int, siginfo_t *, void *);
     struct sigaction program; /* its action, as the program believes */
     struct gt_lock lock;      /* of `program` */
-} taken;
+} taken[TAKEN_MAX];
+
+static bool any; /* is taken, or watched by fatal.c */
+
+static struct taken *taken_as(int number)
+{
+    for (int i = 0; any && number && i < TAKEN_MAX; i++) {
+        if (taken[i].number == number)
+            return &taken[i];
+    }
+    return NULL;
+}
 
 int gt_signals_find(void)
 {
@@ -33,40 +49,44 @@ static bool has_handler(const struct sigaction *action)
 }
 
 /* Calls that a signal of the program's interrupts go on or do not, as it wants. */
-static int install(const struct sigaction *program)
+static int install(struct taken *t)
 {
-    struct sigaction ours = {.sa_sigaction = taken.handler,
+    struct sigaction ours = {.sa_sigaction = t->handler,
                              .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
-    if (has_handler(program) && !(program->sa_flags & SA_RESTART))
+    if (has_handler(&t->program) && !(t->program.sa_flags & SA_RESTART))
         ours.sa_flags &= ~SA_RESTART;
     sigfillset(&ours.sa_mask);
-    return gt_real.sigaction(taken.number, &ours, NULL);
+    return gt_real.sigaction(t->number, &ours, NULL);
 }
 
 bool gt_signals_take(int number, void (*handler)(int, siginfo_t *, void *))
 {
-    if (gt_real.sigaction(number, NULL, &taken.program) != 0)
+    struct taken *t = taken;
+    while (t < taken + TAKEN_MAX && t->number)
+        t++;
+    if (t == taken + TAKEN_MAX || taken_as(number) ||
+        gt_real.sigaction(number, NULL, &t->program) != 0)
         return false;
-    taken.number = number;
-    taken.handler = handler;
-    if (install(&taken.program) == 0)
-        return true;
-    taken.number = 0;
-    return false;
+    t->number = number;
+    t->handler = handler;
+    if (install(t) != 0)
+        t->number = 0;
+    any |= t->number != 0;
+    return t->number != 0;
 }
 
 /* Kept; what the program reads and writes is `program`. */
-static void exchange(const struct sigaction *action, struct sigaction *old)
+static void exchange(struct taken *t, const struct sigaction *action, struct sigaction *old)
 {
     /* Patience, not more: the holder may be what a signal handler has interrupted. */
-    bool locked = gt_lock_within(&taken.lock, GT_LOCK_PATIENCE_NS);
-    struct sigaction before = taken.program;
+    bool locked = gt_lock_within(&t->lock, GT_LOCK_PATIENCE_NS);
+    struct sigaction before = t->program;
     if (action) {
-        taken.program = *action;
-        install(action);
+        t->program = *action;
+        install(t);
     }
     if (locked)
-        gt_unlock(&taken.lock);
+        gt_unlock(&t->lock);
     if (old)
         *old = before;
 }
@@ -81,15 +101,16 @@ static void by_default(int number)
 
 void gt_signals_forward(int number, siginfo_t *info, void *context)
 {
+    struct taken *t = taken_as(number);
     struct sigaction action;
-    exchange(NULL, &action);
+    exchange(t, NULL, &action);
     if (!has_handler(&action)) {
         if (action.sa_handler == SIG_DFL)
             by_default(number);
         return;
     }
     if (action.sa_flags & (int)SA_RESETHAND)
-        exchange(&(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+        exchange(t, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
     sigset_t mask, all = ((ucontext_t *)context)->uc_sigmask;
     sigorset(&mask, &all, &action.sa_mask);
     if (!(action.sa_flags & SA_NODEFER))
@@ -107,47 +128,87 @@ void gt_signals_forward(int number, siginfo_t *info, void *context)
 /* A signal stack has room for the program's handler; not for ours on top of that. */
 static int set_other(int number, const struct sigaction *action, struct sigaction *old)
 {
-    if (!action || !(action->sa_flags & SA_ONSTACK))
-        return gt_real.sigaction(number, action, old);
-    struct sigaction alone = *action;
-    sigaddset(&alone.sa_mask, taken.number);
-    return gt_real.sigaction(number, &alone, old);
+    struct sigaction alone;
+    if (action && (action->sa_flags & SA_ONSTACK)) {
+        alone = *action;
+        for (int i = 0; i < TAKEN_MAX; i++) {
+            if (taken[i].number)
+                sigaddset(&alone.sa_mask, taken[i].number);
+        }
+        action = &alone;
+    }
+    return gt_fatal_watches(number) ? gt_fatal_action(number, action, old)
+                                    : gt_real.sigaction(number, action, old);
+}
+
+static int set_action(int number, const struct sigaction *action, struct sigaction *old)
+{
+    struct taken *t = taken_as(number);
+    if (!t)
+        return set_other(number, action, old);
+    exchange(t, action, old);
+    return 0;
 }
 
 GT_EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
-    if (__builtin_expect(!taken.number, 1))
+    if (__builtin_expect(!any, 1))
         return gt_real.sigaction(number, action, old);
-    if (number != taken.number)
-        return set_other(number, action, old);
-    exchange(action, old);
-    return 0;
+    return set_action(number, action, old);
 }
 
 GT_EXPORT sighandler_t signal(int number, sighandler_t handler)
 {
-    if (__builtin_expect(!taken.number || number != taken.number || handler == SIG_ERR, 1))
+    if (__builtin_expect(!any || handler == SIG_ERR, 1) ||
+        (!taken_as(number) && !gt_fatal_watches(number)))
         return gt_real.signal(number, handler);
-    struct sigaction old;
-    exchange(&(struct sigaction){.sa_handler = handler, .sa_flags = SA_RESTART}, &old);
-    return old.sa_handler;
+    struct sigaction old, action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    sigaddset(&action.sa_mask, number);
+    return set_action(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
 }
 
 /*
  * While the signal is blocked it stays pending: for sigwait of a thread that waits for all signals,
  * or for a call that opens the mask while it waits. So it is never blocked.
  */
-#define MASK(name)                                                            \
-    GT_EXPORT int name(int how, const sigset_t *set, sigset_t *old)           \
-    {                                                                         \
-        sigset_t ours;                                                        \
-        if (__builtin_expect(taken.number && set && how != SIG_UNBLOCK, 0)) { \
-            ours = *set;                                                      \
-            sigdelset(&ours, taken.number);                                   \
-            set = &ours;                                                      \
-        }                                                                     \
-        return gt_real.name(how, set, old);                                   \
+static const sigset_t *without_taken(const sigset_t *set, sigset_t *ours)
+{
+    *ours = *set;
+    for (int i = 0; i < TAKEN_MAX; i++) {
+        if (taken[i].number)
+            sigdelset(ours, taken[i].number);
+    }
+    return ours;
+}
+
+#define MASK(name)                                                  \
+    GT_EXPORT int name(int how, const sigset_t *set, sigset_t *old) \
+    {                                                               \
+        sigset_t ours;                                              \
+        if (__builtin_expect(any && set && how != SIG_UNBLOCK, 0))  \
+            set = without_taken(set, &ours);                        \
+        return gt_real.name(how, set, old);                         \
     }
 
 MASK(sigprocmask)
 MASK(pthread_sigmask)
+
+/* Those of the switches ----------------------------------------------------------------------- */
+
+static void on_toggle(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)info, (void)context;
+    int saved = errno;
+    gt_drain_toggle();
+    errno = saved;
+}
+
+void gt_signals_init(void)
+{
+    if (gt_options.signal)
+        gt_signals_take(gt_options.signal, on_toggle);
+    if (gt_options.ring_bytes) {
+        gt_fatal_init();
+        any = true;
+    }
+}

@@ -8,6 +8,9 @@
 #include <signal.h>
 #include <stdbool.h>
 
+/* Constructor: what GOTRACE_SIGNAL and GOTRACE_RING take. Before the others below. */
+void gt_signals_init(void);
+
 /* The highest real-time signal that has the default action now; 0: none. */
 int gt_signals_find(void);
 

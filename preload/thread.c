@@ -47,6 +47,7 @@ static struct gt_thread *thread_alloc(void)
     t->exit_round = 0;
     t->inside = 0;
     t->frame = 0;
+    t->call_hook = GT_HOOK_NONE;
     t->jumped = false;
     t->stuck = false;
     t->regions.open = 0;
@@ -299,7 +300,7 @@ static struct gt_thread *create_begin(enum gt_hook hook, const pthread_attr_t *a
 /* In the trace it stays a goroutine that was created and never ran. */
 static void create_failed(struct gt_thread *child)
 {
-    child->w.g.state = GT_G_NONE;
+    gt_ev_go_forget(&child->w.g);
     thread_free(child);
 }
 

@@ -33,6 +33,8 @@ struct gt_thread {
     size_t stack_bytes;          /* of a thread to be made; 0: not known */
     struct gt_stack *last_stack; /* gt_capture's last answer made of the trail */
     uint32_t last_hook;          /* its leaf */
+    struct gt_stack *call_stack; /* gt_capture_call's last answer */
+    uint32_t call_hook;          /* its leaf */
     struct gt_trail trail;
     struct gt_regions regions;
     struct gt_sampler sampler;
@@ -60,10 +62,19 @@ struct gt_thread *gt_thread_unstick(struct gt_thread *t);
 /* Nothing to record, in a thread that is being or must not be traced: see gt_thread_ignore. */
 extern struct gt_thread gt_nobody;
 
-/* Whether recording is possible at all; false before the constructor and after the end. */
+/* Whether threads are followed; false before the constructor and after the end. */
 static inline bool gt_recording(void)
 {
     return atomic_load_explicit(&gt_gen.current, memory_order_relaxed) != 0;
+}
+
+/*
+ * Whether what is written now will be forgotten (but may be needed to know where threads are when
+ * recording starts, at any moment). To save effort with.
+ */
+static inline bool gt_muted(void)
+{
+    return gt_gen_is_mute(atomic_load_explicit(&gt_gen.current, memory_order_relaxed));
 }
 
 /*

@@ -5,6 +5,8 @@
 #include "heap.h"
 #include "process.h"
 
+#include "../encoder/drain.h"
+
 #define FRAME() ((uintptr_t)__builtin_frame_address(0))
 
 bool gt_wait_forget(struct gt_thread *t, int64_t patience_ns)
@@ -66,6 +68,8 @@ static void describe(struct gt_waiter *w, struct gt_thread *t, const struct gt_w
 __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_for *what)
 {
     struct gt_wait wait = {.frame = FRAME()};
+    if (__builtin_expect(gt_drain_unattended, 0))
+        gt_process_attend();
     struct gt_thread *t = gt_thread_enter();
     if (!t)
         return wait;
@@ -98,7 +102,7 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_yield(enum gt_hook hook)
     struct gt_thread *t = gt_thread_enter();
     if (!t)
         return wait;
-    if (gt_wait_may_begin(t, wait.frame)) {
+    if (!gt_muted() && gt_wait_may_begin(t, wait.frame)) {
         wait.stack = gt_capture(t, hook);
         if (gt_writer_enter(&t->w)) {
             if (gt_ev_go_stop(&t->w, GT_REASON_YIELD, wait.stack))

@@ -54,6 +54,21 @@ struct gt_symbolizer *gt_symbolizer_new(void)
     return s;
 }
 
+void gt_symbolize_prepare(void)
+{
+    jmp_buf bail;
+    if (setjmp(bail) == 0)
+        gt_elfutils_enter(&bail);
+    else
+        gt_elfutils_give_up();
+    gt_elfutils_leave();
+}
+
+void gt_symbolize_freeze(void)
+{
+    gt_elfutils_freeze();
+}
+
 static void close_module(struct gt_symbolizer *s, struct opened *o)
 {
     if (s->dw) {

@@ -30,6 +30,12 @@ struct gt_symbolizer *gt_symbolizer_new(void);
 int gt_symbolize(struct gt_symbolizer *s, uint64_t epoch, uint64_t pc, bool is_call,
                  struct gt_sym_frame *out, int max);
 
+/* Loads what the first gt_symbolize would load. Not in signal handlers. */
+void gt_symbolize_prepare(void);
+
+/* From now on nothing is loaded: the process may die holding malloc's or the loader's lock. */
+void gt_symbolize_freeze(void);
+
 void gt_symbolizer_free(struct gt_symbolizer *s);
 
 /*

@@ -54,10 +54,18 @@ _gotrace_options_or_files() { # word, options
     fi
 }
 
+_gotrace_process() { # word
+    if ((COMP_CWORD == 2)); then
+        mapfile -t COMPREPLY < <(compgen -W "--help $(cd /proc && echo [0-9]*)" -- "$1")
+    elif [[ ${COMP_WORDS[1]} == snapshot ]]; then
+        _gotrace_files "$1"
+    fi
+}
+
 _gotrace_first() { # word
     compopt -o filenames
     mapfile -t COMPREPLY < <(
-        ((COMP_CWORD == 1)) && compgen -W "view info top symbolize" -- "$1"
+        ((COMP_CWORD == 1)) && compgen -W "view info top symbolize start stop snapshot" -- "$1"
         [[ $1 == */* ]] || compgen -A command -- "$1"
         compgen -f -- "$1"
     )
@@ -88,6 +96,7 @@ _gotrace() {
     1info) _gotrace_options_or_files "$cur" --help ;;
     1top) _gotrace_options_or_files "$cur" --by-thread --cum --wakers --cpu --kind= -n --help ;;
     1symbolize) _gotrace_options_or_files "$cur" --debug-dir= --debuginfod --output= --help ;;
+    1start | 1stop | 1snapshot) _gotrace_process "$cur" ;;
     *) _gotrace_run "$cur" ;;
     esac
 }

@@ -36,6 +36,9 @@ static const struct command {
     {"top", "[options] TRACE", "print where threads waited longest", gt_command_top},
     {"symbolize", "[options] TRACE", "fill in names from debug files that the host did not have",
      gt_command_symbolize},
+    {"start", "PID", "start recording in a running program", gt_command_control},
+    {"stop", "PID", "stop recording there", gt_command_control},
+    {"snapshot", "PID [FILE]", "have the flight recorder there written", gt_command_control},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

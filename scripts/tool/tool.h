@@ -16,6 +16,7 @@ int gt_command_view(int argc, char **argv);
 int gt_command_info(int argc, char **argv);
 int gt_command_top(int argc, char **argv);
 int gt_command_symbolize(int argc, char **argv);
+int gt_command_control(int argc, char **argv); /* start, stop, snapshot */
 
 /* A line `gotrace: …` on standard error. */
 void gt_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -169,6 +169,20 @@ static int verdict(const char *path)
     return 0;
 }
 
+/* Recordings that begin and end while threads do whatever they do; the file is the last one. */
+static void restart(uint64_t ms)
+{
+    uint64_t start = gt_clock_monotonic_raw();
+    for (int i = 0; gt_clock_monotonic_raw() - start < ms * 1000000 / 4; i++) {
+        CHECK_EQ(gt_drain_command(GT_DRAIN_STOP, NULL), 0);
+        CHECK_EQ(gt_drain_command(GT_DRAIN_STOP, NULL), -EALREADY);
+        CHECK_EQ(gt_drain_command(GT_DRAIN_START, NULL), 0);
+        CHECK_EQ(gt_drain_command(GT_DRAIN_START, NULL), -EALREADY);
+        if (i % 2)
+            gt_drain_flush();
+    }
+}
+
 int main(int argc, char **argv)
 {
     static char temporary[] = "/tmp/gt-stress-XXXXXX";
@@ -192,6 +206,7 @@ int main(int argc, char **argv)
     uint64_t start = gt_clock_monotonic_raw(), flushes = 0;
     for (; gt_clock_monotonic_raw() - start < ms * 1000000; flushes++)
         gt_drain_flush();
+    restart(ms);
     atomic_store(&stop, true);
     for (int i = 0; i < SLOTS; i++)
         pthread_join(worker[i].thread, NULL);
@@ -201,7 +216,7 @@ int main(int argc, char **argv)
     printf("%" PRIu64 " events, %" PRIu64 " waits, %u generations, error %d\n", s.events, blocks,
            s.generations, s.error);
     CHECK_EQ(s.error, 0);
-    CHECK(s.generations >= flushes);
+    CHECK(flushes > 100);
     CHECK(blocks > 100);
     return argc > 3 ? 0 : verdict(path);
 }

@@ -1,0 +1,138 @@
+/* See ring.h. */
+#include "ring.h"
+
+#include "arena.h"
+
+#include <string.h>
+
+static struct {
+    struct gt_kept *first, *last;
+    _Atomic size_t bytes;
+    uint64_t limit, ns;
+} ring;
+
+size_t gt_ring_memory(void)
+{
+    return atomic_load_explicit(&ring.bytes, memory_order_relaxed);
+}
+
+void gt_ring_open(uint64_t bytes, uint64_t ns)
+{
+    gt_ring_clear();
+    ring.limit = bytes;
+    ring.ns = ns;
+}
+
+const struct gt_kept *gt_ring_oldest(void)
+{
+    return ring.first;
+}
+
+static void forget_oldest(void)
+{
+    struct gt_kept *k = ring.first;
+    ring.first = k->next;
+    ring.last = ring.first ? ring.last : NULL;
+    ring.bytes -= k->bytes;
+    gt_pages_free(k, k->bytes);
+}
+
+void gt_ring_clear(void)
+{
+    while (ring.first)
+        forget_oldest();
+}
+
+/* Room for `bytes` more; and nothing that was over before the time began that ends now. */
+static void make_room(size_t bytes, uint64_t now)
+{
+    while (ring.first &&
+           (ring.bytes + bytes > ring.limit || (ring.ns && ring.first->end_ns + ring.ns < now)))
+        forget_oldest();
+}
+
+/* Copying ------------------------------------------------------------------------------------ */
+
+static size_t copy_size(const struct gt_buf *buf)
+{
+    size_t n = 0;
+    for (; buf; buf = buf->next)
+        n += (sizeof *buf + buf->used + 15) & ~(size_t)15;
+    return n;
+}
+
+/* The list at *place, which moves on; returns its first. */
+static struct gt_buf *copy_list(char **place, const struct gt_buf *buf)
+{
+    struct gt_buf *first = NULL, **link = &first;
+    for (; buf; buf = buf->next) {
+        struct gt_buf *copy = (struct gt_buf *)*place;
+        *place += copy_size(&(struct gt_buf){.used = buf->used});
+        memcpy(copy, buf, sizeof *buf + buf->used);
+        copy->next = NULL;
+        *link = copy;
+        link = &copy->next;
+    }
+    return first;
+}
+
+static void count_stack(void *arg, struct gt_stack *s)
+{
+    (void)s;
+    ++*(uint32_t *)arg;
+}
+
+static void count_string(void *arg, struct gt_string *s)
+{
+    (void)s;
+    ++*(uint32_t *)arg;
+}
+
+static void put_stack(void *arg, struct gt_stack *s)
+{
+    struct gt_kept *k = arg;
+    k->stacks[k->n_stacks++] = s;
+}
+
+static void put_string(void *arg, struct gt_string *s)
+{
+    struct gt_kept *k = arg;
+    k->strings[k->n_strings++] = s;
+}
+
+bool gt_ring_keep(const struct gt_kept *kept, const struct gt_buf *early,
+                  const struct gt_buf *plain, uint64_t until)
+{
+    uint32_t samples = (uint32_t)gt_samples_use(kept->gen, until);
+    uint32_t stacks = 0, strings = 0;
+    gt_stacks_each(kept->gen, count_stack, &stacks);
+    gt_strings_each(kept->gen, count_string, &strings);
+    size_t bytes = sizeof *kept + (stacks + strings) * sizeof(void *) +
+                   samples * sizeof *kept->samples + 16 + copy_size(early) + copy_size(plain);
+    bytes = (bytes + 4095) & ~(size_t)4095;
+    make_room(bytes, kept->end_ns);
+    struct gt_kept *k = bytes > ring.limit ? NULL : gt_pages_alloc(bytes);
+    if (!k)
+        return false;
+    *k = *kept;
+    k->next = NULL;
+    k->bytes = bytes;
+    k->n_stacks = k->n_strings = 0;
+    k->stacks = (struct gt_stack **)(k + 1);
+    k->strings = (struct gt_string **)(k->stacks + stacks);
+    gt_stacks_each(kept->gen, put_stack, k);
+    gt_strings_each(kept->gen, put_string, k);
+    k->samples = (struct gt_taken_sample *)(k->strings + strings);
+    k->n_samples = samples;
+    gt_samples_move(until, k->samples);
+    char *place = (char *)(((uintptr_t)(k->samples + samples) + 15) & ~(uintptr_t)15);
+    k->early = copy_list(&place, early);
+    k->plain = copy_list(&place, plain);
+    if (ring.last)
+        ring.last->next = k;
+    else
+        ring.first = k;
+    ring.last = k;
+    ring.bytes += bytes;
+    return true;
+}

@@ -1,0 +1,125 @@
+/* See fatal.h. */
+#include "fatal.h"
+
+#include "process.h"
+#include "real.h"
+
+#include "../encoder/arena.h"
+#include "../encoder/futex.h"
+
+#include <ucontext.h>
+
+#define STACK_BYTES (1u << 20)
+
+/* How long others that die meanwhile wait for the first; it gives up before. */
+#define PATIENCE_NS 25000000000
+
+/* Those of a fault return to the instruction, which then faults again; others are sent again. */
+static const struct {
+    int number;
+    bool fault;
+} signals[] = {
+    {SIGSEGV, true},  {SIGBUS, true},  {SIGFPE, true},  {SIGILL, true},   {SIGABRT, false},
+    {SIGTERM, false}, {SIGINT, false}, {SIGHUP, false}, {SIGQUIT, false},
+};
+
+enum { SIGNALS = sizeof signals / sizeof *signals };
+
+static struct {
+    bool on;
+    void *stack; /* ours: the thread's, or its signal stack, may be small or at its end */
+    ucontext_t here, there;
+    _Atomic uint32_t begun, done;
+} fatal;
+
+static void save(void)
+{
+    gt_process_crash();
+}
+
+static void save_on_our_stack(void)
+{
+    getcontext(&fatal.there);
+    fatal.there.uc_stack.ss_sp = fatal.stack;
+    fatal.there.uc_stack.ss_size = STACK_BYTES;
+    fatal.there.uc_link = &fatal.here;
+    makecontext(&fatal.there, save, 0);
+    swapcontext(&fatal.here, &fatal.there);
+    atomic_store(&fatal.done, 1);
+    gt_futex_wake(&fatal.done, INT_MAX);
+}
+
+static bool is_fault(int number, const siginfo_t *info)
+{
+    for (int i = 0; i < SIGNALS; i++) {
+        if (signals[i].number == number)
+            return signals[i].fault && info->si_code > 0; /* else kill(2) or raise(3) */
+    }
+    return false;
+}
+
+/* The default action takes place on our return. */
+static void die_after_return(int number, siginfo_t *info)
+{
+    struct sigaction by_default = {.sa_handler = SIG_DFL};
+    long pid = gt_syscall(SYS_getpid), tid = gt_syscall(SYS_gettid);
+    gt_real.sigaction(number, &by_default, NULL);
+    if (!is_fault(number, info) && gt_syscall(SYS_rt_tgsigqueueinfo, pid, tid, number, info) != 0)
+        gt_syscall(SYS_tgkill, pid, tid, number); /* the kernel lets only the main thread lie */
+}
+
+static void on_fatal(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    int saved = errno;
+    if (!atomic_exchange(&fatal.begun, 1))
+        save_on_our_stack();
+    else if (!atomic_load(&fatal.done))
+        gt_futex_wait(&fatal.done, 0, PATIENCE_NS);
+    die_after_return(number, info);
+    errno = saved;
+}
+
+static struct sigaction ours(void)
+{
+    struct sigaction action = {.sa_sigaction = on_fatal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigfillset(&action.sa_mask);
+    return action;
+}
+
+static bool is_default(const struct sigaction *action)
+{
+    return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL;
+}
+
+bool gt_fatal_watches(int number)
+{
+    for (int i = 0; fatal.on && i < SIGNALS; i++) {
+        if (signals[i].number == number)
+            return true;
+    }
+    return false;
+}
+
+int gt_fatal_action(int number, const struct sigaction *action, struct sigaction *old)
+{
+    struct sigaction handler = ours(), before;
+    int r = gt_real.sigaction(number, action && is_default(action) ? &handler : action, &before);
+    if (r != 0 || !old)
+        return r;
+    *old = before;
+    if ((before.sa_flags & SA_SIGINFO) && before.sa_sigaction == on_fatal)
+        *old = (struct sigaction){.sa_handler = SIG_DFL};
+    return r;
+}
+
+void gt_fatal_init(void)
+{
+    fatal.stack = gt_pages_alloc(STACK_BYTES);
+    fatal.on = fatal.stack != NULL;
+    for (int i = 0; fatal.on && i < SIGNALS; i++) {
+        struct sigaction now;
+        if (gt_real.sigaction(signals[i].number, NULL, &now) == 0 && is_default(&now))
+            gt_fatal_action(signals[i].number, &now, NULL);
+    }
+}

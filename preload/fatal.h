@@ -1,0 +1,22 @@
+/*
+ * Signals whose default action ends the process, where a flight recorder has something to save.
+ * Our handler stands where the program has the default action, and only there; it writes the file,
+ * and then the default action takes place as if we had not been: same status, same core, the fault
+ * at the same instruction. The program reads and sets its actions as ever.
+ */
+#ifndef GT_FATAL_H
+#define GT_FATAL_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+/* Constructor, if there is a flight recorder. */
+void gt_fatal_init(void);
+
+/* Whether the program's sigaction for this signal goes to gt_fatal_action. */
+bool gt_fatal_watches(int number);
+
+/* sigaction(2), by which the program sees the default action where our handler stands. */
+int gt_fatal_action(int number, const struct sigaction *action, struct sigaction *old);
+
+#endif

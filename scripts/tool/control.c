@@ -1,0 +1,268 @@
+/*
+ * `gotrace start|stop|snapshot PID`: asks the tracer in a running program, through the page that
+ * preload/control.h describes, and waits for its answer. What is read there was written by a
+ * process of the same user; nothing of it is followed or executed.
+ */
+#include "../../encoder/drain.h"
+#include "../../preload/control.h"
+#include "tool.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Symbolizing a large program takes its time. */
+#define PATIENCE_S 60
+
+/* What is asked for, by the name of the command. */
+static const struct action {
+    const char *name;
+    enum gt_drain_command command;
+    const char *done, *already;
+} actions[] = {
+    {"start", GT_DRAIN_START, "recording to %s", "is recording already"},
+    {"stop", GT_DRAIN_STOP, "%s", "is not recording"},
+    {"snapshot", GT_DRAIN_SNAPSHOT, "written to %s", "is not recording"},
+};
+
+/* Finding the page --------------------------------------------------------------------------- */
+
+static bool comm_is(const char *task, const char *comm)
+{
+    char path[PATH_MAX], text[32] = "";
+    snprintf(path, sizeof path, "%s/comm", task);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return false;
+    bool same = fgets(text, sizeof text, f) && strcspn(text, "\n") == strlen(comm) &&
+                strncmp(text, comm, strlen(comm)) == 0;
+    fclose(f);
+    return same;
+}
+
+/* The memfd among the descriptors of a task; -errno. */
+static int open_in(const char *task)
+{
+    static const char expected[] = "/memfd:" GT_CONTROL_FILE " (deleted)";
+    char path[PATH_MAX], target[sizeof expected + 1];
+    snprintf(path, sizeof path, "%s/fd", task);
+    DIR *dir = opendir(path);
+    if (!dir)
+        return -errno;
+    int fd = -ENOENT;
+    for (struct dirent *e; fd < 0 && (e = readdir(dir));) {
+        snprintf(path, sizeof path, "%s/fd/%s", task, e->d_name);
+        ssize_t n = readlink(path, target, sizeof target);
+        if (n == sizeof expected - 1 && memcmp(target, expected, sizeof expected - 1) == 0) {
+            fd = open(path, O_RDWR | O_CLOEXEC);
+            fd = fd < 0 ? -errno : fd;
+        }
+    }
+    closedir(dir);
+    return fd;
+}
+
+/* The page's file, and the thread that serves it; -ESRCH, -EACCES, -ENOENT: nobody does. */
+static int find_page(pid_t pid, char thread[64])
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd", pid);
+    if (access(path, R_OK | X_OK) != 0)
+        return errno == ENOENT ? -ESRCH : -errno;
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *dir = opendir(path);
+    if (!dir)
+        return errno == ENOENT ? -ESRCH : -errno;
+    int fd = -ENOENT;
+    for (struct dirent *e; fd == -ENOENT && (e = readdir(dir));) {
+        snprintf(thread, 64, "/proc/%d/task/%.16s", pid, e->d_name);
+        if (isdigit(e->d_name[0]) && comm_is(thread, GT_CONTROL_THREAD))
+            fd = open_in(thread);
+    }
+    closedir(dir);
+    return fd;
+}
+
+static bool has_library(pid_t pid)
+{
+    char path[64], line[4600];
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    FILE *f = fopen(path, "re");
+    while (f && !found && fgets(line, sizeof line, f))
+        found = strstr(line, "/libgotrace.so") != NULL;
+    if (f)
+        fclose(f);
+    return found;
+}
+
+static bool has_threads(pid_t pid)
+{
+    char path[64];
+    struct stat st;
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    return stat(path, &st) == 0 && st.st_nlink > 3; /* a link for each, and two of its own */
+}
+
+/* The same, with patience for a program that is just making its first thread, and ours. */
+static int await_page(pid_t pid, char thread[64])
+{
+    struct timespec tick = {.tv_nsec = 20000000};
+    int fd = find_page(pid, thread);
+    for (int i = 0; fd == -ENOENT && i < 50 && has_threads(pid) && has_library(pid); i++) {
+        nanosleep(&tick, NULL);
+        fd = find_page(pid, thread);
+    }
+    return fd;
+}
+
+static _Noreturn void cannot_find(pid_t pid, int error)
+{
+    if (error == -ESRCH)
+        gt_fail(GT_EXIT_FAILED, "there is no process %d", pid);
+    if (error == -EACCES || error == -EPERM)
+        gt_fail(GT_EXIT_FAILED, "process %d is another user's, or changed its own; try as root",
+                pid);
+    if (error != -ENOENT)
+        gt_fail(GT_EXIT_FAILED, "process %d: %s", pid, strerror(-error));
+    if (!has_library(pid))
+        gt_fail(GT_EXIT_FAILED, "process %d does not run with libgotrace.so", pid);
+    gt_fail(GT_EXIT_FAILED,
+            "process %d has only ever had one thread (or the kernel is older than 5.9): use "
+            "gotrace.h in it, or GOTRACE_SIGNAL",
+            pid);
+}
+
+/* A page that cannot shrink below us. NULL: this is none. */
+static struct gt_control_page *map_page(int fd)
+{
+    struct stat st;
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) != 0 ||
+        st.st_size != sizeof(struct gt_control_page))
+        return NULL;
+    void *p = mmap(NULL, sizeof(struct gt_control_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    struct gt_control_page *page = p == MAP_FAILED ? NULL : p;
+    return page && page->magic == GT_CONTROL_MAGIC && page->version == GT_CONTROL_VERSION ? page
+                                                                                          : NULL;
+}
+
+/* Asking ------------------------------------------------------------------------------------- */
+
+static void wait_for_change(_Atomic uint32_t *word, uint32_t from)
+{
+    struct timespec tenth = {.tv_nsec = 100000000};
+    syscall(SYS_futex, word, FUTEX_WAIT, from, &tenth);
+}
+
+/* Whether there was an answer; false: the process has ended, or it is stopped. */
+static bool ask(struct gt_control_page *page, const char *thread, enum gt_drain_command command,
+                const char *path)
+{
+    time_t until = time(NULL) + PATIENCE_S;
+    page->command = command;
+    snprintf(page->path, sizeof page->path, "%s", path);
+    uint32_t mine = atomic_fetch_add(&page->asked, 1) + 1, done;
+    atomic_store(&page->wake, 1);
+    syscall(SYS_futex, &page->wake, FUTEX_WAKE, 1);
+    while ((done = atomic_load(&page->answered)) != mine) {
+        if (time(NULL) > until || access(thread, F_OK) != 0)
+            return false;
+        wait_for_change(&page->answered, done);
+    }
+    return true;
+}
+
+static int report(const struct action *action, pid_t pid, const struct gt_control_page *page)
+{
+    char text[sizeof page->text];
+    snprintf(text, sizeof text, "%.*s", (int)sizeof text - 1, page->text);
+    if (page->result == 0) {
+        printf("gotrace: ");
+        printf(action->done, text);
+        printf("\n");
+        return fflush(stdout) == 0 ? 0 : GT_EXIT_FAILED;
+    }
+    if (page->result == -EALREADY)
+        gt_fail(GT_EXIT_FAILED, "process %d %s", pid, action->already);
+    if (page->result == -ENOTSUP)
+        gt_fail(GT_EXIT_FAILED, "process %d is no flight recorder (GOTRACE_RING): it writes to %s",
+                pid, text);
+    gt_fail(GT_EXIT_FAILED, "process %d cannot write %s: %s", pid, text, strerror(-page->result));
+}
+
+static int run(const struct action *action, pid_t pid, const char *path)
+{
+    char thread[64];
+    int fd = await_page(pid, thread);
+    if (fd < 0)
+        cannot_find(pid, fd);
+    struct timespec tick = {.tv_nsec = 20000000};
+    struct gt_control_page *page = map_page(fd);
+    for (int i = 0; i < 50 && !page; i++) { /* it may be about to be laid out */
+        nanosleep(&tick, NULL);
+        page = map_page(fd);
+    }
+    if (!page)
+        gt_fail(GT_EXIT_FAILED, "process %d has another version of libgotrace.so", pid);
+    while (flock(fd, LOCK_EX) != 0 && errno == EINTR)
+        ;
+    if (!ask(page, thread, action->command, path))
+        gt_fail(GT_EXIT_FAILED, "process %d does not answer", pid);
+    return report(action, pid, page);
+}
+
+static void help(FILE *to)
+{
+    fputs("usage: gotrace start PID\n"
+          "       gotrace stop PID\n"
+          "       gotrace snapshot PID [FILE]\n"
+          "\n"
+          "Starts or stops recording in a program that runs with libgotrace.so, or has its flight\n"
+          "recorder (GOTRACE_RING) written to FILE, which must not be there yet, or beside its\n"
+          "other traces. Status 0 means that it is done.\n",
+          to);
+}
+
+/* The path as the program should take it. */
+static void absolute(const char *path, char out[PATH_MAX])
+{
+    *out = 0;
+    if (*path != '/' && !getcwd(out, PATH_MAX - 1))
+        gt_fail(GT_EXIT_FAILED, "%s", strerror(errno));
+    size_t used = strlen(out);
+    int n = snprintf(out + used, PATH_MAX - used, "%s%s", used ? "/" : "", path);
+    if ((size_t)n >= PATH_MAX - used)
+        gt_fail(GT_EXIT_FAILED, "%s", strerror(ENAMETOOLONG));
+}
+
+int gt_command_control(int argc, char **argv)
+{
+    const struct action *action = actions;
+    char *end = "", path[PATH_MAX] = "";
+    while (strcmp(action->name, argv[0]) != 0)
+        action++;
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        help(stdout);
+        return 0;
+    }
+    long pid = argc > 1 ? strtol(argv[1], &end, 10) : 0;
+    if (pid <= 0 || pid > INT_MAX || *end || argc > 2 + (action->command == GT_DRAIN_SNAPSHOT)) {
+        help(stderr);
+        return GT_EXIT_USAGE;
+    }
+    if (argc > 2)
+        absolute(argv[2], path);
+    return run(action, (pid_t)pid, path);
+}

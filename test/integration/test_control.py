@@ -1,0 +1,359 @@
+"""Starting and stopping recordings: by the program (test/prog/control.c), the environment, a signal, from outside."""
+
+import os
+import re
+import select
+import signal
+import subprocess
+import time
+
+import pytest
+
+from lib import PROGRAMS, ROOT, gotools, proc
+
+CONTROL = PROGRAMS / "control"
+COMMAND = ROOT / "build/gotrace"
+CYCLES = int(os.environ.get("CYCLES", "200"))
+MANUAL = {"GOTRACE_START": "manual"}
+
+formats = pytest.mark.parametrize("format", gotools.FORMATS)
+
+
+def events_of(trace):
+    return gotools.parse(trace)
+
+
+def command(*argv):
+    return proc.run([COMMAND, *argv])
+
+
+class Running:
+    """A traced program that waits for its standard input to end."""
+
+    def __init__(self, tmp_path, what, env):
+        self.trace = tmp_path / "t.out"
+        self.child = proc.spawn(
+            [CONTROL, what],
+            env=proc.traced_env(self.trace, env),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.pid = self.child.pid
+        self.tids = [int(tid) for tid in self.child.stdout.readline().split()]
+
+    def stderr_line(self):
+        assert select.select([self.child.stderr], [], [], 20)[0], "nothing on standard error"
+        return self.child.stderr.readline()
+
+    def poke(self):
+        self.child.stdin.write("x")
+        self.child.stdin.flush()
+
+    def end(self):
+        out, err = self.child.communicate(timeout=20)
+        assert self.child.returncode == 0, err
+        proc.kill_group(self.child)
+        return err
+
+
+@pytest.fixture
+def running(tmp_path):
+    return lambda what="idle", **env: Running(tmp_path, what, env)
+
+
+# --- by the program
+
+
+@formats
+def test_late(traced, format):
+    """Threads that wait when recording starts: every reader takes it."""
+    result = traced([CONTROL, "late"], env=MANUAL | {"GOTRACE_FORMAT": format}).ok()
+    for go in gotools.readers_of(format).values():
+        gotools.check(result.trace, go=go)
+
+
+@pytest.mark.parametrize("format", ["go1.23", "go1.26"])
+def test_late_states(traced, format):
+    """Each is where it really is, with its stack and its routine, and ends by the hand that ended it."""
+    result = traced([CONTROL, "late"], env=MANUAL | {"GOTRACE_FORMAT": format}).ok()
+    events = events_of(result.trace)
+    began = {}
+    for e in events:
+        if e.goid is not None and e.old == "Undetermined":
+            began[e.m] = e
+    expected = [line.split() for line in result.stdout.splitlines()]
+    assert len(expected) == 8
+    for hook, waiter, ender, state in expected:
+        e = began[int(waiter)]
+        assert e.new == state, f"{hook}: {e}"
+        functions = [frame.func for frame in e.transition_stack]
+        assert "run_kind" in functions, f"{hook}: {functions}"
+        if state == "Running":
+            continue
+        assert functions[0] == hook
+        end = next(x for x in events if x.goid == e.goid and x.old == state and x.new != state)
+        assert end.m == int(ender), f"{hook}: ended by {end.m}, not {ender}"
+    assert not [e for e in events if e.is_go("NotExist", "Runnable")]  # nobody was created since
+
+
+@pytest.mark.limit(300)
+def test_many_recordings_under_load(tmp_path):
+    """Each is a trace of its own, with no reader complaining of any."""
+    env = proc.traced_env(tmp_path / "%n.out", MANUAL | {"GOTRACE_QUIET": "1"})
+    proc.run([CONTROL, "cycles", CYCLES], env=env, timeout=200).ok()
+    traces = [tmp_path / f"{n}.out" for n in range(1, CYCLES + 1)]
+    assert sorted(tmp_path.iterdir()) == sorted(traces)
+    for go in gotools.readers_of("go1.23").values():
+        result = proc.run([gotools.read_all(go), *traces], timeout=120).ok()
+        assert not result.stdout, result.stdout[:2000]
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("format", [f for f in gotools.FORMATS if f != "go1.23"])
+def test_recordings_in_all_formats(tmp_path, format):
+    env = proc.traced_env(tmp_path / "%n.out", MANUAL | {"GOTRACE_QUIET": "1", "GOTRACE_FORMAT": format})
+    proc.run([CONTROL, "cycles", 30], env=env, timeout=60).ok()
+    traces = [tmp_path / f"{n}.out" for n in range(1, 31)]
+    for go in gotools.readers_of(format).values():
+        result = proc.run([gotools.read_all(go), *traces], timeout=120).ok()
+        assert not result.stdout, result.stdout[:2000]
+
+
+def test_names_of_files(tmp_path):
+    """Without %n files after the first get a number; each has its exit line."""
+    result = proc.run([CONTROL, "cycles", 3], env=proc.traced_env(tmp_path / "t.out", MANUAL)).ok()
+    names = ["t.out", "t.out.2", "t.out.3"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == names
+    lines = result.stderr.splitlines()
+    assert [line.split(":")[1].strip() for line in lines] == [str(tmp_path / name) for name in names], lines
+    assert all("nothing lost" in line for line in lines)
+
+
+def test_results(traced):
+    assert proc.run([CONTROL, "results"]).ok().stdout.split()[2:4] == [str(38), "ENOSYS"]
+    out = traced([CONTROL, "results"], env=MANUAL).ok().stdout.split()
+    assert out == ["EALREADY", "EALREADY", "0", "EALREADY", "0", "0", "EALREADY"]
+
+
+def test_cannot_make_the_file(tmp_path):
+    result = proc.run([CONTROL, "results"], env=proc.traced_env("/nonexistent/t.out", MANUAL)).ok()
+    assert result.stdout.split() == ["EALREADY", "EALREADY", "2", "ENOENT", "114", "114", "EALREADY"]
+    assert result.stderr == ""
+
+
+def test_never_started(traced):
+    """Nothing is left behind, and nothing said."""
+    result = traced([PROGRAMS / "threads", "4"], env=MANUAL).ok()
+    assert not result.trace.exists() and result.stderr == ""
+
+
+def test_fork_while_stopped(traced, tmp_path):
+    result = traced([CONTROL, "fork"], env=MANUAL).ok()
+    trace = tmp_path / f"t.out.{result.stdout.strip()}"
+    assert list(tmp_path.iterdir()) == [trace]
+    gotools.check_all(trace)
+    assert len([e for e in events_of(trace) if e.goid is not None and e.old == "Undetermined"]) == 2
+
+
+# --- by the environment
+
+
+def seconds(trace):
+    events = events_of(trace)
+    return (events[-1].time - events[0].time) / 1e9
+
+
+def test_delay_and_duration(running):
+    """From 0.3 s on for 0.2 s, of a program that does nothing."""
+    program = running(GOTRACE_DELAY="300ms", GOTRACE_DURATION="0.2s")
+    line = program.stderr_line()
+    assert 0.19 < float(re.search(r"events in ([\d.]+) s", line)[1]) < 1, line
+    assert program.end() == ""
+    gotools.check_all(program.trace)
+
+
+def test_delay_and_duration_without_threads(tmp_path):
+    """The same at the next call that may block."""
+    env = proc.traced_env(tmp_path / "t.out", {"GOTRACE_DELAY": "300ms", "GOTRACE_DURATION": "0.2s"})
+    result = proc.run([CONTROL, "alone"], env=env, stdin="x" * 700).ok()
+    gotools.check_all(tmp_path / "t.out")
+    assert 0.19 < float(re.search(r"events in ([\d.]+) s", result.stderr)[1]) < 1, result
+    assert result.stderr.count("\n") == 1
+
+
+def test_duration_alone(tmp_path):
+    result = proc.run(
+        [CONTROL, "alone"], env=proc.traced_env(tmp_path / "t.out", {"GOTRACE_DURATION": "100ms"}), stdin="x" * 500
+    ).ok()
+    assert 0.1 <= float(re.search(r"events in ([\d.]+) s", result.stderr)[1]) < 1, result
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("GOTRACE_START", "later"),
+        ("GOTRACE_DELAY", "soon"),
+        ("GOTRACE_DELAY", "-1s"),
+        ("GOTRACE_DURATION", "10x"),
+        ("GOTRACE_SIGNAL", "KILL"),
+        ("GOTRACE_SIGNAL", "SIGSEGV"),
+        ("GOTRACE_SIGNAL", "32"),
+        ("GOTRACE_SIGNAL", "FOO"),
+    ],
+)
+def test_bad_values(traced, name, value):
+    result = traced([PROGRAMS / "threads", "2"], env={name: value}).ok()
+    assert result.stderr.startswith(f"gotrace: {name}={value} is not "), result.stderr
+    gotools.check(result.trace)
+
+
+# --- by a signal
+
+
+@pytest.mark.parametrize("name, number", [("USR1", signal.SIGUSR1), ("SIGRTMIN+3", signal.SIGRTMIN + 3), ("12", 12)])
+def test_signal(running, name, number):
+    program = running(GOTRACE_START="manual", GOTRACE_SIGNAL=name)
+    os.kill(program.pid, number)
+    wait_for(lambda: program.trace.exists() and program.trace.stat().st_size)
+    os.kill(program.pid, number)
+    assert f"gotrace: {program.trace}: " in program.stderr_line()
+    assert program.end() == ""
+    gotools.check_all(program.trace)
+    states = {e.m: e.new for e in events_of(program.trace) if e.goid is not None and e.old == "Undetermined"}
+    assert states == dict.fromkeys(program.tids, "Syscall")
+
+
+def test_signal_of_a_single_threaded_program(running):
+    """It takes effect at a call that may block, here one that the signal interrupts."""
+    program = running("alone", GOTRACE_START="manual", GOTRACE_SIGNAL="USR2")
+    os.kill(program.pid, signal.SIGUSR2)
+    program.poke()
+    program.poke()
+    wait_for(lambda: program.trace.exists())
+    assert len(os.listdir(f"/proc/{program.pid}/task")) == 1
+    assert "nothing lost" in program.end()
+    gotools.check_all(program.trace)
+
+
+def test_program_cannot_take_the_signal(tmp_path):
+    """It sets and reads its action as ever."""
+    source = """
+    #include <signal.h>
+    #include <stdio.h>
+    static void h(int s) { (void)s; puts("its own"); fflush(stdout); }
+    int main(void)
+    {
+        struct sigaction old, its = {.sa_handler = h};
+        sigaction(SIGUSR1, &its, &old);
+        printf("%d\\n", old.sa_handler == SIG_DFL);
+        printf("%d\\n", signal(SIGUSR1, SIG_IGN) == h);
+        sigaction(SIGUSR1, NULL, &old);
+        printf("%d\\n", old.sa_handler == SIG_IGN);
+        raise(SIGUSR1);
+        signal(SIGUSR2, h);
+        raise(SIGUSR2);
+    }"""
+    program = proc.compile(source, tmp_path / "p")
+    bare = proc.run([program]).ok()
+    result = proc.traced([program], tmp_path / "t.out", env=MANUAL | {"GOTRACE_SIGNAL": "USR1"}).ok()
+    assert result.stdout == bare.stdout == "1\n1\n1\nits own\n"
+
+
+# --- from outside
+
+
+def wait_for(condition):
+    until = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.002)
+
+
+def test_command(running):
+    """A program that does nothing at all is started, looked at, stopped and started again."""
+    program = running(GOTRACE_START="manual")
+    assert command("start", program.pid).ok().stdout == f"gotrace: recording to {program.trace}\n"
+    again = command("start", program.pid)
+    assert (again.returncode, again.stderr) == (1, f"gotrace: process {program.pid} is recording already\n")
+    assert command("snapshot", program.pid).ok().stdout == f"gotrace: written to {program.trace}\n"
+    gotools.check_all(program.trace)
+    stopped = command("stop", program.pid).ok()
+    assert stopped.stdout.startswith(f"gotrace: {program.trace}: ") and "nothing lost" in stopped.stdout
+    again = command("stop", program.pid)
+    assert (again.returncode, again.stderr) == (1, f"gotrace: process {program.pid} is not recording\n")
+    command("start", program.pid).ok()
+    program.stderr_line()
+    assert f"{program.trace}.2" in program.end()
+    for trace in program.trace, f"{program.trace}.2":
+        gotools.check_all(trace)
+        started = {e.m: e.new for e in events_of(trace) if e.goid is not None and e.old == "Undetermined"}
+        assert started == dict.fromkeys(program.tids, "Syscall")
+
+
+def test_the_program_notices_nothing(running):
+    """Neither a descriptor, nor a signal, nor an interrupted call."""
+    program = running(GOTRACE_START="manual")
+    wait_for(lambda: all(" S " in open(f"/proc/{program.pid}/task/{tid}/stat").read() for tid in program.tids))
+    before = os.listdir(f"/proc/{program.pid}/fd"), calls_interrupted(program)
+    command("start", program.pid).ok()
+    command("stop", program.pid).ok()
+    assert (os.listdir(f"/proc/{program.pid}/fd"), calls_interrupted(program)) == before
+    program.end()
+
+
+def calls_interrupted(program):
+    """Voluntary and other context switches of its threads: one that was woken would have more."""
+    return [
+        re.findall(r"ctxt_switches:\s*(\d+)", open(f"/proc/{program.pid}/task/{tid}/status").read())
+        for tid in program.tids
+    ]
+
+
+def test_command_errors(running, tmp_path):
+    assert {command(*argv).returncode for argv in (["start"], ["stop", "1x"], ["start", "1", "x"])} == {2}
+    assert "usage: gotrace start PID" in command("snapshot", "--help").ok().stdout
+    gone = proc.spawn(["true"])
+    gone.wait()
+    assert command("start", gone.pid).stderr == f"gotrace: there is no process {gone.pid}\n"
+    bare = proc.spawn(["sleep", "60"])
+    assert command("start", bare.pid).stderr == f"gotrace: process {bare.pid} does not run with libgotrace.so\n"
+    proc.kill_group(bare)
+    single = running("alone")
+    assert "has only ever had one thread" in command("start", single.pid).stderr
+    single.end()
+
+
+def test_command_cannot_make_the_file(tmp_path):
+    child = proc.spawn(
+        [CONTROL, "idle"],
+        env=proc.traced_env("/nonexistent/t.out", MANUAL),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    child.stdout.readline()
+    result = command("start", child.pid)
+    assert result.returncode == 1 and "/nonexistent/t.out: No such file or directory" in result.stderr, result
+    child.communicate(timeout=10)
+    assert child.returncode == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_command_of_another_user(running):
+    program = running(GOTRACE_START="manual")
+    result = proc.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", COMMAND, "start", program.pid])
+    assert result.returncode == 1 and "another user's" in result.stderr, result
+    program.end()
+    assert not program.trace.exists()
+
+
+def test_process_that_does_not_answer(running):
+    """One that ends instead of answering."""
+    program = running(GOTRACE_START="manual")
+    os.kill(program.pid, signal.SIGSTOP)
+    asking = proc.spawn([COMMAND, "start", program.pid], stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: open(f"/proc/{asking.pid}/syscall").read().startswith("202 "))  # futex
+    proc.kill_group(program.child)
+    assert "does not answer" in asking.communicate(timeout=20)[1] and asking.returncode == 1

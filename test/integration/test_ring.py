@@ -1,0 +1,227 @@
+"""The flight recorder: what it holds, how it is asked for it, and that it gives it when the program dies."""
+
+import os
+import re
+import resource
+import subprocess
+import time
+
+import pytest
+
+from lib import HOSTILE, PROGRAMS, ROOT, gotools, proc
+
+CONTROL = PROGRAMS / "control"
+CRASHES = HOSTILE / "crashes"
+COMMAND = ROOT / "build/gotrace"
+
+DEATHS = [
+    "segv",
+    "bus",
+    "fpe",
+    "ill",
+    "abort",
+    "thread",
+    "corrupt",
+    "jump",
+    "altstack",
+    "term",
+    "int",
+    "handler",
+    "raise",
+    "segv handled",
+    "alone segv",
+    "alone corrupt",
+    "alone term",
+]
+
+
+class Running:
+    """A traced program that goes on until its standard input ends."""
+
+    def __init__(self, tmp_path, what="load", **env):
+        self.trace = tmp_path / "t.out"
+        env = proc.traced_env(self.trace, {"GOTRACE_QUIET": "1"} | env)
+        self.child = proc.spawn([CONTROL, what], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.pid = self.child.pid
+        self.tids = [int(tid) for tid in self.child.stdout.readline().split()]
+
+    def poke(self):
+        self.child.stdin.write("x")
+        self.child.stdin.flush()
+
+    def snapshot(self, *path):
+        said = proc.run([COMMAND, "snapshot", self.pid, *path]).ok().stdout
+        return said.removeprefix("gotrace: written to ").strip()
+
+    def resident(self):
+        return int(re.search(r"VmRSS:\s*(\d+)", open(f"/proc/{self.pid}/status").read())[1]) << 10
+
+    def end(self):
+        self.child.communicate(timeout=20)
+        assert self.child.returncode == 0
+        proc.kill_group(self.child)
+
+
+def read_by_all(format, traces):
+    for go in gotools.readers_of(format).values():
+        result = proc.run([gotools.read_all(go), *traces], timeout=120).ok()
+        assert not result.stdout, result.stdout[:2000]
+
+
+def span(trace):
+    events = [e for e in gotools.parse(trace) if e.kind != "Sync"]
+    return (max(e.time for e in events) - min(e.time for e in events)) / 1e9
+
+
+@pytest.mark.limit(180)
+@pytest.mark.parametrize("format", gotools.FORMATS)
+def test_snapshots_under_load(tmp_path, format):
+    """Recording goes on; each has a name of its own and is a trace, though it begins anywhere."""
+    program = Running(tmp_path, GOTRACE_RING="1MiB", GOTRACE_FORMAT=format)
+    traces = []
+    for _ in range(12):
+        traces.append(program.snapshot())
+        time.sleep(0.05)
+    program.end()
+    assert traces == [str(program.trace)] + [f"{program.trace}.{n}" for n in range(2, 13)]
+    read_by_all(format, [*traces, f"{program.trace}.13"])  # the last one at exit
+
+
+def test_what_is_older_is_forgotten(tmp_path):
+    program = Running(tmp_path, "idle", GOTRACE_RING="1s,32M")
+    for _ in range(35):
+        time.sleep(0.1)
+        program.poke()
+    trace = program.snapshot()
+    program.end()
+    assert 1 <= span(trace) < 3  # whole generations, of a second, and the one under way
+    reads = [e for e in gotools.parse(trace) if e.is_go("Running", "Syscall")]
+    assert 8 < len(reads) < 30
+
+
+@pytest.mark.limit(120)
+def test_memory(tmp_path):
+    """The recorder stays within its bound, whatever the program does."""
+    program = Running(tmp_path, GOTRACE_RING="4M")
+    time.sleep(2)
+    first = program.resident()
+    sizes = []
+    for _ in range(4):
+        time.sleep(1)
+        sizes.append(program.resident() - first)
+    assert os.stat(program.snapshot()).st_size > 2 << 20  # it is full
+    program.end()
+    assert max(sizes) < 2 << 20, sizes
+
+
+def test_idle_program(tmp_path):
+    """Whose threads have done nothing since before the recorder's memory begins."""
+    program = Running(tmp_path, "idle", GOTRACE_RING="1s")
+    time.sleep(3.5)
+    trace = program.snapshot()
+    program.end()
+    gotools.check_all(trace)
+    events = gotools.parse(trace)
+    began = {e.m: e for e in events if e.goid is not None and e.old == "Undetermined"}
+    assert {tid: began[tid].new for tid in program.tids} == dict.fromkeys(program.tids, "Syscall")
+    assert {began[tid].transition_stack[0].func for tid in program.tids} == {"read"}
+    assert span(trace) < 2.5
+
+
+def test_names_given_before(tmp_path):
+    """A thread that named itself before the recorder's memory begins has its name when it runs."""
+    program = Running(tmp_path, GOTRACE_RING="1M")
+    time.sleep(1)
+    trace = program.snapshot()
+    program.end()
+    assert "follower" in {e.fields["Label"] for e in gotools.parse(trace) if e.kind == "Label"}
+
+
+def test_snapshot_to_a_path(tmp_path):
+    program = Running(tmp_path, "idle", GOTRACE_RING="1s")
+    assert program.snapshot(tmp_path / "mine") == str(tmp_path / "mine")
+    again = proc.run([COMMAND, "snapshot", program.pid, tmp_path / "mine"])
+    assert again.returncode == 1 and "mine: File exists" in again.stderr
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    linked = proc.run([COMMAND, "snapshot", program.pid, "link"], cwd=tmp_path)
+    assert linked.returncode == 1 and "File exists" in linked.stderr
+    gotools.check_all(tmp_path / "mine")
+    program.end()
+    gotools.check_all(program.trace)
+
+
+def test_path_without_recorder(tmp_path):
+    program = Running(tmp_path, "idle")
+    result = proc.run([COMMAND, "snapshot", program.pid, tmp_path / "mine"])
+    assert result.returncode == 1 and "is no flight recorder" in result.stderr
+    program.end()
+
+
+def test_start_and_stop(tmp_path):
+    program = Running(tmp_path, GOTRACE_RING="8M", GOTRACE_START="manual")
+    refused = proc.run([COMMAND, "snapshot", program.pid])
+    assert (refused.returncode, refused.stderr) == (1, f"gotrace: process {program.pid} is not recording\n")
+    for _ in range(3):
+        proc.run([COMMAND, "start", program.pid]).ok()
+        time.sleep(0.1)
+        proc.run([COMMAND, "stop", program.pid]).ok()
+    program.end()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.out", "t.out.2", "t.out.3"]
+    read_by_all("go1.23", tmp_path.iterdir())
+
+
+def test_exit(traced):
+    """A program that ends leaves its last moments."""
+    result = traced([PROGRAMS / "truth"], env={"GOTRACE_RING": "30s"}).ok()
+    assert "nothing lost" in result.stderr
+    leaves = gotools.pprof(result.trace, "sync").leaf_ns()
+    for hook, _, _, ns, arranged in map(str.split, result.stdout.splitlines()):
+        if "sleep" not in hook:
+            assert leaves[hook] >= 0.95 * int(arranged) > 0, f"{hook}: {leaves}"
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("way", DEATHS)
+def test_death(tmp_path, way):
+    """The file is whole and goes on to the end; status and core are those of the bare program."""
+    argv = [CRASHES, *way.split()]
+    limits = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (limits[1], limits[1]))
+    try:
+        bare, bare_status = status_of(argv, tmp_path, {})
+        trace = tmp_path / "t.out"
+        traced, status = status_of(argv, tmp_path, proc.traced_env(trace, {"GOTRACE_RING": "30s"}))
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, limits)
+    assert bare_status not in (0, 2 << 8)
+    assert (status, traced) == (bare_status, bare)
+    gotools.check_all(trace)
+    events = gotools.parse(trace)
+    main = [e.stack[0].func for e in events if e.stack and e.is_go("Running", "Waiting") and e.goid == 1]
+    assert "usleep" in main
+    ends = [e for e in events if e.is_go("Waiting", "Runnable") and e.goid == 1]
+    assert ends, "the main thread's sleep, which was over just before, has no end"
+
+
+def status_of(argv, cwd, env):
+    """What it prints and its wait status, with the bit that tells of a core."""
+    child = proc.spawn(argv, env=env, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    out = child.stdout.read()
+    status = os.waitpid(child.pid, 0)[1]
+    child.returncode = os.waitstatus_to_exitcode(status)
+    for core in cwd.glob("core*"):
+        core.unlink()
+    return out, status
+
+
+def test_sigkill_leaves_nothing(tmp_path):
+    trace = tmp_path / "t.out"
+    result = proc.traced([CRASHES, "kill"], trace, env={"GOTRACE_RING": "30s"})
+    assert result.returncode == -9 and not trace.exists()
+
+
+@pytest.mark.parametrize("value", ["0", "1s,", "64", "100K", "0s", "10s,1T", "x"])
+def test_bad_values(traced, value):
+    result = traced([PROGRAMS / "threads", "2"], env={"GOTRACE_RING": value}).ok()
+    assert result.stderr.startswith(f"gotrace: GOTRACE_RING={value} is not a time and a size"), result.stderr
+    gotools.check(result.trace)
