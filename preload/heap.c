@@ -9,6 +9,7 @@
 
 #include "allocator.h"
 #include "elf_names.h"
+#include "nursery.h"
 #include "operators.h"
 #include "process.h"
 #include "real.h"
@@ -231,50 +232,11 @@ void gt_heap_after_fork(void)
 
 /* Before the real functions are known -------------------------------------------------------- */
 
-/* dlsym may allocate, and what it got is freed later. Each block is preceded by its size. */
-static struct {
-    _Alignas(16) char bytes[16 << 10];
-    _Atomic size_t used;
-} nursery;
-
-static bool in_nursery(const void *p)
-{
-    return (uintptr_t)p - (uintptr_t)nursery.bytes < sizeof nursery.bytes;
-}
-
-static size_t nursery_size(const void *p)
-{
-    return ((const size_t *)p)[-2];
-}
-
-static void *nursery_alloc(size_t alignment, size_t size)
-{
-    size_t need = 16 + ((size + 15) & ~(size_t)15);
-    if (alignment > 16 || size > sizeof nursery.bytes)
-        return NULL;
-    size_t at = atomic_fetch_add(&nursery.used, need);
-    if (at + need > sizeof nursery.bytes)
-        return NULL;
-    size_t *p = (size_t *)(nursery.bytes + at + 16);
-    p[-2] = size;
-    return p;
-}
-
-static void *early_malloc(size_t size)
-{
-    return nursery_alloc(16, size);
-}
-
-static void *early_calloc(size_t n, size_t size)
-{
-    return size && n > SIZE_MAX / size ? NULL : nursery_alloc(16, n * size);
-}
-
 static void *early_realloc(void *p, size_t size)
 {
-    void *fresh = nursery_alloc(16, size);
+    void *fresh = gt_nursery_alloc(size);
     if (p && fresh)
-        memcpy(fresh, p, size < nursery_size(p) ? size : nursery_size(p));
+        memcpy(fresh, p, size < gt_nursery_size(p) ? size : gt_nursery_size(p));
     return fresh;
 }
 
@@ -288,8 +250,8 @@ void gt_heap_resolve_begin(void)
     static _Atomic bool begun;
     if (atomic_exchange(&begun, true))
         return;
-    gt_real.malloc = early_malloc;
-    gt_real.calloc = early_calloc;
+    gt_real.malloc = gt_nursery_alloc;
+    gt_real.calloc = gt_nursery_calloc;
     gt_real.realloc = early_realloc;
     gt_real.free = early_free;
 }
@@ -397,13 +359,13 @@ static int64_t size_of(void *p)
 
 __attribute__((cold, noinline)) void gt_heap_made_slow(void *p)
 {
-    if (heap.mode == COUNTING && !in_nursery(p))
+    if (heap.mode == COUNTING && !gt_in_nursery(p))
         count_slow(size_of(p));
 }
 
 __attribute__((cold, noinline)) void gt_heap_gone_slow(void *p)
 {
-    if (heap.mode == COUNTING && !in_nursery(p))
+    if (heap.mode == COUNTING && !gt_in_nursery(p))
         count_slow(-size_of(p));
 }
 
@@ -419,25 +381,31 @@ void gt_heap_add(int64_t n)
 
 GT_EXPORT void *malloc(size_t size)
 {
+    void *p;
+    if (__builtin_expect(gt_nursery_only, 0) && (p = gt_nursery_alloc(size)))
+        return p;
     if (!gt_heap_on)
         return gt_real.malloc(size);
-    void *p = gt_real.malloc(size);
+    p = gt_real.malloc(size);
     gt_heap_made(p);
     return p;
 }
 
 GT_EXPORT void *calloc(size_t n, size_t size)
 {
+    void *p;
+    if (__builtin_expect(gt_nursery_only, 0) && (p = gt_nursery_calloc(n, size)))
+        return p;
     if (!gt_heap_on)
         return gt_real.calloc(n, size);
-    void *p = gt_real.calloc(n, size);
+    p = gt_real.calloc(n, size);
     gt_heap_made(p);
     return p;
 }
 
 GT_EXPORT void free(void *p)
 {
-    if (__builtin_expect(in_nursery(p), 0))
+    if (__builtin_expect(gt_in_nursery(p), 0))
         return;
     if (gt_heap_on)
         gt_heap_gone(p);
@@ -448,7 +416,7 @@ static void *leave_nursery(void *old, size_t size)
 {
     void *p = malloc(size);
     if (p)
-        memcpy(p, old, size < nursery_size(old) ? size : nursery_size(old));
+        memcpy(p, old, size < gt_nursery_size(old) ? size : gt_nursery_size(old));
     return p;
 }
 
@@ -458,8 +426,10 @@ static void *leave_nursery(void *old, size_t size)
  */
 GT_EXPORT void *realloc(void *old, size_t size)
 {
-    if (__builtin_expect(in_nursery(old), 0))
+    if (__builtin_expect(gt_in_nursery(old), 0))
         return leave_nursery(old, size);
+    if (__builtin_expect(gt_nursery_only && !old, 0))
+        return malloc(size);
     if (heap.mode != COUNTING)
         return gt_real.realloc(old, size);
     int64_t had = size_of(old);
@@ -473,7 +443,7 @@ GT_EXPORT void *realloc(void *old, size_t size)
 GT_EXPORT void *reallocarray(void *old, size_t n, size_t size)
 {
     size_t bytes;
-    if (__builtin_expect(in_nursery(old), 0) && !__builtin_mul_overflow(n, size, &bytes))
+    if (__builtin_expect(gt_in_nursery(old), 0) && !__builtin_mul_overflow(n, size, &bytes))
         return leave_nursery(old, bytes);
     if (!counted.reallocarray)
         return gt_real.reallocarray(old, n, size);

@@ -6,6 +6,7 @@
 #include "descent.h"
 #include "gc.h"
 #include "heap.h"
+#include "nursery.h"
 #include "old_cond.h"
 #include "options.h"
 #include "sampler.h"
@@ -97,6 +98,7 @@ static bool leave_descriptors(void)
 static void *drain_main(void *unused)
 {
     gt_thread_ignore();
+    gt_nursery_only = true;
     gt_heap_own_begin();
     gt_syscall(SYS_prctl, 15 /* PR_SET_NAME */, GT_CONTROL_THREAD);
     if (leave_descriptors()) {
