@@ -44,7 +44,7 @@ $(B)/symbolize/nodlopen.so: symbolize/nodlopen.c
 $(B)/symbolize/elfutils.o: $(B)/symbolize/nodlopen.so
 $(B)/symbolize/elfutils.o: override CPPFLAGS += -DGT_NODLOPEN='"$(B)/symbolize/nodlopen.so"'
 
-tests: all $(unit) $(prog_c) $(prog_cxx) $(B)/test/unwind/check.so ## build the unit tests and the traced programs
+tests: all $(unit) $(B)/test/bench/micro $(prog_c) $(prog_cxx) $(B)/test/unwind/check.so ## build the unit tests and the traced programs
 
 # Unit tests see everything but the hooks and the thread state: what runs without interposition.
 unit_obj := $(core_src:%.c=$(B)/%.o) $(patsubst %,$(B)/preload/%.o,registry cfi unwind)
@@ -84,11 +84,12 @@ $(B)/test/bench/walk: test/bench/walk.c $(unwind_obj)
 	@mkdir -p $(@D)
 	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) $(FRAMES) -o $@ $(filter %.c %.o,$^) -ldl
 
-$(B)/test/bench/micro: test/bench/micro.c
+bench_prog := $(patsubst %,$(B)/test/bench/%,micro load trivial storm)
+$(bench_prog): $(B)/%: %.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -pthread -o $@ $<
 
-bench: libgotrace.so $(B)/test/bench/micro $(B)/test/bench/walk ## measure what tracing costs
+bench: libgotrace.so $(bench_prog) $(B)/test/bench/walk ## measure what tracing costs, beside other tracers
 	python3 test/bench/run.py
 
 $(prog_c): $(B)/%: %.c

@@ -35,8 +35,7 @@ enum { FAMILY = sizeof family / sizeof *family };
 
 static const void *module_of(const void *fn)
 {
-    Dl_info info;
-    return fn && dladdr(fn, &info) ? info.dli_fbase : NULL;
+    return fn ? gt_elf_module_of(fn) : NULL;
 }
 
 /* dlsym wants a handle, and dlopen, to give it, allocates: the allocator may be initializing now.

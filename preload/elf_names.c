@@ -1,12 +1,13 @@
 /* See elf_names.h. Called while the process has one thread as a rule, from gt_real_resolve. */
 #include "elf_names.h"
 
-#include <dlfcn.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden"))); /* ours */
 
 struct table {
     ElfW(Sym) * symbols;
@@ -79,9 +80,10 @@ static ElfW(Sym) * find(const struct link_map *map, const char *name)
 
 struct link_map *gt_elf_ours(void)
 {
-    Dl_info info;
-    struct link_map *map = NULL;
-    return dladdr1((const void *)gt_elf_ours, &info, (void **)&map, RTLD_DL_LINKMAP) ? map : NULL;
+    struct link_map *map = _r_debug.r_map;
+    while (map && map->l_ld != _DYNAMIC)
+        map = map->l_next;
+    return map;
 }
 
 /* An executable that takes a function's address refers to it by a symbol with a value. */
@@ -127,6 +129,30 @@ bool gt_elf_hide(const struct link_map *map, const char *const *names, int n)
     }
     protect(first, last, PROT_READ);
     return true;
+}
+
+struct search {
+    uintptr_t address;
+    const void *found;
+};
+
+static int is_in_module(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct search *search = arg;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+        if (ph->p_type == PT_LOAD && search->address - info->dlpi_addr - ph->p_vaddr < ph->p_memsz)
+            search->found = info->dlpi_phdr;
+    }
+    return search->found != NULL;
+}
+
+const void *gt_elf_module_of(const void *code)
+{
+    struct search search = {(uintptr_t)code, NULL};
+    dl_iterate_phdr(is_in_module, &search);
+    return search.found;
 }
 
 void gt_elf_loader_range(uintptr_t *lo, uintptr_t *hi)

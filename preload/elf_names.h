@@ -1,6 +1,6 @@
 /*
- * Names in the dynamic symbol tables of loaded modules, read without the loader's help: it would
- * count an executable's reference to a function as its definition, and take locks.
+ * Loaded modules and the names in their dynamic symbol tables, read without the loader's help: it
+ * would count an executable's reference to a function as its definition, and take locks.
  */
 #ifndef GT_ELF_NAMES_H
 #define GT_ELF_NAMES_H
@@ -26,6 +26,12 @@ struct link_map *gt_elf_definer_before_us(const char *name);
  * keep them. false: nothing happened, the symbol table cannot be made writable.
  */
 bool gt_elf_hide(const struct link_map *map, const char *const *names, int n);
+
+/*
+ * What tells the module that contains the address from others, or NULL. dladdr, which also looks
+ * for a symbol, takes a hundred times as long. Takes the loader's lock.
+ */
+const void *gt_elf_module_of(const void *code);
 
 /* Where the dynamic loader's own code is. */
 void gt_elf_loader_range(uintptr_t *lo, uintptr_t *hi);

@@ -2,6 +2,7 @@
 #include "real.h"
 
 #include "../encoder/futex.h"
+#include "elf_names.h"
 #include "heap.h"
 
 #include <gnu/libc-version.h>
@@ -36,11 +37,9 @@ static const struct row {
 #undef GT_HOOK
 };
 
-static bool from_libc(void *fn)
+static bool from_libc(const void *fn)
 {
-    Dl_info of_fn, of_libc;
-    return dladdr(fn, &of_fn) && dladdr((void *)gnu_get_libc_version, &of_libc) &&
-           of_fn.dli_fbase == of_libc.dli_fbase;
+    return gt_elf_module_of(fn) == gt_elf_module_of((const void *)gnu_get_libc_version);
 }
 
 /* What others interpose (a sanitizer, another preload) usually has no version: it comes first. */

@@ -37,9 +37,12 @@ static struct gt_lock loading;
 static const struct {
     const char *name;
     void **slot;
+    bool optional;
 } rows[] = {
-#define GT_DW(name) {#name, (void **)&state.api.name},
+#define GT_DW(name) {#name, (void **)&state.api.name, false},
+#define GT_DW_OPTIONAL(name) {#name, (void **)&state.api.name, true},
 #include "elfutils.def"
+#undef GT_DW_OPTIONAL
 #undef GT_DW
 };
 
@@ -122,10 +125,7 @@ static void load_all(void)
     void *lib = load();
     bool all = lib != NULL;
     for (size_t i = 0; all && i < sizeof rows / sizeof *rows; i++)
-        all = (*rows[i].slot = dlsym(lib, rows[i].name)) != NULL;
-    if (all)
-        state.api.unpack_xz =
-            (__typeof__(state.api.unpack_xz))dlsym(lib, "lzma_stream_buffer_decode");
+        all = (*rows[i].slot = dlsym(lib, rows[i].name)) != NULL || rows[i].optional;
     state.loaded = all && state.api.elf_version(EV_CURRENT) != EV_NONE;
     gt_unlock(&loading);
 }

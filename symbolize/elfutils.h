@@ -10,7 +10,6 @@
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <gelf.h>
 #include <lzma.h>
 #include <setjmp.h>
 #include <stdbool.h>
@@ -19,9 +18,10 @@
 struct gt_elfutils {
     bool private_libc; /* in a namespace of its own; else it shares the program's libc */
 #define GT_DW(name) __typeof__(&name) name;
+#define GT_DW_OPTIONAL GT_DW /* NULL: not here */
 #include "elfutils.def"
+#undef GT_DW_OPTIONAL
 #undef GT_DW
-    __typeof__(&lzma_stream_buffer_decode) unpack_xz; /* NULL: no xz here */
 };
 
 /*

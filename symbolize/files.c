@@ -183,7 +183,7 @@ static void open_mini(struct gt_image *image, const struct gt_image *main,
 {
     size_t size;
     const uint8_t *packed = gt_image_section(main, ".gnu_debugdata", &size);
-    if (!packed || !dw->unpack_xz)
+    if (!packed || !dw || !dw->lzma_stream_buffer_decode)
         return;
     for (size_t room = size * 8 + 65536; room <= MINI_MAX; room *= 4) {
         uint64_t memory = 256 << 20;
@@ -191,7 +191,8 @@ static void open_mini(struct gt_image *image, const struct gt_image *main,
         uint8_t *pages = gt_pages_alloc(room);
         if (!pages)
             return;
-        lzma_ret r = dw->unpack_xz(&memory, 0, NULL, packed, &in, size, pages, &out, room);
+        lzma_ret r =
+            dw->lzma_stream_buffer_decode(&memory, 0, NULL, packed, &in, size, pages, &out, room);
         if (r == LZMA_OK) {
             gt_image_adopt(image, pages, room);
             return;
@@ -269,7 +270,7 @@ void gt_files_open(struct gt_files *files, const struct gt_module *m, const stru
     if (files->main.base && !files->main.has_symtab && !files->debug.has_symtab)
         open_mini(&files->mini, &files->main, dw);
     if (gt_files_dwarf(files))
-        open_alt(&files->alt, files->main.has_dwarf ? &files->main : &files->debug);
+        open_alt(&files->alt, gt_files_dwarf(files));
 }
 
 void gt_files_close(struct gt_files *files)
@@ -280,7 +281,7 @@ void gt_files_close(struct gt_files *files)
     gt_image_close(&files->alt);
 }
 
-const struct gt_image *gt_files_dwarf(const struct gt_files *files)
+struct gt_image *gt_files_dwarf(struct gt_files *files)
 {
     if (files->main.has_dwarf)
         return &files->main;

@@ -34,6 +34,6 @@ void gt_files_open(struct gt_files *files, const struct gt_module *module,
 void gt_files_close(struct gt_files *files);
 
 /* The one with DWARF, or NULL. */
-const struct gt_image *gt_files_dwarf(const struct gt_files *files);
+struct gt_image *gt_files_dwarf(struct gt_files *files);
 
 #endif

@@ -94,9 +94,9 @@ static bool starts(const char *s, const char *prefix)
 /* Sections that can be large and that nothing here ever reads. */
 static bool is_wanted(const char *name)
 {
-    static const char *const unread[] = {"loc",      "loclists",    "frame", "pubnames",
-                                         "pubtypes", "gnu_pub",     "macro", "macinfo",
-                                         "aranges",  "gdb_scripts", "names"};
+    static const char *const unread[] = {"loc",      "loclists",   "frame", "pubnames",
+                                         "pubtypes", "gnu_pub",    "macro", "macinfo",
+                                         "names",    "gdb_scripts"};
     bool debug = starts(name, ".debug_") || starts(name, ".zdebug_");
     const char *kind = debug ? strchr(name, '_') + 1 : "";
     for (size_t i = 0; debug && i < sizeof unread / sizeof *unread; i++) {
@@ -135,6 +135,31 @@ static bool is_needed(const struct gt_image *image, const ElfW(Shdr) * sh, size_
     case SHT_SYMTAB_SHNDX: return true;
     default: return is_wanted(section_name(image, sh, n, i));
     }
+}
+
+bool gt_image_put_off(const struct gt_image *image, const ElfW(Shdr) * sh, ElfW(Chdr) * head)
+{
+    const uint8_t *p = (const uint8_t *)image->base + sh->sh_offset;
+    if (!image->reopens || !(sh->sh_flags & SHF_COMPRESSED) ||
+        sh->sh_size < sizeof *head + GT_ZLIB_HEADER)
+        return false;
+    memcpy(head, p, sizeof *head);
+    p += sizeof *head;
+    return head->ch_type == ELFCOMPRESS_ZLIB && (p[0] & 15) == 8 /* deflate */ &&
+           !(p[1] & 32) /* a dictionary */;
+}
+
+/* A compressed section is read as far as tells by what. */
+static int read_section(const struct gt_image *image, int fd, const ElfW(Shdr) * sh)
+{
+    ElfW(Chdr) head;
+    size_t first = sh->sh_flags & SHF_COMPRESSED ? sizeof head + GT_ZLIB_HEADER : 0;
+    first = first < sh->sh_size ? first : sh->sh_size;
+    int r = read_at(fd, image->base + sh->sh_offset, first, (off_t)sh->sh_offset);
+    if (r || gt_image_put_off(image, sh, &head))
+        return r;
+    return read_at(fd, image->base + sh->sh_offset + first, sh->sh_size - first,
+                   (off_t)(sh->sh_offset + first));
 }
 
 static int read_headers(struct gt_image *image, int fd, ElfW(Shdr) * *sh, size_t *n)
@@ -236,7 +261,7 @@ static int fill(struct gt_image *image, int fd)
     }
     for (size_t i = 0; copy && !r && i < n; i++) {
         if (is_needed(image, sh, n, i) && inside(image, sh[i].sh_offset, sh[i].sh_size))
-            r = read_at(fd, image->base + sh[i].sh_offset, sh[i].sh_size, (off_t)sh[i].sh_offset);
+            r = read_section(image, fd, &sh[i]);
     }
     if (r)
         return r;
@@ -259,6 +284,24 @@ static void find_real_path(struct gt_image *image, int fd)
     image->path[n > 0 ? n : 0] = 0;
 }
 
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+int gt_image_read(const struct gt_image *image, void *to, size_t size, uint64_t offset)
+{
+    struct stat st;
+    int fd = open(image->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int r = fd < 0 || fstat(fd, &st) ? -errno : 0;
+    if (!r)
+        r = is_same_file(&st, &image->st) ? read_at(fd, to, size, (off_t)offset) : -ESTALE;
+    if (fd >= 0)
+        close(fd);
+    return r;
+}
+
 int gt_image_open(struct gt_image *image, const char *path)
 {
     struct stat st;
@@ -268,10 +311,12 @@ int gt_image_open(struct gt_image *image, const char *path)
     if (!r && (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(ElfW(Ehdr))))
         r = -ENOEXEC;
     if (!r) {
+        image->st = st;
         image->size = (size_t)st.st_size;
+        find_real_path(image, fd);
+        image->reopens = stat(image->path, &st) == 0 && is_same_file(&st, &image->st);
         image->base = gt_pages_alloc(image->size);
         r = image->base ? fill(image, fd) : -ENOMEM;
-        find_real_path(image, fd);
     }
     if (fd >= 0)
         close(fd);
@@ -322,6 +367,21 @@ int gt_image_copy(struct gt_image *image, const void *start, size_t size)
     return gt_image_adopt(image, pages, size);
 }
 
+bool gt_image_grow(struct gt_image *image, size_t size)
+{
+    char *base = gt_pages_alloc(size);
+    if (!base)
+        return false;
+    if (mremap(image->base, image->size, image->size, MREMAP_MAYMOVE | MREMAP_FIXED, base) ==
+        MAP_FAILED) {
+        gt_pages_free(base, size);
+        return false;
+    }
+    image->base = base;
+    image->size = size;
+    return true;
+}
+
 void gt_image_close(struct gt_image *image)
 {
     if (image->base)
@@ -329,7 +389,7 @@ void gt_image_close(struct gt_image *image)
     *image = (struct gt_image){0};
 }
 
-static ElfW(Shdr) * find_section(const struct gt_image *image, const char *name)
+ElfW(Shdr) * gt_image_header(const struct gt_image *image, const char *name)
 {
     size_t n;
     ElfW(Shdr) *sh = image->base ? sections(image, &n) : NULL;
@@ -343,14 +403,14 @@ static ElfW(Shdr) * find_section(const struct gt_image *image, const char *name)
 
 const void *gt_image_section(const struct gt_image *image, const char *name, size_t *size)
 {
-    const ElfW(Shdr) *sh = find_section(image, name);
+    const ElfW(Shdr) *sh = gt_image_header(image, name);
     *size = sh ? sh->sh_size : 0;
     return sh ? image->base + sh->sh_offset : NULL;
 }
 
 void gt_image_hide(struct gt_image *image, const char *name)
 {
-    ElfW(Shdr) *sh = find_section(image, name);
+    ElfW(Shdr) *sh = gt_image_header(image, name);
     if (sh)
         sh->sh_type = SHT_NOBITS;
 }

@@ -6,11 +6,13 @@
 #include <string.h>
 
 #define NO_FILE UINT32_MAX
-#define ROWS_PER_HANDLE 200000 /* some 10 MB; opening one costs a look at every unit's header */
+/* Some 10 MB; opening a handle costs a look at every unit's header, and a table for each. */
+#define ROWS_PER_HANDLE 200000
+#define ROWS_OF_MAIN 40000
 
 void gt_line_reader_close(struct gt_line_reader *r)
 {
-    if (r->dwarf)
+    if (r->dwarf && r->dwarf != r->main)
         r->dw->dwarf_end(r->dwarf);
     r->dwarf = NULL;
     r->rows = 0;
@@ -18,7 +20,7 @@ void gt_line_reader_close(struct gt_line_reader *r)
 
 static Dwarf *handle(struct gt_line_reader *r)
 {
-    if (r->rows > ROWS_PER_HANDLE)
+    if (r->rows > (r->dwarf == r->main ? ROWS_OF_MAIN : ROWS_PER_HANDLE))
         gt_line_reader_close(r);
     if (!r->dwarf && (r->dwarf = r->dw->dwarf_begin_elf(r->elf, DWARF_C_READ, NULL)))
         r->dw->dwarf_setalt(r->dwarf, r->alt);
@@ -76,6 +78,27 @@ static size_t collect(struct gt_line *rows, const struct gt_line_reader *r, Dwar
     return n;
 }
 
+/* The unit's table, of which libdw reads no more than the length it begins with. */
+static bool need_table(struct gt_line_reader *r, Dwarf_Die *unit)
+{
+    const struct gt_unpacking *table = &r->packed->section[GT_PACKED_LINE];
+    Dwarf_Attribute attribute;
+    Dwarf_Word at;
+    uint64_t length = 0;
+    if (!table->to)
+        return !table->failed;
+    if (r->dw->dwarf_formudata(r->dw->dwarf_attr(unit, DW_AT_stmt_list, &attribute), &at) != 0 ||
+        at >= table->size || table->size - at < 12 ||
+        !gt_packed_need(r->packed, GT_PACKED_LINE, at + 12))
+        return false;
+    memcpy(&length, table->to + at, 4);
+    if (length == UINT32_MAX)
+        memcpy(&length, table->to + at + 4, 8);
+    length += 12;
+    return length > 12 && gt_packed_need(r->packed, GT_PACKED_LINE,
+                                         length < table->size - at ? at + length : SIZE_MAX);
+}
+
 void gt_lines_read(struct gt_lines *lines, struct gt_line_reader *r, Dwarf_Off unit_die)
 {
     const struct gt_elfutils *dw = r->dw;
@@ -85,7 +108,7 @@ void gt_lines_read(struct gt_lines *lines, struct gt_line_reader *r, Dwarf_Off u
     size_t count, n;
     *lines = (struct gt_lines){.read = true};
     Dwarf *dwarf = handle(r);
-    if (!dwarf || !dw->dwarf_offdie(dwarf, unit_die, &cu))
+    if (!dwarf || !dw->dwarf_offdie(dwarf, unit_die, &cu) || !need_table(r, &cu))
         return;
     if (dw->dwarf_getsrcfiles(&cu, &files, &n) == 0)
         copy_files(lines, r, files, n);

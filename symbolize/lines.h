@@ -6,6 +6,7 @@
 #define GT_LINES_H
 
 #include "elfutils.h"
+#include "packed.h"
 #include "pool.h"
 
 struct gt_lines {
@@ -20,10 +21,12 @@ struct gt_lines {
 struct gt_line_reader {
     const struct gt_elfutils *dw;
     Elf *elf;
+    struct gt_packed *packed;
     Dwarf *alt;           /* dwz's common part or NULL, the caller's */
     uint64_t base, limit; /* ELF addresses of the module */
     struct gt_pool *pool;
-    Dwarf *dwarf; /* open now, with so many rows read through it */
+    Dwarf *main;  /* the caller's */
+    Dwarf *dwarf; /* open now, main at first, with so many rows read through it */
     size_t rows;
 };
 

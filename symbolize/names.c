@@ -41,13 +41,28 @@ static const char *text_of(const struct gt_elfutils *dw, Dwarf_Die *die, unsigne
     return dw->dwarf_formstring(dw->dwarf_attr(die, attribute, &a));
 }
 
-/* To the DIE that die is an instance or the definition of. */
-static bool follow(const struct gt_elfutils *dw, Dwarf_Die *die)
+static bool stays_in_unit(const Dwarf_Attribute *reference)
 {
+    switch (reference->form) {
+    case DW_FORM_ref1:
+    case DW_FORM_ref2:
+    case DW_FORM_ref4:
+    case DW_FORM_ref8:
+    case DW_FORM_ref_udata: return true;
+    default: return false;
+    }
+}
+
+/* To the DIE that die is an instance or the definition of. */
+static bool follow(struct gt_units *units, Dwarf_Die *die)
+{
+    const struct gt_elfutils *dw = units->dw;
     Dwarf_Attribute a;
     Dwarf_Die origin;
     if (!dw->dwarf_attr(die, DW_AT_abstract_origin, &a) &&
         !dw->dwarf_attr(die, DW_AT_specification, &a))
+        return false;
+    if (!stays_in_unit(&a) && !gt_units_need_all(units))
         return false;
     if (!dw->dwarf_formref_die(&a, &origin))
         return false;
@@ -55,10 +70,11 @@ static bool follow(const struct gt_elfutils *dw, Dwarf_Die *die)
     return true;
 }
 
-static void add_scope_name(const struct gt_elfutils *dw, struct gt_text *t, Dwarf_Die *scope)
+static void add_scope_name(struct gt_units *units, struct gt_text *t, Dwarf_Die *scope)
 {
+    const struct gt_elfutils *dw = units->dw;
     const char *name = text_of(dw, scope, DW_AT_name);
-    for (int hops = 0; !name && hops < HOPS_MAX && follow(dw, scope); hops++)
+    for (int hops = 0; !name && hops < HOPS_MAX && follow(units, scope); hops++)
         name = text_of(dw, scope, DW_AT_name);
     if (!name && dw->dwarf_tag(scope) == DW_TAG_namespace)
         name = "(anonymous namespace)";
@@ -67,8 +83,9 @@ static void add_scope_name(const struct gt_elfutils *dw, struct gt_text *t, Dwar
 }
 
 /* The mangled name of a DIE or of what it is an instance of; at ends where the chain ends. */
-static const char *linkage_name(const struct gt_elfutils *dw, Dwarf_Die *at, const char **plain)
+static const char *linkage_name(struct gt_units *units, Dwarf_Die *at, const char **plain)
 {
+    const struct gt_elfutils *dw = units->dw;
     *plain = NULL;
     int hops = 0;
     do {
@@ -79,7 +96,7 @@ static const char *linkage_name(const struct gt_elfutils *dw, Dwarf_Die *at, con
             return mangled;
         if (!*plain)
             *plain = text_of(dw, at, DW_AT_name);
-    } while (hops++ < HOPS_MAX && follow(dw, at));
+    } while (hops++ < HOPS_MAX && follow(units, at));
     return NULL;
 }
 
@@ -101,9 +118,9 @@ static void qualify(struct gt_names *names, struct gt_units *units, struct gt_te
             continue;
         at = die;
         if (units->dw->dwarf_tag(&die) == DW_TAG_subprogram)
-            mangled = linkage_name(units->dw, &at, &plain);
+            mangled = linkage_name(units, &at, &plain);
         if (!mangled) {
-            add_scope_name(units->dw, t, &die);
+            add_scope_name(units, t, &die);
             continue;
         }
         t->pos = start; /* it says where it is */
@@ -128,7 +145,7 @@ const char *gt_names_of_die(struct gt_names *names, struct gt_units *units, Dwar
                             bool *linked)
 {
     Dwarf_Die at = *die;
-    const char *plain, *mangled = linkage_name(units->dw, &at, &plain);
+    const char *plain, *mangled = linkage_name(units, &at, &plain);
     *linked = mangled != NULL;
     if (mangled)
         return gt_names_of_symbol(names, mangled);

@@ -1,46 +1,43 @@
-/* See sort.h: a bottom-up merge sort. */
+/* See sort.h: a radix sort, a byte at a time from the lowest. */
 #include "sort.h"
 
 #include "../encoder/arena.h"
 
 #include <string.h>
 
-static void merge(const struct gt_pair *a, const struct gt_pair *a_end, const struct gt_pair *b,
-                  const struct gt_pair *b_end, struct gt_pair *out)
+/* By one byte of the key, stable. */
+static void distribute(const struct gt_pair *from, struct gt_pair *to, size_t n, int shift)
 {
-    while (a < a_end && b < b_end)
-        *out++ = b->key < a->key ? *b++ : *a++;
-    memcpy(out, a, (size_t)(a_end - a) * sizeof *a);
-    memcpy(out + (a_end - a), b, (size_t)(b_end - b) * sizeof *b);
-}
-
-static size_t at_most(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-static bool is_sorted(const struct gt_pair *pairs, size_t n)
-{
-    for (size_t i = 1; i < n; i++) {
-        if (pairs[i].key < pairs[i - 1].key)
-            return false;
+    size_t next[256] = {0}; /* how often a value occurs, then where its next pair goes */
+    for (size_t i = 0; i < n; i++)
+        next[from[i].key >> shift & 255]++;
+    for (size_t value = 0, sum = 0; value < 256; value++) {
+        size_t count = next[value];
+        next[value] = sum;
+        sum += count;
     }
-    return true;
+    for (size_t i = 0; i < n; i++)
+        to[next[from[i].key >> shift & 255]++] = from[i];
 }
 
 bool gt_sort(struct gt_pair *pairs, size_t n)
 {
-    if (is_sorted(pairs, n))
+    bool sorted = true;
+    uint64_t differ = 0; /* bits that are not the same in all keys */
+    for (size_t i = 1; i < n; i++) {
+        sorted &= pairs[i - 1].key <= pairs[i].key;
+        differ |= pairs[i - 1].key ^ pairs[i].key;
+    }
+    if (sorted)
         return true;
     struct gt_pair *scratch = gt_pages_alloc(n * sizeof *scratch);
     if (!scratch)
         return false;
     struct gt_pair *from = pairs, *to = scratch;
-    for (size_t width = 1; width < n; width *= 2) {
-        for (size_t i = 0; i < n; i += 2 * width) {
-            size_t mid = at_most(i + width, n), end = at_most(i + 2 * width, n);
-            merge(from + i, from + mid, from + mid, from + end, to + i);
-        }
+    for (int shift = 0; shift < 64; shift += 8) {
+        if (!(differ >> shift & 255))
+            continue;
+        distribute(from, to, n, shift);
         struct gt_pair *swap = from;
         from = to;
         to = swap;

@@ -24,7 +24,8 @@ struct opened {
     struct opened *next;
     const struct gt_module *module;
     struct gt_files files;
-    Elf *elf[4];
+    struct gt_packed packed, packed_alt;
+    Elf *elf[2]; /* of dwarf and of alt */
     Dwarf *dwarf, *alt;
     struct gt_units units;
     struct gt_line_reader line_reader;
@@ -77,9 +78,11 @@ static void close_module(struct gt_symbolizer *s, struct opened *o)
             s->dw->dwarf_end(o->dwarf);
         if (o->alt)
             s->dw->dwarf_end(o->alt);
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < 2; i++)
             s->dw->elf_end(o->elf[i]);
     }
+    gt_packed_close(&o->packed);
+    gt_packed_close(&o->packed_alt);
     gt_symbols_free(&o->symbols);
     gt_memo_free(&o->answers);
     gt_files_close(&o->files);
@@ -117,28 +120,34 @@ void gt_symbolizer_free(struct gt_symbolizer *s)
 
 /* Modules ------------------------------------------------------------------------------------ */
 
-static Elf *open_elf(struct gt_symbolizer *s, struct opened *o, int slot,
-                     const struct gt_image *image)
+static Dwarf *open_dwarf(const struct gt_elfutils *dw, const struct gt_image *image, Elf **elf)
 {
-    if (!image->base)
-        return NULL;
-    o->elf[slot] = s->dw->elf_memory(image->base, image->size);
-    if (o->elf[slot])
-        gt_symbols_add(&o->symbols, s->dw, o->elf[slot]);
-    return o->elf[slot];
+    *elf = image->base ? dw->elf_memory(image->base, image->size) : NULL;
+    return *elf ? dw->dwarf_begin_elf(*elf, DWARF_C_READ, NULL) : NULL;
 }
 
-static void open_dwarf(struct gt_symbolizer *s, struct opened *o, Elf *elf, Elf *alt)
+static void open_units(struct gt_symbolizer *s, struct opened *o, const struct gt_image *image)
 {
-    o->dwarf = s->dw->dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+    const ElfW(Shdr) *sh = gt_image_header(image, ".debug_aranges");
+    bool readable = sh && !(sh->sh_flags & SHF_COMPRESSED);
+    o->dwarf = open_dwarf(s->dw, image, &o->elf[0]);
     if (!o->dwarf)
         return;
-    o->alt = alt ? s->dw->dwarf_begin_elf(alt, DWARF_C_READ, NULL) : NULL;
+    o->alt = open_dwarf(s->dw, &o->files.alt, &o->elf[1]);
     s->dw->dwarf_setalt(o->dwarf, o->alt);
-    gt_units_init(&o->units, s->dw, o->dwarf, o->module->lo - o->module->bias,
-                  o->module->hi - o->module->bias, &s->pool);
+    o->units = (struct gt_units){.dw = s->dw,
+                                 .dwarf = o->dwarf,
+                                 .packed = &o->packed,
+                                 .pool = &s->pool,
+                                 .base = o->module->lo - o->module->bias,
+                                 .limit = o->module->hi - o->module->bias};
+    gt_units_init(&o->units, readable ? image->base + sh->sh_offset : NULL,
+                  readable ? sh->sh_size : 0);
     o->line_reader = (struct gt_line_reader){.dw = s->dw,
-                                             .elf = elf,
+                                             .elf = o->elf[0],
+                                             .packed = &o->packed,
+                                             .main = o->dwarf,
+                                             .dwarf = o->dwarf,
                                              .alt = o->alt,
                                              .base = o->units.base,
                                              .limit = o->units.limit,
@@ -148,17 +157,17 @@ static void open_dwarf(struct gt_symbolizer *s, struct opened *o, Elf *elf, Elf 
 static void open_module(struct gt_symbolizer *s, struct opened *o)
 {
     gt_files_open(&o->files, o->module, s->dw);
-    Elf *main = open_elf(s, o, 0, &o->files.main);
-    Elf *debug = open_elf(s, o, 1, &o->files.debug);
-    open_elf(s, o, 2, &o->files.mini);
+    struct gt_image *dwarf = s->dw ? gt_files_dwarf(&o->files) : NULL;
+    /* Before anything points into them: both may move. */
+    bool good = dwarf && gt_packed_open(&o->packed, dwarf);
+    good =
+        good && gt_packed_open(&o->packed_alt, &o->files.alt) && gt_packed_need_all(&o->packed_alt);
+    gt_symbols_add(&o->symbols, &o->files.main);
+    gt_symbols_add(&o->symbols, &o->files.debug);
+    gt_symbols_add(&o->symbols, &o->files.mini);
     gt_symbols_finish(&o->symbols);
-    Elf *alt = o->files.alt.base
-                   ? (o->elf[3] = s->dw->elf_memory(o->files.alt.base, o->files.alt.size))
-                   : NULL;
-    const struct gt_image *dwarf = gt_files_dwarf(&o->files);
-    Elf *elf = dwarf == &o->files.main ? main : debug;
-    if (dwarf && elf)
-        open_dwarf(s, o, elf, alt);
+    if (good)
+        open_units(s, o, dwarf);
 }
 
 static struct opened *opened_module(struct gt_symbolizer *s, const struct gt_module *m)
@@ -174,8 +183,7 @@ static struct opened *opened_module(struct gt_symbolizer *s, const struct gt_mod
     o->module = m;
     o->next = s->opened;
     s->opened = o;
-    if (s->dw)
-        open_module(s, o);
+    open_module(s, o);
     return o;
 }
 

@@ -24,9 +24,9 @@ static bool make_room(struct gt_symbols *s)
 }
 
 /* Of pthread_mutex_lock and __pthread_mutex_lock the first is what people call it. */
-static uint32_t rank_of(const GElf_Sym *sym, const char *name)
+static uint32_t rank_of(const ElfW(Sym) * sym, const char *name)
 {
-    uint32_t bind = GELF_ST_BIND(sym->st_info);
+    uint32_t bind = ELF64_ST_BIND(sym->st_info);
     uint32_t rank = bind == STB_GLOBAL ? 8 : bind == STB_WEAK ? 7 : 4;
     if (name[0] == '_' && name[1] != 'Z' && name[1] != 'R')
         rank -= 2;
@@ -35,40 +35,43 @@ static uint32_t rank_of(const GElf_Sym *sym, const char *name)
     return 2 * rank + (sym->st_size != 0);
 }
 
-static bool is_function(const GElf_Sym *sym)
+static bool is_function(const ElfW(Sym) * sym)
 {
-    switch (GELF_ST_TYPE(sym->st_info)) {
+    switch (ELF64_ST_TYPE(sym->st_info)) {
     case STT_FUNC:
     case STT_GNU_IFUNC: return true;
-    case STT_NOTYPE: return GELF_ST_BIND(sym->st_info) != STB_LOCAL || sym->st_size; /* assembly */
+    case STT_NOTYPE: return ELF64_ST_BIND(sym->st_info) != STB_LOCAL || sym->st_size; /* assembly */
     default: return false;
     }
 }
 
-static void add_table(struct gt_symbols *s, const struct gt_elfutils *dw, Elf *elf, Elf_Scn *scn,
-                      const GElf_Shdr *sh)
+static void add_table(struct gt_symbols *s, const ElfW(Sym) * sym, size_t count,
+                      const char *strings, size_t size)
 {
-    Elf_Data *data = dw->elf_getdata(scn, NULL);
-    GElf_Sym sym;
-    size_t count = sh->sh_entsize && data ? data->d_size / sh->sh_entsize : 0;
-    for (size_t i = 1; i < count && dw->gelf_getsym(data, (int)i, &sym); i++) {
-        if (sym.st_shndx == SHN_UNDEF || sym.st_shndx == SHN_ABS || !is_function(&sym))
+    for (size_t i = 1; i < count; i++) {
+        if (sym[i].st_shndx == SHN_UNDEF || sym[i].st_shndx == SHN_ABS || !is_function(&sym[i]) ||
+            sym[i].st_name >= size)
             continue;
-        const char *name = dw->elf_strptr(elf, sh->sh_link, sym.st_name);
-        if (!name || !*name || *name == '$' || !make_room(s))
+        const char *name = strings + sym[i].st_name;
+        if (!*name || *name == '$' || !make_room(s))
             continue;
-        s->symbol[s->n++] = (struct gt_symbol){
-            sym.st_value, name, sym.st_size < UINT32_MAX ? (uint32_t)sym.st_size : UINT32_MAX,
-            rank_of(&sym, name)};
+        s->symbol[s->n++] =
+            (struct gt_symbol){sym[i].st_value, name,
+                               sym[i].st_size < UINT32_MAX ? (uint32_t)sym[i].st_size : UINT32_MAX,
+                               rank_of(&sym[i], name)};
     }
 }
 
-void gt_symbols_add(struct gt_symbols *s, const struct gt_elfutils *dw, Elf *elf)
+void gt_symbols_add(struct gt_symbols *s, const struct gt_image *image)
 {
-    GElf_Shdr sh;
-    for (Elf_Scn *scn = NULL; (scn = dw->elf_nextscn(elf, scn));) {
-        if (dw->gelf_getshdr(scn, &sh) && (sh.sh_type == SHT_SYMTAB || sh.sh_type == SHT_DYNSYM))
-            add_table(s, dw, elf, scn, &sh);
+    static const char *const tables[][2] = {{".symtab", ".strtab"}, {".dynsym", ".dynstr"}};
+    for (int i = 0; i < 2; i++) {
+        size_t bytes, size;
+        const void *symbols = gt_image_section(image, tables[i][0], &bytes);
+        const char *strings = gt_image_section(image, tables[i][1], &size);
+        bool aligned = (uintptr_t)symbols % _Alignof(ElfW(Sym)) == 0;
+        if (symbols && strings && size && !strings[size - 1] && aligned)
+            add_table(s, symbols, bytes / sizeof(ElfW(Sym)), strings, size);
     }
 }
 

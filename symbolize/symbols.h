@@ -2,13 +2,13 @@
 #ifndef GT_SYMBOLS_H
 #define GT_SYMBOLS_H
 
-#include "elfutils.h"
+#include "image.h"
 #include "sort.h"
 
 struct gt_symbols {
     struct gt_symbol {
         uint64_t addr;
-        const char *name; /* in libelf's memory */
+        const char *name; /* in the image */
         uint32_t size;    /* 0: up to the next symbol */
         uint32_t rank;    /* of several at one address the highest names it */
     } * symbol;           /* sorted by address */
@@ -16,8 +16,8 @@ struct gt_symbols {
     bool finished;
 };
 
-/* Adds the function symbols of a file's tables; then, once, finish. */
-void gt_symbols_add(struct gt_symbols *symbols, const struct gt_elfutils *dw, Elf *elf);
+/* Adds the function symbols of a file's tables; then, once, finish. The image must not move. */
+void gt_symbols_add(struct gt_symbols *symbols, const struct gt_image *image);
 void gt_symbols_finish(struct gt_symbols *symbols);
 void gt_symbols_free(struct gt_symbols *symbols);
 

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+enum { HEADER_MAX = 64 }; /* bytes of a unit, with something to spare */
+
 #define DEPTH_MAX 200 /* of DIEs within DIEs; ours stay below 40 */
 
 /* What a walk collects before it is copied to its final size. */
@@ -70,47 +72,165 @@ static bool language_qualifies(int language)
     }
 }
 
-void gt_units_init(struct gt_units *units, const struct gt_elfutils *dw, Dwarf *dwarf,
-                   uint64_t base, uint64_t limit, struct gt_pool *pool)
-{
-    struct gt_ranges ranges = {.base = base, .limit = limit};
-    struct list list = {.item = sizeof(struct gt_unit)};
-    Dwarf_Off next;
-    size_t header;
-    uint32_t n = 0;
-    *units =
-        (struct gt_units){.dw = dw, .dwarf = dwarf, .pool = pool, .base = base, .limit = limit};
-    for (Dwarf_Off at = 0; dw->dwarf_nextcu(dwarf, at, &next, &header, NULL, NULL, NULL) == 0;
-         at = next) {
-        Dwarf_Die die;
-        if (next <= at)
-            break;
-        if (next - at > UINT32_MAX || !dw->dwarf_offdie(dwarf, at + header, &die))
-            continue;
-        struct gt_unit *u = append(&list);
-        if (!u)
-            break;
-        *u = (struct gt_unit){.start = at, .end = next, .die = at + header};
-        u->qualifies = language_qualifies(dw->dwarf_srclang(&die));
-        add_ranges(dw, &ranges, &die, (uint32_t)list.n - 1);
-    }
-    units->unit = settle(&list, pool, &n);
-    units->n = n;
-    gt_ranges_flatten(&ranges, &units->spans, pool);
-    gt_ranges_free(&ranges);
-}
-
-static struct gt_unit *unit_of_offset(struct gt_units *units, Dwarf_Off offset)
+/* The last known one that begins at or before the offset. */
+static struct gt_unit *last_up_to(const struct gt_units *units, Dwarf_Off offset)
 {
     size_t lo = 0, hi = units->n;
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
-        if (units->unit[mid].start <= offset)
+        if (units->unit[mid]->start <= offset)
             lo = mid + 1;
         else
             hi = mid;
     }
-    return lo && offset < units->unit[lo - 1].end ? &units->unit[lo - 1] : NULL;
+    return lo ? units->unit[lo - 1] : NULL;
+}
+
+/* Before version 5 libdw looks into the abbreviations of every unit it passes. */
+static bool need_passed(struct gt_units *units, Dwarf_Off upto)
+{
+    Dwarf_Off next;
+    Dwarf_Half version;
+    bool good = gt_packed_need(units->packed, GT_PACKED_INFO, upto);
+    while (good && units->seen < upto &&
+           units->dw->dwarf_next_unit(units->dwarf, units->seen, &next, NULL, &version, NULL, NULL,
+                                      NULL, NULL, NULL) == 0 &&
+           next > units->seen) {
+        units->seen = next;
+        good = version >= 5 || gt_packed_need(units->packed, GT_PACKED_ABBREV, SIZE_MAX);
+    }
+    return good;
+}
+
+/* Reads the header at unit->start; what libdw needs for the unit is there afterwards, or not good.
+ */
+static bool read_header(struct gt_units *units, struct gt_unit *unit)
+{
+    const struct gt_elfutils *dw = units->dw;
+    Dwarf_Off abbrevs;
+    size_t header;
+    Dwarf_Die die;
+    if (unit->end)
+        return unit->good;
+    unit->end = unit->start + 1;
+    if (!gt_packed_need(units->packed, GT_PACKED_INFO, unit->start + HEADER_MAX) ||
+        dw->dwarf_next_unit(units->dwarf, unit->start, &unit->end, &header, NULL, &abbrevs, NULL,
+                            NULL, NULL, NULL) ||
+        unit->end <= unit->start || unit->end - unit->start > UINT32_MAX ||
+        !need_passed(units, unit->end) || !gt_packed_need_abbrevs(units->packed, abbrevs))
+        return false;
+    unit->die = unit->start + header;
+    if (!dw->dwarf_offdie(units->dwarf, unit->die, &die))
+        return false;
+    unit->qualifies = language_qualifies(dw->dwarf_srclang(&die));
+    return unit->good = true;
+}
+
+/* The list of units by offset. Known ones keep their place in memory: they may be in use. */
+static struct gt_unit *new_unit(struct gt_units *units, struct list *list, Dwarf_Off start)
+{
+    struct gt_unit **slot = append(list), *unit = last_up_to(units, start);
+    if ((!unit || unit->start != start) && (unit = gt_pool_alloc(units->pool, sizeof *unit)))
+        unit->start = start;
+    if (slot)
+        *slot = unit;
+    list->n -= slot && !unit;
+    return slot ? unit : NULL;
+}
+
+static void take(struct gt_units *units, struct list *list, struct gt_ranges *ranges)
+{
+    uint32_t n;
+    units->unit = settle(list, units->pool, &n);
+    units->n = n;
+    gt_ranges_flatten(ranges, &units->spans, units->pool);
+    gt_ranges_free(ranges);
+}
+
+bool gt_units_need_all(struct gt_units *units)
+{
+    return gt_packed_need(units->packed, GT_PACKED_INFO, SIZE_MAX) &&
+           gt_packed_need(units->packed, GT_PACKED_ABBREV, SIZE_MAX);
+}
+
+/* Walks all headers. */
+static void find_all(struct gt_units *units)
+{
+    const struct gt_elfutils *dw = units->dw;
+    struct gt_ranges ranges = {.base = units->base, .limit = units->limit};
+    struct list list = {.item = sizeof(struct gt_unit *)};
+    Dwarf_Off next;
+    units->all = true;
+    if (!gt_units_need_all(units))
+        return;
+    for (Dwarf_Off at = 0; dw->dwarf_next_unit(units->dwarf, at, &next, NULL, NULL, NULL, NULL,
+                                               NULL, NULL, NULL) == 0 &&
+                           next > at;
+         at = next) {
+        Dwarf_Die die;
+        struct gt_unit *unit = new_unit(units, &list, at);
+        if (!unit)
+            break;
+        if (read_header(units, unit) && dw->dwarf_offdie(units->dwarf, unit->die, &die))
+            add_ranges(dw, &ranges, &die, (uint32_t)list.n - 1);
+    }
+    take(units, &list, &ranges);
+}
+
+/* An entry of .debug_aranges: the addresses of a unit, up to a pair of zeros. */
+struct arange_head {
+    uint32_t length; /* of what follows it */
+    uint16_t version;
+    uint32_t unit;
+    uint8_t address_size, segment_size;
+    uint32_t padding;
+} __attribute__((packed));
+
+/* The size of the entry at p, or 0: damaged, or not of the usual kind. */
+static size_t add_arange(struct gt_units *units, struct list *list, struct gt_ranges *ranges,
+                         const uint8_t *p, size_t rest)
+{
+    struct arange_head head;
+    uint64_t pair[2];
+    if (rest < sizeof head)
+        return 0;
+    memcpy(&head, p, sizeof head);
+    size_t size = (size_t)head.length + 4;
+    struct gt_unit *last = list->n ? ((struct gt_unit **)list->items)[list->n - 1] : NULL;
+    if (size > rest || size % sizeof pair || head.version != 2 || head.address_size != 8 ||
+        head.segment_size || (last && head.unit <= last->start) ||
+        !new_unit(units, list, head.unit))
+        return 0;
+    for (size_t at = sizeof head; at < size; at += sizeof pair) {
+        memcpy(pair, p + at, sizeof pair);
+        gt_ranges_add(ranges, pair[0], pair[0] + pair[1], (uint32_t)list->n - 1);
+    }
+    return size;
+}
+
+void gt_units_init(struct gt_units *units, const void *aranges, size_t size)
+{
+    struct gt_ranges ranges = {.base = units->base, .limit = units->limit};
+    struct list list = {.item = sizeof(struct gt_unit *)};
+    const uint8_t *p = aranges, *end = p + (aranges ? size : 0);
+    size_t step = 0;
+    while (p < end && (step = add_arange(units, &list, &ranges, p, (size_t)(end - p))))
+        p += step;
+    take(units, &list, &ranges);
+    if (!step)
+        find_all(units);
+}
+
+static struct gt_unit *unit_of_offset(struct gt_units *units, Dwarf_Off offset)
+{
+    for (;;) {
+        struct gt_unit *unit = last_up_to(units, offset);
+        if (unit && read_header(units, unit) && offset < unit->end)
+            return unit;
+        if (units->all)
+            return NULL;
+        find_all(units);
+    }
 }
 
 /* The walk ----------------------------------------------------------------------------------- */
@@ -216,9 +336,13 @@ static void walk_unit(struct gt_units *units, struct gt_unit *unit)
 struct gt_unit *gt_units_find(struct gt_units *units, uint64_t addr, uint32_t *node)
 {
     uint32_t id = gt_spans_find(&units->spans, units->base, addr);
-    if (id >= units->n)
+    if (id >= units->n && !units->all) {
+        find_all(units);
+        id = gt_spans_find(&units->spans, units->base, addr);
+    }
+    if (id >= units->n || !read_header(units, units->unit[id]))
         return NULL;
-    struct gt_unit *unit = &units->unit[id];
+    struct gt_unit *unit = units->unit[id];
     if (!unit->walked)
         walk_unit(units, unit);
     *node = gt_spans_find(&unit->spans, units->base, addr);

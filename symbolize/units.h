@@ -8,11 +8,13 @@
 
 #include "elfutils.h"
 #include "lines.h"
+#include "packed.h"
 #include "ranges.h"
 
 struct gt_unit {
-    Dwarf_Off start, end; /* in .debug_info */
+    Dwarf_Off start, end; /* in .debug_info; end 0: its header has not been read */
     Dwarf_Off die;
+    bool good; /* its header has been read and makes sense, its abbreviations are there */
     bool walked;
     bool qualifies; /* names of this unit's language have a path: C++, Rust, D… not C */
     struct gt_spans spans;
@@ -38,14 +40,21 @@ struct gt_units {
     const struct gt_elfutils *dw;
     Dwarf *dwarf;
     struct gt_pool *pool;
-    uint64_t base, limit; /* ELF addresses of the module */
-    struct gt_unit *unit; /* by offset */
+    struct gt_packed *packed;
+    uint64_t base, limit;  /* ELF addresses of the module */
+    struct gt_unit **unit; /* by offset */
     size_t n;
+    bool all; /* else only those that .debug_aranges tells of */
     struct gt_spans spans;
+    Dwarf_Off seen; /* headers before this offset have been looked at */
 };
 
-void gt_units_init(struct gt_units *units, const struct gt_elfutils *dw, Dwarf *dwarf,
-                   uint64_t base, uint64_t limit, struct gt_pool *pool);
+/* With dw, dwarf, packed, pool, base and limit set. aranges: the contents of that section, or NULL.
+ */
+void gt_units_init(struct gt_units *units, const void *aranges, size_t size);
+
+/* To be called before libdw follows a reference out of a unit. False: the sections are damaged. */
+bool gt_units_need_all(struct gt_units *units);
 
 /* The unit with code at addr, walked, or NULL. *node: the innermost one there, or GT_NO_ID. */
 struct gt_unit *gt_units_find(struct gt_units *units, uint64_t addr, uint32_t *node);

@@ -1,7 +1,8 @@
 /*
- * One operation again and again; prints ns per operation, of the best of 20 batches: what else the
- * machine does makes times longer, never shorter. micro <operation> [depth [times]]: the stack
- * below it is `depth` frames deep. A second thread exists, so that libc does not take its
+ * One operation again and again; prints the median of 30 batches of 10 ms, in ns an operation,
+ * and how many operations that were.
+ * micro <operation> [depth [times]]: the stack below it is `depth` frames deep; with `times` it is
+ * made so often, untimed. A second thread always exists, so that libc does not take its
  * single-threaded ways. Ping-pong partners share a CPU: across two their times vary tenfold.
  */
 #include <fcntl.h>
@@ -14,11 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { BATCHES = 30, BATCH_NS = 10000000, PARTNERS_MAX = 3 };
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
-enum { BATCHES = 20 };
-static double best = 1e18;
-static int turn, over, zero, there[2], back[2];
+static int turn, zero, there[2], back[2];
 
 static uint64_t now(void)
 {
@@ -32,33 +33,7 @@ static void *nothing(void *arg)
     return arg;
 }
 
-static void *cond_partner(void *arg)
-{
-    pthread_mutex_lock(&mutex);
-    while (!over) {
-        while (!over && turn == 0)
-            pthread_cond_wait(&cond, &mutex);
-        turn = 0;
-        pthread_cond_signal(&cond);
-    }
-    pthread_mutex_unlock(&mutex);
-    return arg;
-}
-
-static void *pipe_partner(void *arg)
-{
-    char c;
-    while (read(there[0], &c, 1) == 1)
-        if (write(back[1], &c, 1) != 1)
-            abort();
-    return arg;
-}
-
-static void *sleeper(void *arg)
-{
-    pause();
-    return arg;
-}
+/* Operations --------------------------------------------------------------------------------- */
 
 static void lock(void)
 {
@@ -103,25 +78,128 @@ static void create_join(void)
     pthread_join(thread, NULL);
 }
 
-static void event(void)
+static void yield(void)
 {
     sched_yield();
+}
+
+/* The other threads -------------------------------------------------------------------------- */
+
+struct partner {
+    void (*run)(void);
+    _Atomic uint64_t done;
+    char padding[64];
+};
+
+static void *sleeper(void *arg)
+{
+    pause();
+    return arg;
+}
+
+static void *cond_partner(void *arg)
+{
+    pthread_mutex_lock(&mutex);
+    for (;;) {
+        while (turn == 0)
+            pthread_cond_wait(&cond, &mutex);
+        turn = 0;
+        pthread_cond_signal(&cond);
+    }
+    return arg;
+}
+
+static void *pipe_partner(void *arg)
+{
+    char c;
+    while (read(there[0], &c, 1) == 1)
+        if (write(back[1], &c, 1) != 1)
+            abort();
+    return arg;
+}
+
+/* Does the same, and counts. */
+static void *rival(void *arg)
+{
+    struct partner *self = arg;
+    for (;;) {
+        self->run();
+        __atomic_fetch_add(&self->done, 1, __ATOMIC_RELAXED);
+    }
+    return arg;
 }
 
 static const struct operation {
     const char *name;
     void (*run)(void);
     void *(*partner)(void *);
-    long times;
+    int partners;
 } operations[] = {
-    {"lock", lock, sleeper, 20000000},
-    {"malloc", heap, sleeper, 20000000},
-    {"read", read_byte, sleeper, 1000000},
-    {"yield", event, sleeper, 300000},
-    {"cond", cond_pingpong, cond_partner, 50000},
-    {"pipe", pipe_pingpong, pipe_partner, 50000},
-    {"create", create_join, sleeper, 10000},
+    {"lock", lock, sleeper, 1},
+    {"lock2", lock, rival, 1},
+    {"lock4", lock, rival, 3},
+    {"malloc", heap, sleeper, 1},
+    {"malloc2", heap, rival, 1},
+    {"read", read_byte, sleeper, 1},
+    {"yield", yield, sleeper, 1},
+    {"cond", cond_pingpong, cond_partner, 1},
+    {"pipe", pipe_pingpong, pipe_partner, 1},
+    {"create", create_join, sleeper, 1},
 };
+
+/* Measuring ---------------------------------------------------------------------------------- */
+
+static struct partner partners[PARTNERS_MAX];
+
+static uint64_t done_by_partners(void)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < PARTNERS_MAX; i++)
+        sum += __atomic_load_n(&partners[i].done, __ATOMIC_RELAXED);
+    return sum;
+}
+
+/* Operations at a time, so that reading the clock in between does not count. */
+static long grain(const struct operation *op)
+{
+    for (long n = 1;; n *= 2) {
+        uint64_t start = now();
+        for (long i = 0; i < n; i++)
+            op->run();
+        if (now() - start > 20000)
+            return n;
+    }
+}
+
+static double batch(const struct operation *op, long n, uint64_t *sum)
+{
+    uint64_t done = 0, others = done_by_partners(), start = now(), end;
+    do {
+        for (long i = 0; i < n; i++)
+            op->run();
+        done += (uint64_t)n;
+    } while ((end = now()) - start < BATCH_NS);
+    done += done_by_partners() - others;
+    *sum += done;
+    return (double)(end - start) / (double)done;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void measure(const struct operation *op)
+{
+    double ns[BATCHES];
+    uint64_t sum = 0;
+    long n = grain(op);
+    for (int i = 0; i < BATCHES; i++)
+        ns[i] = batch(op, n, &sum);
+    qsort(ns, BATCHES, sizeof *ns, by_value);
+    printf("%.2f %llu\n", ns[BATCHES / 2], (unsigned long long)sum);
+}
 
 /* Recursion that no optimizer takes away. */
 __attribute__((noinline)) static void descend(int depth, const struct operation *op, long times)
@@ -129,14 +207,11 @@ __attribute__((noinline)) static void descend(int depth, const struct operation 
     if (depth > 0) {
         descend(depth - 1, op, times);
         __asm__ volatile("");
-        return;
-    }
-    for (int batch = 0; batch < BATCHES; batch++) {
-        uint64_t start = now();
+    } else if (times) {
         for (long i = 0; i < times; i++)
             op->run();
-        double ns = (double)(now() - start) / (double)times;
-        best = ns < best ? ns : best;
+    } else {
+        measure(op);
     }
 }
 
@@ -156,14 +231,16 @@ int main(int argc, char **argv)
         k++;
     if (argc < 2 || k == n)
         return 2;
-    pin();
+    const struct operation *op = &operations[k];
+    if (op->partner != rival)
+        pin();
     zero = open("/dev/zero", O_RDONLY);
     if (pipe(there) != 0 || pipe(back) != 0)
         return 1;
-    pthread_create(&thread, NULL, operations[k].partner, NULL);
-    long times = argc > 3 ? atol(argv[3]) : operations[k].times;
-    descend(argc > 2 ? atoi(argv[2]) : 0, &operations[k], times < BATCHES ? 1 : times / BATCHES);
-    printf("%.1f\n", best);
-    fflush(stdout);
-    _exit(0);
+    for (int i = 0; i < op->partners; i++) {
+        partners[i].run = op->run;
+        pthread_create(&thread, NULL, op->partner, &partners[i]);
+    }
+    descend(argc > 2 ? atoi(argv[2]) : 0, op, argc > 3 ? atol(argv[3]) : 0);
+    return 0;
 }

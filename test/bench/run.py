@@ -1,82 +1,370 @@
-"""What tracing costs, as Markdown tables. `make bench`, or run.py [--runs N] [--instructions] [--library PATH…].
+"""What tracing costs, side by side: `make bench`, or run.py [--only REGEX] [--tracers NAME…] [--runs N].
 
-Bare and traced runs alternate, so that what else the machine does meets both; each run reports the best of its batches,
-and the table their medians in nanoseconds. --instructions counts instead of measuring (callgrind; exact, and the same
-on every machine of an architecture) and is what instructions.md was written with.
+Every case is run bare and under each tracer in turn, several times; the tables show medians. With neither --only nor
+--tracers the result is RESULTS.md, else it goes to standard output. --instructions counts instead (callgrind; the same
+on every machine of an architecture) and writes instructions.md.
 """
 
 import argparse
+import contextlib
+import datetime
 import os
 import pathlib
+import platform
 import re
+import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build/test/bench"
-CASES = [(op, depth) for op in ("lock", "malloc") for depth in (5,)]
-CASES += [(op, depth) for op in ("read", "yield", "cond", "pipe", "create") for depth in (5, 20, 100)]
+sys.path += [str(ROOT / "test"), str(pathlib.Path(__file__).parent)]
+
+import instructions  # noqa: E402
+import peers  # noqa: E402
+import servers  # noqa: E402
+from lib import proc  # noqa: E402
+
+BUILD, HERE = ROOT / "build/test/bench", pathlib.Path(__file__).parent
+NOTE = "libgotrace records stacks and wakers, and no lock that did not wait; the others record every call, without either."
+MICRO = {
+    "lock": "lock+unlock, uncontended",
+    "lock2": "lock+unlock, 2 threads contend",
+    "lock4": "lock+unlock, 4 threads contend",
+    "cond": "condition variable, there and back",
+    "malloc": "malloc+free",
+    "malloc2": "malloc+free, 2 threads",
+    "read": "read 1 byte of /dev/zero",
+    "pipe": "pipe, a byte there and back",
+    "create": "create+join",
+}
+DEPTHS = (5, 20, 100)
 WALKS = ["same", "moved", "known", "first", "libunwind"]
+GOS = {"1.21": "/usr/lib/go-1.21/bin/go", "1.23": "/usr/lib/go-1.23/bin/go", "newest": "/usr/local/go/bin/go"}
 
 
-def run(argv, library, scratch):
-    env = os.environ | {"GOTRACE_OUTPUT": f"{scratch}/t.out"} | ({"LD_PRELOAD": str(library)} if library else {})
-    result = subprocess.run([str(a) for a in argv], env=env, capture_output=True, text=True, timeout=300, check=True)
-    for trace in pathlib.Path(scratch).glob("t.out*"):
-        trace.unlink()
-    return result
+class Bench:
+    def __init__(self, args, scratch):
+        self.runs, self.only, self.scratch = args.runs, re.compile(args.only), pathlib.Path(scratch)
+        self.missing = {t.name: t.missing() for t in peers.TRACERS if t.name in args.tracers}
+        self.tracers = [t for t in peers.TRACERS if t.name in args.tracers and not self.missing[t.name]]
+        self.results = {}  # (case, tracer) → {column: median}
+        self.text, self.failed = [], []
+
+    def wanted(self, case):
+        return self.only.search(case)
+
+    def say(self, *lines):
+        self.text += lines
+        print("\n".join(lines), flush=True)
+
+    def table(self, head, rows):
+        self.say("", "| " + " | ".join(head) + " |", "|" + "---|" * len(head))
+        for row in rows:
+            self.say("| " + " | ".join(map(str, row)) + " |")
+        self.say("")
+
+    def measure(self, case, once, once_for_peers=False):
+        """Runs once(tracer) → {column: number or None} under each tracer in turn, several times; keeps medians."""
+        tracers = [t for t in self.tracers if t.name == "bare" or case in t.sees]
+        samples = {t.name: [] for t in tracers}
+        for i in range(self.runs):
+            for tracer in [t for t in tracers if i == 0 or not once_for_peers or t.name in ("bare", "libgotrace")]:
+                try:
+                    samples[tracer.name].append(once(tracer))
+                except (AssertionError, subprocess.SubprocessError, OSError, ValueError, IndexError, TypeError) as error:
+                    tracers.remove(tracer)
+                    self.failed.append(f"{case} under {tracer.name}: {str(error).strip().splitlines()[0][:120]}")
+        for name, runs_of in samples.items():
+            columns = runs_of[0] if runs_of else {}
+            known = {c: [r[c] for r in runs_of if r[c] is not None] for c in columns}
+            self.results[case, name] = {c: statistics.median(v) for c, v in known.items() if v}
+
+    def of(self, case, tracer, column):
+        return self.results.get((case, tracer), {}).get(column)
 
 
-def nanoseconds(op, depth, library, scratch):
-    return float(run([BUILD / "micro", op, depth], library, scratch).stdout)
+def number(value, unit=""):
+    if value is None:
+        return "–"
+    return f"{value:,.0f}{unit}" if abs(value) >= 100 else f"{value:.1f}{unit}" if abs(value) >= 10 else f"{value:.2f}{unit}"
 
 
-def instructions(op, depth, library, scratch):
-    """Per operation, of the thread that makes them: the difference between a short and a long run."""
-
-    def count(times):
-        out = pathlib.Path(scratch) / "callgrind"
-        options = ["--tool=callgrind", "--separate-threads=yes", f"--callgrind-out-file={out}"]
-        run(["valgrind", *options, BUILD / "micro", op, depth, times], library, scratch)
-        total = int(re.search(r"^(?:totals|summary): (\d+)", pathlib.Path(f"{out}-01").read_text(), re.M)[1])
-        for part in pathlib.Path(scratch).glob("callgrind*"):
-            part.unlink()
-        return total
-
-    return (count(22000) - count(2000)) / 20000
+# --- small operations
 
 
-def table(head, rows):
-    print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
-    for row in rows:
-        print("| " + " | ".join(f"{v:.0f}" if isinstance(v, float) else str(v) for v in row) + " |")
-    print(flush=True)
+def micro(bench):
+    def once(op, depth):
+        def measure(tracer):
+            with tracer.around(op, [BUILD / "micro", op, depth], bench.scratch) as run:
+                out = proc.run(run.argv, env=run.env, cwd=run.directory, timeout=20)
+            found = re.search(r"^([\d.]+) (\d+)$", out.stdout, re.M)
+            assert out.returncode == 0 and found, f"ended with {out.returncode}"
+            return {"ns": float(found[1]), "bytes": run.size / int(found[2])}
+
+        return measure
+
+    ops = [op for op in MICRO if bench.wanted(op)]
+    for op in ops:
+        bench.measure(op, once(op, 5))
+    names = [t.name for t in bench.tracers if t.name != "bare"]
+    rows = []
+    for op in ops:
+        bare, row = bench.of(op, "bare", "ns"), [MICRO[op], number(bench.of(op, "bare", "ns"))]
+        for name in names:
+            ns, size = bench.of(op, name, "ns"), bench.of(op, name, "bytes")
+            row.append("–" if ns is None else f"{ns - bare:+,.{0 if abs(ns - bare) >= 30 else 1}f} ({ns / bare:.2f}×), {size:,.0f} B")
+        rows.append(row)
+    if rows:
+        bench.say("## Operations", "", "Added ns (and the ratio to bare), bytes of trace, for each operation. " + NOTE)
+        bench.table(["", "bare, ns", *names], rows)
+    deep = [op for op in ("read", "yield") if bench.wanted(f"depth {op}")]
+    for op in deep:
+        for depth in DEPTHS:
+            sees = [t for t in bench.tracers if t.name in ("bare", "libgotrace")]
+            for _ in range(bench.runs):
+                for t in sees:
+                    value = once(op, depth)(t)["ns"]
+                    bench.results.setdefault((f"{op} {depth}", t.name), {}).setdefault("all", []).append(value)
+            for t in sees:
+                cell = bench.results[f"{op} {depth}", t.name]
+                cell["ns"] = statistics.median(cell["all"])
+    if deep:
+        bench.say("## Stacks", "", "Added ns of an operation with a stack of that depth (a yield is two events).")
+        added = lambda op, d: number(bench.of(f"{op} {d}", "libgotrace", "ns") - bench.of(f"{op} {d}", "bare", "ns"))
+        bench.table(["depth", *deep], [[d, *(added(op, d) for op in deep)] for d in DEPTHS])
+        walk(bench)
+
+
+def walk(bench):
+    """The walk alone, without an event."""
+    for d in DEPTHS:
+        out = subprocess.run([BUILD / "walk", str(d)], capture_output=True, text=True, check=True, cwd=bench.scratch).stdout
+        bench.results[f"walk {d}", "libgotrace"] = {name: float(ns) for name, ns in map(str.split, out.splitlines())}
+    bench.say("The walk alone, ns: the stack of the last time; one frame further in or out; layouts known; none known.")
+    bench.table(["depth", *WALKS], [[d, *(number(bench.of(f"walk {d}", "libgotrace", w)) for w in WALKS)] for d in DEPTHS])
+
+
+# --- whole processes
+
+
+def timed(bench, case, tracer, argv, times):
+    took, rss, size = [], 0, 0
+    for _ in range(times):
+        with tracer.around(case, argv, bench.scratch) as run:
+            begin = time.perf_counter()
+            child = subprocess.Popen(run.argv, env=os.environ | run.env, cwd=run.directory, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            run.log = child.stderr.read()
+            _, status, usage = os.wait4(child.pid, 0)
+            took.append((time.perf_counter() - begin) * 1000)
+            child.returncode = status
+            assert status == 0, run.log
+        rss, size = usage.ru_maxrss / 1024, run.size
+    return {"ms": statistics.median(took), "MiB": rss, "bytes": size, **exit_line(run.log)}
+
+
+def exit_line(log):
+    """Events and seconds of all traces that libgotrace says it wrote, and whether any thread had to wait."""
+    lines = re.findall(r"gotrace: .*?: [\d.]+ KiB, (\d+) events in ([\d.]+) s, (.*?);", log)
+    if not lines:
+        return {}
+    waited = sum(float(s) for s in re.findall(r"times, ([\d.]+) s, to write", log))
+    assert all(text.startswith("nothing lost") for _, _, text in lines), log
+    return {"events": sum(int(n) for n, _, _ in lines), "seconds": max(float(s) for _, s, _ in lines), "waited": waited}
+
+
+def processes(bench):
+    if bench.wanted("trivial"):
+        bench.measure("trivial", lambda t: timed(bench, "trivial", t, [BUILD / "trivial"], 7))
+        bench.say("## Start-up and exit", "", "A program that makes one thread and ends, ms.")
+        names = [t.name for t in bench.tracers if bench.of("trivial", t.name, "ms")]
+        bench.table(names, [[number(bench.of("trivial", n, "ms")) for n in names]])
+    if bench.wanted("big"):
+        if not (BUILD / "big").exists():
+            subprocess.run([sys.executable, HERE / "big.py", BUILD], check=True)
+        ours = [t for t in bench.tracers if t.name in ("bare", "libgotrace")]
+        for t in ours:
+            bench.results["big", t.name] = timed(bench, "big", t, [BUILD / "big"], 3)
+        bench.say("A program of 10,000 return addresses with inlined calls out of 100 MB of debug information.")
+        bench.table(["", "ms", "peak MiB"], [[t.name, *(number(bench.of("big", t.name, c)) for c in ("ms", "MiB"))] for t in ours])
+    if bench.wanted("storm"):
+        ours = [t for t in bench.tracers if t.name == "libgotrace"]
+        for t in ours:
+            r = bench.results["storm", t.name] = timed(bench, "storm", t, [BUILD / "storm", 4, bench.storm_seconds], 1)
+            bench.say(f"All threads writing: 4 threads that yield for {bench.storm_seconds} s.")
+            bench.table(
+                ["events/s", "lost", "bytes/event", "waited for the disk", "peak MiB"],
+                [[number(r["events"] / r["seconds"]), 0, number(r["bytes"] / r["events"]), number(r["waited"], " s"), number(r["MiB"])]],
+            )
+
+
+def programs(bench):
+    rows = []
+    for name, (need, unit, measure) in servers.PROGRAMS.items():
+        if not bench.wanted(name):
+            continue
+        if not shutil.which(need):
+            bench.say(f"{name} left out: no {need}")
+            continue
+        cwd = bench.scratch / name
+        cwd.mkdir()
+        cwd.chmod(0o777)
+
+        def once(tracer, name=name, cwd=cwd, measure=measure):
+            rate, p99, run = measure(lambda argv: tracer.around(name, argv, bench.scratch), cwd)
+            return {"rate": rate, "p99": p99, "MiB": run.rss, "bytes": run.size, "events": None, "seconds": None, **exit_line(run.log)}
+
+        bench.measure(name, once, once_for_peers=True)
+        shutil.rmtree(cwd, ignore_errors=True)
+        for t in bench.tracers:
+            rate, bare = bench.of(name, t.name, "rate"), bench.of(name, "bare", "rate")
+            if rate is None or bare is None:
+                continue
+            p99, size, events = (bench.of(name, t.name, c) for c in ("p99", "bytes", "events"))
+            rows.append(
+                [f"{name}, {unit}" if t.name == "bare" else "", t.name, number(rate), f"{rate / bare:.3f}", number(p99, " µs"), number(bench.of(name, t.name, "MiB"))]
+                + [number(size / 1e6 if size else None, " MB"), number(size / events if events else None)]
+            )
+    if rows:
+        bench.say("## Programs", "", "Load and program share the machine's CPUs. Other tracers have one run, bytes are those of one.")
+        bench.table(["", "", "throughput", "of bare", "p99", "peak MiB", "trace", "bytes/event"], rows)
+
+
+def go(bench):
+    """The yardstick: the tracer the format comes from."""
+    rows = []
+    for label, tool in GOS.items():
+        if not bench.wanted("go") or not os.path.exists(tool):
+            continue
+        env = os.environ | {"GOTOOLCHAIN": "local", "GOFLAGS": "", "GO111MODULE": "off"}
+        program, trace = bench.scratch / f"yardstick-{label}", bench.scratch / "go.out"
+        subprocess.run([tool, "build", "-o", program, HERE / "yardstick.go"], env=env, check=True, cwd=bench.scratch)
+        version = subprocess.run([tool, "version"], env=env, capture_output=True, text=True).stdout.split()[2]
+        for op in ("channel", "cond", "read"):
+            bare, traced, size = [], [], 0
+            for _ in range(bench.runs):
+                bare.append(float(subprocess.run([program, op], capture_output=True, text=True).stdout.split()[0]))
+                ns, done = subprocess.run([program, op, trace], capture_output=True, text=True).stdout.split()
+                traced.append(float(ns))
+                size = trace.stat().st_size / int(done)
+            plain, cost = statistics.median(bare), statistics.median(traced)
+            events = {"channel": 6, "cond": 6, "read": 2}[op]
+            rows.append([version, op, number(plain), f"+{number(cost - plain)}", number((cost - plain) / events), number(size / events)])
+    if rows:
+        bench.say("## Yardstick", "", "Go's own tracer. A ping-pong is 6 events (block, unblock, start on each side), a read 2.")
+        bench.table(["", "operation", "ns", "added", "ns/event", "bytes/event"], rows)
+
+
+# --- what was aimed at
+
+
+def added(op, bench):
+    ns, bare = bench.of(op, "libgotrace", "ns"), bench.of(op, "bare", "ns")
+    return None if ns is None or bare is None else ns - bare
+
+
+def against_bare(name, column, bench):
+    ours, bare = bench.of(name, "libgotrace", column), bench.of(name, "bare", column)
+    return None if not ours or not bare else ours / bare
+
+
+def more_memory(name, bench):
+    ours, bare = bench.of(name, "libgotrace", "MiB"), bench.of(name, "bare", "MiB")
+    return None if not ours or not bare else ours - bare
+
+
+def bytes_per_event(name, bench):
+    size, events = bench.of(name, "libgotrace", "bytes"), bench.of(name, "libgotrace", "events")
+    return size / events if events else None
+
+
+# what, the unit, the least and the most that is aimed at, what was reached, where the floor is
+REACH = [
+    ("lock+unlock, uncontended", "ns", None, 2, lambda b: added("lock", b), ""),
+    ("malloc+free", "ns", None, 5, lambda b: added("malloc", b), ""),
+    ("an event with a known stack (half a yield, depth 20)", "ns", None, 45, lambda b: added("yield 20", b) and added("yield 20", b) / 2, ""),
+    ("read, depth 20", "ns", None, 60, lambda b: added("read 20", b), "no event, but a stack is looked at before the call and the clock read before and after, 9 ns each"),
+    ("read, depth 100", "ns", None, 60, lambda b: added("read 100", b), "6 loads a frame: 0.7 ns, for what each frame remembers and for what the stack now says of it"),
+    ("condition variable, there and back", "ns", None, 500, lambda b: added("cond", b), "12 events of 4 switches"),
+    ("pipe, there and back", "ns", None, 350, lambda b: added("pipe", b), "4 calls, 2 of them long: 4 events"),
+    ("create+join", "ns", None, 2000, lambda b: added("create", b), ""),
+    ("2 threads that contend, of bare", "", 0.95, 1.05, lambda b: against_bare("lock2", "ns", b), "two modes of speed"),
+    ("4 threads that contend, of bare", "", 0.95, 1.05, lambda b: against_bare("lock4", "ns", b), "two modes of speed"),
+    ("a stack seen before, depth 20", "ns", None, 60, lambda b: b.of("walk 20", "libgotrace", "same"), ""),
+    ("a first-seen stack, depth 20, layouts known", "ns", None, 3000, lambda b: b.of("walk 20", "libgotrace", "known"), ""),
+    ("first stack of a process, depth 20", "ns", None, 5000, lambda b: b.of("walk 20", "libgotrace", "first"), ""),
+    ("start-up and exit of a trivial program", "ms", None, 5, lambda b: added_ms("trivial", b), "libc6-dbg, where it is installed, is compressed: unpacking up to the units of the threads' start"),
+    ("10,000 PCs out of 100 MB", "ms", None, 1000, lambda b: b.of("big", "libgotrace", "ms"), ""),
+    ("10,000 PCs out of 100 MB", "MiB", None, 150, lambda b: b.of("big", "libgotrace", "MiB"), ""),
+    ("storm", "events/s", 5e6, None, lambda b: b.of("storm", "libgotrace", "events") and b.of("storm", "libgotrace", "events") / b.of("storm", "libgotrace", "seconds"), "the kernel's yield"),
+    *((f"{n}: bytes/event", "B", None, 10, lambda b, n=n: bytes_per_event(n, b), "") for n in ("redis", "redis-io4", "sysbench-mutex", "sysbench-threads")),
+    *((f"{n}: throughput of bare", "", 0.98, None, lambda b, n=n: against_bare(n, "rate", b), "") for n in sorted(peers.SERVERS)),
+    *((f"{n}: p99 of bare", "", None, 1.05, lambda b, n=n: against_bare(n, "p99", b), "") for n in sorted(peers.SERVERS)),
+    *((f"{n}: more memory", "MiB", None, 21, lambda b, n=n: more_memory(n, b), "") for n in sorted(peers.SERVERS)),
+]
+
+
+def added_ms(name, bench):
+    ours, bare = bench.of(name, "libgotrace", "ms"), bench.of(name, "bare", "ms")
+    return None if ours is None or bare is None else ours - bare
+
+
+def reach(bench):
+    rows = []
+    for what, unit, least, most, value, floor in REACH:
+        reached = value(bench)
+        if reached is None:
+            continue
+        good = (least is None or reached >= least) and (most is None or reached <= most)
+        aim = " to ".join(number(v) for v in (least, most) if v is not None)
+        sign = "≥ " if most is None else "≤ " if least is None else ""
+        rows.append([what, f"{sign}{aim} {unit}", f"{number(reached)} {unit}", "yes" if good else "no", "" if good else floor])
+    if bench.failed:
+        bench.say("## Failed", "", *(f"- {line}" for line in bench.failed), "")
+    if rows:
+        bench.say("## Reach", "", "Added cost where nothing else is said.")
+        bench.table(["", "aim", "reached", "", "where the rest goes"], rows)
+
+
+def head(bench):
+    with open("/proc/cpuinfo") as f:
+        cpu = re.search(r"model name\s*: (.*)", f.read())
+    bench.say("# Results", "", "Written by `make bench`: run it again rather than edit it.", "")
+    bench.say(f"{datetime.date.today()}, {cpu[1] if cpu else platform.machine()}, {os.cpu_count()} CPUs, Linux {platform.release()}, glibc {platform.libc_ver()[1]}.")
+    bench.say(f"Medians of {bench.runs} runs, bare and traced in turn. Load average at the start: {os.getloadavg()[0]:.1f}.", "")
+    for t in peers.TRACERS:
+        if t.name != "bare" and t.name in bench.missing:
+            bench.say(f"- {t.name}: " + (f"left out, {bench.missing[t.name]}" if bench.missing[t.name] else t.version_text()))
+    bench.say("")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--only", default="", help="cases that match the regular expression")
+    parser.add_argument("--tracers", nargs="*", default=[t.name for t in peers.TRACERS], help="bare is always one")
+    parser.add_argument("--seconds", type=int, default=servers.SECONDS, help="of load on each server")
+    parser.add_argument("--storm-seconds", type=int, default=5)
     parser.add_argument("--instructions", action="store_true")
-    parser.add_argument("--library", nargs="*", default=[ROOT / "libgotrace.so"], help="one more column pair for each")
     args = parser.parse_args()
-    libraries = [None, *(pathlib.Path(path).resolve() for path in args.library)]
-    measure, runs, unit = (instructions, 1, "instructions") if args.instructions else (nanoseconds, args.runs, "ns")
-    cases = [c for c in CASES if c[0] not in ("cond", "pipe", "create")] if args.instructions else CASES
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as scratch:
-        rows = []
-        for op, depth in cases:
-            figures = [[] for _ in libraries]
-            for _ in range(runs):
-                for values, library in zip(figures, libraries):
-                    values.append(measure(op, depth, library, scratch))
-            bare, *traced = map(statistics.median, figures)
-            rows.append([op, depth, bare, *(v for t in traced for v in (t, t - bare))])
-        table([f"{unit} per", "depth", "bare", *("traced", "difference") * len(args.library)], rows)
-        if args.instructions:
-            return
-        walks = {d: dict(l.split() for l in run([BUILD / "walk", d], None, scratch).stdout.splitlines()) for d in (5, 20, 100)}
-        table(["ns per stack", *WALKS], [[f"depth {d}", *(w.get(n, "-") for n in WALKS)] for d, w in walks.items()])
+    if args.instructions:
+        instructions.write()
+        return
+    servers.SECONDS = args.seconds
+    whole = args.only == "" and len(args.tracers) == len(peers.TRACERS)
+    args.tracers = ["bare", *args.tracers]
+    with contextlib.ExitStack() as stack:
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="gotrace-bench-"))
+        os.chmod(scratch, 0o777)
+        stack.enter_context(peers.lttng_daemon())
+        bench = Bench(args, scratch)
+        bench.storm_seconds = args.storm_seconds
+        for part in (head, micro, processes, programs, go, reach):
+            part(bench)
+    if whole:
+        (HERE / "RESULTS.md").write_text("\n".join(bench.text) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,42 @@
+/*
+ * Debug sections compressed by zlib, read and unpacked as far as they are needed: of libc's 9 MB a
+ * program asks for a few units. They get room behind the file in its image; libelf takes them for
+ * sections that never were compressed.
+ *
+ * libdw knows nothing of this: whoever calls it asks here first for all that it will read.
+ */
+#ifndef GT_PACKED_H
+#define GT_PACKED_H
+
+#include "image.h"
+#include "inflate.h"
+
+enum gt_packed_section { GT_PACKED_INFO, GT_PACKED_ABBREV, GT_PACKED_LINE, GT_PACKED_SECTIONS };
+
+struct gt_packed {
+    const struct gt_image *image;
+    struct gt_unpacking {
+        uint8_t *to; /* NULL: the section is not compressed, or libelf's affair */
+        size_t size, done;
+        uint64_t at, end; /* what is left in the file */
+        bool failed;
+        struct gt_window *window; /* while not all is done */
+    } section[GT_PACKED_SECTIONS];
+};
+
+/*
+ * Prepares an image for libelf, which must not have seen it: it moves. Sections that are not listed
+ * above are unpacked whole. False: they are damaged, there is no debug information.
+ */
+bool gt_packed_open(struct gt_packed *packed, struct gt_image *image);
+void gt_packed_close(struct gt_packed *packed);
+
+/* From now on the section can be read up to the offset; SIZE_MAX: to its end. False: damaged. */
+bool gt_packed_need(struct gt_packed *packed, enum gt_packed_section section, size_t upto);
+
+bool gt_packed_need_all(struct gt_packed *packed);
+
+/* The table of abbreviations at the offset, which ends with an entry 0. */
+bool gt_packed_need_abbrevs(struct gt_packed *packed, size_t offset);
+
+#endif

@@ -1,0 +1,160 @@
+"""What a program can be run under: nothing, libgotrace, and the tracers that Debian packages."""
+
+import contextlib
+import dataclasses
+import glob
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import types
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LIBRARY = ROOT / "libgotrace.so"
+LOCKS = {"lock", "lock2", "lock4", "cond", "create", "trivial"}
+HEAP = {"malloc", "malloc2"}
+CALLS = {"read", "pipe"}
+SERVERS = {"redis", "redis-io4", "memcached", "nginx", "postgresql"}
+TOOLS = {"pigz", "xz", "sysbench-mutex", "sysbench-threads", "python-pool"}
+
+
+@dataclasses.dataclass
+class Tracer:
+    """`prefix` stands before the command, `env` is set for it; {out} is a path below an empty directory. `session`
+    surrounds the run. `sees`: the cases in which it records what the case does; the others are left out."""
+
+    name: str
+    needs: str  # a command or file without which it is missing
+    version: list
+    prefix: list = ()
+    env: dict = dataclasses.field(default_factory=dict)
+    session: object = contextlib.nullcontext
+    sees: set = dataclasses.field(default_factory=set)
+
+    def missing(self):
+        """Why it cannot be used here, or None."""
+        if self.needs and not shutil.which(self.needs) and not glob.glob(self.needs):
+            return f"no {self.needs}"
+        if self.name.startswith("perf") and self._refused():
+            return "not permitted"
+        return None
+
+    def _refused(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            return subprocess.run(self._argv(["true"], scratch), capture_output=True, cwd=scratch).returncode != 0
+
+    def _argv(self, argv, directory, case=""):
+        kind = "memory" if case in HEAP else "posixio" if case in CALLS else "pthread"  # EZTrace hangs with all
+        return [a.format(out=f"{directory}/trace", kind=kind) for a in self.prefix] + [str(a) for a in argv]
+
+    def version_text(self):
+        run = subprocess.run(self.version, capture_output=True, text=True, cwd=ROOT)
+        return (run.stdout + run.stderr).strip().splitlines()[0] if self.version else ""
+
+    @contextlib.contextmanager
+    def around(self, case, argv, scratch):
+        """The command and the environment to run it with, and after the block `size`, what it left in bytes."""
+        with tempfile.TemporaryDirectory(dir=scratch) as directory:
+            os.chmod(directory, 0o777)  # servers give up root
+            env = {k: v.format(out=f"{directory}/trace") for k, v in self.env.items()}
+            argv = self._argv(argv, directory, case)
+            run = types.SimpleNamespace(argv=argv, env=env, size=0, directory=directory)
+            with self.session(directory):
+                yield run
+            run.size = sum(p.stat().st_size for p in pathlib.Path(directory).rglob("*") if p.is_file())
+
+
+def lttng(*argv):
+    done = subprocess.run(["lttng", *argv], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"lttng {' '.join(argv)}: {done.stdout}{done.stderr}")
+
+
+@contextlib.contextmanager
+def lttng_session(directory):
+    """Buffers that do not drop events here: 4 of 8 MiB for each CPU."""
+    lttng("create", "gotrace-bench", f"--output={directory}/trace")
+    try:
+        lttng("enable-channel", "-u", "c", "--subbuf-size=8M", "--num-subbuf=4")
+        lttng("enable-event", "-u", "-c", "c", "lttng_ust_pthread:*")
+        lttng("enable-event", "-u", "-c", "c", "lttng_ust_libc:*")
+        lttng("start")
+        yield
+        lttng("stop")
+    finally:
+        subprocess.run(["lttng", "destroy", "gotrace-bench"], capture_output=True)
+
+
+@contextlib.contextmanager
+def lttng_daemon():
+    """A session daemon of our own, unless there is one."""
+    if subprocess.run(["lttng", "list"], capture_output=True).returncode == 0 or not shutil.which("lttng-sessiond"):
+        yield
+        return
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["LTTNG_HOME"] = home
+        daemon = subprocess.Popen(["lttng-sessiond", "--no-kernel"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while daemon.poll() is None and subprocess.run(["lttng", "list"], capture_output=True).returncode:
+            time.sleep(0.05)
+        try:
+            yield
+        finally:
+            daemon.terminate()
+            daemon.wait()
+
+
+LTTNG = ":".join(f"liblttng-ust-{part}-wrapper.so.1" for part in ("pthread", "libc"))
+
+TRACERS = [
+    Tracer("bare", "", []),
+    Tracer(
+        "libgotrace",
+        str(LIBRARY),
+        ["git", "describe", "--always", "--dirty"],
+        env={"LD_PRELOAD": str(LIBRARY), "GOTRACE_OUTPUT": "{out}"},
+        sees=LOCKS | HEAP | CALLS | SERVERS | TOOLS,
+    ),
+    Tracer(
+        "LTTng-UST",
+        "lttng",
+        ["lttng", "--version"],
+        env={"LD_PRELOAD": LTTNG},
+        session=lttng_session,
+        sees=LOCKS | HEAP | SERVERS | TOOLS,
+    ),
+    Tracer(
+        "EZTrace",
+        "eztrace",
+        ["dpkg-query", "-Wf", "${Package} ${Version}", "eztrace"],
+        ["eztrace", "-t", "{kind}", "-o", "{out}"],
+        sees=LOCKS | HEAP | CALLS | SERVERS | TOOLS,
+    ),
+    Tracer(
+        "uftrace",
+        "uftrace",
+        ["uftrace", "--version"],
+        ["uftrace", "record", "--no-pager", "--force", "-a", "-l", "-d", "{out}"],
+        sees=LOCKS | HEAP | CALLS | SERVERS | TOOLS,
+    ),
+    Tracer(
+        "heaptrack", "heaptrack", ["heaptrack", "--version"], ["heaptrack", "-o", "{out}"], sees=HEAP
+    ),
+    Tracer(
+        "strace -f",
+        "strace",
+        ["strace", "--version"],
+        ["strace", "-f", "-o", "{out}"],
+        sees=LOCKS | CALLS | SERVERS,
+    ),
+    Tracer("perf trace", "perf", ["perf", "--version"], ["perf", "trace", "-o", "{out}"], sees=LOCKS | CALLS),
+    Tracer(
+        "perf sched",
+        "perf",
+        ["perf", "--version"],
+        ["perf", "sched", "record", "-o", "{out}"],
+        sees={"cond", "pipe", "create", "lock4"} | SERVERS,
+    ),
+]
