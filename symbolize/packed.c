@@ -8,13 +8,16 @@
 
 #include <dwarf.h>
 #include <string.h>
+#include <zlib.h>
 
 enum { STEP = 1 << 16, WINDOW = 1 << 16, RATIO_MAX = 1032 /* of deflate */ };
 
-/* What was read last, and the state in which that left us. */
+/* What was read last, and the state in which that left zlib. */
 struct gt_window {
-    struct gt_inflate inflate;
-    uint8_t in[WINDOW + GT_INFLATE_SLACK];
+    z_stream z;
+    uint8_t in[WINDOW];
+    size_t used;
+    _Alignas(16) uint8_t memory[48 << 10]; /* zlib's, which takes 7 KiB and 32 */
 };
 
 /* The first ones as in enum gt_packed_section; the others are small, or read all over. */
@@ -25,20 +28,31 @@ static const char *const names[] = {
 };
 enum { SECTIONS = sizeof names / sizeof *names };
 
+static voidpf allocate(voidpf window, uInt n, uInt size)
+{
+    struct gt_window *w = window;
+    size_t need = ((size_t)n * size + 15) & ~(size_t)15, at = w->used;
+    if (need > sizeof w->memory - at)
+        return NULL;
+    w->used += need;
+    return w->memory + at;
+}
+
+static void release(voidpf window, voidpf p)
+{
+    (void)window, (void)p;
+}
+
 static bool refill(struct gt_packed *p, struct gt_unpacking *u)
 {
     struct gt_window *w = u->window;
-    struct gt_bits *input = &w->inflate.input;
-    size_t left = (size_t)(input->end - input->in);
     uint64_t rest = u->end - u->at;
-    size_t size = rest < WINDOW - left ? (size_t)rest : WINDOW - left;
-    memmove(w->in, input->in, left);
-    if (gt_image_read(p->image, w->in + left, size, u->at) != 0)
+    size_t size = rest < WINDOW ? (size_t)rest : WINDOW;
+    if (!size || gt_image_read(p->image, w->in, size, u->at) != 0)
         return false;
     u->at += size;
-    input->in = w->in;
-    input->end = w->in + left + size;
-    input->more = u->at < u->end;
+    w->z.next_in = w->in;
+    w->z.avail_in = (uInt)size;
     return true;
 }
 
@@ -49,29 +63,38 @@ static void finish(struct gt_unpacking *u)
     u->window = NULL;
 }
 
+/* zlib counts in 32 bits. */
+static void unpack_some(struct gt_packed *p, struct gt_unpacking *u, size_t upto)
+{
+    z_stream *z = &u->window->z;
+    if (!z->avail_in && !refill(p, u)) {
+        u->failed = true;
+        return;
+    }
+    uInt room = upto - u->done < 1u << 30 ? (uInt)(upto - u->done) : 1u << 30;
+    z->next_out = u->to + u->done;
+    z->avail_out = room;
+    int r = inflate(z, Z_NO_FLUSH);
+    u->done += room - z->avail_out;
+    u->failed = r != Z_OK && (r != Z_STREAM_END || u->done < upto);
+}
+
 static bool unpack(struct gt_packed *p, struct gt_unpacking *u, size_t upto)
 {
-    while (u->done < upto && !u->failed) {
-        struct gt_inflate *inflate = &u->window->inflate;
-        enum gt_inflated r = gt_inflate(inflate, u->to + upto);
-        u->done = (size_t)(inflate->out - u->to);
-        u->failed = r == GT_INFLATE_DAMAGED || (r == GT_INFLATE_HUNGRY && !refill(p, u)) ||
-                    (r == GT_INFLATED && u->done < upto);
-    }
+    while (u->done < upto && !u->failed)
+        unpack_some(p, u, upto);
     if (u->done == u->size || u->failed)
         finish(u);
     return !u->failed;
 }
 
-static bool start(struct gt_packed *p, struct gt_unpacking *u)
+static bool start(struct gt_unpacking *u)
 {
+    enum { RAW = -MAX_WBITS }; /* the two bytes of zlib's header are passed over */
     struct gt_window *w = u->window = gt_pages_alloc(sizeof *w);
-    if (w) {
-        w->inflate.input.in = w->inflate.input.end = w->in;
-        w->inflate.out = w->inflate.start = u->to;
-        w->inflate.end = u->to + u->size;
-    }
-    u->failed = !w || !refill(p, u);
+    if (w)
+        w->z = (z_stream){.zalloc = allocate, .zfree = release, .opaque = w};
+    u->failed = !w || inflateInit2(&w->z, RAW) != Z_OK;
     return !u->failed;
 }
 
@@ -103,7 +126,7 @@ static bool open_section(struct gt_packed *p, struct gt_unpacking *u, ElfW(Shdr)
     sh->sh_offset = at;
     sh->sh_size = head->ch_size;
     sh->sh_addralign = head->ch_addralign;
-    return start(p, u);
+    return start(u);
 }
 
 bool gt_packed_open(struct gt_packed *p, struct gt_image *image)

@@ -9,7 +9,10 @@
 #define GT_PACKED_H
 
 #include "image.h"
-#include "inflate.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 enum gt_packed_section { GT_PACKED_INFO, GT_PACKED_ABBREV, GT_PACKED_LINE, GT_PACKED_SECTIONS };
 
