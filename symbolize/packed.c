@@ -20,13 +20,11 @@ struct gt_window {
     _Alignas(16) uint8_t memory[48 << 10]; /* zlib's, which takes 7 KiB and 32 */
 };
 
-/* The first ones as in enum gt_packed_section; the others are small, or read all over. */
-static const char *const names[] = {
+static const char *const names[GT_PACKED_SECTIONS] = {
     ".debug_info",     ".debug_abbrev", ".debug_line",     ".debug_str",
     ".debug_line_str", ".debug_ranges", ".debug_addr",     ".debug_str_offsets",
     ".debug_aranges",  ".debug_types",  ".debug_rnglists",
 };
-enum { SECTIONS = sizeof names / sizeof *names };
 
 static voidpf allocate(voidpf window, uInt n, uInt size)
 {
@@ -79,15 +77,6 @@ static void unpack_some(struct gt_packed *p, struct gt_unpacking *u, size_t upto
     u->failed = r != Z_OK && (r != Z_STREAM_END || u->done < upto);
 }
 
-static bool unpack(struct gt_packed *p, struct gt_unpacking *u, size_t upto)
-{
-    while (u->done < upto && !u->failed)
-        unpack_some(p, u, upto);
-    if (u->done == u->size || u->failed)
-        finish(u);
-    return !u->failed;
-}
-
 static bool start(struct gt_unpacking *u)
 {
     enum { RAW = -MAX_WBITS }; /* the two bytes of zlib's header are passed over */
@@ -95,6 +84,17 @@ static bool start(struct gt_unpacking *u)
     if (w)
         w->z = (z_stream){.zalloc = allocate, .zfree = release, .opaque = w};
     u->failed = !w || inflateInit2(&w->z, RAW) != Z_OK;
+    return !u->failed;
+}
+
+static bool unpack(struct gt_packed *p, struct gt_unpacking *u, size_t upto)
+{
+    if (!u->window && !start(u))
+        return false;
+    while (u->done < upto && !u->failed)
+        unpack_some(p, u, upto);
+    if (u->done == u->size || u->failed)
+        finish(u);
     return !u->failed;
 }
 
@@ -113,7 +113,7 @@ static size_t aligned(size_t size)
 }
 
 /* Lets the section appear as it was before it was compressed, at the offset in the image. */
-static bool open_section(struct gt_packed *p, struct gt_unpacking *u, ElfW(Shdr) * sh,
+static void open_section(struct gt_packed *p, struct gt_unpacking *u, ElfW(Shdr) * sh,
                          const ElfW(Chdr) * head, size_t at)
 {
     *u = (struct gt_unpacking){
@@ -126,34 +126,27 @@ static bool open_section(struct gt_packed *p, struct gt_unpacking *u, ElfW(Shdr)
     sh->sh_offset = at;
     sh->sh_size = head->ch_size;
     sh->sh_addralign = head->ch_addralign;
-    return start(u);
 }
 
 bool gt_packed_open(struct gt_packed *p, struct gt_image *image)
 {
     size_t room = 0, at = aligned(image->size);
     ElfW(Chdr) head;
-    bool good = true;
     *p = (struct gt_packed){.image = image};
-    for (int i = 0; i < SECTIONS; i++)
+    for (int i = 0; i < GT_PACKED_SECTIONS; i++)
         room += find_packed(image, i, &head) ? aligned(head.ch_size) : 0;
     if (!room)
         return true;
     if (!gt_image_grow(image, at + room))
         return false;
-    for (int i = 0; i < SECTIONS && good; i++) {
-        struct gt_unpacking whole, *u = i < GT_PACKED_SECTIONS ? &p->section[i] : &whole;
+    for (int i = 0; i < GT_PACKED_SECTIONS; i++) {
         ElfW(Shdr) *sh = find_packed(image, i, &head);
         if (!sh)
             continue;
-        good = open_section(p, u, sh, &head, at);
+        open_section(p, &p->section[i], sh, &head, at);
         at += aligned(head.ch_size);
-        if (u == &whole) {
-            good = good && unpack(p, u, u->size);
-            finish(u);
-        }
     }
-    return good;
+    return true;
 }
 
 void gt_packed_close(struct gt_packed *p)
@@ -171,12 +164,22 @@ bool gt_packed_need(struct gt_packed *p, enum gt_packed_section section, size_t 
     return unpack(p, u, upto);
 }
 
-bool gt_packed_need_all(struct gt_packed *p)
+static bool need_from(struct gt_packed *p, int first)
 {
     bool good = true;
-    for (int i = 0; i < GT_PACKED_SECTIONS; i++)
+    for (int i = first; i < GT_PACKED_SECTIONS; i++)
         good &= gt_packed_need(p, (enum gt_packed_section)i, SIZE_MAX);
     return good;
+}
+
+bool gt_packed_need_rest(struct gt_packed *p)
+{
+    return need_from(p, GT_PACKED_REST);
+}
+
+bool gt_packed_need_all(struct gt_packed *p)
+{
+    return need_from(p, 0);
 }
 
 static uint64_t next_uleb(struct gt_packed *p, size_t *at)

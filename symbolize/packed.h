@@ -14,7 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum gt_packed_section { GT_PACKED_INFO, GT_PACKED_ABBREV, GT_PACKED_LINE, GT_PACKED_SECTIONS };
+/* Three that are unpacked piece by piece, and more that are small or read all over. */
+enum gt_packed_section {
+    GT_PACKED_INFO,
+    GT_PACKED_ABBREV,
+    GT_PACKED_LINE,
+    GT_PACKED_REST,
+    GT_PACKED_SECTIONS = 11,
+};
 
 struct gt_packed {
     const struct gt_image *image;
@@ -28,8 +35,8 @@ struct gt_packed {
 };
 
 /*
- * Prepares an image for libelf, which must not have seen it: it moves. Sections that are not listed
- * above are unpacked whole. False: they are damaged, there is no debug information.
+ * Prepares an image for libelf, which must not have seen it: it moves. Unpacks nothing. False: it
+ * is damaged, there is no debug information.
  */
 bool gt_packed_open(struct gt_packed *packed, struct gt_image *image);
 void gt_packed_close(struct gt_packed *packed);
@@ -37,6 +44,8 @@ void gt_packed_close(struct gt_packed *packed);
 /* From now on the section can be read up to the offset; SIZE_MAX: to its end. False: damaged. */
 bool gt_packed_need(struct gt_packed *packed, enum gt_packed_section section, size_t upto);
 
+/* All but the first three; before libdw sees any of it. */
+bool gt_packed_need_rest(struct gt_packed *packed);
 bool gt_packed_need_all(struct gt_packed *packed);
 
 /* The table of abbreviations at the offset, which ends with an entry 0. */

@@ -25,7 +25,8 @@ struct opened {
     const struct gt_module *module;
     struct gt_files files;
     struct gt_packed packed, packed_alt;
-    Elf *elf[2]; /* of dwarf and of alt */
+    struct gt_image *debug; /* with DWARF, not opened yet; else NULL */
+    Elf *elf[2];            /* of dwarf and of alt */
     Dwarf *dwarf, *alt;
     struct gt_units units;
     struct gt_line_reader line_reader;
@@ -126,8 +127,13 @@ static Dwarf *open_dwarf(const struct gt_elfutils *dw, const struct gt_image *im
     return *elf ? dw->dwarf_begin_elf(*elf, DWARF_C_READ, NULL) : NULL;
 }
 
-static void open_units(struct gt_symbolizer *s, struct opened *o, const struct gt_image *image)
+/* When first asked for: most threads' stacks end in libc, and only there are they in it. */
+static void open_units(struct gt_symbolizer *s, struct opened *o)
 {
+    const struct gt_image *image = o->debug;
+    o->debug = NULL;
+    if (!gt_packed_need_rest(&o->packed) || !gt_packed_need_all(&o->packed_alt))
+        return;
     const ElfW(Shdr) *sh = gt_image_header(image, ".debug_aranges");
     bool readable = sh && !(sh->sh_flags & SHF_COMPRESSED);
     o->dwarf = open_dwarf(s->dw, image, &o->elf[0]);
@@ -159,15 +165,12 @@ static void open_module(struct gt_symbolizer *s, struct opened *o)
     gt_files_open(&o->files, o->module, s->dw);
     struct gt_image *dwarf = s->dw ? gt_files_dwarf(&o->files) : NULL;
     /* Before anything points into them: both may move. */
-    bool good = dwarf && gt_packed_open(&o->packed, dwarf);
-    good =
-        good && gt_packed_open(&o->packed_alt, &o->files.alt) && gt_packed_need_all(&o->packed_alt);
+    if (dwarf && gt_packed_open(&o->packed, dwarf) && gt_packed_open(&o->packed_alt, &o->files.alt))
+        o->debug = dwarf;
     gt_symbols_add(&o->symbols, &o->files.main);
     gt_symbols_add(&o->symbols, &o->files.debug);
     gt_symbols_add(&o->symbols, &o->files.mini);
     gt_symbols_finish(&o->symbols);
-    if (good)
-        open_units(s, o, dwarf);
 }
 
 static struct opened *opened_module(struct gt_symbolizer *s, const struct gt_module *m)
@@ -214,6 +217,8 @@ static int from_dwarf(struct gt_symbolizer *s, struct opened *o, uint64_t addr, 
 {
     const struct gt_elfutils *dw = s->dw;
     uint32_t node;
+    if (o->debug)
+        open_units(s, o);
     struct gt_unit *unit = o->dwarf ? gt_units_find(&o->units, addr, &node) : NULL;
     Dwarf_Die die;
     int n = 0;
@@ -261,16 +266,42 @@ static bool is_public_name(const char *symbol, const char *name)
     return *name == '_' && *symbol != '_' && whole > len && strcmp(name + whole - len, symbol) == 0;
 }
 
+/*
+ * Where libc calls a thread's routine, its last destructors, or main. Every stack ends so, nobody
+ * asks in which line, and it lies far back in libc's debug information.
+ */
+static bool is_root(const struct gt_module *m, const char *symbol)
+{
+    static const char *const roots[] = {"start_thread",
+                                        "clone3",
+                                        "__clone3",
+                                        "clone",
+                                        "__clone",
+                                        "__libc_start_call_main",
+                                        "__libc_start_main",
+                                        "__libc_start_main_impl",
+                                        "__nptl_deallocate_tsd",
+                                        "__GI___nptl_deallocate_tsd"};
+    const char *base = strrchr(m->path, '/');
+    if (!symbol || !base || strncmp(base, "/libc.so", 8) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) {
+        if (strcmp(symbol, roots[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Fills s->frames; returns how many. */
 static int look_up(struct gt_symbolizer *s, struct opened *o, uint64_t addr)
 {
     bool linked = false;
-    int n = s->dw ? from_dwarf(s, o, addr, &linked) : 0;
+    /* Local functions and methods of local classes have no linkage name, but a mangled symbol. */
+    const char *symbol = gt_symbols_find(&o->symbols, addr);
+    int n = s->dw && !is_root(o->module, symbol) ? from_dwarf(s, o, addr, &linked) : 0;
     if (n == 0)
         s->frames[n++] = (struct gt_sym_frame){0};
     struct gt_sym_frame *outer = &s->frames[n - 1];
-    /* Local functions and methods of local classes have no linkage name, but a mangled symbol. */
-    const char *symbol = gt_symbols_find(&o->symbols, addr);
     if (symbol &&
         (!outer->func || (!linked && is_mangled(symbol)) || is_public_name(symbol, outer->func)))
         outer->func = gt_names_of_symbol(&s->names, symbol);

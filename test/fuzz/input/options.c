@@ -12,7 +12,7 @@ static void expand(bool descendant)
 {
     char path[PATH_MAX + 1];
     path[PATH_MAX] = 'x';
-    bool whole = gt_options_output_path(path, descendant);
+    bool whole = gt_options_output_path(path, descendant, 2);
     if (path[PATH_MAX] != 'x' || (whole && strlen(path) >= PATH_MAX))
         abort();
 }
