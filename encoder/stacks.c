@@ -68,11 +68,6 @@ void gt_stacks_each(uint32_t gen, void (*fn)(void *arg, struct gt_stack *s), voi
     }
 }
 
-size_t gt_stacks_memory(void)
-{
-    return table.arena.mapped;
-}
-
 void gt_stacks_after_fork(void)
 {
     atomic_store(&table.arena.lock.word, 0);

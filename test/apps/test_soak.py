@@ -11,7 +11,7 @@ import pytest
 
 from lib import apps, gotools, proc
 
-SECONDS = float(os.environ.get("SOAK_MINUTES", "0.2")) * 60  # the claim is 30 minutes
+SECONDS = float(os.environ.get("SOAK_MINUTES", "0.2")) * 60  # the claim in test/README.md is 30 minutes
 CONNECTIONS = 64
 IN_FLIGHT = 16
 ROUNDS_PER_SECOND = 50

@@ -352,8 +352,9 @@ def test_command_of_another_user(running):
 def test_process_that_does_not_answer(running):
     """One that ends instead of answering."""
     program = running(GOTRACE_START="manual")
+    proc.run([COMMAND, "start", program.pid]).ok()
     os.kill(program.pid, signal.SIGSTOP)
-    asking = proc.spawn([COMMAND, "start", program.pid], stderr=subprocess.PIPE, text=True)
+    asking = proc.spawn([COMMAND, "stop", program.pid], stderr=subprocess.PIPE, text=True)
     wait_for(lambda: open(f"/proc/{asking.pid}/syscall").read().startswith("202 "))  # futex
     proc.kill_group(program.child)
     assert "does not answer" in asking.communicate(timeout=20)[1] and asking.returncode == 1

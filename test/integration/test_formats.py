@@ -11,7 +11,7 @@ import pytest
 from lib import PROGRAMS, ROOT, UNIT_TESTS, gotools, proc
 
 FUZZ = ROOT / "build/test/fuzz/schedules"
-SCHEDULES = int(os.environ.get("FUZZ_SCHEDULES", "60"))  # of each format; the issue's claim is 10,000
+SCHEDULES = int(os.environ.get("FUZZ_SCHEDULES", "60"))  # of each format; the claim in test/README.md is 10,000
 FIRST = int(os.environ.get("FUZZ_FIRST", "1"))  # seed
 KILLS = int(os.environ.get("KILL_RUNS", "3"))
 BATCH = 200  # traces on disk at a time
@@ -125,10 +125,11 @@ def test_still_blocked(traced, format):
 
 
 @formats
-def test_stress(tmp_path, format):
-    """Real threads that block, wake each other and come and go, in thousands of generations."""
+@pytest.mark.parametrize("restart", [[], ["restart"]], ids=["generations", "recordings"])
+def test_stress(tmp_path, format, restart):
+    """Real threads that block, wake each other and come and go, in thousands of generations; or of recordings."""
     trace = tmp_path / "t.out"
-    proc.run([UNIT_TESTS / "stress", 500, format, trace], timeout=60).ok()
+    proc.run([UNIT_TESTS / "stress", 500, format, trace, *restart], timeout=60).ok()
     for go in gotools.readers_of(format).values():
         result = proc.run([gotools.read_all(go), trace], timeout=120).ok()
         assert not result.stdout, result.stdout[:2000]

@@ -12,7 +12,7 @@ from lib import PROGRAMS, gotools, proc
 
 SAME = ["dlerror", "kinds", "kinds contended", "oldcond", "cancel", "cxx", "threads 100", "threads 1000 each", "yields 4 100"]
 ENDS = ["return", "exit", "_exit", "_Exit", "quick_exit", "abort", "thread-exit", "last-thread", "last-destructor", "exec", "SIGTERM", "SIGINT"]
-KILLS = int(os.environ.get("KILL_RUNS", "8"))  # the claim is 100
+KILLS = int(os.environ.get("KILL_RUNS", "8"))  # the claim in test/README.md is 100
 
 
 def program(line):

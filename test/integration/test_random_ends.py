@@ -14,7 +14,7 @@ import pytest
 
 from lib import HOSTILE, PROGRAMS, cut, gotools, proc
 
-RUNS = int(os.environ.get("RANDOM_ENDS", "30"))  # the claim is 1000
+RUNS = int(os.environ.get("RANDOM_ENDS", "30"))  # the claim in test/README.md is 1000
 FIRST = int(os.environ.get("RANDOM_FIRST", "0")) or random.SystemRandom().randrange(1, 1 << 30)  # seed of the first run
 BATCH = 20  # runs whose traces are read together
 

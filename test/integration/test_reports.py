@@ -90,7 +90,7 @@ def test_truth(traced, format):
         assert (1 - TOLERANCE) * least[hook] <= found[hook] <= (1 + TOLERANCE) * most[hook], (hook, rows)
     for row in rows:
         if row.what.startswith("pthread_"):
-            assert row.file == "truth.c" and row.line > 1 and re.search("_waiter|_timeout|main|sleeper|busy", row.site)
+            assert row.file == "truth.c" and row.line > 1 and re.search("_waiter|_timeout|main|sleeper|busy|barge", row.site)
     by_thread = sums(top(result.trace, "--kind=sync,sleep", "--by-thread")[0], lambda row: (row.what, row.thread))
     for waiter, ns in waiters.items():
         assert by_thread[waiter] >= (1 - TOLERANCE) * ns, (waiter, by_thread)
@@ -127,7 +127,8 @@ def test_wakers(traced, format):
     ends = collections.defaultdict(set)
     for what, end in re.findall(r" (\w+) <- .*?, (?:ended by (\w+)|by itself)", report):
         ends[what].add(end)
-    assert ends["pthread_mutex_lock"] == {"pthread_mutex_unlock"}
+    # By itself: woken, and another one had taken the mutex meanwhile.
+    assert "pthread_mutex_unlock" in ends["pthread_mutex_lock"] <= {"pthread_mutex_unlock", ""}
     signals = {"pthread_cond_signal", "pthread_cond_broadcast"}
     assert ends["pthread_cond_wait"] & signals and ends["pthread_cond_wait"] <= signals | {"pthread_mutex_unlock"}
     assert ends["nanosleep"] | ends["usleep"] | ends["clock_nanosleep"] == {""}

@@ -7,7 +7,7 @@ import pytest
 
 from lib import PROGRAMS, gotools
 
-RUNS = int(os.environ.get("TRUTH_RUNS", "5"))  # the claim is 200
+RUNS = int(os.environ.get("TRUTH_RUNS", "5"))  # the claim in test/README.md is 200
 SLEEPS = {"usleep", "nanosleep", "clock_nanosleep"}
 
 # waiter, waker: kernel threads, 0 for none; ns: from call to return; arranged: how much of it the program brought about.
