@@ -96,6 +96,7 @@ static bool is_wrapper(const char *func)
 {
     static const char *const prefixes[] = {"std::", "__gnu_cxx::", "__gthread",
                                            "core::", "alloc::"};
+    func += *func == '<'; /* Rust: <std::sync::Mutex>::lock */
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
         if (strncmp(func, prefixes[i], strlen(prefixes[i])) == 0)
             return true;
