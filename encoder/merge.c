@@ -9,6 +9,7 @@
 
 #include "arena.h"
 #include "texts.h"
+#include "varint.h"
 
 #include <errno.h>
 #include <string.h>
@@ -136,18 +137,6 @@ static void unpark(struct gt_merge_stream **where)
     }
 }
 
-static uint64_t varint(struct chunk *c)
-{
-    uint64_t v = 0;
-    for (unsigned shift = 0; c->pos < c->end && shift < 64; shift += 7) {
-        uint8_t byte = *c->pos++;
-        v |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80)
-            break;
-    }
-    return v;
-}
-
 /* Decodes the stream's next event; false: that was the last one. */
 static bool advance(struct gt_merge_stream *s)
 {
@@ -158,9 +147,10 @@ static bool advance(struct gt_merge_stream *s)
         return false;
     uint8_t type = *c->pos++;
     int args = type < GT_EVENTS_END ? gt_event_args[type] : -1;
-    s->ev = (struct gt_merge_event){.type = type, .m = c->m, .ts = c->ts += varint(c)};
+    s->ev = (struct gt_merge_event){
+        .type = type, .m = c->m, .ts = c->ts += gt_varint_get(&c->pos, c->end)};
     for (int i = 0; i < args; i++)
-        s->ev.arg[i] = varint(c);
+        s->ev.arg[i] = gt_varint_get(&c->pos, c->end);
     if (args < 0)
         c->pos = c->end; /* apply refuses it */
     return true;
@@ -330,10 +320,10 @@ static size_t each_chunk(const struct gt_buf *packed, const struct gt_buf *plain
         struct chunk all = {.pos = packed->data, .end = packed->data + packed->used};
         for (; all.pos < all.end; n++) {
             all.pos++; /* EventBatch */
-            varint(&all);
-            struct chunk c = {.m = (uint32_t)varint(&all)};
-            c.ts = varint(&all);
-            uint64_t size = varint(&all);
+            gt_varint_get(&all.pos, all.end);
+            struct chunk c = {.m = (uint32_t)gt_varint_get(&all.pos, all.end)};
+            c.ts = gt_varint_get(&all.pos, all.end);
+            uint64_t size = gt_varint_get(&all.pos, all.end);
             c.pos = all.pos;
             c.end = all.pos += size;
             if (fn)

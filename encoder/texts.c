@@ -113,25 +113,13 @@ static struct {
     uint64_t first, n;
 } by_id;
 
-static uint64_t varint(const uint8_t **p)
-{
-    uint64_t v = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-        uint8_t byte = *(*p)++;
-        v |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80)
-            break;
-    }
-    return v;
-}
-
 static void each(const struct gt_buf *buf, void (*fn)(uint64_t id, const char *text, uint32_t len))
 {
     for (; buf; buf = buf->next) {
         const uint8_t *p = buf->data + 1, *end = buf->data + buf->used;
         while (gt_texts_in(buf) && p < end) {
             p++;
-            uint64_t id = varint(&p), len = varint(&p);
+            uint64_t id = gt_varint_get(&p, end), len = gt_varint_get(&p, end);
             fn(id, (const char *)p, (uint32_t)len);
             p += len;
         }

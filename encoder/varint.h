@@ -34,4 +34,17 @@ static inline uint8_t *gt_varint_put_padded(uint8_t *p, uint64_t v, int width)
     return p;
 }
 
+/* Reads a value at *p, not beyond end, and moves *p behind it. */
+static inline uint64_t gt_varint_get(const uint8_t **p, const uint8_t *end)
+{
+    uint64_t v = 0;
+    for (unsigned shift = 0; *p < end && shift < 64; shift += 7) {
+        uint8_t byte = *(*p)++;
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            break;
+    }
+    return v;
+}
+
 #endif

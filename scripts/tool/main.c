@@ -6,13 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+__attribute__((format(printf, 1, 0))) static void say(const char *format, va_list ap)
+{
+    fputs("gotrace: ", stderr);
+    vfprintf(stderr, format, ap);
+    fputc('\n', stderr);
+}
+
 void gt_say(const char *format, ...)
 {
     va_list ap;
     va_start(ap, format);
-    fputs("gotrace: ", stderr);
-    vfprintf(stderr, format, ap);
-    fputc('\n', stderr);
+    say(format, ap);
     va_end(ap);
 }
 
@@ -20,9 +25,7 @@ void gt_fail(int status, const char *format, ...)
 {
     va_list ap;
     va_start(ap, format);
-    fputs("gotrace: ", stderr);
-    vfprintf(stderr, format, ap);
-    fputc('\n', stderr);
+    say(format, ap);
     va_end(ap);
     exit(status);
 }

@@ -32,6 +32,20 @@ void gt_source_append(struct gt_source *s, struct gt_piece piece)
     s->last = p;
 }
 
+bool gt_source_next_piece(struct gt_trace *trace, struct gt_source *s)
+{
+    struct gt_piece *p = s->first;
+    if (!p)
+        return false;
+    gt_trace_progress(trace, (uint64_t)(p->end - p->start));
+    s->bytes = (struct gt_bytes){p->start, p->end, false};
+    s->ts = p->ts;
+    s->seq = p->seq;
+    s->first = p->next;
+    free(p);
+    return true;
+}
+
 /* A heap by key ------------------------------------------------------------------------------- */
 
 struct heap {

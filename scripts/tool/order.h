@@ -37,6 +37,9 @@ struct gt_sources {
 struct gt_source *gt_sources_get(struct gt_sources *all, uint64_t id);
 void gt_source_append(struct gt_source *s, struct gt_piece piece);
 
+/* Goes on to the stream's next piece; false: there is none. */
+bool gt_source_next_piece(struct gt_trace *trace, struct gt_source *s);
+
 /* The reader of a family: fills s->next and s->key; false when there is no more. */
 typedef bool gt_next_fn(void *arg, struct gt_source *s);
 

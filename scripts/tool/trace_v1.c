@@ -168,20 +168,6 @@ static bool translate(struct reader *r, struct gt_source *s, unsigned type, stru
     }
 }
 
-static bool next_piece(struct reader *r, struct gt_source *s)
-{
-    struct gt_piece *p = s->first;
-    if (!p)
-        return false;
-    gt_trace_progress(r->trace, (uint64_t)(p->end - p->start));
-    s->bytes = (struct gt_bytes){p->start, p->end, false};
-    s->ts = p->ts;
-    s->seq = p->seq;
-    s->first = p->next;
-    free(p);
-    return true;
-}
-
 static bool next(void *arg, struct gt_source *s)
 {
     struct reader *r = arg;
@@ -189,7 +175,7 @@ static bool next(void *arg, struct gt_source *s)
     for (;;) {
         struct gt_v1_record record;
         if (!gt_v1_record_next(&s->bytes, r->trace->format, &record)) {
-            if (!next_piece(r, s))
+            if (!gt_source_next_piece(r->trace, s))
                 return false;
             continue;
         }

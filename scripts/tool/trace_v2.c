@@ -154,25 +154,12 @@ static struct gt_stream *stream_of(struct reader *r, struct gt_source *s, uint64
     return &other->stream;
 }
 
-static bool next_piece(struct reader *r, struct gt_source *s)
-{
-    struct gt_piece *p = s->first;
-    if (!p)
-        return false;
-    gt_trace_progress(r->trace, (uint64_t)(p->end - p->start));
-    s->bytes = (struct gt_bytes){p->start, p->end, false};
-    s->ts = p->ts;
-    s->first = p->next;
-    free(p);
-    return true;
-}
-
 static bool next(void *arg, struct gt_source *s)
 {
     struct reader *r = arg;
     uint64_t args[GT_EVENT_ARGS_MAX] = {0};
     while (!gt_bytes_left(&s->bytes)) {
-        if (!next_piece(r, s))
+        if (!gt_source_next_piece(r->trace, s))
             return false;
     }
     uint8_t type = gt_get_byte(&s->bytes);

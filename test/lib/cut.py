@@ -1,18 +1,9 @@
 """Where the last whole generation of a trace ends: what a reader must be able to read of a file that was cut off."""
 
+from .pprof import varint
+
 HEADER = 16
 BATCH, FREQUENCY, SYNC, END = 1, 8, 50, 52
-
-
-def _varint(data, pos):
-    value = shift = 0
-    while True:
-        byte = data[pos]
-        pos += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return value, pos
 
 
 def whole_generations(data):
@@ -30,10 +21,10 @@ def whole_generations(data):
                 number, end = number + 1, pos
                 continue
             assert data[pos] == BATCH, f"{data[pos]} at {pos} begins no batch"
-            gen, p = _varint(data, pos + 1)
+            gen, p = varint(data, pos + 1)
             for _ in ("M", "time"):
-                _, p = _varint(data, p)
-            size, p = _varint(data, p)
+                _, p = varint(data, p)
+            size, p = varint(data, p)
             assert gen > closed, f"a batch of generation {gen} at {pos}, after its end"
             assert size > 0, f"an empty batch at {pos}"
             kind, pos = data[p], p + size

@@ -61,7 +61,8 @@ def decode(data):
     return Profile([(names(ids), *values) for ids, values in samples])
 
 
-def _varint(data, at):
+def varint(data, at):
+    """The LEB128 number there, and where it ends."""
     value = shift = 0
     while True:
         byte = data[at]
@@ -76,8 +77,8 @@ def _fields(data):
     """Yields (field number, int or bytes) of one protobuf message."""
     at = 0
     while at < len(data):
-        key, at = _varint(data, at)
-        value, at = _varint(data, at)
+        key, at = varint(data, at)
+        value, at = varint(data, at)
         if key & 7 == 2:
             value, at = data[at : at + value], at + value
         elif key & 7 != 0:
@@ -92,5 +93,5 @@ def _packed(item):
         return
     at = 0
     while at < len(item):
-        value, at = _varint(item, at)
+        value, at = varint(item, at)
         yield value

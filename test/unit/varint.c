@@ -11,6 +11,9 @@ static void check(uint64_t v, const char *bytes, size_t n)
     uint8_t *end = gt_varint_put(buf, v);
     CHECK_EQ(end - buf, n);
     CHECK(memcmp(buf, bytes, n) == 0, "value %" PRIu64, v);
+    const uint8_t *p = buf;
+    CHECK_EQ(gt_varint_get(&p, end), v);
+    CHECK(p == end, "all of it: %" PRIu64, v);
 }
 
 int main(void)
