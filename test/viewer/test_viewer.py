@@ -10,6 +10,7 @@ import pytest
 from lib import PROGRAMS, gotools, proc
 
 HERE = pathlib.Path(__file__).parent
+NAMED = {"usertasks": ["request", "query"], "userregions": ["parse", "compute", "outer"]}  # by test/prog/annotations.c
 
 
 def look(url, view, picture):
@@ -57,3 +58,17 @@ def test_picture_of_a_real_program(tmp_path):
     proc.kill_group(child)
     slices = [title.split()[-1] for titles in rows.values() for title in titles]
     assert len([title for title in slices if title.startswith("pigz+0x")]) >= 5, slices
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("name", ["usertasks", "userregions"])
+def test_pages_of_annotations(tmp_path, name):
+    """As a person sees them; what they say is compared with the program's truth in test_annotations.py."""
+    result = proc.traced([PROGRAMS / "annotations"], tmp_path / "t.out").ok()
+    child, url = gotools.serve(result.trace)
+    picture = tmp_path / f"{name}.png"
+    text = proc.run(["node", "page.js", f"{url}/{name}", picture], cwd=HERE, timeout=110).ok().stdout
+    proc.kill_group(child)
+    shutil.copy(picture, HERE.parents[1] / "build" / picture.name)
+    assert picture.stat().st_size > 5_000
+    assert all(word in text for word in NAMED[name]), text

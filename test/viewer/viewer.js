@@ -5,16 +5,7 @@
 // FUNCTION the picture is of the longest wait in it: what comes before it is selected, so that its stack is shown.
 'use strict';
 
-const fs = require('fs');
-const os = require('os');
-const path = require('path');
-const { chromium } = require('playwright-core');
-
-const TIMEOUT_MS = 50000;
-const FLAGS = [
-  '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-  '--disable-component-update', '--disable-sync',
-];
+const { open } = require('./browser');
 
 // Runs in the page. True once the trace is loaded and slices are drawn: the canvas has pixels in colours other than
 // the greys of its grid.
@@ -79,37 +70,18 @@ function show(func) {
   return gap;
 }
 
-async function main([url, picture, func]) {
-  const profile = fs.mkdtempSync(path.join(os.tmpdir(), 'gotrace-viewer-'));
-  const context = await chromium.launchPersistentContext(profile, {
-    executablePath: '/usr/bin/chromium',
-    headless: true,
-    args: FLAGS,
-    viewport: { width: 1400, height: 700 },
-  });
-  try {
-    const page = await context.newPage();
-    page.setDefaultTimeout(TIMEOUT_MS);
-    const errors = [];
-    page.on('pageerror', (error) => errors.push(String(error)));
-    await page.goto(url);
+open(async (page, [url, picture, func]) => {
+  const errors = [];
+  page.on('pageerror', (error) => errors.push(String(error)));
+  await page.goto(url);
+  await page.waitForFunction(isDrawn, null, { polling: 'raf' });
+  await page.getByText('Hide', { exact: true }).first().click(); // the viewer's remark about Chromium's polyfills
+  if (func) {
+    await page.evaluate(show, func);
     await page.waitForFunction(isDrawn, null, { polling: 'raf' });
-    await page.getByText('Hide', { exact: true }).first().click(); // the viewer's remark about Chromium's polyfills
-    if (func) {
-      await page.evaluate(show, func);
-      await page.waitForFunction(isDrawn, null, { polling: 'raf' });
-    }
-    await page.screenshot({ path: picture });
-    const shown = await page.evaluate(contents);
-    shown.errors.push(...errors);
-    console.log(JSON.stringify(shown));
-  } finally {
-    await context.close();
-    fs.rmSync(profile, { recursive: true, force: true });
   }
-}
-
-main(process.argv.slice(2)).catch((error) => {
-  console.error(error);
-  process.exit(1);
+  await page.screenshot({ path: picture });
+  const shown = await page.evaluate(contents);
+  shown.errors.push(...errors);
+  console.log(JSON.stringify(shown));
 });
