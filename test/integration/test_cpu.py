@@ -40,7 +40,8 @@ def test_shares(traced, hz):
         total = sum(expected[thread, f] for f in both) / 1e9 * hz
         # between the functions the thread reads the clock
         assert 0.95 * total - 2 <= sum(both.values()) + count[thread, "burner"] <= 1.05 * total + 2, both
-        assert abs(both["one_quarter"] - total / 4) <= 4 * (total * 3 / 16) ** 0.5 + 2, both
+        alike = max(1, hz / 100)  # the kernel looks at its ticks, of which there are 100 a second or more
+        assert abs(both["one_quarter"] - total / 4) <= 4 * (total * alike * 3 / 16) ** 0.5 + 2, both
     assert not [m for m, _ in count if (m, "sleeper") in expected]
 
 
