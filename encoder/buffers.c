@@ -38,10 +38,12 @@ _Atomic uint32_t gt_buffers_queued;
 static _Atomic uint32_t own_pushed;
 static _Atomic(_Atomic uint32_t *) pushed = &own_pushed;
 
+/* Waiting helps when enough of what is out will come back: is not in the threads' own hands. */
 static bool take_share(bool force)
 {
     size_t before = atomic_fetch_add_explicit(&pool.out, GT_BUF_BYTES, memory_order_relaxed);
-    if (force || before + GT_BUF_BYTES <= pool.limit)
+    size_t queued = atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed);
+    if (force || before + GT_BUF_BYTES <= pool.limit || queued * GT_BUF_BYTES < pool.limit / 4)
         return true;
     atomic_fetch_sub_explicit(&pool.out, GT_BUF_BYTES, memory_order_relaxed);
     return false;
@@ -91,7 +93,7 @@ struct gt_buf *gt_buffers_get(bool force)
         buf = take_reserve();
     if (buf) {
         buf->next = NULL;
-        buf->used = 0;
+        buf->used = buf->cuts = 0;
     } else {
         atomic_fetch_sub_explicit(&pool.out, GT_BUF_BYTES, memory_order_relaxed);
     }
@@ -226,4 +228,5 @@ void gt_buffers_after_fork(void)
         }
     }
     gt_buffers_queued = 0;
+    pool.out = 0; /* those that other threads had are lost */
 }

@@ -37,8 +37,9 @@ struct gt_buf {
 #define GT_BUF_ROOM (GT_BUF_BYTES - sizeof(struct gt_buf)) /* of payload */
 
 /*
- * A free buffer. Without `force`, NULL once `limit` bytes of buffers are out (the caller waits with
- * gt_buffers_wait). With it only when the system has no memory.
+ * A free buffer. Without `force`, NULL once `limit` bytes of buffers are out and a quarter of that
+ * waits to be written (the caller waits with gt_buffers_wait). With it only when the system has no
+ * memory.
  */
 struct gt_buf *gt_buffers_get(bool force);
 

@@ -30,18 +30,22 @@ static bool has_room(const struct gt_texts *t)
     return t->buf && GT_BUF_ROOM - t->buf->used >= ROOM;
 }
 
-/* Pinned. false: no buffer to be had now. */
+/* Pinned. false: no buffer to be had now. In a mute generation the same does: nothing is written.
+ */
 static bool refresh(struct gt_writer *w)
 {
-    struct gt_buf *fresh = gt_buffers_get(false);
-    if (!fresh)
+    uint32_t gen = gt_writer_gen(w);
+    struct gt_buf *buf = gt_gen_is_mute(gen) ? w->texts.buf : NULL;
+    if (!buf && !(buf = gt_buffers_get(false)))
         return false;
-    gt_texts_retire(w, gt_writer_gen(w));
-    fresh->m = w->m;
-    fresh->ts = w->last;
-    fresh->data[fresh->used++] = GT_EV_STRINGS;
+    if (buf != w->texts.buf)
+        gt_texts_retire(w, gen);
+    buf->m = w->m;
+    buf->ts = w->last;
+    buf->data[0] = GT_EV_STRINGS;
+    buf->used = 1;
     memset(w->texts.recent, 0, sizeof w->texts.recent);
-    w->texts.buf = fresh;
+    w->texts.buf = buf;
     return true;
 }
 

@@ -169,6 +169,46 @@ def test_costs_one_branch(tmp_path, flags):
     assert call - none <= 3_010_000, f"{(call - none) / 1e6} instructions a call"
 
 
+TALKERS = 20
+
+
+@pytest.mark.parametrize("memory", ["256M", "1M"])
+def test_many_texts_of_many_threads(traced, tmp_path, memory):
+    """Buffers change between events and texts; with little memory each thread has one of events already."""
+    text = f"""#include "{HEADER}"
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+static pthread_barrier_t all;
+static void *talk(void *arg) {{
+    char s[1000];
+    pthread_barrier_wait(&all);
+    for (int i = 0; i < 400; i++) {{
+        snprintf(s, sizeof s, "%ld %d %900s", (long)arg, i, "x");
+        gotrace_log(0, "", s);
+        for (int k = 0; k < 2; k++) sched_yield();
+    }}
+    pthread_barrier_wait(&all);
+    return arg;
+}}
+int main(void) {{
+    pthread_t t[{TALKERS}];
+    pthread_barrier_init(&all, NULL, {TALKERS});
+    for (long i = 0; i < {TALKERS}; i++) pthread_create(&t[i], NULL, talk, (void *)i);
+    for (int i = 0; i < {TALKERS}; i++) pthread_join(t[i], NULL);
+}}
+"""
+    result = traced([proc.compile(text, tmp_path / "talk")], env={"GOTRACE_MAX_MEM": memory}).ok()
+    assert "nothing lost" in result.stderr
+    said = collections.defaultdict(list)
+    for e in gotools.parse(result.trace):
+        if e.kind == "Log":
+            who, number, rest = e.fields["Message"].split()
+            said[who].append(int(number))
+            assert rest == "x"
+    assert said == {str(i): list(range(400)) for i in range(TALKERS)}
+
+
 def test_memory_with_new_texts(traced, tmp_path):
     """A million messages and names that never come again leave nothing behind in the process."""
     text = f"""#include "{HEADER}"

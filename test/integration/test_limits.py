@@ -33,6 +33,37 @@ def test_max_mem(traced):
     assert stops == 160000
 
 
+def test_max_mem_of_a_child(tmp_path):
+    """What the parent's threads hold does not count."""
+    source = """
+    #include <pthread.h>
+    #include <sched.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    static pthread_barrier_t all;
+    static void *hold(void *arg) { pthread_barrier_wait(&all); pause(); return arg; }
+    static void *work(void *arg) { for (int i = 0; i < 30000; i++) sched_yield(); return arg; }
+    int main(void)
+    {
+        pthread_t t;
+        pthread_barrier_init(&all, NULL, 21);
+        for (int i = 0; i < 20; i++)
+            pthread_create(&t, NULL, hold, NULL);
+        pthread_barrier_wait(&all);
+        pid_t child = fork();
+        if (!child) {
+            pthread_create(&t, NULL, work, NULL);
+            pthread_join(t, NULL);
+            _exit(0);
+        }
+        waitpid(child, NULL, 0);
+        _exit(0);
+    }"""
+    result = proc.traced([proc.compile(source, tmp_path / "p")], tmp_path / "t.out", env={"GOTRACE_MAX_MEM": "1M"}).ok()
+    (line,) = [line for line in result.stderr.splitlines() if "t.out." in line]
+    assert "nothing lost;" in line
+
+
 def test_children_off(tmp_path):
     result = proc.traced([HOSTILE / "forks", "fork"], tmp_path / "t.out", env={"GOTRACE_CHILDREN": "0"}).ok()
     assert [p.name for p in tmp_path.iterdir()] == ["t.out"]
