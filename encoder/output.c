@@ -213,6 +213,17 @@ int gt_output_commit(void)
     return out.error;
 }
 
+int gt_output_rewind(void)
+{
+    if (!out.regular || !fd_is_ours())
+        return -ESPIPE;
+    if (ftruncate(out.fd, 0) != 0 || gt_syscall(SYS_lseek, out.fd, 0, SEEK_SET) != 0)
+        return -errno;
+    out.written = out.committed = out.staged = 0;
+    out.limited = false;
+    return out.error = 0;
+}
+
 void gt_output_close(void)
 {
     if (fd_is_ours()) {

@@ -39,6 +39,10 @@ int gt_output_write(const void *data, size_t size);
 /* Everything written so far forms a whole. 0 or -errno. */
 int gt_output_commit(void);
 
+/* The file is empty again, and so is the error. -ESPIPE: it is no regular file, and stays as it is.
+ */
+int gt_output_rewind(void);
+
 /* Commits or cuts back, and closes. */
 void gt_output_close(void);
 

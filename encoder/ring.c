@@ -23,9 +23,12 @@ void gt_ring_open(uint64_t bytes, uint64_t ns)
     ring.ns = ns;
 }
 
-const struct gt_kept *gt_ring_oldest(void)
+const struct gt_kept *gt_ring_newest(size_t bytes)
 {
-    return ring.first;
+    const struct gt_kept *k = ring.first;
+    for (size_t all = ring.bytes; k && k->next && all > bytes; k = k->next)
+        all -= k->bytes;
+    return k;
 }
 
 static void forget_oldest(void)

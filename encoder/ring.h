@@ -38,7 +38,9 @@ void gt_ring_open(uint64_t bytes, uint64_t ns);
 bool gt_ring_keep(const struct gt_kept *kept, const struct gt_buf *early,
                   const struct gt_buf *plain, uint64_t until);
 
-const struct gt_kept *gt_ring_oldest(void);
+/* The first of the newest ones, in so many bytes of mappings, but at least one; NULL: it is empty.
+ */
+const struct gt_kept *gt_ring_newest(size_t bytes);
 
 /* Bytes of all mappings. Any thread. */
 size_t gt_ring_memory(void);

@@ -135,6 +135,11 @@ void gt_samples_collect(void)
         empty(ring);
 }
 
+size_t gt_samples_memory(void)
+{
+    return taken.n * sizeof *taken.sample;
+}
+
 size_t gt_samples_use(uint32_t gen, uint64_t until)
 {
     size_t n = 0;
@@ -151,10 +156,10 @@ void gt_samples_move(uint64_t until, struct gt_taken_sample *out)
 {
     size_t kept = 0;
     for (size_t i = 0; i < taken.n; i++) {
-        if (taken.sample[i].ts < until)
-            *out++ = taken.sample[i];
-        else
+        if (taken.sample[i].ts >= until)
             taken.sample[kept++] = taken.sample[i];
+        else if (out)
+            *out++ = taken.sample[i];
     }
     taken.n = kept;
 }

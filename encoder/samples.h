@@ -62,13 +62,16 @@ struct gt_taken_sample {
     struct gt_stack *stack;
 };
 
+/* Bytes of what was taken. */
+size_t gt_samples_memory(void);
+
 /* Marks the stacks of all samples from before `until` as used in gen; how many samples. */
 size_t gt_samples_use(uint32_t gen, uint64_t until);
 
 /* Calls fn for each of those, and forgets them. */
 void gt_samples_each(uint64_t until, void (*fn)(const struct gt_taken_sample *s));
 
-/* The same into an array of gt_samples_use's length. */
+/* The same into an array of gt_samples_use's length, or NULL. */
 void gt_samples_move(uint64_t until, struct gt_taken_sample *out);
 
 /* What was taken so far is not of interest. */
