@@ -35,6 +35,9 @@ static struct {
     bool recording;
     bool unreported; /* one has ended, and the user does not know */
 
+    /* Held by whoever acts as the drain side, or will, when there is no thread for it. */
+    struct gt_lock side;
+
     /* What others want. One of them at a time has `client`, but for toggles. */
     struct gt_lock client;
     enum gt_drain_command command;
@@ -164,17 +167,22 @@ static void write_nothing(uint32_t gen)
     gt_tables_write_batch(gen, main_thread, gt_clock_now(), batch, sizeof batch);
 }
 
-static int open_output(bool fresh)
+static void begin_file(void)
 {
     char header[GT_HEADER_BYTES] = "";
     strcpy(header, gt_format->header);
+    if (gt_format->v1)
+        gt_v1_open();
+    else
+        gt_output_write(header, sizeof header);
+}
+
+static int open_output(bool fresh)
+{
     drain.opened = true;
     gt_output_set_limit(drain.config.max_size);
     int error = gt_output_open(drain.config.path, fresh);
-    if (gt_format->v1)
-        gt_v1_open();
-    else if (error == 0)
-        gt_output_write(header, sizeof header);
+    begin_file();
     return error;
 }
 
@@ -242,8 +250,10 @@ static void close_ring(uint32_t next, uint64_t until)
     drain.events_then = events;
     kept.end_ns = drain.generation_start_ns = gt_clock_monotonic_raw();
     struct gt_buf *plain = gt_buffers_take(drain.gen);
-    if (!gt_ring_keep(&kept, early, plain, until))
+    if (!gt_ring_keep(&kept, early, plain, until)) {
         gt_ring_clear(); /* what is before a gap is of no use */
+        gt_samples_move(until, NULL);
+    }
     put_all(early);
     put_all(plain);
     drain.gen = next;
@@ -262,16 +272,29 @@ static int write_kept(const struct gt_kept *k)
     return 0;
 }
 
+static int write_kept_from(const struct gt_kept *k)
+{
+    int error = 0;
+    drain.ring_events = 0;
+    drain.ring_ns = k ? drain.generation_start_ns - k->begin_ns : 0;
+    for (; k && !error; k = k->next) {
+        error = write_kept(k);
+        error = error ? error : gt_output_commit();
+    }
+    return error;
+}
+
+/* What does not fit the file is the oldest. */
 static int write_ring(bool fresh)
 {
     int error = open_output(fresh);
-    const struct gt_kept *k = gt_ring_oldest();
-    drain.ring_events = 0;
-    drain.ring_ns = k ? drain.generation_start_ns - k->begin_ns : 0;
-    for (; k && !error; k = k->next)
-        error = write_kept(k);
-    if (!error)
-        error = gt_output_commit();
+    size_t bytes = gt_ring_memory();
+    error = error ? error : write_kept_from(gt_ring_newest(bytes));
+    while (error == -EFBIG && gt_ring_newest(bytes)->next && gt_output_rewind() == 0) {
+        bytes -= bytes / 4;
+        begin_file();
+        error = write_kept_from(gt_ring_newest(bytes));
+    }
     gt_output_close();
     return error;
 }
@@ -318,9 +341,9 @@ static void close_generation(uint32_t next)
 /* Work for now: v2 batches, or more v1 events than should wait in memory. */
 static bool write_some(void)
 {
-    size_t queued = atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed);
+    size_t queued = atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed) * GT_BUF_BYTES;
     gt_samples_collect();
-    if (in_ring() && queued * GT_BUF_BYTES >= drain.config.ring_bytes / 16)
+    if (in_ring() && queued + gt_samples_memory() >= drain.config.ring_bytes / 16)
         return true;
     if (gt_format->v1 || in_ring())
         return gt_buffers_crowded();
@@ -341,7 +364,6 @@ static void begin_recording(void)
     drain.start_ns = gt_clock_monotonic_raw();
     drain.deadline = 0;
     drain.length = SECOND_GENERATION_NS;
-    drain.start_at = 0;
     drain.stop_at = drain.config.duration_ns ? drain.start_ns + drain.config.duration_ns : 0;
     drain.events_before = drain.events_then = gt_switch_events();
     drain.generation_start_ns = drain.start_ns;
@@ -359,12 +381,14 @@ static int start(void)
 {
     if (drain.recording)
         return -EALREADY;
+    drain.start_at = 0;
     if (!in_ring() && !name_file(NULL))
         return -ENAMETOOLONG;
     begin_recording();
     int error = in_ring() ? 0 : open_output(false);
     if (error) {
         drain.recording = false;
+        drain.stop_at = 0;
         return error;
     }
     uint32_t next = drain.gen + 1;
@@ -535,8 +559,20 @@ static int64_t idle_ns(uint64_t now)
     return least;
 }
 
+/* Whether there is no thread for it, and the caller may act as the drain side. */
+static bool take_side(int64_t patience_ns)
+{
+    if (atomic_load(&drain.threaded) || !gt_lock_within(&drain.side, patience_ns))
+        return false;
+    if (!atomic_load(&drain.threaded))
+        return true;
+    gt_unlock(&drain.side);
+    return false;
+}
+
 void gt_drain_run(void)
 {
+    gt_lock(&drain.side);
     note_unattended();
     while (atomic_load(&drain.phase) == OPEN) {
         if (atomic_exchange(&drain.sample, 0))
@@ -555,7 +591,9 @@ void gt_drain_run(void)
         if (drain.recording && drain.error)
             go_mute(); /* nothing can be written any more */
     }
-    finish();
+    if (atomic_load(&drain.phase) != FINISHED)
+        finish();
+    gt_unlock(&drain.side);
     answer(atomic_load(&drain.asked), -ESHUTDOWN);
 }
 
@@ -575,12 +613,13 @@ bool gt_drain_finish(void)
     uint32_t phase = OPEN;
     if (!atomic_compare_exchange_strong(&drain.phase, &phase, FINISHING) && phase == IDLE)
         return false;
-    if (phase == OPEN && !atomic_load(&drain.threaded)) {
-        if (!gt_lock_within(&drain.client, GT_LOCK_PATIENCE_NS))
-            return false; /* a signal handler ends the process in the middle of a command */
+    if (phase == OPEN && take_side(GT_LOCK_PATIENCE_NS)) {
         finish();
+        gt_unlock(&drain.side);
         return drain.unreported;
     }
+    if (phase == OPEN && !atomic_load(&drain.threaded))
+        return false; /* a signal handler ends the process in the middle of a command */
     gt_buffers_kick();
     uint64_t deadline = gt_clock_monotonic_raw() + FINISH_TIMEOUT_NS;
     while ((phase = atomic_load(&drain.phase)) == FINISHING && gt_clock_monotonic_raw() < deadline)
@@ -597,12 +636,21 @@ static int ask_locked(enum gt_drain_command command, const char *path)
     drain.path = path;
     uint32_t mine = atomic_fetch_add(&drain.asked, 1) + 1, done;
     while ((done = atomic_load(&drain.answered)) != mine) {
-        if (atomic_load(&drain.phase) != OPEN)
+        if (atomic_load(&drain.phase) != OPEN || !atomic_load(&drain.threaded))
             return -ESHUTDOWN;
         gt_buffers_kick();
         gt_futex_wait(&drain.answered, done, 100000000);
     }
     return drain.result;
+}
+
+static int execute_or_ask(enum gt_drain_command command, const char *path)
+{
+    if (!take_side(GT_LOCK_PATIENCE_NS))
+        return atomic_load(&drain.threaded) ? ask_locked(command, path) : -EBUSY;
+    int r = gt_drain_execute(command, path);
+    gt_unlock(&drain.side);
+    return r;
 }
 
 int gt_drain_command(enum gt_drain_command command, const char *path)
@@ -614,8 +662,7 @@ int gt_drain_command(enum gt_drain_command command, const char *path)
     if (path && strlen(path) >= PATH_MAX)
         r = -ENAMETOOLONG;
     else if (atomic_load(&drain.phase) == OPEN)
-        r = atomic_load(&drain.threaded) ? ask_locked(command, path)
-                                         : gt_drain_execute(command, path);
+        r = execute_or_ask(command, path);
     note_unattended();
     gt_quiet_end(&quiet);
     gt_unlock(&drain.client);
@@ -639,6 +686,8 @@ void gt_drain_flush(void)
 
 void gt_drain_toggle(void)
 {
+    if (atomic_load(&drain.phase) != OPEN)
+        return;
     atomic_fetch_add(&drain.toggles, 1);
     atomic_store(&gt_drain_unattended, !atomic_load(&drain.threaded));
     gt_buffers_kick();
@@ -646,7 +695,7 @@ void gt_drain_toggle(void)
 
 void gt_drain_attend(void)
 {
-    if (atomic_load(&drain.threaded) || !gt_trylock(&drain.client))
+    if (!take_side(0))
         return;
     struct gt_quiet quiet;
     gt_quiet_begin(&quiet);
@@ -654,7 +703,7 @@ void gt_drain_attend(void)
         attend(gt_clock_monotonic_raw());
     note_unattended();
     gt_quiet_end(&quiet);
-    gt_unlock(&drain.client);
+    gt_unlock(&drain.side);
 }
 
 struct gt_drain_summary gt_drain_summary(void)
@@ -682,11 +731,11 @@ void gt_drain_after_fork(void)
     gt_stacks_after_fork();
     gt_strings_after_fork();
     gt_symbols_after_fork();
-    gt_buffers_after_fork();
     gt_samples_after_fork();
     gt_switch_after_fork();
     gt_procs_after_fork();
     put_all(drain.early);
+    gt_buffers_after_fork();
     gt_ring_clear();
     memset(&drain, 0, sizeof drain);
     atomic_store(&gt_drain_unattended, 0);

@@ -183,6 +183,23 @@ def test_delay_and_duration_without_threads(tmp_path):
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("directory", ["missing", "x" * 200 + "/%e" * 1000])
+def test_late_start_cannot_make_the_file(tmp_path, directory):
+    """One line says so; the drain thread has no more to do."""
+    env = {"GOTRACE_OUTPUT": tmp_path / directory / "t.out", "GOTRACE_DELAY": "100ms", "GOTRACE_DURATION": "100ms"}
+    program = Running(tmp_path, "idle", env)
+    line = program.stderr_line()
+    assert "nothing is recorded" in line, line
+
+    def cpu():
+        return sum(map(int, open(f"/proc/{program.pid}/stat").read().rsplit(")", 1)[1].split()[11:13]))
+
+    before = cpu()
+    time.sleep(1)
+    assert cpu() - before < 20, "hundredths of a second"
+    assert program.end() == ""
+
+
 def test_duration_alone(tmp_path):
     result = proc.run(
         [CONTROL, "alone"], env=proc.traced_env(tmp_path / "t.out", {"GOTRACE_DURATION": "100ms"}), stdin="x" * 500
@@ -235,6 +252,34 @@ def test_signal_of_a_single_threaded_program(running):
     assert len(os.listdir(f"/proc/{program.pid}/task")) == 1
     assert "nothing lost" in program.end()
     gotools.check_all(program.trace)
+
+
+def test_signal_for_a_child_that_does_not_record_yet(tmp_path):
+    """It changes nothing: the child records from its first thread on, as ever."""
+    source = """
+    #include <pthread.h>
+    #include <signal.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    static void *nap(void *arg) { usleep(50000); return arg; }
+    static void thread(void) { pthread_t t; pthread_create(&t, NULL, nap, NULL); pthread_join(t, NULL); }
+    int main(void)
+    {
+        thread();
+        pid_t child = fork();
+        if (!child) {
+            raise(SIGUSR2);
+            usleep(1);
+            thread();
+            _exit(0);
+        }
+        waitpid(child, NULL, 0);
+    }"""
+    program = proc.compile(source, tmp_path / "p")
+    proc.traced([program], tmp_path / "t.out", env={"GOTRACE_SIGNAL": "USR2"}).ok()
+    (child,) = tmp_path.glob("t.out.*")
+    naps = [e for e in events_of(child) if e.is_go("Running", "Waiting") and e.stack[0].func == "usleep"]
+    assert len(naps) == 1
 
 
 def test_program_cannot_take_the_signal(tmp_path):
