@@ -87,6 +87,7 @@ void gt_control_serve(void)
 
 void gt_control_after_fork(void)
 {
+    gt_buffers_sleep_on(NULL);
     if (page)
         munmap(page, sizeof *page);
     page = NULL;

@@ -72,7 +72,9 @@ static void on_fatal(int number, siginfo_t *info, void *context)
 {
     (void)context;
     int saved = errno;
-    if (!atomic_exchange(&fatal.begun, 1))
+    if (!gt_process_is_ours())
+        ; /* a child of vfork's, which has our memory */
+    else if (!atomic_exchange(&fatal.begun, 1))
         save_on_our_stack();
     else if (!atomic_load(&fatal.done))
         gt_futex_wait(&fatal.done, 0, PATIENCE_NS);

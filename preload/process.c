@@ -4,6 +4,7 @@
 #include "capture.h"
 #include "control.h"
 #include "descent.h"
+#include "elf_names.h"
 #include "gc.h"
 #include "heap.h"
 #include "nursery.h"
@@ -38,6 +39,11 @@ static struct {
     struct gt_symbolizer *symbolizer;
     uint32_t *same_memory; /* zero in a forked child: MADV_WIPEONFORK */
 } process;
+
+bool gt_process_is_ours(void)
+{
+    return process.pid && gt_syscall(SYS_getpid) == process.pid;
+}
 
 /* Symbols ------------------------------------------------------------------------------------ */
 
@@ -181,7 +187,7 @@ static void start_recording(void)
 void gt_process_attend(void)
 {
     struct gt_thread *t = gt_self;
-    if (!t || t->frame || gt_syscall(SYS_getpid) != process.pid || !(t = gt_thread_enter()))
+    if (!t || t->frame || !gt_process_is_ours() || !(t = gt_thread_enter()))
         return;
     int saved = errno;
     GT_HEAP_OWN(own);
@@ -192,8 +198,7 @@ void gt_process_attend(void)
 
 void gt_process_threaded(void)
 {
-    if (!process.pid || atomic_load(&process.drain_started) || atomic_load(&process.ended) ||
-        gt_syscall(SYS_getpid) != process.pid)
+    if (atomic_load(&process.drain_started) || atomic_load(&process.ended) || !gt_process_is_ours())
         return;
     uint32_t no = 0;
     if (!atomic_compare_exchange_strong(&process.drain_started, &no, 1))
@@ -241,7 +246,7 @@ void gt_process_describe(char line[GT_PROCESS_LINE])
 
 void gt_process_end(void)
 {
-    if (!process.pid || gt_syscall(SYS_getpid) != process.pid)
+    if (!gt_process_is_ours())
         return;
     GT_HEAP_OWN(own);
     struct gt_thread *t = gt_self;
@@ -265,7 +270,7 @@ void gt_process_crash(void)
     bool inside = t && t != &gt_nobody && t->inside;
     if (inside && !atomic_load(&process.drain_started))
         return; /* in the middle of our own code, which would have to do it */
-    if (!process.pid || gt_syscall(SYS_getpid) != process.pid)
+    if (!gt_process_is_ours())
         return;
     atomic_store(&process.crash_ns, gt_clock_monotonic_raw());
     gt_symbolize_freeze();
@@ -304,8 +309,7 @@ static void before_exec(void)
 {
     struct gt_thread *t;
     /* A single-threaded program that turns into another has no trace of its own to leave. */
-    if (!atomic_load(&process.drain_started) || gt_syscall(SYS_getpid) != process.pid ||
-        !(t = gt_thread_enter()))
+    if (!atomic_load(&process.drain_started) || !gt_process_is_ours() || !(t = gt_thread_enter()))
         return;
     int saved = errno;
     GT_HEAP_OWN(own);
@@ -478,6 +482,17 @@ static void quick(void)
     gt_process_end();
 }
 
+/*
+ * Loading elfutils, the loader allocates with its locks held; and not in the nursery if it has
+ * found another malloc before ours. The allocator may take its own locks and the loader's in the
+ * other order (jemalloc, which makes threads), but not while there is one thread.
+ */
+static void prepare_for_allocator(void)
+{
+    if (gt_elf_definer_before_us("malloc"))
+        gt_symbolize_prepare();
+}
+
 __attribute__((constructor)) static void at_start(void)
 {
     gt_real_resolve();
@@ -512,6 +527,7 @@ __attribute__((constructor)) static void at_start(void)
     gt_thread_main();
     gt_real_clear_dlerror();
     gt_signals_init();
+    prepare_for_allocator();
     if (!process.descendant)
         start_recording();
 }

@@ -7,6 +7,10 @@
 
 #include <limits.h>
 
+/* Whether this process is the traced one: not a child of vfork's, which has its memory. Anywhere.
+ */
+bool gt_process_is_ours(void);
+
 /*
  * The program is about to have a second thread: starts the drain thread (and in a forked child
  * the recording). A single-threaded program never gets a thread from us.

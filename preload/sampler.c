@@ -97,6 +97,19 @@ static bool set_timer(const struct gt_thread *t, bool on)
     return gt_syscall(SYS_timer_settime, t->sampler.timer, 0, &every, NULL) == 0;
 }
 
+/* Our handler runs on the program's signal stack, because Go's threads have no other to spare. */
+static bool too_small(const stack_t *stack)
+{
+    enum { ROOM = 4096 };
+    return !(stack->ss_flags & SS_DISABLE) && stack->ss_size < getauxval(AT_MINSIGSTKSZ) + ROOM;
+}
+
+static bool has_room(void)
+{
+    stack_t now;
+    return gt_real.sigaltstack(NULL, &now) == 0 && !too_small(&now);
+}
+
 void gt_sampler_thread_begin(struct gt_thread *t)
 {
     t->sampler.running = false;
@@ -107,7 +120,7 @@ void gt_sampler_thread_begin(struct gt_thread *t)
                              .sigev_value.sival_ptr = &number,
                              ._sigev_un._tid = (pid_t)t->w.m};
     if (gt_syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &t->sampler.timer) == 0)
-        t->sampler.running = set_timer(t, true);
+        t->sampler.running = set_timer(t, has_room());
     if (!t->sampler.running)
         say_failed();
 }
@@ -118,13 +131,6 @@ void gt_sampler_thread_end(struct gt_thread *t)
         return;
     t->sampler.running = false;
     gt_syscall(SYS_timer_delete, t->sampler.timer);
-}
-
-/* Our handler runs on the program's signal stack, because Go's threads have no other to spare. */
-static bool too_small(const stack_t *stack)
-{
-    enum { ROOM = 4096 };
-    return !(stack->ss_flags & SS_DISABLE) && stack->ss_size < getauxval(AT_MINSIGSTKSZ) + ROOM;
 }
 
 GT_EXPORT int sigaltstack(const stack_t *stack, stack_t *old)

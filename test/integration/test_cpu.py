@@ -166,6 +166,43 @@ def test_signals_of_the_program(traced, tmp_path):
         gotools.check(trace)
 
 
+def test_small_signal_stack_from_before(traced, tmp_path):
+    """A constructor that runs before ours sets one: no sample is taken on it."""
+    library = """
+    #define _GNU_SOURCE
+    #include <signal.h>
+    #include <string.h>
+    static struct { char below[4096], stack[2048]; } memory;
+    __attribute__((constructor)) static void set(void)
+    {
+        memset(&memory, 0x5a, sizeof memory);
+        sigaltstack(&(stack_t){.ss_sp = memory.stack, .ss_size = sizeof memory.stack}, NULL);
+    }
+    int untouched(void)
+    {
+        for (unsigned long i = 0; i < sizeof memory; i++)
+            if (((char *)&memory)[i] != 0x5a)
+                return 0;
+        return 1;
+    }"""
+    program = """
+    #include <pthread.h>
+    #include <time.h>
+    int untouched(void);
+    static void *nothing(void *arg) { return arg; }
+    int main(void)
+    {
+        pthread_t thread;
+        pthread_create(&thread, NULL, nothing, NULL);
+        while (clock() < CLOCKS_PER_SEC / 2)
+            ;
+        return !untouched();
+    }"""
+    proc.compile(library, tmp_path / "libstack.so", "-shared", "-fPIC")
+    proc.compile(program, tmp_path / "p", tmp_path / "libstack.so", "-Wl,--no-as-needed")
+    traced([tmp_path / "p"], env={"GOTRACE_CPU_HZ": "1000"}).ok()
+
+
 def test_timers_end_with_threads(traced, tmp_path):
     """A process has one timer a thread, at any time."""
     text = """

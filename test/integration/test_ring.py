@@ -157,6 +157,91 @@ def test_path_without_recorder(tmp_path):
     program.end()
 
 
+RECORDER = """
+#include "%s/preload/gotrace.h"
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void *nothing(void *arg) { return arg; }
+int main(int argc, char **argv)
+{
+    char s[32];
+    pthread_t thread;
+    pthread_create(&thread, NULL, nothing, NULL);
+    pthread_join(thread, NULL);
+    for (int i = 0; i < 40000; i++) {
+        snprintf(s, sizeof s, "%%d", i);
+        gotrace_log(0, "", s);
+        for (int k = 0; k < 4; k++)
+            sched_yield();
+    }
+    return argc > 1 ? gotrace_snapshot(argv[1]) : 0;
+}
+""" % ROOT
+
+
+@pytest.mark.parametrize("limit", ["GOTRACE_MAX_SIZE", "RLIMIT_FSIZE"])
+@pytest.mark.parametrize("format", ["go1.21", "go1.23"])
+def test_file_smaller_than_the_ring(tmp_path, format, limit):
+    """It holds the newest."""
+    size = 300 << 10
+    program = proc.compile(RECORDER, tmp_path / "p")
+    env = {"GOTRACE_RING": "8M", "GOTRACE_FORMAT": format}
+    argv = [program]
+    if limit == "RLIMIT_FSIZE":
+        argv = ["prlimit", f"--fsize={size}", program]
+    else:
+        env[limit] = size
+    result = proc.traced(argv, tmp_path / "t.out", env=env).ok()
+    gotools.check_all(result.trace)
+    assert size // 3 < result.trace.stat().st_size <= size
+    said = [int(e.fields["Message"]) for e in gotools.parse(result.trace) if e.kind == "Log"]
+    assert said == list(range(said[0], 40000)) and said[0] > 0
+
+
+@pytest.mark.limit(120)
+def test_many_samples(tmp_path):
+    """More of them in a second than the recorder's memory has room for."""
+    env = {"GOTRACE_RING": "1M", "GOTRACE_CPU_HZ": "10000"}
+    result = proc.traced([PROGRAMS / "cpu", 3], tmp_path / "t.out", env=env, timeout=90).ok()
+    samples = [e for e in gotools.parse(result.trace) if e.kind == "StackSample"]
+    assert len(samples) > 2000, result.stderr
+
+
+def test_child_that_shares_our_memory_dies(tmp_path):
+    """Of a signal, between vfork and exec; later its parent does, and leaves its trace."""
+    source = """
+    #include <pthread.h>
+    #include <signal.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    static void *nap(void *arg) { usleep(1000); return arg; }
+    int main(void)
+    {
+        pthread_t thread;
+        int status;
+        pthread_create(&thread, NULL, nap, NULL);
+        pthread_join(thread, NULL);
+        pid_t child = vfork();
+        if (!child) {
+            kill(getpid(), SIGTERM);
+            _exit(1);
+        }
+        waitpid(child, &status, 0);
+        if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGTERM)
+            return 1;
+        usleep(1000);
+        raise(SIGSEGV);
+    }"""
+    env = {"GOTRACE_RING": "1s"}
+    result = proc.traced([proc.compile(source, tmp_path / "p")], tmp_path / "t.out", env=env)
+    assert result.returncode == -11, result
+    naps = [e for e in gotools.parse(result.trace) if e.is_go("Running", "Waiting") and e.stack[0].func == "usleep"]
+    assert len(naps) == 2
+
+
 def test_start_and_stop(tmp_path):
     program = Running(tmp_path, GOTRACE_RING="8M", GOTRACE_START="manual")
     refused = proc.run([COMMAND, "snapshot", program.pid])
