@@ -14,6 +14,12 @@ static struct shard {
     struct gt_waiter *first, *last;
 } shards[SHARDS];
 
+/* Changed under the lock of the shard, of which a slot is a part. */
+static struct slot {
+    _Atomic uint32_t asleep; /* waiters that were not woken */
+    _Atomic uint64_t again;  /* when one of the others may be asleep again; or some time before */
+} slots[GT_REGISTRY_SLOTS];
+
 /* In hooks; false is counted. */
 static bool lock_within(struct shard *s)
 {
@@ -51,9 +57,22 @@ static void unlink_locked(struct shard *s, struct gt_waiter *w)
         s->last = w->prev;
 }
 
-static void count(const void *addr, uint32_t by)
+static struct slot *slot_of(const void *addr)
 {
-    atomic_fetch_add_explicit(&gt_registry_count[gt_registry_slot(addr)], by, memory_order_relaxed);
+    return &slots[gt_registry_slot(addr)];
+}
+
+static void add_to(_Atomic uint32_t *n, uint32_t by)
+{
+    atomic_fetch_add_explicit(n, by, memory_order_relaxed);
+}
+
+/* One waiter more, or less, at addr. */
+static void count(const void *addr, uint32_t by, bool asleep)
+{
+    add_to(&gt_registry_count[gt_registry_slot(addr)], by);
+    if (asleep)
+        add_to(&slot_of(addr)->asleep, by);
 }
 
 static void add_locked(struct shard *s, struct gt_waiter *w, const void *addr, uint64_t now)
@@ -62,7 +81,34 @@ static void add_locked(struct shard *s, struct gt_waiter *w, const void *addr, u
     w->since = now;
     w->woken = 0;
     append_locked(s, w);
-    count(addr, 1);
+    count(addr, 1, true);
+}
+
+/*
+ * A wake-up takes tens of microseconds. Beyond that the bound grows with the wait so far: a long
+ * wait stays exact to 1 %, and its number of vain wake-ups in the trace logarithmic.
+ */
+#define WAKING_NS 50000
+
+/* When a waiter that was woken, and is still here, must have gone back to sleep. */
+static uint64_t asleep_again_at(const struct gt_waiter *w)
+{
+    uint64_t waited = w->woken > w->since ? w->woken - w->since : 0;
+    uint64_t waking = gt_clock_units(WAKING_NS);
+    if (w->final)
+        return UINT64_MAX;
+    return w->woken + (waited / 127 > waking ? waited / 127 : waking);
+}
+
+static void set_woken(struct shard *s, struct gt_waiter *w, uint64_t now)
+{
+    struct slot *slot = slot_of(w->addr);
+    if (!w->woken)
+        add_to(&slot->asleep, -1u);
+    w->woken = now;
+    uint64_t at = asleep_again_at(w);
+    if (s->first == s->last || at < atomic_load_explicit(&slot->again, memory_order_relaxed))
+        atomic_store_explicit(&slot->again, at, memory_order_relaxed);
 }
 
 void gt_registry_add_locked(struct gt_waiter *w, const void *addr, uint64_t now)
@@ -99,7 +145,7 @@ bool gt_registry_remove(struct gt_waiter *w, int64_t patience_ns)
     if (!s)
         return false;
     unlink_locked(s, w);
-    count(w->addr, -1u);
+    count(w->addr, -1u, !w->woken);
     w->addr = NULL;
     gt_unlock(&s->lock);
     return true;
@@ -128,10 +174,10 @@ void gt_registry_move(const void *from, const void *to, uint32_t max)
         if (w->addr != from || w->woken)
             continue;
         unlink_locked(source, w);
-        count(from, -1u);
+        count(from, -1u, true);
         __atomic_store_n(&w->addr, to, __ATOMIC_RELAXED);
         append_locked(target, w);
-        count(to, 1);
+        count(to, 1, true);
         max--;
     }
     if (source != target)
@@ -149,26 +195,38 @@ void gt_registry_unlock(const void *addr)
     gt_unlock(&shard_of(addr)->lock);
 }
 
-/*
- * A wake-up takes tens of microseconds. Beyond that the bound grows with the wait so far: a long
- * wait stays exact to 1 %, and its number of vain wake-ups in the trace logarithmic.
- */
-#define WAKING_NS 50000
-
-static bool went_back_to_sleep(const struct gt_waiter *w, uint64_t now)
+bool gt_registry_all_woken(const void *addr)
 {
-    if (w->final)
-        return false;
-    uint64_t awake = now > w->woken ? now - w->woken : 0;
-    return awake >= gt_clock_units(WAKING_NS) && awake >= (now - w->since) / 128;
+    return !atomic_load_explicit(&slot_of(addr)->asleep, memory_order_relaxed);
+}
+
+bool gt_registry_reaches(const void *addr)
+{
+    return !gt_registry_all_woken(addr) ||
+           gt_clock_now() >= atomic_load_explicit(&slot_of(addr)->again, memory_order_relaxed);
+}
+
+/* Nobody of the slot is to be woken now: when is the next time that may be? */
+static void set_again(const struct shard *s, uint32_t slot)
+{
+    uint64_t again = UINT64_MAX;
+    for (const struct gt_waiter *w = s->first; w; w = w->next) {
+        uint64_t at = w->woken ? asleep_again_at(w) : UINT64_MAX;
+        if (gt_registry_slot(w->addr) == slot && at < again)
+            again = at;
+    }
+    atomic_store_explicit(&slots[slot].again, again, memory_order_relaxed);
 }
 
 struct gt_waiter *gt_registry_next(const void *addr, uint32_t bits, uint64_t now)
 {
-    struct gt_waiter *w = shard_of(addr)->first;
+    const struct shard *s = shard_of(addr);
+    struct gt_waiter *w = s->first;
     while (w && (w->addr != addr || (w->bits && !(w->bits & bits)) ||
-                 (w->woken && !went_back_to_sleep(w, now))))
+                 (w->woken && now < asleep_again_at(w))))
         w = w->next;
+    if (!w)
+        set_again(s, gt_registry_slot(addr));
     return w;
 }
 
@@ -191,7 +249,7 @@ static void await_mutex(struct shard *held, struct gt_waiter *w, uint64_t now)
         return;
     w->relock->g = w->g;
     add_locked(s, w->relock, w->mutex, now);
-    w->relock->woken = now;
+    set_woken(s, w->relock, now);
     if (s != held)
         gt_unlock(&s->lock);
 }
@@ -199,7 +257,7 @@ static void await_mutex(struct shard *held, struct gt_waiter *w, uint64_t now)
 void gt_registry_woken(struct gt_waiter *w, uint64_t now)
 {
     struct shard *s = shard_of(w->addr);
-    w->woken = now;
+    set_woken(s, w, now);
     unlink_locked(s, w);
     append_locked(s, w);
     if (w->relock)
@@ -210,4 +268,5 @@ void gt_registry_after_fork(void)
 {
     memset(shards, 0, sizeof shards);
     memset((void *)gt_registry_count, 0, sizeof gt_registry_count);
+    memset(slots, 0, sizeof slots);
 }

@@ -47,6 +47,15 @@ static inline bool gt_registry_any(const void *addr)
            0;
 }
 
+/*
+ * Between the moment in which the only waiter is woken and the one in which it runs, a mutex may be
+ * unlocked a thousand times. all_woken: all waiters at the address were woken already. reaches:
+ * a wake would reach one now, if only one that must have gone back to sleep. Both take the other
+ * addresses of the slot for this one. No lock; reaches looks at the clock.
+ */
+bool gt_registry_all_woken(const void *addr);
+bool gt_registry_reaches(const void *addr);
+
 /* After the block event is written; nothing happens when the lock is not to be had (gt_lost). w->g
  * to mutex are set but for times; now: trace time. */
 void gt_registry_add(struct gt_waiter *w, const void *addr, uint64_t now);

@@ -35,19 +35,34 @@ static bool releases(const pthread_mutex_t *mutex)
     }
 }
 
-void gt_mutex_release(enum gt_hook hook, pthread_mutex_t *mutex)
+/* Whoever was woken has not gone back to sleep: before it does, it makes that 2 (lll_lock). */
+static bool nobody_sleeps(const pthread_mutex_t *mutex)
 {
-    if (__builtin_expect(gt_registry_any(mutex), 0) && releases(mutex))
+    enum { ROBUST = 0x10, PRIO_INHERIT = 0x20, PRIO_PROTECT = 0x40 }; /* their words differ */
+    bool plain = !(mutex->__data.__kind & (ROBUST | PRIO_INHERIT | PRIO_PROTECT));
+    return plain && mutex->__data.__lock == 1;
+}
+
+void gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex)
+{
+    if (gt_registry_all_woken(mutex) && nobody_sleeps(mutex))
+        return;
+    if (releases(mutex))
         gt_wake_one(hook, mutex);
+}
+
+static __attribute__((noinline)) int lock_contended(pthread_mutex_t *mutex)
+{
+    if (reports_relock(mutex))
+        return gt_real.pthread_mutex_lock(mutex);
+    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_pthread_mutex_lock, GT_REASON_SYNC, mutex);
+    return gt_real.pthread_mutex_lock(mutex);
 }
 
 GT_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
     int r = gt_real.pthread_mutex_trylock(mutex);
-    if (__builtin_expect(r != EBUSY, 1) || reports_relock(mutex))
-        return r != EBUSY ? r : gt_real.pthread_mutex_lock(mutex);
-    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_pthread_mutex_lock, GT_REASON_SYNC, mutex);
-    return gt_real.pthread_mutex_lock(mutex);
+    return __builtin_expect(r != EBUSY, 1) ? r : lock_contended(mutex);
 }
 
 GT_EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
@@ -77,8 +92,15 @@ GT_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock,
     return gt_real.pthread_mutex_clocklock(mutex, clock, until);
 }
 
+static __attribute__((noinline)) int unlock_awaited(pthread_mutex_t *mutex)
+{
+    gt_mutex_release_slow(GT_HOOK_pthread_mutex_unlock, mutex);
+    return gt_real.pthread_mutex_unlock(mutex);
+}
+
 GT_EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
-    gt_mutex_release(GT_HOOK_pthread_mutex_unlock, mutex);
+    if (__builtin_expect(gt_registry_any(mutex), 0))
+        return unlock_awaited(mutex);
     return gt_real.pthread_mutex_unlock(mutex);
 }

@@ -3,8 +3,15 @@
 #define GT_SYNC_MUTEX_H
 
 #include "real.h"
+#include "registry.h"
+
+void gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex);
 
 /* The caller is about to give the mutex up, inside `hook`: ends the wait of its oldest waiter. */
-void gt_mutex_release(enum gt_hook hook, pthread_mutex_t *mutex);
+static inline void gt_mutex_release(enum gt_hook hook, pthread_mutex_t *mutex)
+{
+    if (__builtin_expect(gt_registry_any(mutex), 0))
+        gt_mutex_release_slow(hook, mutex);
+}
 
 #endif

@@ -155,6 +155,8 @@ static uint32_t wake_some_locked(struct gt_thread *t, const struct gt_wake *wake
 
 uint32_t gt_wake_slow(const struct gt_wake *wake)
 {
+    if (!gt_registry_reaches(wake->addr))
+        return 0;
     struct gt_thread *t = gt_thread_enter();
     if (!t)
         return 0;

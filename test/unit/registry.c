@@ -51,9 +51,33 @@ static void test_futex(uint64_t t, uint64_t ms)
     CHECK(!gt_registry_any(&a) && !gt_registry_any(&b));
 }
 
+/* By the real clock: the only waiter, once woken, is on its way for some time. */
+static void test_reaches(void)
+{
+    struct gt_waiter w = {0}, last = {.final = true};
+    uint64_t now = gt_clock_now();
+    gt_registry_add(&w, &a, now);
+    CHECK(!gt_registry_all_woken(&a) && gt_registry_reaches(&a));
+    now = gt_clock_now();
+    CHECK(next(&a, now) == &w);
+    bool reached = gt_registry_reaches(&a);
+    CHECK(gt_registry_all_woken(&a));
+    CHECK(!reached || gt_clock_now() - now >= gt_clock_units(50000));
+    while (!gt_registry_reaches(&a))
+        ;
+    CHECK(gt_clock_now() - now >= gt_clock_units(50000));
+    CHECK(next(&a, gt_clock_now()) == &w, "asleep again");
+    CHECK(gt_registry_remove(&w, GT_LOCK_PATIENCE_NS));
+    gt_registry_add(&last, &a, now);
+    CHECK(next(&a, now) == &last);
+    CHECK(!gt_registry_reaches(&a), "never asleep again");
+    CHECK(gt_registry_remove(&last, GT_LOCK_PATIENCE_NS));
+}
+
 int main(void)
 {
     gt_clock_init();
+    test_reaches();
     uint64_t ms = gt_clock_units(1000000), t = 1000 * ms;
     struct gt_waiter w[3] = {0}, other = {0};
 
