@@ -35,8 +35,8 @@ def task(i):
     took.append(time.perf_counter() - begin)
 begin = time.perf_counter()
 with concurrent.futures.ThreadPoolExecutor(4) as pool:
-    list(pool.map(task, range(40000)))
-print(40000 / (time.perf_counter() - begin), sorted(took)[len(took) * 99 // 100] * 1e6)
+    list(pool.map(task, range(100000)))
+print(100000 / (time.perf_counter() - begin), sorted(took)[len(took) * 99 // 100] * 1e6)
 """
 
 
@@ -186,9 +186,9 @@ PROGRAMS = {
     "memcached": ("memcached", "requests/s", memcached),
     "nginx": ("wrk", "requests/s", nginx),
     "postgresql": (f"{PG}/pgbench", "queries/s", postgresql),
-    "pigz": ("pigz", "MiB/s", compressor("pigz", "-p4", "-c", size=32)),
-    "xz": ("xz", "MiB/s", compressor("xz", "-T2", "-1", "-c", "--block-size=1MiB", size=8)),
-    "sysbench-mutex": ("sysbench", "events/s", sysbench("mutex", "--threads=4", "--mutex-locks=200000", "--mutex-loops=100")),
+    "pigz": ("pigz", "MiB/s", compressor("pigz", "-p4", "-c", size=256)),
+    "xz": ("xz", "MiB/s", compressor("xz", "-T2", "-1", "-c", "--block-size=1MiB", size=64)),
+    "sysbench-mutex": ("sysbench", "events/s", sysbench("mutex", "--threads=4", "--mutex-locks=2000000", "--mutex-loops=100")),
     "sysbench-threads": ("sysbench", "events/s", sysbench("threads", "--threads=4", "--thread-locks=4", f"--time={SECONDS}")),
     "python-pool": (sys.executable, "tasks/s", python_pool),
 }

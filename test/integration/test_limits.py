@@ -1,5 +1,10 @@
 """GOTRACE_MAX_SIZE, GOTRACE_MAX_MEM, GOTRACE_CHILDREN."""
 
+import os
+import re
+import subprocess
+import time
+
 import pytest
 
 from lib import HOSTILE, PROGRAMS, gotools, proc
@@ -29,8 +34,23 @@ def test_max_mem(traced):
     result = traced([PROGRAMS / "yields", "8", "20000"], env={"GOTRACE_MAX_MEM": "1M"}, timeout=60).ok()
     assert "nothing lost" in result.stderr
     gotools.check(result.trace)
-    stops = sum(1 for e in gotools.parse(result.trace) if e.is_go("Running", "Runnable"))
-    assert stops == 160000
+    assert gotools.count(result.trace, "GoStop") == 160000
+
+
+def test_slow_disk(tmp_path):
+    """A reader of a megabyte a second: threads wait, the exit line says how long, and nothing is missing."""
+    os.mkfifo(tmp_path / "fifo")
+    env = proc.traced_env(tmp_path / "fifo", {"GOTRACE_MAX_MEM": "1M"})
+    child = proc.spawn([PROGRAMS / "yields", "8", "40000"], env=env, stderr=subprocess.PIPE, text=True)
+    with open(tmp_path / "fifo", "rb", buffering=0) as source, open(tmp_path / "t.out", "wb") as target:
+        while piece := source.read(65536):
+            target.write(piece)
+            time.sleep(0.06)
+    line = child.communicate()[1]
+    waits, seconds = re.search(r"nothing lost, but threads waited (\d+) times, ([\d.]+) s, to write; view", line).groups()
+    assert int(waits) > 8 and float(seconds) > 1, line
+    gotools.check(tmp_path / "t.out")
+    assert gotools.count(tmp_path / "t.out", "GoStop") == 320000
 
 
 def test_max_mem_of_a_child(tmp_path):
