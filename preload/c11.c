@@ -3,8 +3,8 @@
  * directly: without hooks of their own these would not be seen. What they share with sync_mutex.c,
  * sync_cond.c and thread.c is done there.
  */
+#include "sync_cond.h"
 #include "sync_mutex.h"
-#include "wait.h"
 
 #include <errno.h>
 #include <threads.h>
@@ -33,22 +33,15 @@ GT_EXPORT int mtx_unlock(mtx_t *mutex)
     return gt_real.mtx_unlock(mutex);
 }
 
-static struct gt_wait begin(enum gt_hook hook, cnd_t *cond, mtx_t *mutex)
-{
-    gt_mutex_release(hook, (pthread_mutex_t *)mutex);
-    return gt_wait_begin_for(&(struct gt_wait_for){
-        .hook = hook, .reason = GT_REASON_COND, .addr = cond, .mutex = mutex});
-}
-
 GT_EXPORT int cnd_wait(cnd_t *cond, mtx_t *mutex)
 {
-    GT_WAIT(wait) = begin(GT_HOOK_cnd_wait, cond, mutex);
+    GT_WAIT(wait) = gt_cond_begin(GT_HOOK_cnd_wait, cond, (pthread_mutex_t *)mutex);
     return gt_real.cnd_wait(cond, mutex);
 }
 
 GT_EXPORT int cnd_timedwait(cnd_t *cond, mtx_t *mutex, const struct timespec *until)
 {
-    GT_WAIT(wait) = begin(GT_HOOK_cnd_timedwait, cond, mutex);
+    GT_WAIT(wait) = gt_cond_begin(GT_HOOK_cnd_timedwait, cond, (pthread_mutex_t *)mutex);
     return gt_real.cnd_timedwait(cond, mutex, until);
 }
 

@@ -3,12 +3,12 @@
  * length); before that it gives up the mutex, which may end another thread's wait.
  */
 #include "old_cond.h"
+#include "sync_cond.h"
 #include "sync_mutex.h"
-#include "wait.h"
 
 #define OLD_CALLER() gt_old_cond_calls(__builtin_return_address(0))
 
-static struct gt_wait begin(enum gt_hook hook, pthread_cond_t *cond, pthread_mutex_t *mutex)
+struct gt_wait gt_cond_begin(enum gt_hook hook, const void *cond, pthread_mutex_t *mutex)
 {
     gt_mutex_release(hook, mutex);
     return gt_wait_begin_for(&(struct gt_wait_for){
@@ -17,14 +17,14 @@ static struct gt_wait begin(enum gt_hook hook, pthread_cond_t *cond, pthread_mut
 
 GT_EXPORT int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 {
-    GT_WAIT(wait) = begin(GT_HOOK_pthread_cond_wait, cond, mutex);
+    GT_WAIT(wait) = gt_cond_begin(GT_HOOK_pthread_cond_wait, cond, mutex);
     return OLD_CALLER() ? gt_old_cond.wait(cond, mutex) : gt_real.pthread_cond_wait(cond, mutex);
 }
 
 GT_EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
                                      const struct timespec *until)
 {
-    GT_WAIT(wait) = begin(GT_HOOK_pthread_cond_timedwait, cond, mutex);
+    GT_WAIT(wait) = gt_cond_begin(GT_HOOK_pthread_cond_timedwait, cond, mutex);
     return OLD_CALLER() ? gt_old_cond.timedwait(cond, mutex, until)
                         : gt_real.pthread_cond_timedwait(cond, mutex, until);
 }
@@ -32,7 +32,7 @@ GT_EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mute
 GT_EXPORT int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
                                      const struct timespec *until)
 {
-    GT_WAIT(wait) = begin(GT_HOOK_pthread_cond_clockwait, cond, mutex);
+    GT_WAIT(wait) = gt_cond_begin(GT_HOOK_pthread_cond_clockwait, cond, mutex);
     return gt_real.pthread_cond_clockwait(cond, mutex, clock, until);
 }
 

@@ -32,21 +32,6 @@ __attribute__((noinline, visibility("default"))) void outer(void)
 }
 """
 MAIN = "void outer(void);\nint main(void) { outer(); return 0; } // line 2\n"
-LOADER = """
-#include <dlfcn.h>
-int main(int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        void *lib = dlopen(argv[i], RTLD_NOW);
-        void (*outer)(void) = (void (*)(void))dlsym(lib, "outer");
-        if (!outer)
-            return 1;
-        outer();
-        dlclose(lib);
-    }
-    return 0;
-}
-"""
 NAMED = [("inner", "libx.so.c", 6), ("hidden", "libx.so.c", 10), ("outer", "libx.so.c", 15), ("main", "prog.c", 2)]
 formats = pytest.mark.parametrize("format", [f for f in gotools.FORMATS if f != "go1.5"])
 
@@ -191,8 +176,7 @@ def test_libraries_that_came_and_went(traced, tmp_path, format):
         library = proc.compile(source, tmp_path / name, "-shared", "-fPIC", "-Wl,--build-id")
         split(library, tmp_path / "debug")
         libraries.append(library)
-    loader = proc.compile(LOADER, tmp_path / "loader")
-    trace = traced([loader, *libraries, libraries[0]], env={"GOTRACE_FORMAT": format}).ok().trace
+    trace = traced([PROGRAMS / "loader", *libraries, libraries[0]], env={"GOTRACE_FORMAT": format}).ok().trace
     assert b"gotrace-module 4000000000000 " in trace.read_bytes(), "they were not at one address"
     symbolize("--debug-dir", tmp_path / "debug", trace).ok()
     for go in gotools.readers_of(format).values():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lib import gotools, proc
+from lib import PROGRAMS, ROOT, gotools, proc
 
 SOURCE = """
 #include <time.h>
@@ -22,22 +22,6 @@ __attribute__((noinline, visibility("default"))) void outer(void)
 }
 """
 MAIN = SOURCE + "int main(void) { outer(); return 0; }\n"
-LOADER = """
-#include <dlfcn.h>
-#include <stdio.h>
-int main(int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        void *lib = dlopen(argv[i], RTLD_NOW);
-        void (*outer)(void) = (void (*)(void))dlsym(lib, "outer");
-        if (!outer)
-            return 1;
-        outer();
-        dlclose(lib);
-    }
-    return 0;
-}
-"""
 INLINED = [("inner", 6), ("middle", 10), ("outer", 14)]
 
 
@@ -100,8 +84,7 @@ def test_libraries_unloaded_before_symbolization(traced, tmp_path):
     for i in range(3):
         source = SOURCE.replace("middle", f"middle{i}")
         libraries.append(proc.compile(source, tmp_path / f"lib{i}.so", "-shared", "-fPIC"))
-    loader = proc.compile(LOADER, tmp_path / "loader")
-    stacks = frames(traced([loader, *libraries]).ok().trace)
+    stacks = frames(traced([PROGRAMS / "loader", *libraries]).ok().trace)
     expected = [[(f.replace("middle", f"middle{i}"), line) for f, line in INLINED] for i in range(3)]
     assert [functions_and_lines(s)[:3] for s in stacks] == expected
 
@@ -110,9 +93,8 @@ def test_replaced_file_is_not_used(traced, tmp_path):
     """A library whose file became another one after it was loaded: no names rather than wrong ones."""
     library = proc.compile(SOURCE, tmp_path / "lib.so", "-shared", "-fPIC")
     proc.compile(SOURCE.replace("outer", "wrong"), tmp_path / "other.so", "-shared", "-fPIC")
-    loader = proc.compile(
-        LOADER.replace("outer();", 'outer(); rename(argv[2], argv[1]); return 0;'), tmp_path / "loader"
-    )
+    source = "#include <stdio.h>\n" + (ROOT / "test/prog/loader.c").read_text()
+    loader = proc.compile(source.replace("outer();", "outer(); rename(argv[2], argv[1]); return 0;"), tmp_path / "loader")
     (stack,) = frames(traced([loader, library, tmp_path / "other.so"]).ok().trace)
     assert stack[0][0].startswith("lib.so+0x"), stack
 
