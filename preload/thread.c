@@ -3,6 +3,7 @@
 
 #include "capture.h"
 #include "heap.h"
+#include "keys.h"
 #include "process.h"
 #include "routine.h"
 #include "wait.h"
@@ -194,15 +195,16 @@ static void thread_end(struct gt_thread *t)
 }
 
 /*
- * Runs once in each of glibc's rounds over the keys: the last round is after all destructors of
- * thread_local objects and all but the most stubborn ones of other keys.
+ * Runs once in each of glibc's rounds over the keys, after all destructors of thread_local objects:
+ * the last round is after all but the most stubborn destructors of other keys. A round takes libc
+ * 500 instructions; without other destructors the first one will do.
  */
 static void key_destructor(void *arg)
 {
     struct gt_thread *t = arg;
     if (gt_self != t)
         return;
-    if (++t->exit_round < PTHREAD_DESTRUCTOR_ITERATIONS)
+    if (gt_keys_have_destructors && ++t->exit_round < PTHREAD_DESTRUCTOR_ITERATIONS)
         pthread_setspecific(threads.key, t);
     else
         thread_end(t);
@@ -210,7 +212,7 @@ static void key_destructor(void *arg)
 
 void gt_thread_init(void)
 {
-    pthread_key_create(&threads.key, key_destructor);
+    gt_real.pthread_key_create(&threads.key, key_destructor);
     pthread_attr_init(&threads.attr);
 }
 

@@ -1,11 +1,12 @@
 /*
  * Functions of libc that programs call and its headers declare only to some: the variants that
- * _FORTIFY_SOURCE puts in place of others, and _Fork's older relatives.
+ * _FORTIFY_SOURCE puts in place of others, and what compilers' libraries call.
  */
 #ifndef GT_UNDECLARED_H
 #define GT_UNDECLARED_H
 
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@ int __open64_2(const char *path, int flags);
 int __openat_2(int dir, const char *path, int flags);
 int __openat64_2(int dir, const char *path, int flags);
 void __longjmp_chk(sigjmp_buf env, int value) __attribute__((noreturn));
+int __pthread_key_create(pthread_key_t *key, void (*destructor)(void *));
 size_t __fread_chk(void *buf, size_t size, size_t n, size_t count, FILE *file);
 size_t __fread_unlocked_chk(void *buf, size_t size, size_t n, size_t count, FILE *file);
 char *__fgets_chk(char *buf, size_t size, int n, FILE *file);

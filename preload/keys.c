@@ -1,0 +1,31 @@
+/* See keys.h. */
+#include "keys.h"
+
+#include "real.h"
+
+_Atomic bool gt_keys_have_destructors;
+
+static void note(void (*destructor)(void *))
+{
+    if (destructor)
+        gt_keys_have_destructors = true;
+}
+
+GT_EXPORT int pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
+{
+    note(destructor);
+    return gt_real.pthread_key_create(key, destructor);
+}
+
+/* What libgcc and libstdc++ call. */
+GT_EXPORT int __pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
+{
+    note(destructor);
+    return gt_real.__pthread_key_create(key, destructor);
+}
+
+GT_EXPORT int tss_create(tss_t *key, tss_dtor_t destructor)
+{
+    note(destructor);
+    return gt_real.tss_create(key, destructor);
+}
