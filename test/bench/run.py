@@ -282,6 +282,7 @@ def bytes_per_event(name, bench):
     return size / events if events else None
 
 
+CONTENDED = "bare, every 22nd lock is a call of futex(2) (`perf stat`): each of these waits is 3 events of two threads, some 250 ns with the cache lines that change CPUs"
 # what, the unit, the least and the most that is aimed at, what was reached, where the floor is
 REACH = [
     ("lock+unlock, uncontended", "ns", None, 2, lambda b: added("lock", b), ""),
@@ -289,11 +290,11 @@ REACH = [
     ("an event with a known stack (half a yield, depth 20)", "ns", None, 45, lambda b: added("yield 20", b) and added("yield 20", b) / 2, ""),
     ("read, depth 20", "ns", None, 60, lambda b: added("read 20", b), "no event, but a stack is looked at before the call and the clock read before and after, 9 ns each"),
     ("read, depth 100", "ns", None, 60, lambda b: added("read 100", b), "6 loads a frame: 0.7 ns, for what each frame remembers and for what the stack now says of it"),
-    ("condition variable, there and back", "ns", None, 500, lambda b: added("cond", b), "12 events of 4 switches"),
-    ("pipe, there and back", "ns", None, 350, lambda b: added("pipe", b), "4 calls, 2 of them long: 4 events"),
-    ("create+join", "ns", None, 2000, lambda b: added("create", b), ""),
-    ("2 threads that contend, of bare", "", 0.95, 1.05, lambda b: against_bare("lock2", "ns", b), "two modes of speed"),
-    ("4 threads that contend, of bare", "", 0.95, 1.05, lambda b: against_bare("lock4", "ns", b), "two modes of speed"),
+    ("condition variable, there and back", "ns", None, 500, lambda b: added("cond", b), "12 events; 2,600 instructions a side, half of them for the two stacks: those of signal and wait differ, so each is walked again from its first frame"),
+    ("pipe, there and back", "ns", None, 350, lambda b: added("pipe", b), "4 calls as above, a stack and two looks at the clock each; 2 of them wait: 4 events"),
+    ("create+join", "ns", None, 2000, lambda b: added("create", b), "8 events, 4,100 instructions: a slot and a P taken and given back, three stacks, one of them the first of a thread, one round of libc over its keys"),
+    ("2 threads that contend, of bare", "", 0.95, 1.05, lambda b: against_bare("lock2", "ns", b), CONTENDED),
+    ("4 threads that contend, of bare", "", 0.95, 1.05, lambda b: against_bare("lock4", "ns", b), CONTENDED),
     ("a stack seen before, depth 20", "ns", None, 60, lambda b: b.of("walk 20", "libgotrace", "same"), ""),
     ("a first-seen stack, depth 20, layouts known", "ns", None, 3000, lambda b: b.of("walk 20", "libgotrace", "known"), ""),
     ("first stack of a process, depth 20", "ns", None, 5000, lambda b: b.of("walk 20", "libgotrace", "first"), ""),
