@@ -695,12 +695,18 @@ void gt_drain_toggle(void)
 
 void gt_drain_attend(void)
 {
-    if (!take_side(0))
+    if (!take_side(0)) {
+        if (atomic_load(&drain.threaded))
+            note_unattended();
         return;
+    }
     struct gt_quiet quiet;
     gt_quiet_begin(&quiet);
-    if (atomic_load(&drain.phase) == OPEN)
+    if (atomic_load(&drain.phase) == OPEN) {
         attend(gt_clock_monotonic_raw());
+        if (drain.config.serve)
+            drain.config.serve();
+    }
     note_unattended();
     gt_quiet_end(&quiet);
     gt_unlock(&drain.side);

@@ -43,7 +43,7 @@ struct gt_drain_config {
     uint64_t ring_ns;      /* and at most so long; 0: any time */
     void (*started)(void); /* called when a recording has begun after gt_drain_open; or NULL */
     bool (*stopped)(void); /* called when one was ended; whether the user knows now; or NULL */
-    void (*serve)(void);   /* called by the drain thread whenever it was woken; or NULL */
+    void (*serve)(void);   /* called by the drain thread when woken, by gt_drain_attend; or NULL */
     /*
      * The frames at s->pcs[index], innermost inlined function first; fills at most max, returns
      * the number, at least 1.
@@ -80,8 +80,9 @@ int gt_drain_execute(enum gt_drain_command command, const char *path);
 void gt_drain_toggle(void);
 
 /*
- * In a program without drain thread: does what was asked for by gt_drain_toggle or is due by the
- * clock. gt_drain_attend is to be called when that may be so; it is false otherwise.
+ * In a program without drain thread: does what was asked for by gt_drain_toggle or of `serve`, or
+ * is due by the clock. gt_drain_attend is to be called when that may be so; it is false otherwise.
+ * Whoever wants to be served may set it, also from outside of the process, and again until served.
  */
 extern _Atomic uint32_t gt_drain_unattended;
 void gt_drain_attend(void);

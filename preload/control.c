@@ -17,13 +17,18 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 
 /* From outside ------------------------------------------------------------------------------- */
 
 /* Not 0 to 2: what libraries print in our thread must not go there. */
 #define HIGH_FD 1000
 
-static struct gt_control_page *page;
+/* Not of zeros, so that it stands in the library's data, under its name in /proc/PID/maps. */
+static _Alignas(GT_CONTROL_ALIGN) struct gt_control_page alone = {
+    .magic = GT_CONTROL_MAGIC, .version = GT_CONTROL_VERSION, .attend = &gt_drain_unattended};
+
+static struct gt_control_page *page = &alone;
 
 static int make_file(void)
 {
@@ -45,52 +50,75 @@ void gt_control_open(void)
     if (fd < 0)
         return;
     void *p = MAP_FAILED;
-    if (ftruncate(fd, sizeof *page) == 0 && fchmod(fd, 0600) == 0 &&
+    if (ftruncate(fd, sizeof alone) == 0 && fchmod(fd, 0600) == 0 &&
         gt_syscall(SYS_fcntl, fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
-        p = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        p = mmap(NULL, sizeof alone, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (p == MAP_FAILED) {
         gt_syscall(SYS_close, fd);
         return;
     }
-    page = p;
-    page->version = GT_CONTROL_VERSION;
-    gt_buffers_sleep_on(&page->wake);
+    struct gt_control_page *shared = p;
+    shared->version = GT_CONTROL_VERSION;
+    gt_buffers_sleep_on(&shared->wake);
     atomic_thread_fence(memory_order_release); /* a client that sees the magic sees all this */
-    page->magic = GT_CONTROL_MAGIC;
+    shared->magic = GT_CONTROL_MAGIC;
+    page = shared;
 }
 
-static void describe(enum gt_drain_command command, int result)
+void gt_control_open_alone(void)
 {
-    if (result == 0 && command == GT_DRAIN_STOP)
-        gt_process_describe(page->text);
+    alone.until = 0;
+    alone.taken = alone.answered = alone.asked;
+    alone.pid = gt_process_is_ours() ? (int32_t)gt_syscall(SYS_getpid) : 0;
+}
+
+/* Whether somebody waits for the command of this number. */
+static bool is_good(struct gt_control_page *p, uint32_t asked)
+{
+    return p != &alone || (time(NULL) < atomic_load(&p->until) && atomic_load(&p->asked) == asked);
+}
+
+static int execute(struct gt_control_page *p, uint32_t asked)
+{
+    static char path[PATH_MAX]; /* a copy: the client may change its mind */
+    enum gt_drain_command command = p->command;
+    snprintf(path, sizeof path, "%.*s", (int)sizeof path - 1, p->path);
+    if (!is_good(p, asked))
+        return -ETIMEDOUT; /* it was, just now */
+    if (p == &alone && command == GT_DRAIN_START && !gt_recording() && !gt_process_begin())
+        return -ENAMETOOLONG;
+    return command <= GT_DRAIN_SNAPSHOT ? gt_drain_execute(command, *path ? path : NULL) : -EINVAL;
+}
+
+static void describe(struct gt_control_page *p)
+{
+    if (p->result == 0 && p->command == GT_DRAIN_STOP)
+        gt_process_describe(p->text);
     else
-        snprintf(page->text, sizeof page->text, "%s", gt_output_path());
+        snprintf(p->text, sizeof p->text, "%s", gt_output_path());
 }
 
 void gt_control_serve(void)
 {
-    if (!page)
+    struct gt_control_page *p = page;
+    uint32_t asked = atomic_load(&p->asked);
+    if (asked == atomic_load(&p->answered) || !is_good(p, asked))
         return;
-    uint32_t asked = atomic_load(&page->asked);
-    if (asked == atomic_load(&page->answered))
-        return;
-    enum gt_drain_command command = page->command;
-    static char path[PATH_MAX]; /* a copy: the client may change its mind */
-    snprintf(path, sizeof path, "%.*s", (int)sizeof path - 1, page->path);
-    int result =
-        command <= GT_DRAIN_SNAPSHOT ? gt_drain_execute(command, *path ? path : NULL) : -EINVAL;
-    page->result = result;
-    describe(command, result);
-    atomic_store(&page->answered, asked);
-    gt_syscall(SYS_futex, &page->answered, FUTEX_WAKE, INT_MAX);
+    atomic_store(&p->taken, asked);
+    p->result = execute(p, asked);
+    describe(p);
+    atomic_store(&p->answered, asked);
+    if (p != &alone)
+        gt_syscall(SYS_futex, &p->answered, FUTEX_WAKE, INT_MAX);
 }
 
 void gt_control_after_fork(void)
 {
     gt_buffers_sleep_on(NULL);
-    if (page)
-        munmap(page, sizeof *page);
-    page = NULL;
+    if (page != &alone)
+        munmap(page, sizeof alone);
+    page = &alone;
+    gt_control_open_alone();
 }
 
 /* From inside -------------------------------------------------------------------------------- */

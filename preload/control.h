@@ -1,15 +1,22 @@
 /*
  * Control from outside: `gotrace start|stop|snapshot PID`.
  *
- * The drain thread keeps a page of shared memory (memfd_create(2)) in its descriptor table, which
- * is its own. The command opens that through /proc/PID/task/TID/fd: the kernel lets only those do
- * so who may read the process, the same user and root, whatever Yama says; it finds the page in any
- * chroot or container, since no name of any file system or network is involved; and the program
- * cannot notice: it gets no signal, no thread, no descriptor. The drain thread sleeps on a word of
- * the page, so nothing is polled.
+ * With a drain thread. It keeps a page of shared memory (memfd_create(2)) in its descriptor table,
+ * which is its own. The command opens that through /proc/PID/task/TID/fd: the kernel lets only
+ * those do so who may read the process, the same user and root, whatever Yama says; it finds the
+ * page in any chroot or container, since no name of any file system or network is involved; and the
+ * program cannot notice: it gets no signal, no thread, no descriptor. The drain thread sleeps on a
+ * word of the page, so nothing is polled.
  *
- * A program that never made a thread has no drain thread, and a kernel before 5.9 none with a table
- * of its own: there only gotrace.h and GOTRACE_SIGNAL remain.
+ * Without one, in a program that never made a thread, the page is a variable of the library. The
+ * command finds it by its magic, at the beginning of a page of the library's data, and reads and
+ * writes it through /proc/PID/mem: for that the kernel asks what it asks of a debugger, and what is
+ * opened stays the memory that it was when the process execs or its id is used again. The program's
+ * thread looks there at its next call that may block, if the command has written 1 to `*attend`,
+ * which is what it looks at anyway. A forked child has a copy of its own.
+ *
+ * A kernel before 5.9 gives the drain thread no table of its own: there only gotrace.h and
+ * GOTRACE_SIGNAL remain.
  */
 #ifndef GT_CONTROL_H
 #define GT_CONTROL_H
@@ -21,12 +28,12 @@
 #define GT_CONTROL_THREAD "gotrace"          /* its comm */
 #define GT_CONTROL_FILE "gotrace-control"    /* the memfd's name */
 #define GT_CONTROL_MAGIC 0x6374726c6f676f74u /* "togolrtc" */
-#define GT_CONTROL_VERSION 1
+#define GT_CONTROL_VERSION 2
 
 /*
- * Clients take turns by flock(2) on the file. One writes command and path, counts `asked` up, and
- * kicks: stores 1 to wake and wakes one who waits there. The answer is there when `answered` equals
- * `asked`. Both words are futexes.
+ * Clients take turns by flock(2) on the file, or on /proc/PID/maps. One writes command and path,
+ * counts `asked` up, and kicks: stores 1 to wake and wakes one who waits there. The answer is there
+ * when `answered` equals `asked`. Both words are futexes.
  */
 struct gt_control_page {
     uint64_t magic;
@@ -36,15 +43,31 @@ struct gt_control_page {
     int32_t result;            /* 0 or -errno */
     char path[PATH_MAX];       /* of a snapshot; empty: where GOTRACE_OUTPUT says */
     char text[PATH_MAX + 512]; /* what has happened, a line without its end */
+
+    /*
+     * Without a drain thread: nobody knows when the program will look, and whether the client still
+     * waits then. So a command is good until `until`, in seconds since 1970, which its client moves
+     * on as long as it waits, and sets to 0 when it gives up. The program sets `taken` to `asked`,
+     * then reads `until`; the client writes `until`, then reads `taken`: one of them sees the
+     * other. The next client sets it to 0, waits until `taken` is answered, and makes the command
+     * good as the last thing.
+     */
+    _Atomic int64_t until;
+    _Atomic uint32_t taken;
+    int32_t pid;              /* of whom this is, as it is told; 0: nothing is traced here */
+    _Atomic uint32_t *attend; /* gt_drain_unattended */
 };
+
+enum { GT_CONTROL_ALIGN = 4096 }; /* of the variable; the magic is its first member */
 
 /* The drain thread, with a descriptor table of its own: lays the page out. */
 void gt_control_open(void);
 
-/* The drain thread was woken: does what the page asks for. */
+/* The drain thread was woken, or the only thread attends: does what the page asks for. */
 void gt_control_serve(void);
 
-/* In a forked child: the page is the parent's. */
+/* From here on the only thread attends; a forked child: its page is a copy, or its parent's. */
+void gt_control_open_alone(void);
 void gt_control_after_fork(void);
 
 #endif

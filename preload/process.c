@@ -33,6 +33,7 @@ static struct {
     pid_t pid; /* of the process whose trace this is; a vfork child's differs */
     bool descendant;
     _Atomic uint32_t drain_started, ended;
+    _Atomic uint32_t serving; /* see serve_unfollowed */
     char path[PATH_MAX];
     unsigned files;            /* so many have been named */
     _Atomic uint64_t crash_ns; /* when it began to die of a signal; 0: it has not */
@@ -152,21 +153,22 @@ static bool say_stopped(void)
     return gt_log("%s", line);
 }
 
-/* Begins to follow threads, and to record them unless that is for later. */
-static void start_recording(void)
+/* Begins to follow threads, and to record them unless that is for later: when told to, if manual.
+ */
+static void start_recording(bool manual)
 {
     if (!gt_options_output_path(process.path, process.descendant, 1)) {
         gt_log("GOTRACE_OUTPUT is too long; nothing is recorded");
         return;
     }
-    process.files = !gt_options.manual && !gt_options.delay && !gt_options.ring_bytes;
+    process.files = !manual && !gt_options.delay && !gt_options.ring_bytes;
     gt_clock_init();
     gt_buffers_set_limit(gt_options.max_mem);
     gt_drain_open(&(struct gt_drain_config){.path = process.path,
                                             .next_path = next_path,
                                             .max_size = gt_options.max_size,
                                             .format = gt_options.format,
-                                            .manual = gt_options.manual,
+                                            .manual = manual,
                                             .delay_ns = gt_options.delay,
                                             .duration_ns = gt_options.duration,
                                             .ring_bytes = gt_options.ring_bytes,
@@ -184,14 +186,39 @@ static void start_recording(void)
     }
 }
 
-void gt_process_attend(void)
+bool gt_process_begin(void)
 {
-    struct gt_thread *t = gt_self;
-    if (!t || t->frame || !gt_process_is_ours() || !(t = gt_thread_enter()))
+    start_recording(true);
+    return gt_recording();
+}
+
+/* A child that has one thread is not followed, until it makes another one or is told to start. */
+static void serve_unfollowed(void)
+{
+    atomic_store(&gt_drain_unattended, 0);
+    if (atomic_load(&process.ended) || atomic_exchange(&process.serving, 1))
         return;
     int saved = errno;
     GT_HEAP_OWN(own);
+    gt_control_serve();
+    errno = saved;
+    atomic_store(&process.serving, 0);
+}
+
+void gt_process_attend(void)
+{
+    struct gt_thread *t = gt_self;
+    if (!t || t->frame || !gt_process_is_ours())
+        return;
+    if (!gt_recording())
+        serve_unfollowed();
+    if (!(t = gt_thread_enter()))
+        return;
+    int saved = errno;
+    GT_HEAP_OWN(own);
+    gt_nursery_only = true; /* the call may be a signal handler's, and that inside the allocator */
     gt_drain_attend();
+    gt_nursery_only = false;
     errno = saved;
     gt_thread_leave(t);
 }
@@ -206,7 +233,7 @@ void gt_process_threaded(void)
     int saved = errno;
     GT_HEAP_OWN(own);
     if (!gt_recording())
-        start_recording();
+        start_recording(gt_options.manual);
     if (gt_recording())
         start_drain_thread();
     errno = saved;
@@ -409,7 +436,7 @@ static void after_fork(void)
     if (process.same_memory)
         *process.same_memory = 1;
     process.descendant = true;
-    process.drain_started = process.ended = 0;
+    process.drain_started = process.ended = process.serving = 0;
     process.crash_ns = 0;
     gt_control_after_fork();
     gt_drain_after_fork();
@@ -528,6 +555,7 @@ __attribute__((constructor)) static void at_start(void)
     gt_real_clear_dlerror();
     gt_signals_init();
     prepare_for_allocator();
+    gt_control_open_alone();
     if (!process.descendant)
-        start_recording();
+        start_recording(gt_options.manual);
 }

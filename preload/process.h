@@ -17,6 +17,9 @@ bool gt_process_is_ours(void);
  */
 void gt_process_threaded(void);
 
+/* In a single-threaded process that is not followed: follows it, mute. Whether that worked. */
+bool gt_process_begin(void);
+
 /*
  * After an event: a single-threaded program has filled a buffer, which somebody must write. Not
  * inside the guard.

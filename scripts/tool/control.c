@@ -5,6 +5,7 @@
  */
 #include "../../encoder/drain.h"
 #include "../../preload/control.h"
+#include "alone.h"
 #include "tool.h"
 
 #include <ctype.h>
@@ -139,9 +140,37 @@ static _Noreturn void cannot_find(pid_t pid, int error)
     if (!has_library(pid))
         gt_fail(GT_EXIT_FAILED, "process %d does not run with libgotrace.so", pid);
     gt_fail(GT_EXIT_FAILED,
-            "process %d has only ever had one thread (or the kernel is older than 5.9): use "
-            "gotrace.h in it, or GOTRACE_SIGNAL",
+            "process %d cannot be asked: its kernel is older than 5.9, or its libgotrace.so than "
+            "this command; use gotrace.h in it, or GOTRACE_SIGNAL",
             pid);
+}
+
+/* Why a program with one thread did not do it. */
+static _Noreturn void cannot_ask_alone(pid_t pid, int error)
+{
+    static const struct {
+        int error;
+        const char *why;
+    } reasons[] = {
+        {EACCES, "has one thread: only who may debug it can ask it, try as root"},
+        {EPERM, "has one thread: only who may debug it can ask it, try as root"},
+        {EPROTO, "has another version of libgotrace.so"},
+        {ENXIO, "is not traced: GOTRACE or GOTRACE_CHILDREN is off in it"},
+        {EOPNOTSUPP,
+         "has one thread and is under seccomp(2), which may kill it for what that takes"},
+        {EBUSY, "does not answer"},
+        {ESRCH, "has ended, or become another program"},
+    };
+    if (error == -ETIMEDOUT)
+        gt_fail(GT_EXIT_FAILED,
+                "process %d has one thread, and that made no call that may block for %d s: nothing "
+                "was done, nor will be",
+                pid, GT_ALONE_BEGIN_S);
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+        if (reasons[i].error == -error)
+            gt_fail(GT_EXIT_FAILED, "process %d %s", pid, reasons[i].why);
+    }
+    cannot_find(pid, error);
 }
 
 /* A page that cannot shrink below us. NULL: this is none. */
@@ -184,6 +213,8 @@ static bool ask(struct gt_control_page *page, const char *thread, enum gt_drain_
     return true;
 }
 
+static int run(const struct action *action, pid_t pid, const char *path);
+
 static int report(const struct action *action, pid_t pid, const struct gt_control_page *page)
 {
     char text[sizeof page->text];
@@ -202,10 +233,23 @@ static int report(const struct action *action, pid_t pid, const struct gt_contro
     gt_fail(GT_EXIT_FAILED, "process %d cannot write %s: %s", pid, text, strerror(-page->result));
 }
 
+static int run_alone(const struct action *action, pid_t pid, const char *path)
+{
+    static struct gt_control_page page;
+    int error = gt_alone_ask(pid, action->command, path, &page);
+    if (error == -EAGAIN)
+        return run(action, pid, path);
+    if (error)
+        cannot_ask_alone(pid, error);
+    return report(action, pid, &page);
+}
+
 static int run(const struct action *action, pid_t pid, const char *path)
 {
     char thread[64];
     int fd = await_page(pid, thread);
+    if (fd == -ENOENT && !has_threads(pid))
+        return run_alone(action, pid, path);
     if (fd < 0)
         cannot_find(pid, fd);
     struct timespec tick = {.tv_nsec = 20000000};

@@ -1,10 +1,12 @@
 """Starting and stopping recordings: by the program (test/prog/control.c), the environment, a signal, from outside."""
 
+import contextlib
 import os
 import re
 import select
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
@@ -365,9 +367,9 @@ def test_command_errors(running, tmp_path):
     bare = proc.spawn(["sleep", "60"])
     assert command("start", bare.pid).stderr == f"gotrace: process {bare.pid} does not run with libgotrace.so\n"
     proc.kill_group(bare)
-    single = running("alone")
-    assert "has only ever had one thread" in command("start", single.pid).stderr
-    single.end()
+    off = running("alone", GOTRACE="off")
+    assert "is not traced: GOTRACE" in command("start", off.pid).stderr
+    off.end()
 
 
 def test_command_cannot_make_the_file(tmp_path):
@@ -403,3 +405,251 @@ def test_process_that_does_not_answer(running):
     wait_for(lambda: open(f"/proc/{asking.pid}/syscall").read().startswith("202 "))  # futex
     proc.kill_group(program.child)
     assert "does not answer" in asking.communicate(timeout=20)[1] and asking.returncode == 1
+
+
+# --- from outside, of a program without threads
+
+
+class Alone(Running):
+    """One that makes a call that may block every few milliseconds, and none while it rests."""
+
+    def __init__(self, tmp_path, what="alone", env=MANUAL):
+        super().__init__(tmp_path, what, env)
+
+    @contextlib.contextmanager
+    def at_work(self):
+        over = threading.Event()
+
+        def poke():
+            while not over.wait(0.005):
+                self.poke()
+
+        poker = threading.Thread(target=poke)
+        poker.start()
+        try:
+            yield
+        finally:
+            over.set()
+            poker.join()
+
+    def asks(self, *argv):
+        """A command under way: it has read the program's memory."""
+        asking = proc.spawn([COMMAND, *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        wait_for(lambda: open(f"/proc/{asking.pid}/syscall").read().startswith("230 "))  # clock_nanosleep
+        return asking
+
+
+def test_command_of_a_single_threaded_program(tmp_path):
+    program = Alone(tmp_path)
+    before = os.listdir(f"/proc/{program.pid}/fd")
+    with program.at_work():
+        assert command("stop", program.pid).stderr == f"gotrace: process {program.pid} is not recording\n"
+        assert command("start", program.pid).ok().stdout == f"gotrace: recording to {program.trace}\n"
+        assert command("start", program.pid).stderr == f"gotrace: process {program.pid} is recording already\n"
+        assert command("snapshot", program.pid).ok().stdout == f"gotrace: written to {program.trace}\n"
+        gotools.check_all(program.trace)
+        assert "is no flight recorder" in command("snapshot", program.pid, tmp_path / "mine").stderr
+        stopped = command("stop", program.pid).ok().stdout
+        assert stopped.startswith(f"gotrace: {program.trace}: ") and "nothing lost" in stopped
+        assert os.listdir(f"/proc/{program.pid}/fd") == before
+        command("start", program.pid).ok()
+    assert os.listdir(f"/proc/{program.pid}/task") == [str(program.pid)]
+    assert program.end().count("nothing lost") == 2
+    for trace in program.trace, f"{program.trace}.2":
+        gotools.check_all(trace)
+        assert {e.m for e in events_of(trace) if e.goid is not None and e.old == "Undetermined"} == {program.pid}
+
+
+def is_idle(program):
+    return open(f"/proc/{program.pid}/syscall").read().startswith("0 ")  # read
+
+
+def test_program_that_makes_no_call(tmp_path):
+    """The command says so, and that is the end of it: what it wanted is not done later."""
+    program = Alone(tmp_path)
+    wait_for(lambda: is_idle(program))
+    result = command("start", program.pid)
+    assert result.returncode == 1 and "made no call that may block for 5 s" in result.stderr, result
+    for _ in range(5):
+        program.poke()
+    assert program.end() == "" and not program.trace.exists()
+
+
+def test_command_that_was_killed(tmp_path):
+    """What it asked for is not done when nobody waits for it any more."""
+    program = Alone(tmp_path)
+    wait_for(lambda: is_idle(program))
+    asking = program.asks("start", program.pid)
+    proc.kill_group(asking)
+    time.sleep(3.1)  # it is good for 2 s more, and seconds are whole
+    with program.at_work():
+        assert "is not recording" in command("stop", program.pid).stderr
+    assert program.end() == "" and not program.trace.exists()
+
+
+def test_commands_of_several(tmp_path):
+    """They take turns; each is done or refused for what the others did."""
+    program = Alone(tmp_path)
+    results = []
+
+    def ask():
+        for i in range(15):
+            results.append(command(("start", "stop")[i % 2], program.pid))
+
+    with program.at_work():
+        askers = [threading.Thread(target=ask) for _ in range(4)]
+        for asker in askers:
+            asker.start()
+        for asker in askers:
+            asker.join()
+        command("stop", program.pid)
+    program.end()
+    done = [result.argv[1] for result in results if result.returncode == 0]
+    refused = [result for result in results if result.returncode]
+    assert len(done) + len(refused) == 60 and {"start", "stop"} == set(done)
+    for result in refused:
+        assert re.search("is recording already|is not recording", result.stderr), result
+    traces = list(tmp_path.iterdir())
+    assert len(traces) == done.count("start")
+    for go in gotools.readers_of("go1.23").values():
+        result = proc.run([gotools.read_all(go), *traces], timeout=120).ok()
+        assert not result.stdout, result.stdout[:2000]
+
+
+class Written(Alone):
+    """A program given as source: what it does when its standard input says so."""
+
+    def __init__(self, tmp_path, source, env=MANUAL):
+        program = proc.compile(source, tmp_path / "p")
+        out = tmp_path / "traces"
+        out.mkdir()
+        self.trace = out / "t.out"
+        self.child = proc.spawn(
+            [program],
+            env=proc.traced_env(self.trace, env),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.pid = self.child.pid
+
+
+BEGIN = """
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static char c;
+static void *nap(void *arg) { usleep(1000); return arg; }
+static void naps(void) { while (read(0, &c, 1) == 1) usleep(1000); }
+"""
+
+
+def test_threads_come_meanwhile(tmp_path):
+    """The command asks our thread then, and nothing is done twice."""
+    source = BEGIN + """
+    int main(void)
+    {
+        pthread_t t;
+        read(0, &c, 1);
+        pthread_create(&t, NULL, nap, NULL);
+        pthread_join(t, NULL);
+        naps();
+    }"""
+    program = Written(tmp_path, source)
+    wait_for(lambda: is_idle(program))
+    asking = program.asks("start", program.pid)
+    program.poke()
+    out, err = asking.communicate(timeout=20)
+    assert (asking.returncode, out) == (0, f"gotrace: recording to {program.trace}\n"), err
+    assert "nothing lost" in command("stop", program.pid).ok().stdout
+    program.end()
+    assert list(program.trace.parent.iterdir()) == [program.trace]
+
+
+def test_program_execs_meanwhile(tmp_path):
+    """Nothing is written into the memory of what it has become."""
+    source = BEGIN + """int main(void) { read(0, &c, 1); return execlp("cat", "cat", NULL); }"""
+    program = Written(tmp_path, source)
+    wait_for(lambda: is_idle(program))
+    asking = program.asks("start", program.pid)
+    program.poke()
+    err = asking.communicate(timeout=20)[1]
+    assert asking.returncode == 1 and "become another program" in err, err
+    program.end()
+
+
+@pytest.mark.parametrize("mode", ["auto", "manual"])
+@pytest.mark.parametrize("who", ["parent", "child"])
+def test_only_the_process_that_is_meant(tmp_path, who, mode):
+    """A forked child without threads can be told to record, and is not when its parent is."""
+    source = BEGIN + """
+    int main(void)
+    {
+        pid_t child = fork();
+        if (child) {
+            printf("%d\\n", child);
+            fflush(stdout);
+        }
+        naps();
+        return child ? waitpid(child, NULL, 0) != child : 0;
+    }"""
+    program = Written(tmp_path, source, {"GOTRACE_START": mode})
+    child = int(program.child.stdout.readline())
+    pid, trace = (program.pid, program.trace) if who == "parent" else (child, f"{program.trace}.{child}")
+    with program.at_work():
+        if (who, mode) == ("child", "auto"):
+            assert "is not recording" in command("stop", pid).stderr
+        if (who, mode) == ("parent", "auto"):
+            assert "is recording already" in command("start", pid).stderr
+        else:
+            assert command("start", pid).ok().stdout == f"gotrace: recording to {trace}\n"
+    program.end()
+    expected = {str(trace)} | ({str(program.trace)} if mode == "auto" else set())
+    assert {str(path) for path in program.trace.parent.iterdir()} == expected
+    gotools.check_all(trace)
+    assert {e.m for e in events_of(trace) if e.goid is not None and e.old == "Undetermined"} == {pid}
+
+
+def test_program_under_seccomp(tmp_path):
+    """What a command needs may be forbidden to it on pain of death."""
+    source = BEGIN + """
+    int main(void)
+    {
+        struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+        struct sock_fprog filter = {1, &allow};
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+            return 1;
+        puts("");
+        fflush(stdout);
+        naps();
+    }"""
+    program = Written(tmp_path, source)
+    program.child.stdout.readline()
+    with program.at_work():
+        assert "is under seccomp(2)" in command("start", program.pid).stderr
+    assert program.end() == "" and not program.trace.exists()
+
+
+def test_threads_are_not_slowed(running):
+    """A kick that comes too late, when our thread does such things, is taken back."""
+    symbols = proc.run(["nm", ROOT / "libgotrace.so"]).ok().stdout
+    offset = int(re.search(r"^(\w+) b gt_drain_unattended$", symbols, re.M)[1], 16)
+    program = running(GOTRACE_START="manual")
+    maps = open(f"/proc/{program.pid}/maps").read()
+    base = int(re.search(r"^(\w+)-\w+ r--p 00000000 .*/libgotrace.so$", maps, re.M)[1], 16)
+    with open(f"/proc/{program.pid}/mem", "r+b", buffering=0) as memory:
+        def attended():
+            memory.seek(base + offset)
+            return memory.read(4) == bytes(4)
+
+        assert attended()
+        memory.seek(base + offset)
+        memory.write(b"\1\0\0\0")
+        program.poke()
+        wait_for(attended)
+    program.end()

@@ -1,0 +1,242 @@
+/* See alone.h. */
+#include "alone.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* For so long, in seconds, a command is good after its client was last seen waiting. */
+#define LEASE_S 2
+
+struct program {
+    pid_t pid;
+    FILE *maps; /* locked: clients take turns */
+    int memory; /* of one execution of the program: exec ends it */
+    uint64_t page;
+    uint64_t attend;
+};
+
+/* What the kernel says of it ---------------------------------------------------------------------
+ */
+
+/* The last number of a line of /proc/PID/status; 0: there is none. */
+static long status_of(const char *pid, const char *line_name)
+{
+    char path[64], line[256];
+    long number = 0;
+    snprintf(path, sizeof path, "/proc/%s/status", pid);
+    FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof line, f)) {
+        const char *last = strrchr(line, '\t');
+        if (last && strncmp(line, line_name, strlen(line_name)) == 0)
+            number = strtol(last + 1, NULL, 10);
+    }
+    if (f)
+        fclose(f);
+    return number;
+}
+
+static long status(const struct program *p, const char *line_name)
+{
+    char pid[16];
+    snprintf(pid, sizeof pid, "%d", p->pid);
+    return status_of(pid, line_name);
+}
+
+/* More than we are, as all in a container may be: by itself, and not for what we ask of it. */
+static bool is_confined(const struct program *p)
+{
+    return status(p, "Seccomp:") > status_of("self", "Seccomp:") ||
+           status(p, "Seccomp_filters:") > status_of("self", "Seccomp_filters:");
+}
+
+/* Its memory -------------------------------------------------------------------------------------
+ */
+
+/* 0; -ESRCH: it is gone. */
+static int get(const struct program *p, uint64_t at, void *to, size_t size)
+{
+    return pread(p->memory, to, size, (off_t)at) == (ssize_t)size ? 0 : -ESRCH;
+}
+
+static int put(const struct program *p, uint64_t at, const void *from, size_t size)
+{
+    return pwrite(p->memory, from, size, (off_t)at) == (ssize_t)size ? 0 : -ESRCH;
+}
+
+#define GET(p, field, to) \
+    get(p, (p)->page + offsetof(struct gt_control_page, field), to, sizeof *(to))
+#define PUT(p, field, from) \
+    put(p, (p)->page + offsetof(struct gt_control_page, field), from, sizeof *(from))
+
+static uint64_t find_magic(const struct program *p, uint64_t from, uint64_t to)
+{
+    uint64_t magic = 0;
+    for (; from < to; from += GT_CONTROL_ALIGN) {
+        if (get(p, from, &magic, sizeof magic) == 0 && magic == GT_CONTROL_MAGIC)
+            return from;
+    }
+    return 0;
+}
+
+static int find_page(struct program *p)
+{
+    char line[4600], rights[8];
+    unsigned long from, to;
+    while (!p->page && fgets(line, sizeof line, p->maps)) {
+        if (strstr(line, "/libgotrace.so") &&
+            sscanf(line, "%lx-%lx %7s", &from, &to, rights) == 3 && strncmp(rights, "rw", 2) == 0)
+            p->page = find_magic(p, from, to);
+    }
+    return p->page ? 0 : -ENOENT;
+}
+
+static int open_program(struct program *p)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/mem", p->pid);
+    p->memory = open(path, O_RDWR | O_CLOEXEC);
+    if (p->memory < 0)
+        return errno == ENOENT ? -ESRCH : -errno;
+    snprintf(path, sizeof path, "/proc/%d/maps", p->pid);
+    p->maps = fopen(path, "re");
+    if (!p->maps)
+        return errno == ENOENT ? -ESRCH : -errno;
+    while (flock(fileno(p->maps), LOCK_EX) != 0 && errno == EINTR)
+        ;
+    return find_page(p);
+}
+
+/* Whether the page is one that we know and its process the one we mean: not a child of vfork's. */
+static int check(struct program *p)
+{
+    struct gt_control_page page;
+    int error = get(p, p->page, &page, sizeof page);
+    if (error)
+        return error;
+    if (page.version != GT_CONTROL_VERSION)
+        return -EPROTO;
+    long pid = status(p, "NSpid:"); /* as it is called itself, in its container */
+    if (!page.pid || (pid && page.pid != pid))
+        return -ENXIO;
+    p->attend = (uintptr_t)page.attend;
+    return is_confined(p) ? -EOPNOTSUPP : 0;
+}
+
+/* Asking -----------------------------------------------------------------------------------------
+ */
+
+/* Moved on, a command stays good; 0: it is good no more. */
+static int put_until(const struct program *p, int64_t until)
+{
+    return PUT(p, until, &until);
+}
+
+static int kick(const struct program *p)
+{
+    uint32_t yes = 1;
+    int error = put_until(p, time(NULL) + LEASE_S);
+    return error ? error : put(p, p->attend, &yes, sizeof yes);
+}
+
+static bool has_threads(const struct program *p)
+{
+    return status(p, "Threads:") > 1;
+}
+
+static void wait_a_little(void)
+{
+    struct timespec tick = {.tv_nsec = 5000000};
+    nanosleep(&tick, NULL);
+}
+
+/* Until what the program has begun for a client before us is done. */
+static int await_turn(const struct program *p)
+{
+    time_t end = time(NULL) + GT_ALONE_PATIENCE_S;
+    uint32_t taken = 0, answered = 1;
+    int error = put_until(p, 0);
+    while (!error && taken != answered) {
+        error = GET(p, answered, &answered);
+        error = error ? error : GET(p, taken, &taken);
+        if (!error && taken != answered && time(NULL) > end)
+            return -EBUSY;
+        if (taken != answered)
+            wait_a_little();
+    }
+    return error;
+}
+
+static int write_command(const struct program *p, uint32_t command, const char *path,
+                         uint32_t *number)
+{
+    char whole[PATH_MAX] = "";
+    strncpy(whole, path, sizeof whole - 1);
+    int error = PUT(p, command, &command);
+    error = error ? error : PUT(p, path, &whole);
+    error = error ? error : GET(p, asked, number);
+    ++*number;
+    return error ? error : PUT(p, asked, number);
+}
+
+/* 0: begun, or even done; -ETIMEDOUT, -EAGAIN: withdrawn. */
+static int await_begin(const struct program *p, uint32_t number)
+{
+    time_t end = time(NULL) + GT_ALONE_BEGIN_S;
+    uint32_t taken;
+    int error = 0, why = 0;
+    while (!error && !why) {
+        error = kick(p);
+        wait_a_little();
+        error = error ? error : GET(p, taken, &taken);
+        if (!error && taken == number)
+            return 0;
+        why = has_threads(p) ? -EAGAIN : time(NULL) > end ? -ETIMEDOUT : 0;
+    }
+    error = error ? error : put_until(p, 0);
+    error = error ? error : GET(p, taken, &taken);
+    return error ? error : taken == number ? 0 : why;
+}
+
+static int await_end(const struct program *p, uint32_t number)
+{
+    time_t end = time(NULL) + GT_ALONE_PATIENCE_S;
+    uint32_t answered;
+    int error;
+    while ((error = GET(p, answered, &answered)) == 0 && answered != number) {
+        if (time(NULL) > end)
+            return -EBUSY;
+        wait_a_little();
+    }
+    return error;
+}
+
+static int ask(const struct program *p, enum gt_drain_command command, const char *path)
+{
+    uint32_t number;
+    int error = await_turn(p);
+    error = error ? error : write_command(p, command, path, &number);
+    error = error ? error : await_begin(p, number);
+    return error ? error : await_end(p, number);
+}
+
+int gt_alone_ask(pid_t pid, enum gt_drain_command command, const char *path,
+                 struct gt_control_page *answer)
+{
+    struct program p = {.pid = pid};
+    int error = open_program(&p);
+    error = error ? error : check(&p);
+    error = error ? error : ask(&p, command, path);
+    error = error ? error : get(&p, p.page, answer, sizeof *answer);
+    if (p.maps)
+        fclose(p.maps);
+    if (p.memory >= 0)
+        close(p.memory);
+    return error ? error : answer->result == -ETIMEDOUT ? -ETIMEDOUT : 0;
+}

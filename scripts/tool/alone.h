@@ -1,0 +1,34 @@
+/*
+ * Asking a program that has one thread: see preload/control.h. Nothing of what is read in its
+ * memory is followed, but that 1 is written there where it says.
+ */
+#ifndef GT_ALONE_H
+#define GT_ALONE_H
+
+#include "../../encoder/drain.h"
+#include "../../preload/control.h"
+
+#include <sys/types.h>
+
+/* How long, in seconds, a program that has begun with a command may take to answer. */
+enum { GT_ALONE_PATIENCE_S = 60 };
+
+/* How long it may take to begin: it has to make a call that may block. */
+enum { GT_ALONE_BEGIN_S = 5 };
+
+/*
+ * Waits until it is done; *answer is then what the page says. 0 or
+ * -EACCES, -EPERM  the kernel would not let us debug it
+ * -ENOENT          it has no page: no library, or an older one
+ * -EPROTO          another version of the library
+ * -ENXIO           that does not trace this process
+ * -EOPNOTSUPP      seccomp(2) may kill the program for what a command needs
+ * -ETIMEDOUT       it did not begin, and will not
+ * -EBUSY           it has begun and does not come to an end
+ * -ESRCH           it ended, or became another program
+ * -EAGAIN          it has other threads now; nothing was done
+ */
+int gt_alone_ask(pid_t pid, enum gt_drain_command command, const char *path,
+                 struct gt_control_page *answer);
+
+#endif
