@@ -300,6 +300,7 @@ void gt_process_crash(void)
     if (!gt_process_is_ours())
         return;
     atomic_store(&process.crash_ns, gt_clock_monotonic_raw());
+    gt_nursery_only = true; /* without threads it is this one that looks up names */
     gt_symbolize_freeze();
     gt_process_end();
 }
@@ -513,10 +514,12 @@ static void quick(void)
  * Loading elfutils, the loader allocates with its locks held; and not in the nursery if it has
  * found another malloc before ours. The allocator may take its own locks and the loader's in the
  * other order (jemalloc, which makes threads), but not while there is one thread.
+ *
+ * A flight recorder is written when nothing can be loaded any more: see gt_process_crash.
  */
-static void prepare_for_allocator(void)
+static void prepare_symbols(void)
 {
-    if (gt_elf_definer_before_us("malloc"))
+    if (gt_elf_definer_before_us("malloc") || (gt_options.ring_bytes && !process.descendant))
         gt_symbolize_prepare();
 }
 
@@ -554,7 +557,7 @@ __attribute__((constructor)) static void at_start(void)
     gt_thread_main();
     gt_real_clear_dlerror();
     gt_signals_init();
-    prepare_for_allocator();
+    prepare_symbols();
     gt_control_open_alone();
     if (!process.descendant)
         start_recording(gt_options.manual);

@@ -284,6 +284,8 @@ def test_death(tmp_path, way):
     events = gotools.parse(trace)
     main = [e.stack[0].func for e in events if e.stack and e.is_go("Running", "Waiting") and e.goid == 1]
     assert "usleep" in main
+    lines = {frame.line for e in events for frame in e.stack or [] if frame.func == "main" and "crashes.c" in frame.file}
+    assert lines - {0}, "names of the program were looked up, but not its lines"
     ends = [e for e in events if e.is_go("Waiting", "Runnable") and e.goid == 1]
     assert ends, "the main thread's sleep, which was over just before, has no end"
 
