@@ -13,14 +13,20 @@ HERE = pathlib.Path(__file__).parent
 NAMED = {"usertasks": ["request", "query"], "userregions": ["parse", "compute", "outer"]}  # by test/prog/annotations.c
 
 
-def look(url, view, picture):
-    """What the viewer shows in one of its timelines; rows by name, each with its slices' titles and their numbers."""
-    shown = proc.run(["node", "viewer.js", f"{url}/trace?view={view}", picture], cwd=HERE, timeout=110).ok()
+def model_of(url, view, picture, *what):
+    """What the viewer shows in one of its timelines, as viewer.js tells it."""
+    shown = proc.run(["node", "viewer.js", f"{url}/trace?view={view}", picture, *what], cwd=HERE, timeout=110).ok()
     model = json.loads(shown.stdout)
     assert not model["errors"], model["errors"]
     assert model["flows"] > 5, "no arrows from wakers to the woken"
     assert picture.stat().st_size > 10_000
     shutil.copy(picture, HERE.parents[1] / "build" / picture.name)
+    return model
+
+
+def look(url, view, picture):
+    """Its rows by name, each with its slices' titles and their numbers."""
+    model = model_of(url, view, picture)
     return {row["name"]: row["slices"] for process in model["processes"] for row in process["rows"]}
 
 
@@ -58,6 +64,29 @@ def test_picture_of_a_real_program(tmp_path):
     proc.kill_group(child)
     slices = [title.split()[-1] for titles in rows.values() for title in titles]
     assert len([title for title in slices if title.startswith("pigz+0x")]) >= 5, slices
+
+
+def slowest_wakeup(trace):
+    """In ms: the longest time from a wake-up to running."""
+    ready, slowest = {}, 0
+    for e in gotools.parse(trace):
+        if e.is_go("Waiting", "Runnable"):
+            ready[e.goid] = e.time
+        elif e.is_go("Runnable", "Running") and e.goid in ready:
+            slowest = max(slowest, e.time - ready.pop(e.goid))
+    return slowest / 1e6
+
+
+@pytest.mark.limit(120)
+def test_picture_of_a_slow_wakeup(tmp_path):
+    """The way that the README's wakeup.png was made, of memcached: the longest arrow is the slowest wake-up."""
+    data = tmp_path / "data"
+    data.write_bytes(os.urandom(1 << 20) * 12)
+    result = proc.traced(["pigz", "-p", "8", "-c", "-k", data], tmp_path / "t.out").ok()
+    child, url = gotools.serve(result.trace)
+    model = model_of(url, "thread", tmp_path / "wakeup.png", "--slowest-wakeup")
+    proc.kill_group(child)
+    assert model["wakeup"]["ms"] == pytest.approx(slowest_wakeup(result.trace), abs=0.001), model["wakeup"]
 
 
 @pytest.mark.limit(120)

@@ -1,8 +1,9 @@
-// usage: node viewer.js URL PICTURE.png [FUNCTION]
+// usage: node viewer.js URL PICTURE.png [FUNCTION | --slowest-wakeup]
 //
 // Opens one timeline of `go tool trace` in Chromium, waits until it is drawn, saves a picture of it, and prints what
 // the viewer shows as JSON: {processes: [{name, rows: [{name, slices: {title: count}}]}], flows, errors}. With
-// FUNCTION the picture is of the longest wait in it: what comes before it is selected, so that its stack is shown.
+// FUNCTION the picture is of the longest wait in it: what comes before it is selected, so that its stack is shown. With
+// --slowest-wakeup it is of the longest arrow from a waker to the woken, which is selected; "wakeup: {ms, title}" is added.
 'use strict';
 
 const { open } = require('./browser');
@@ -45,8 +46,19 @@ function contents() {
   };
 }
 
+// Runs in the page. Selects an event, with so much around it, in ms.
+function select(event, start, end) {
+  const view = document.querySelector('tr-ui-timeline-view');
+  const { viewport } = view.trackView;
+  const zoom = new tr.ui.TimelineDisplayTransform();
+  zoom.set(viewport.currentDisplayTransform);
+  zoom.xSetWorldBounds(start, end, view.trackView.modelTrackContainer_.canvas.clientWidth - 250);
+  viewport.setDisplayTransformImmediately(zoom);
+  view.brushingStateController.changeSelectionFromTimeline(new tr.model.EventSet([event]));
+}
+
 // Runs in the page.
-function show(func) {
+function showWait(func) {
   const view = document.querySelector('tr-ui-timeline-view');
   let longest = { gap: 0 };
   for (const process of Object.values(view.model.processes)) {
@@ -61,27 +73,34 @@ function show(func) {
     }
   }
   const { slice, gap } = longest;
-  const { viewport } = view.trackView;
-  const zoom = new tr.ui.TimelineDisplayTransform();
-  zoom.set(viewport.currentDisplayTransform);
-  zoom.xSetWorldBounds(slice.end - gap, slice.end + 2 * gap, view.trackView.modelTrackContainer_.canvas.clientWidth - 250);
-  viewport.setDisplayTransformImmediately(zoom);
-  view.brushingStateController.changeSelectionFromTimeline(new tr.model.EventSet([slice]));
-  return gap;
+  select(slice, slice.end - gap, slice.end + 2 * gap);
 }
 
-open(async (page, [url, picture, func]) => {
+// Runs in the page.
+function showSlowestWakeup() {
+  const { model } = document.querySelector('tr-ui-timeline-view');
+  const arrows = model.flowEvents.filter((arrow) => arrow.title.startsWith('unblock'));
+  const slowest = arrows.reduce((a, b) => (b.duration > a.duration ? b : a));
+  select(slowest, slowest.start - slowest.duration / 2, slowest.end + slowest.duration / 2);
+  return { wakeup: { ms: slowest.duration, title: slowest.endSlice.title } };
+}
+
+open(async (page, [url, picture, what]) => {
   const errors = [];
   page.on('pageerror', (error) => errors.push(String(error)));
+  if (what === '--slowest-wakeup') await page.setViewportSize({ width: 1400, height: 860 }); // for both its ends
   await page.goto(url);
   await page.waitForFunction(isDrawn, null, { polling: 'raf' });
   await page.getByText('Hide', { exact: true }).first().click(); // the viewer's remark about Chromium's polyfills
-  if (func) {
-    await page.evaluate(show, func);
+  let selected = {};
+  if (what) {
+    await page.evaluate(`globalThis.select = ${select}`);
+    const show = what === '--slowest-wakeup' ? showSlowestWakeup : showWait;
+    selected = await page.evaluate(show, what);
     await page.waitForFunction(isDrawn, null, { polling: 'raf' });
   }
   await page.screenshot({ path: picture });
-  const shown = await page.evaluate(contents);
-  shown.errors.push(...errors);
-  console.log(JSON.stringify(shown));
+  const model = await page.evaluate(contents);
+  model.errors.push(...errors);
+  console.log(JSON.stringify({ ...model, ...selected }));
 });
