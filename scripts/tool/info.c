@@ -15,10 +15,11 @@ static void print_file(const struct gt_trace *t)
     printf("  %-12s %s, read by go tool trace of Go 1.%d %s\n", "format", t->format->name,
            t->format->minor, t->format->v1 && t->format->minor < 11 ? "to 1.22" : "and later");
     printf("  %-12s %s\n", "duration", gt_duration(t->ns));
-    if (t->wall_s) {
+    time_t s = (time_t)t->wall_s;
+    struct tm *date = s ? gmtime(&s) : NULL; /* NULL too: no year has that number */
+    if (date) {
         char text[64];
-        time_t s = (time_t)t->wall_s;
-        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", gmtime(&s));
+        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", date);
         printf("  %-12s %s.%03d UTC\n", "began", text, (int)(t->wall_ns / 1000000));
     }
     printf("  %-12s %llu bytes", "size", (unsigned long long)t->size);

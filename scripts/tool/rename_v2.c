@@ -67,7 +67,7 @@ static uint64_t id_of(struct writer *w, const char *text)
 {
     uint64_t *slot = gt_need(gt_memo_at(&w->ids, (uintptr_t)text));
     if (!*slot) {
-        size_t n = strlen(text);
+        size_t n = strnlen(text, GT_STRING_MAX); /* one of the trace may have had the id 0 */
         *slot = ++w->last_id;
         room(w, w->strings, 1 + 2 * GT_VARINT_MAX + n);
         *w->strings->pos++ = GT_EV_STRING;

@@ -118,7 +118,7 @@ static void find_place(struct row *row)
     row->what = row->stack && row->stack->n ? row->stack->frame[0].func : "(no stack)";
     row->site = row->stack && !options.cpu ? site_of(row->stack) : NULL;
     row->end = "";
-    if (options.wakers && row->waker) {
+    if (options.wakers && row->waker && row->waker->n) {
         row->end = row->waker->frame[0].func;
         row->waker_site = site_of(row->waker);
     }
