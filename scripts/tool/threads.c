@@ -112,8 +112,9 @@ static void status(struct gt_threads *all, const struct gt_happening *h, uint64_
     if (!t)
         return;
     t->seq = h->seq;
-    if (t->state == GT_G_NONE) {
+    if (t->state == GT_G_NONE || h->seq) { /* v1 creates the goroutine before, and counts this */
         t->state = h->state;
+        t->stack = h->stack;
         t->begin = t->since = 0; /* it was so before anything was recorded */
     }
     if (h->thread != GT_NO_THREAD)

@@ -15,10 +15,10 @@ struct reader {
     struct gt_sources sources; /* by P */
     struct gt_memo texts, stacks;
     struct gt_piece *stack_records; /* to be read when all strings are known */
-    struct gt_v1_lines lines;       /* Go 1.5 */
+    struct gt_piece *samples; /* when all goroutines are: they stand where P 0 happens to be */
+    struct gt_v1_lines lines; /* Go 1.5 */
     double ns_per_unit;
     uint64_t start;
-    const struct gt_audience *audience;
 };
 
 /* Tables ------------------------------------------------------------------------------------- */
@@ -36,12 +36,11 @@ static const struct gt_callers *stack_of(struct reader *r, uint64_t id)
     return id ? (const void *)(uintptr_t) * (uint64_t *)gt_need(gt_memo_at(&r->stacks, id)) : NULL;
 }
 
-static void keep_stack(struct reader *r, const struct gt_v1_record *record)
+static void keep(struct gt_piece **list, const struct gt_bytes *args)
 {
     struct gt_piece *p = gt_need(malloc(sizeof *p));
-    *p = (struct gt_piece){
-        .next = r->stack_records, .start = record->args.p, .end = record->args.end};
-    r->stack_records = p;
+    *p = (struct gt_piece){.next = *list, .start = args->p, .end = args->end};
+    *list = p;
 }
 
 static void read_frame(struct reader *r, struct gt_bytes *args, struct gt_where *frame)
@@ -154,16 +153,12 @@ static bool translate(struct reader *r, struct gt_source *s, unsigned type, stru
     case GT_V1_GO_WAITING:
     case GT_V1_GO_IN_SYSCALL:
         g = gt_get_varint(args);
-        *h = (struct gt_happening){.type = GT_EV_GO_STATUS, .g = g, .thread = GT_NO_THREAD};
+        *h = (struct gt_happening){
+            .type = GT_EV_GO_STATUS, .g = g, .seq = 1, .thread = GT_NO_THREAD};
         h->state = type == GT_V1_GO_WAITING ? GT_G_WAITING : GT_G_SYSCALL;
         h->text = "";
         return true;
-    case GT_V1_CPU_SAMPLE: /* time, P, G, stack */
-        gt_get_varint(args);
-        gt_get_varint(args);
-        g = gt_get_varint(args);
-        r->audience->sample(r->audience->arg, g, stack_of(r, gt_get_varint(args)));
-        return false;
+    case GT_V1_CPU_SAMPLE: keep(&r->samples, args); return false;
     default: return false;
     }
 }
@@ -193,6 +188,20 @@ static bool next(void *arg, struct gt_source *s)
             s->next.ts = s->ts;
             return true;
         }
+    }
+}
+
+/* Time, P, G and stack of each. */
+static void tell_samples(struct reader *r, const struct gt_audience *audience)
+{
+    for (struct gt_piece *p = r->samples, *next; p; p = next) {
+        struct gt_bytes args = {p->start, p->end, false};
+        gt_get_varint(&args);
+        gt_get_varint(&args);
+        uint64_t g = gt_get_varint(&args);
+        audience->sample(audience->arg, g, stack_of(r, gt_get_varint(&args)));
+        next = p->next;
+        free(p);
     }
 }
 
@@ -237,7 +246,7 @@ static void sort_out(struct reader *r)
         switch (record.type) {
         case GT_V1_BATCH: begin_piece(r, &record, bytes.p, &current); break;
         case GT_V1_STRING: keep_string(r, &record); break;
-        case GT_V1_STACK: keep_stack(r, &record); break;
+        case GT_V1_STACK: keep(&r->stack_records, &record.args); break;
         case GT_V1_FREQUENCY:
             if ((hz = gt_get_varint(&record.args)))
                 r->ns_per_unit = 1e9 / (double)hz;
@@ -252,10 +261,11 @@ static void sort_out(struct reader *r)
 
 void gt_trace_read_v1(struct gt_trace *trace, const struct gt_audience *audience)
 {
-    struct reader r = {.trace = trace, .ns_per_unit = 1, .audience = audience};
+    struct reader r = {.trace = trace, .ns_per_unit = 1};
     if (gt_v1_global_order(trace->format))
         gt_v1_lines_open(&r.lines, trace->path);
     sort_out(&r);
     read_stacks(&r);
     gt_order(trace, &r.sources, next, to_ns, &r, audience);
+    tell_samples(&r, audience);
 }

@@ -134,10 +134,11 @@ static void fill(struct reader *r, struct gt_happening *h, const uint64_t arg[GT
         break;
     case GT_EV_GO_SYSCALL_BEGIN: h->stack = stack_of(r, arg[1]); break;
     case GT_EV_GO_STATUS:
-    case GT_EV_GO_STATUS_STACK:
+    case GT_EV_GO_STATUS_STACK: /* arg[3] is 0 where there is none */
         h->g = arg[0];
         h->thread = arg[1];
         h->state = (enum gt_g_state)arg[2];
+        h->stack = stack_of(r, arg[3]);
         break;
     case GT_EV_GO_LABEL: h->text = text_of(r, arg[0]); break;
     default: break;

@@ -152,6 +152,56 @@ def test_cpu(traced, format):
     assert cumulative["burner"] == sum(flat.values()) > 100
 
 
+@pytest.mark.parametrize("format", ["go1.19", "go1.21", "go1.23", "go1.26"])
+def test_cpu_of_late_threads(traced, tmp_path, format):
+    """All samples count, also of a thread made while the main thread has nothing to tell."""
+    source = """
+#include <pthread.h>
+#include <time.h>
+static volatile unsigned long sink;
+static void *burner(void *arg)
+{
+    struct timespec t;
+    do {
+        for (int i = 0; i < 100000; i++)
+            sink += i;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    } while (t.tv_nsec < 500000000);
+    return arg;
+}
+static void *maker(void *arg)
+{
+    pthread_t t;
+    pthread_create(&t, 0, burner, 0);
+    pthread_join(t, 0);
+    return arg;
+}
+int main(void) { pthread_t t; pthread_create(&t, 0, maker, 0); return pthread_join(t, 0); }
+"""
+    program = proc.compile(source, tmp_path / "prog")
+    trace = traced([program], env={"GOTRACE_FORMAT": format, "GOTRACE_CPU_HZ": "100"}).ok().trace
+    head = proc.run([GOTRACE, "top", "--cpu", trace]).ok().stdout.splitlines()[0]
+    assert 40 <= int(re.search(r"(\d+) CPU samples", head)[1]) <= 60, head
+
+
+@pytest.mark.parametrize("format", [f for f in gotools.FORMATS])
+def test_what_was_so_before(traced, format):
+    """Of a recording that begins late: each thread is where test/prog/control.c says."""
+    env = {"GOTRACE_FORMAT": format, "GOTRACE_START": "manual"}
+    result = traced([PROGRAMS / "control", "late"], env=env).ok()
+    fields, _, threads = info(result.trace)
+    shares = {int(t[0]): t[6] for t in threads}
+    assert "damage" not in fields
+    for hook, waiter, _, state in map(str.split, result.stdout.splitlines()):
+        running, _, sync, _, syscall, sleep, other = shares[int(waiter)]
+        share = {"Running": running, "Syscall": syscall, "Waiting": other + sync + sleep}[state]
+        assert share > 0, (hook, state, shares[int(waiter)])
+        assert state == "Running" or running < 90, (hook, shares[int(waiter)])
+    if gotools.FORMATS[format][0] >= 23:
+        report = proc.run([GOTRACE, "top", "--kind=all", "--by-thread", result.trace]).ok().stdout
+        assert re.search(r"other +sem_wait <- wait_sem \(control.c:\d+\)", report), report
+
+
 def test_every_kind_of_wait(traced):
     """Each primitive under its own name."""
     result = traced([PROGRAMS / "waits"], timeout=50).ok()
@@ -324,6 +374,44 @@ def test_damaged_files_are_survived(traced, tmp_path):
             (tmp_path / "bad").write_bytes(bad)
             result = proc.run([SANITIZED, "top", tmp_path / "bad"], env={"ASAN_OPTIONS": "detect_leaks=0:exitcode=66"})
             assert result.returncode in (0, 1), result
+
+
+def varint(n):
+    return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
+
+
+def generation(*batches):
+    """A trace of one, in format go1.25, from lists of numbers and texts."""
+    trace = b"go 1.25 trace".ljust(16, b"\0")
+    for batch in batches:
+        data = b"".join(item if isinstance(item, bytes) else varint(item) for item in batch)
+        trace += varint(1) + varint(1) + varint(7) + varint(1000) + varint(len(data)) + data
+    return trace
+
+
+NOWHERE = (1 << 64) - 1
+EVENTS = [25, 0, 1, 7, 2, 25, 0, 2, NOWHERE, 4, 21, 0, 2, 1, 1]  # g1 runs, g2 waits, g1 wakes it with stack 1
+CLOCK = [50, 8, 1_000_000, 51, 0, 0, 1000, 0]
+
+
+@pytest.mark.parametrize("command", [["info"], ["top", "--wakers", "--kind=all"], ["symbolize", "-o", "out"]])
+@pytest.mark.parametrize(
+    "batches",
+    [
+        [EVENTS, [2, 3, 1, 0], CLOCK],
+        [EVENTS, [50, 8, 1, 51, 0, 0, 1 << 63, 1 << 63]],
+        [EVENTS, [4, 5, 0, 100_000, b"x" * 100_000], [2, 3, 1, 1, 4096, 0, 0, 0], CLOCK],
+    ],
+    ids=["a stack without frames", "a time beyond the calendar", "a long text as string 0"],
+)
+def test_odd_files_are_read(tmp_path, command, batches):
+    """What no writer makes and the format allows."""
+    trace = tmp_path / "odd"
+    trace.write_bytes(generation(*batches))
+    env = {"ASAN_OPTIONS": "detect_leaks=0:exitcode=66"}
+    result = proc.run([SANITIZED, *command, trace], env=env, cwd=tmp_path).ok()
+    assert command[0] != "info" or "file         whole" in result.stdout
+    assert command[0] != "top" or "1 waits" in result.stdout
 
 
 @pytest.mark.limit(180)
