@@ -21,12 +21,11 @@ uint8_t gt_build_id_in(const void *notes, size_t size, size_t align, uint8_t out
     while (size >= sizeof(ElfW(Nhdr))) {
         ElfW(Nhdr) note;
         memcpy(&note, p, sizeof note);
-        size_t name = ((size_t)note.n_namesz + mask) & ~mask;
-        size_t desc = ((size_t)note.n_descsz + mask) & ~mask;
-        size_t total = sizeof note + name + desc;
+        size_t desc = (sizeof note + note.n_namesz + mask) & ~mask;
+        size_t total = (desc + note.n_descsz + mask) & ~mask;
         if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && note.n_descsz <= 32 &&
-            sizeof note + name + note.n_descsz <= size && memcmp(p + sizeof note, "GNU", 4) == 0) {
-            memcpy(out, p + sizeof note + name, note.n_descsz);
+            desc + note.n_descsz <= size && memcmp(p + sizeof note, "GNU", 4) == 0) {
+            memcpy(out, p + desc, note.n_descsz);
             return (uint8_t)note.n_descsz;
         }
         if (total > size)

@@ -21,6 +21,7 @@ struct walk {
     struct gt_unit *unit;
     struct gt_ranges ranges;
     struct list nodes, scopes;
+    Dwarf_Off last; /* DIE visited */
 };
 
 static void *append(struct list *list)
@@ -301,6 +302,10 @@ static void walk_children(struct walk *w, Dwarf_Die *die, uint32_t node, uint32_
     if (depth > DEPTH_MAX || dw->dwarf_child(die, &child) != 0)
         return;
     for (;;) {
+        Dwarf_Off at = dw->dwarf_dieoffset(&child);
+        if (at <= w->last) /* damage: a sibling that lies among the children was visited before */
+            return;
+        w->last = at;
         uint32_t opened = visit(w, &child, node, scope, depth);
         if (dw->dwarf_siblingof(&child, &child) != 0)
             return;

@@ -86,6 +86,26 @@ static void rounds(const char *flags, const char *name, uint64_t seed, int count
     dlclose(lib);
 }
 
+/* Each entry says that the next one is its child, and its sibling too: 2^60 ways lead to the last.
+ */
+static void check_siblings_among_children(void)
+{
+    write_file("nest.c", "#include \"sample.c\"\n"
+                         "__asm__(\".section .debug_abbrev\\n\"\n"
+                         "        \".uleb128 1, 0x11, 1, 0x11, 1, 0x12, 7, 0, 0\\n\"\n"
+                         "        \".uleb128 2, 0x0b, 1, 1, 0x13, 0, 0, 0\\n\"\n"
+                         "        \".section .debug_info\\n\"\n"
+                         "        \".Lunit: .long .Lend - .Lunit - 4\\n .short 4\\n .long 0\\n\"\n"
+                         "        \".byte 8, 1\\n .quad outer, 64\\n\"\n"
+                         "        \".rept 60\\n .byte 2\\n .long . + 4 - .Lunit\\n .endr\\n\"\n"
+                         "        \".zero 61\\n .Lend: .text\");\n");
+    CHECK(run("gcc -O1 -shared -fPIC nest.c -o libnest.so"), "%s/log", dir);
+    uint64_t pc = pc_from(open_lib("libnest.so"), "outer");
+    struct gt_symbolizer *s = gt_symbolizer_new();
+    check_text("nest", describe(s, gt_modules_epoch(), pc, true), "outer libnest.so:0");
+    gt_symbolizer_free(s);
+}
+
 int main(void)
 {
     const char *seed = getenv("SEED"), *count = getenv("ROUNDS");
@@ -94,6 +114,7 @@ int main(void)
     need("g++");
     make_dir();
     write_file("sample.c", sample_source);
+    check_siblings_among_children();
     rounds("-gdwarf-5", "lib5.so", from, n);
     rounds("-gdwarf-4", "lib4.so", from, n);
     rounds("-g -gz=zlib", "libz.so", from, n);

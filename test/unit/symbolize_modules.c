@@ -1,6 +1,8 @@
 /* The module map: libraries that go, come back elsewhere, are replaced, or lose their file. */
 #include "symbolize_sample.h"
 
+#include "symbolize/image.h"
+
 static const char full[] = "inner sample.c:9 | middle sample.c:13 | outer sample.c:17";
 
 static void build(const char *name, const char *outer)
@@ -84,6 +86,24 @@ static void check_relative(void)
     gt_symbolizer_free(s);
 }
 
+/* Notes aligned to 8 bytes: their contents begin at such an offset, whatever their name's length.
+ */
+static void check_notes(void)
+{
+    static const _Alignas(8) struct {
+        uint32_t property[4], value[4], build_id[4];
+        uint8_t id[8];
+    } notes = {{4, 16, NT_GNU_PROPERTY_TYPE_0, 0x554e47},
+               {0xc0000002, 4, 3, 0},
+               {4, 8, NT_GNU_BUILD_ID, 0x554e47},
+               {1, 2, 3, 4, 5, 6, 7, 8}};
+    uint8_t id[32];
+    for (size_t align = 4; align <= 8; align += 4)
+        CHECK(gt_build_id_in(&notes, sizeof notes, align, id) == 8 && memcmp(id, notes.id, 8) == 0,
+              "alignment %zu", align);
+    CHECK(gt_build_id_in(&notes, sizeof notes - 1, 8, id) == 0, "cut");
+}
+
 int main(void)
 {
     need("gcc");
@@ -94,6 +114,7 @@ int main(void)
     char exe[4096] = "";
     CHECK(readlink("/proc/self/exe", exe, sizeof exe - 1) > 0, "exe");
     check_text("executable", self->path, exe);
+    check_notes();
     check_epochs();
     check_file("same", "true", false);
     check_file("gone", "rm libgone.so", true);
