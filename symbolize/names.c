@@ -136,7 +136,9 @@ static const char *compose(struct gt_names *names, struct gt_units *units, Dwarf
     if (text)
         return text;
     struct gt_text t = gt_text_start(names->more, sizeof names->more);
-    qualify(names, units, &t, units->dw->dwarf_dieoffset(origin));
+    /* What stands in dwz's common part has its scopes there, at offsets of its own. */
+    if (units->dw->dwarf_cu_getdwarf(origin->cu) == units->dwarf)
+        qualify(names, units, &t, units->dw->dwarf_dieoffset(origin));
     gt_text_add(&t, name);
     return remember(names, origin->addr, names->more);
 }

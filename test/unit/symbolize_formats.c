@@ -104,6 +104,35 @@ static void check_symbols(struct gt_symbolizer *s)
     }
 }
 
+/* Names in dwz's common part, at offsets where the library's own has a namespace. */
+static void check_common_scopes(struct gt_symbolizer *s)
+{
+    write_file("common.hh", "extern \"C\" void *here(void);\n"
+                            "static inline __attribute__((always_inline)) void *shared(void)\n"
+                            "{ void *p = here(); __asm__ volatile(\"\"); return p; }\n");
+    write_file("user.cc",
+               "namespace wrong { struct wide { int\n"
+               "a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, b0, b1, b2, b3, b4, b5, b6, b7, b8,\n"
+               "c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, d0, d1, d2, d3, d4, d5, d6, d7, d8;\n"
+               "} wide; }\n"
+               "#include \"types.h\"\n#include \"common.hh\"\n"
+               "extern \"C\" __attribute__((noinline)) void *here(void)\n"
+               "{ __asm__ volatile(\"\"); return __builtin_return_address(0); }\n"
+               "extern \"C\" void *outer(void)\n"
+               "{ void *p = shared(); __asm__ volatile(\"\"); return p; }\n");
+    if (system("command -v dwz >/dev/null && command -v g++ >/dev/null") != 0) {
+        fprintf(stderr, "left out: scopes in a common part (no dwz or g++)\n");
+        return;
+    }
+    CHECK(
+        run("for i in 1 2; do sed s/wide/wide$i/g user.cc >user$i.cc && g++ -O2 -g -shared -fPIC"
+            " user$i.cc -o libuser$i.so || exit; done; dwz -m user.debug libuser1.so libuser2.so"),
+        "%s/log", dir);
+    check_text("scopes",
+               describe(s, gt_modules_epoch(), pc_from(open_lib("libuser1.so"), "outer"), true),
+               "shared common.hh:3 | outer user1.cc:10");
+}
+
 static void check(struct gt_symbolizer *s, const struct variant *v)
 {
     char name[64], expected[256];
@@ -187,6 +216,7 @@ int main(void)
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
         check(s, &variants[i]);
     CHECK(run("! ls -l /proc/%d/fd | grep %s", (int)getpid(), dir), "a descriptor stayed open");
+    check_common_scopes(s);
     check_symbols(s);
     check_vdso(s);
     check_build_id_directory(s);
