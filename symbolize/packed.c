@@ -89,7 +89,7 @@ static bool start(struct gt_unpacking *u)
 
 static bool unpack(struct gt_packed *p, struct gt_unpacking *u, size_t upto)
 {
-    if (!u->window && !start(u))
+    if (u->failed || (!u->window && !start(u)))
         return false;
     while (u->done < upto && !u->failed)
         unpack_some(p, u, upto);
@@ -143,6 +143,8 @@ bool gt_packed_open(struct gt_packed *p, struct gt_image *image)
         ElfW(Shdr) *sh = find_packed(image, i, &head);
         if (!sh)
             continue;
+        if (aligned(head.ch_size) > image->size - at) /* it lies in a header that was changed */
+            return false;
         open_section(p, &p->section[i], sh, &head, at);
         at += aligned(head.ch_size);
     }
