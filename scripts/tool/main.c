@@ -1,10 +1,12 @@
 /* `gotrace`: runs programs under libgotrace.so, and reads what it wrote. */
 #include "tool.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 __attribute__((format(printf, 1, 0))) static void say(const char *format, va_list ap)
 {
@@ -58,7 +60,7 @@ static void help(void)
     gt_run_print_options();
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     const char *first = argc > 1 ? argv[1] : "";
     if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0) {
@@ -74,4 +76,18 @@ int main(int argc, char **argv)
             return commands[i].run(argc - 1, argv + 1);
     }
     return gt_command_run(argc, argv);
+}
+
+static void close_output(void)
+{
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        gt_say("standard output: %s", strerror(errno));
+        _exit(GT_EXIT_FAILED);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    atexit(close_output); /* some commands end by exit */
+    return run(argc, argv);
 }

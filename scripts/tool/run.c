@@ -75,16 +75,27 @@ void gt_run_print_options(void)
 static const char *const places[] = {"../libgotrace.so", "../lib/libgotrace.so",
                                      "../lib/*/libgotrace.so", "../lib64/libgotrace.so"};
 
+/* A path as a pattern that only it fits. */
+static void quote(char *pattern, const char *path)
+{
+    for (; *path; *pattern++ = *path++) {
+        if (strchr("*?[\\", *path))
+            *pattern++ = '\\';
+    }
+    *pattern = 0;
+}
+
 static void find_library(char path[PATH_MAX])
 {
-    char self[PATH_MAX], pattern[2 * PATH_MAX];
+    char self[PATH_MAX], directory[2 * PATH_MAX], pattern[3 * PATH_MAX];
     const char *started = (const char *)(uintptr_t)getauxval(AT_EXECFN);
     if (!realpath("/proc/self/exe", self) && !realpath(started, self))
         gt_fail(GT_EXIT_OURS, "%s: %s", started, strerror(errno));
     const char *here = dirname(self);
+    quote(directory, here);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         glob_t found;
-        snprintf(pattern, sizeof pattern, "%s/%s", here, places[i]);
+        snprintf(pattern, sizeof pattern, "%s/%s", directory, places[i]);
         bool any = glob(pattern, 0, NULL, &found) == 0 && realpath(found.gl_pathv[0], path);
         globfree(&found);
         if (any)

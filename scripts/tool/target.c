@@ -174,15 +174,33 @@ static void look_at_elf(struct gt_target *t, const char *path, const struct gt_e
 
 static void look(struct gt_target *t, const char *name, const struct gt_elf_view *ours, int depth);
 
-/* `#!/usr/bin/env [-S] [-option]… [NAME=value]… program`: the program. */
+static bool takes_argument(const char *option)
+{
+    static const char *const options[] = {"-u", "--unset", "-C", "--chdir"};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        if (strcmp(option, options[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * `#!/usr/bin/env [-S] [-option]… [NAME=value]… program`: the program. One that is not found is for
+ * env to complain of: this may have taken another word for it.
+ */
 static void look_behind_env(struct gt_target *t, char *words, const struct gt_elf_view *ours,
                             int depth)
 {
+    char path[PATH_MAX];
     for (char *save, *w = strtok_r(words, " \t", &save); w; w = strtok_r(NULL, " \t", &save)) {
-        if (*w != '-' && !strchr(w, '=')) {
-            look(t, w, ours, depth);
+        if (takes_argument(w) && !strtok_r(NULL, " \t", &save))
             return;
-        }
+        w += starts(w, "-S") ? 2 : 0;
+        if (!*w || *w == '-' || strchr(w, '='))
+            continue;
+        if (gt_target_find(w, path) == 0)
+            look(t, w, ours, depth);
+        return;
     }
 }
 

@@ -213,6 +213,8 @@ def test_scripts(tmp_path):
     path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     for line in f"#!{static}", f"#! {static} -x", "#!/usr/bin/env static", "#!/usr/bin/env -S A=b static -x":
         refused([script(tmp_path / "script", line)], "script is a script: .*static is statically linked", env=path)
+    for line in "#!/usr/bin/env -S -u A static", "#!/usr/bin/env -Sstatic":
+        refused([script(tmp_path / "script", line)], "script is a script: .*static is statically linked", env=path)
     outer = script(tmp_path / "outer", f"#!{script(tmp_path / 'inner', f'#!{static}')}")
     refused([outer], "outer is a script: .*inner is a script: .*static")
     refused([script(tmp_path / "lost", "#!/nonexistent/x")], "lost is a script: /nonexistent/x: No such file")
@@ -220,6 +222,8 @@ def test_scripts(tmp_path):
     assert gotrace(*ok, script(tmp_path / "sh", "#!/bin/sh", "exit 5")).returncode == 5
     assert gotrace(*ok, script(tmp_path / "env", "#!/usr/bin/env sh", "exit 5")).returncode == 5
     assert gotrace(*ok, script(tmp_path / "bare", "exit 5")).returncode == 5  # as env(1) does
+    for line in "#!/usr/bin/env -S -u HOME sh", "#!/usr/bin/env -Ssh -u", "#!/usr/bin/env -S --chdir / sh":
+        assert gotrace(*ok, script(tmp_path / "options", line, "exit 5")).returncode == 5, line
 
 
 def test_not_there(tmp_path):
@@ -246,6 +250,26 @@ def test_a_path_the_loader_cannot_take(tmp_path):
     (place.parent / "libgotrace.so").unlink()
     result = proc.run([place / "gotrace", "true"])
     assert result.returncode == 125 and "there is no libgotrace.so beside" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["a[b]c", "a*b", "a?", "back\\slash", "a{b,c}~"])
+def test_any_other_path(tmp_path, name):
+    """The directory is no pattern."""
+    place = tmp_path / name / "bin"
+    place.mkdir(parents=True)
+    shutil.copy(COMMAND, place)
+    shutil.copy(ROOT / "libgotrace.so", place.parent)
+    result = proc.run([place / "gotrace", "-o", tmp_path / "t", *THREADS]).ok()
+    assert f"gotrace: {tmp_path}/t: " in result.stderr
+
+
+@pytest.mark.parametrize("command", [["--help"], ["--version"], ["top", "--help"], ["info", "t"], ["top", "t"]])
+def test_full_disk(traced, tmp_path, command):
+    """What could not be printed is no success."""
+    traced(THREADS).ok().trace.rename(tmp_path / "t")
+    with open("/dev/full", "w") as full:
+        child = subprocess.run([GOTRACE, *command], stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path, timeout=10)
+    assert child.returncode == 1 and child.stderr == "gotrace: standard output: No space left on device\n"
 
 
 # --- view
