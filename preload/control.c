@@ -7,6 +7,7 @@
 
 #include "control.h"
 #include "heap.h"
+#include "options.h"
 #include "process.h"
 #include "thread.h"
 
@@ -94,6 +95,8 @@ static void describe(struct gt_control_page *p)
 {
     if (p->result == 0 && p->command == GT_DRAIN_STOP)
         gt_process_describe(p->text);
+    else if (p->result == 0 && p->command == GT_DRAIN_START && gt_options.ring_bytes)
+        strcpy(p->text, "memory"); /* any file is of a recording before */
     else
         snprintf(p->text, sizeof p->text, "%s", gt_output_path());
 }

@@ -150,6 +150,16 @@ def test_snapshot_to_a_path(tmp_path):
     gotools.check_all(program.trace)
 
 
+def test_start_by_command(tmp_path):
+    program = Running(tmp_path, "idle", GOTRACE_RING="1s", GOTRACE_START="manual")
+    for name in "first", "second":
+        assert proc.run([COMMAND, "start", program.pid]).ok().stdout == "gotrace: recording to memory\n"
+        assert program.snapshot(tmp_path / name) == str(tmp_path / name)
+        proc.run([COMMAND, "stop", program.pid]).ok()
+        gotools.check_all(tmp_path / name)
+    program.end()
+
+
 def test_path_without_recorder(tmp_path):
     program = Running(tmp_path, "idle")
     result = proc.run([COMMAND, "snapshot", program.pid, tmp_path / "mine"])
