@@ -138,12 +138,13 @@ GT_EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
     const struct gt_thread *t = gt_self;
     if (__builtin_expect(!number || !stack || !t || !t->sampler.running, 1))
         return gt_real.sigaltstack(stack, old);
-    bool small = too_small(stack);
+    bool on = has_room(), small = too_small(stack);
     if (small) /* none of this thread from now on */
         set_timer(t, false);
     int r = gt_real.sigaltstack(stack, old);
     int saved = errno;
-    if (!small && r == 0)
+    /* One that runs goes on: set anew, its period would begin anew. */
+    if (small ? on && r != 0 : !on && r == 0)
         set_timer(t, true);
     errno = saved;
     return r;

@@ -203,6 +203,35 @@ def test_small_signal_stack_from_before(traced, tmp_path):
     traced([tmp_path / "p"], env={"GOTRACE_CPU_HZ": "1000"}).ok()
 
 
+def test_signal_stacks_set_often(traced, tmp_path):
+    """Neither a stack that is large enough, set more often than samples are due, nor one that is refused ends them."""
+    text = """
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+static char room[65536];
+static volatile long sink;
+int main(int argc, char **argv) {
+    stack_t stack = {.ss_sp = room, .ss_size = atoi(argv[1])};
+    int refused = 0, left = atoi(argv[2]);
+    while (clock() < CLOCKS_PER_SEC / 2) {
+        if (left-- > 0)
+            refused = sigaltstack(&stack, NULL) != 0;
+        for (int i = 0; i < 10000; i++) sink += i;
+    }
+    printf("%d %ld\\n", refused, clock());
+    return argc - 3;
+}
+"""
+    program = proc.compile(text, tmp_path / "often")
+    for size, times, refusal in (65536, 1 << 30, 0), (16, 1, 1):
+        result = traced([program, size, times], env={"GOTRACE_CPU_HZ": 100}, **LONG).ok()
+        refused, microseconds = map(int, result.stdout.split())
+        assert refused == refusal
+        assert len(samples(result.trace)) >= 0.8 * microseconds / 10000
+
+
 def test_timers_end_with_threads(traced, tmp_path):
     """A process has one timer a thread, at any time."""
     text = """
