@@ -91,21 +91,6 @@ static void span(struct gt_module *m, const struct dl_phdr_info *info)
     }
 }
 
-/* The executable: the file the kernel started, unless that was the loader (`ld.so ./program`). */
-static const char *executable_path(const struct gt_module *m)
-{
-    static const char deleted[] = " (deleted)";
-    uint64_t headers = getauxval(AT_PHDR);
-    if (headers < m->lo || headers >= m->hi)
-        return program_invocation_name[0] == '/' ? program_invocation_name : "";
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    path[n > 0 ? n : 0] = 0;
-    size_t tail = sizeof deleted - 1;
-    if (n > (ssize_t)tail && strcmp(path + n - tail, deleted) == 0)
-        path[n - (ssize_t)tail] = 0;
-    return copy_text(path);
-}
-
 /* The program may change its working directory before the file is read. */
 static const char *absolute(const char *name)
 {
@@ -116,6 +101,27 @@ static const char *absolute(const char *name)
     struct gt_text t = {path + (n > 0 ? n - 1 : 0), path + sizeof path - 1};
     gt_text_add(&t, "/");
     gt_text_add(&t, strncmp(name, "./", 2) == 0 ? name + 2 : name);
+    return copy_text(path);
+}
+
+/*
+ * The executable: the file the kernel started, unless that was the loader, which then has no base
+ * (`ld.so ./program`: what it was told; it makes all else look as if the kernel had started that).
+ */
+static const char *executable_path(const struct gt_module *m)
+{
+    static const char deleted[] = " (deleted)";
+    uint64_t headers = getauxval(AT_PHDR);
+    const char *told = program_invocation_name;
+    if (!getauxval(AT_BASE))
+        return strchr(told, '/') ? absolute(told) : "";
+    if (headers < m->lo || headers >= m->hi)
+        return "";
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[n > 0 ? n : 0] = 0;
+    size_t tail = sizeof deleted - 1;
+    if (n > (ssize_t)tail && strcmp(path + n - tail, deleted) == 0)
+        path[n - (ssize_t)tail] = 0;
     return copy_text(path);
 }
 
