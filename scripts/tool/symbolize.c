@@ -60,10 +60,14 @@ static const char *fetch(const struct gt_module *m)
 
 /* Writing ------------------------------------------------------------------------------------ */
 
-/* The new file appears under its name when it is whole. */
+/* The new file appears under its name when it is whole. Never in the place of a device. */
 static FILE *create(const char *path, char temporary[PATH_MAX])
 {
-    snprintf(temporary, PATH_MAX, "%s.XXXXXX", path);
+    struct stat st;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        gt_fail(GT_EXIT_FAILED, "%s is no regular file", path);
+    if (snprintf(temporary, PATH_MAX, "%s.XXXXXX", path) >= PATH_MAX)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", path, strerror(ENAMETOOLONG));
     int fd = mkostemp(temporary, O_CLOEXEC);
     FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (!file)
@@ -121,7 +125,9 @@ static void read_options(int argc, char **argv)
     for (int c; (c = getopt_long(argc, argv, "o:h", longs, NULL)) != -1;) {
         switch (c) {
         case 'd':
-            if (access(optarg, R_OK | X_OK) != 0 || options.n == MAX)
+            if (options.n == MAX)
+                gt_fail(GT_EXIT_USAGE, "symbolize: at most %d times --debug-dir", MAX);
+            if (access(optarg, R_OK | X_OK) != 0)
                 gt_fail(GT_EXIT_FAILED, "%s: %s", optarg, strerror(errno));
             options.directories[options.n++] = optarg;
             break;
@@ -141,7 +147,7 @@ int gt_command_symbolize(int argc, char **argv)
 {
     struct gt_trace trace;
     struct gt_naming naming = {0};
-    char temporary[PATH_MAX];
+    char temporary[PATH_MAX], place[PATH_MAX];
     read_options(argc, argv);
     gt_trace_open(&trace, argv[optind]);
     if (trace.format->v1 && gt_v1_global_order(trace.format))
@@ -152,14 +158,16 @@ int gt_command_symbolize(int argc, char **argv)
         elsewhere.fetch = fetch;
     gt_files_set_elsewhere(&elsewhere);
     const char *output = options.output ? options.output : trace.path;
-    FILE *file = create(output, temporary);
+    if (!realpath(output, place)) /* where links lead; else it is new */
+        snprintf(place, sizeof place, "%s", output);
+    FILE *file = create(place, temporary);
     if (trace.format->v1)
         gt_rename_v1(&naming, &trace, file);
     else
         gt_rename_v2(&naming, &trace, file);
     if (!naming.modules)
         gt_say("%s says nothing of modules: it is not by this version of libgotrace", trace.path);
-    finish(file, output, temporary, trace.path);
+    finish(file, place, temporary, trace.path);
     report(output, &naming);
     return 0;
 }

@@ -244,7 +244,16 @@ def test_damaged_files_are_survived(traced, tmp_path):
             assert result.returncode in (0, 1), result
 
 
+def test_link_to_a_trace(traced, tmp_path, host):
+    """It leads to the new trace then, and not to the old one."""
+    trace = traced([host]).ok().trace
+    (tmp_path / "link").symlink_to("t.out")
+    symbolize("--debug-dir", tmp_path / "debug", tmp_path / "link").ok()
+    assert (tmp_path / "link").is_symlink() and sleeps(trace)[0][: len(NAMED)] == NAMED
+
+
 def test_wrong_use(traced, tmp_path):
+    again = shutil.copy(traced([PROGRAMS / "threads", "2"]).ok().trace, tmp_path / "again")
     trace = traced([PROGRAMS / "threads", "2"], env={"GOTRACE_FORMAT": "go1.5"}).ok().trace
     env = {"DEBUGINFOD_URLS": ""}
     for argv, why in [
@@ -252,6 +261,8 @@ def test_wrong_use(traced, tmp_path):
         ([], "which trace"),
         (["--debug-dir", tmp_path / "none", trace], "none: No such file"),
         (["-o", tmp_path / "no/such/place", tmp_path / "new"], "new: No such file"),
+        (["-o", "/dev/null", again], "/dev/null is no regular file"),
+        (["--debug-dir=/"] * 64 + [again], "at most 63 times"),
     ]:
         result = symbolize(*argv, env=env)
         assert result.returncode in (1, 2) and why in result.stderr, result
