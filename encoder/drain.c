@@ -4,6 +4,7 @@
 #include "buffers.h"
 #include "clock.h"
 #include "log.h"
+#include "merge.h"
 #include "output.h"
 #include "ring.h"
 #include "samples.h"
@@ -737,6 +738,7 @@ void gt_drain_after_fork(void)
     gt_stacks_after_fork();
     gt_strings_after_fork();
     gt_symbols_after_fork();
+    gt_merge_after_fork();
     gt_samples_after_fork();
     gt_switch_after_fork();
     gt_procs_after_fork();

@@ -52,17 +52,6 @@ static struct {
     int error; /* sticks: what follows a contradiction means nothing */
 } merge;
 
-void gt_merge_reset(void)
-{
-    memset(merge.bucket, 0, sizeof merge.bucket);
-    merge.free = NULL;
-    merge.arena = (struct gt_arena){0};
-    if (merge.used) /* else they are zero, and better not touched */
-        memset(merge.proc, 0, sizeof merge.proc);
-    merge.last_ts = 0;
-    merge.error = 0;
-}
-
 /* Goroutines --------------------------------------------------------------------------------- */
 
 /* An entry without a state when it is heard of for the first time. */
@@ -90,6 +79,27 @@ static void forget_g(struct gt_merge_g *g)
     *link = g->next;
     g->next = merge.free;
     merge.free = g;
+}
+
+void gt_merge_reset(void)
+{
+    for (size_t i = 0; merge.used && i < BUCKETS; i++) {
+        while (merge.bucket[i])
+            forget_g(merge.bucket[i]);
+    }
+    if (merge.used) /* else they are zero, and better not touched */
+        memset(merge.proc, 0, sizeof merge.proc);
+    merge.last_ts = 0;
+    merge.error = 0;
+}
+
+/* The parent's drain side may have been anywhere. */
+void gt_merge_after_fork(void)
+{
+    if (merge.used)
+        memset(merge.bucket, 0, sizeof merge.bucket);
+    merge.free = NULL;
+    merge.arena = (struct gt_arena){0};
 }
 
 /* Streams ------------------------------------------------------------------------------------ */

@@ -37,6 +37,7 @@ struct gt_merge_event {
 
 /* Forgets the trace before. */
 void gt_merge_reset(void);
+void gt_merge_after_fork(void);
 
 /*
  * Calls fn for each event of generation gen, given as two lists of buffers: those of `packed` hold

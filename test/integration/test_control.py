@@ -123,6 +123,51 @@ def test_recordings_in_all_formats(tmp_path, format):
         assert not result.stdout, result.stdout[:2000]
 
 
+@pytest.mark.parametrize("format", ["go1.5", "go1.21", "go1.23"])
+def test_recordings_leave_no_memory(tmp_path, format):
+    source = f"""
+#include "{ROOT}/preload/gotrace.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static void *nap(void *arg)
+{{
+    for (;;)
+        usleep(500);
+    return arg;
+}}
+static long pages(void)
+{{
+    long n = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (fscanf(f, "%ld", &n) != 1)
+        n = 0;
+    fclose(f);
+    return n;
+}}
+int main(void)
+{{
+    pthread_t t;
+    long before = 0;
+    for (int i = 0; i < 4; i++)
+        pthread_create(&t, 0, nap, 0);
+    for (int i = 0; i < 100; i++) {{
+        if (i == 20)
+            before = pages();
+        gotrace_start();
+        usleep(1000);
+        gotrace_stop();
+    }}
+    printf("%ld\\n", (pages() - before) * 4);
+    return 0;
+}}
+"""
+    program = proc.compile(source, tmp_path / "prog")
+    env = MANUAL | {"GOTRACE_QUIET": "1", "GOTRACE_FORMAT": format}
+    grown = int(proc.run([program], env=proc.traced_env(tmp_path / "%n.out", env)).ok().stdout)
+    assert grown < 2048, f"{grown} KiB in 80 recordings"
+
+
 def test_names_of_files(tmp_path):
     """Without %n files after the first get a number; each has its exit line."""
     result = proc.run([CONTROL, "cycles", 3], env=proc.traced_env(tmp_path / "t.out", MANUAL)).ok()
