@@ -226,7 +226,8 @@ static int from_dwarf(struct gt_symbolizer *s, struct opened *o, uint64_t addr, 
         return 0;
     struct gt_sym_frame f = place(o, unit, addr);
     *linked = !unit->qualifies; /* C: its names are its symbols */
-    for (; node != GT_NO_ID && n < CHAIN_MAX; node = unit->node[node].parent) {
+    for (; node != GT_NO_ID; node = unit->node[node].parent) {
+        n -= n == CHAIN_MAX; /* the outermost is kept */
         if (!dw->dwarf_offdie(o->dwarf, unit->start + unit->node[node].offset, &die))
             break;
         bool complete;
@@ -316,10 +317,13 @@ static int look_up(struct gt_symbolizer *s, struct opened *o, uint64_t addr)
 
 static int copy_out(const struct gt_sym_frame *from, int n, struct gt_sym_frame *out, int max)
 {
-    if (n > max)
-        n = max;
-    memcpy(out, from, (size_t)n * sizeof *out);
-    return n;
+    if (n <= max) {
+        memcpy(out, from, (size_t)n * sizeof *out);
+        return n;
+    }
+    memcpy(out, from, (size_t)(max - 1) * sizeof *out);
+    out[max - 1] = from[n - 1];
+    return max;
 }
 
 static int answer_in(struct gt_symbolizer *s, const struct gt_module *m, uint64_t pc,

@@ -133,6 +133,31 @@ static void check_common_scopes(struct gt_symbolizer *s)
                "shared common.hh:3 | outer user1.cc:10");
 }
 
+/* More functions inlined into each other than there is room for: of the outermost some are left
+ * out, but not the one that has the code. */
+static void check_deep(struct gt_symbolizer *s, int depth)
+{
+    char source[16384], name[32], expected[64];
+    int n = snprintf(source, sizeof source,
+                     "__attribute__((noinline)) void *here(void)\n"
+                     "{ __asm__ volatile(\"\"); return __builtin_return_address(0); }\n"
+                     "#define IN static inline __attribute__((always_inline)) void *\n"
+                     "#define GO(f) void *p = f(); __asm__ volatile(\"\"); return p;\n"
+                     "IN in0(void) { GO(here) }\n");
+    for (int i = 1; i < depth; i++)
+        n += snprintf(source + n, sizeof source - (size_t)n, "IN in%d(void) { GO(in%d) }\n", i,
+                      i - 1);
+    snprintf(source + n, sizeof source - (size_t)n, "void *outer(void) { GO(in%d) }\n", depth - 1);
+    snprintf(name, sizeof name, "deep%d.c", depth);
+    write_file(name, source);
+    CHECK(run("gcc -O2 -g -shared -fPIC deep%d.c -o libdeep%d.so", depth, depth), "%s/log", dir);
+    snprintf(name, sizeof name, "libdeep%d.so", depth);
+    snprintf(expected, sizeof expected, " | outer deep%d.c:%d", depth, depth + 5);
+    const char *got = describe(s, gt_modules_epoch(), pc_from(open_lib(name), "outer"), true);
+    check_starts("deep", got, "in0 deep");
+    check_text("deep", strrchr(got, '|') - 1, expected);
+}
+
 static void check(struct gt_symbolizer *s, const struct variant *v)
 {
     char name[64], expected[256];
@@ -217,6 +242,8 @@ int main(void)
         check(s, &variants[i]);
     CHECK(run("! ls -l /proc/%d/fd | grep %s", (int)getpid(), dir), "a descriptor stayed open");
     check_common_scopes(s);
+    check_deep(s, 40);
+    check_deep(s, 90);
     check_symbols(s);
     check_vdso(s);
     check_build_id_directory(s);
