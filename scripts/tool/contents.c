@@ -3,6 +3,7 @@
 
 #include "tool.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,18 @@ const char *gt_contents_text(struct gt_contents *c, const void *bytes, size_t si
     t->bytes[size] = 0;
     *slot = (uintptr_t)t;
     return t->bytes;
+}
+
+const char *gt_contents_name(struct gt_contents *c, const void *bytes, size_t size)
+{
+    char *copy = memcpy(gt_need(malloc(size + 1)), bytes, size);
+    for (size_t i = 0; i < size; i++) {
+        if (iscntrl((unsigned char)copy[i]))
+            copy[i] = '?';
+    }
+    const char *name = gt_contents_text(c, copy, size);
+    free(copy);
+    return name;
 }
 
 const struct gt_callers *gt_contents_stack(struct gt_contents *c, const struct gt_where *frames,

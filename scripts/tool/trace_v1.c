@@ -230,7 +230,7 @@ static void keep_string(struct reader *r, struct gt_v1_record *record)
     uint64_t id = gt_get_varint(&record->args);
     struct gt_bytes text = gt_get_part(&record->args, gt_get_varint(&record->args));
     *(uint64_t *)gt_need(gt_memo_at(&r->texts, id)) =
-        (uintptr_t)gt_contents_text(&r->trace->contents, text.p, gt_bytes_left(&text));
+        (uintptr_t)gt_contents_name(&r->trace->contents, text.p, gt_bytes_left(&text));
 }
 
 /* Which bytes are whose, and the tables. */

@@ -27,7 +27,7 @@ static void read_strings(struct reader *r, struct gt_bytes data)
         if (data.bad)
             return;
         *(uint64_t *)gt_need(gt_memo_at(&r->texts, id)) =
-            (uintptr_t)gt_contents_text(&r->trace->contents, text.p, gt_bytes_left(&text));
+            (uintptr_t)gt_contents_name(&r->trace->contents, text.p, gt_bytes_left(&text));
     }
 }
 

@@ -89,6 +89,6 @@ void gt_v1_lines_find(const struct gt_v1_lines *lines, struct gt_contents *conte
         file = text(t, number(t, files + 4 * which, 4));
         frame->line = value_at(lines, number(t, record + LINE_AT, 4));
     }
-    frame->func = gt_contents_text(contents, func, strlen(func));
-    frame->file = gt_contents_text(contents, file, strlen(file));
+    frame->func = gt_contents_name(contents, func, strlen(func));
+    frame->file = gt_contents_name(contents, file, strlen(file));
 }

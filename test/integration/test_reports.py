@@ -330,6 +330,26 @@ int main(void) { pthread_t t; pthread_create(&t, 0, named, 0); return pthread_jo
         assert format == "go1.21" or threads[1][1] == "worker-7"  # v1: with the next start only
 
 
+def test_names_do_not_control_the_terminal(traced, tmp_path):
+    source = """
+#include <pthread.h>
+#include <unistd.h>
+static void *named(void *arg)
+{
+    pthread_setname_np(pthread_self(), "\\033[31mred\\n");
+    usleep(1000);
+    return arg;
+}
+int main(void) { pthread_t t; pthread_create(&t, 0, named, 0); return pthread_join(t, 0); }
+"""
+    program = proc.compile(source, tmp_path / "prog", "-D_GNU_SOURCE")
+    for format in "go1.21", "go1.23":
+        trace = traced([program], env={"GOTRACE_FORMAT": format}).ok().trace
+        for command in ["info"], ["top", "--by-thread", "--kind=all"]:
+            text = proc.run([GOTRACE, *command, trace]).ok().stdout
+            assert "?[31mred?" in text and "\033" not in text, text
+
+
 @pytest.mark.parametrize("format", ["go1.21", "go1.22", "go1.23", "go1.25", "go1.26"])
 def test_cut(traced, tmp_path, format):
     """Wherever the file ends: whole generations, which Go's tool takes as a trace, are reported, and the rest is counted."""
