@@ -143,6 +143,7 @@ enum gt_v1_type {
     GT_V1_GO_CREATE = 13,
     GT_V1_GO_START = 14,
     GT_V1_GO_END = 15,
+    GT_V1_GO_STOP = 16, /* this and some others only Go itself writes */
     GT_V1_GO_SCHED = 17,
     GT_V1_GO_PREEMPT = 18,
     GT_V1_GO_SLEEP = 19,
@@ -164,7 +165,9 @@ enum gt_v1_type {
     GT_V1_STRING = 37,
     GT_V1_GO_START_LOCAL = 38,
     GT_V1_GO_UNBLOCK_LOCAL = 39,
+    GT_V1_GO_SYS_EXIT_LOCAL = 40,
     GT_V1_GO_START_LABEL = 41,
+    GT_V1_GO_BLOCK_GC = 42,
     GT_V1_USER_TASK_CREATE = 45,
     GT_V1_USER_TASK_END = 46,
     GT_V1_USER_REGION = 47,

@@ -76,6 +76,7 @@ static void read_stacks(struct reader *r)
 
 /* Why a goroutine waits: in v2's words. */
 static const char *const reasons[GT_V1_EVENTS_END] = {
+    [GT_V1_GO_STOP] = "forever",
     [GT_V1_GO_SLEEP] = "sleep",
     [GT_V1_GO_BLOCK] = "",
     [GT_V1_GO_BLOCK_SYNC] = "sync",
@@ -84,6 +85,7 @@ static const char *const reasons[GT_V1_EVENTS_END] = {
     [GT_V1_GO_BLOCK_SEND] = "chan send",
     [GT_V1_GO_BLOCK_RECV] = "chan receive",
     [GT_V1_GO_BLOCK_SELECT] = "select",
+    [GT_V1_GO_BLOCK_GC] = "GC",
 };
 
 /* false: it says nothing of goroutines. */
@@ -117,6 +119,7 @@ static bool translate(struct reader *r, struct gt_source *s, unsigned type, stru
         h->type = GT_EV_GO_STOP;
         h->stack = stack_of(r, gt_get_varint(args));
         return true;
+    case GT_V1_GO_STOP:
     case GT_V1_GO_SLEEP:
     case GT_V1_GO_BLOCK:
     case GT_V1_GO_BLOCK_SYNC:
@@ -125,6 +128,7 @@ static bool translate(struct reader *r, struct gt_source *s, unsigned type, stru
     case GT_V1_GO_BLOCK_SEND:
     case GT_V1_GO_BLOCK_RECV:
     case GT_V1_GO_BLOCK_SELECT:
+    case GT_V1_GO_BLOCK_GC:
         h->type = GT_EV_GO_BLOCK;
         h->text = reasons[type];
         h->stack = stack_of(r, gt_get_varint(args));
@@ -146,9 +150,10 @@ static bool translate(struct reader *r, struct gt_source *s, unsigned type, stru
         h->stack = s->call;
         return true;
     case GT_V1_GO_SYS_EXIT: /* its goroutine can run, and is started by an event of its own */
+    case GT_V1_GO_SYS_EXIT_LOCAL:
         h->type = GT_EV_GO_SYSCALL_END_BLOCKED;
         h->g = gt_get_varint(args);
-        h->seq = numbered ? gt_get_varint(args) : 0;
+        h->seq = numbered && type == GT_V1_GO_SYS_EXIT ? gt_get_varint(args) : 0;
         return true;
     case GT_V1_GO_WAITING:
     case GT_V1_GO_IN_SYSCALL:
