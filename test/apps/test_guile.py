@@ -63,7 +63,7 @@ def parsed(trace, go):
 
 def listed(trace, go):
     """What Go 1.22 and older say of traces in v1 formats."""
-    argv = [go, "tool", "trace", "-d=1", *gotools.program_of(trace), trace]
+    argv = [*gotools.tool(go), "-d=1", *gotools.program_of(trace), trace]
     for line in proc.run(argv, timeout=120).ok().stdout.splitlines():
         time, name = line.split()[:2]
         if event := re.fullmatch(r"(GC|STW)(Start|Done)", name.replace("GCSTW", "STW")):

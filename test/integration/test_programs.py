@@ -141,7 +141,7 @@ def test_sigkill_leaves_all_complete_generations(tmp_path):
         child.wait()
         for go in gotools.readers():
             # What a person opens: the profile pages need every complete generation and no more.
-            argv = [go, "tool", "trace", "-pprof=sched", str(trace)]
+            argv = [*gotools.tool(go), "-pprof=sched", str(trace)]
             result = subprocess.run(argv, capture_output=True, timeout=60)
             assert result.returncode == 0, f"{proc.repeat(argv, {})}: {result.stderr}"
         trace.unlink()
