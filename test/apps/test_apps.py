@@ -30,7 +30,7 @@ print(sum(out))
 def data(tmp_path_factory):
     path = tmp_path_factory.mktemp("data") / "data"
     with open(path, "wb") as f:
-        for i in range(100):
+        for i in range(40):
             f.write(hashlib.shake_128(bytes([i])).digest(500_000) * 2)
     return path
 
