@@ -2,8 +2,12 @@
 
 A test fails after LIMIT seconds, or after the number in `@pytest.mark.limit(seconds)`; all processes it started
 through `lib.proc` are then killed with their process groups.
+
+`scripts/test` has two processes that run tests, a file each. Only tests marked `beside` run at the same time: those
+that come out alike however busy the machine is. They come first; each of the others has the machine for itself.
 """
 
+import fcntl
 import signal
 
 import pytest
@@ -16,6 +20,27 @@ SKIPPED = 77  # a unit test's exit status
 
 def pytest_configure(config):
     config.addinivalue_line("markers", f"limit(seconds): fail the test after this time (default {LIMIT} s)")
+    config.addinivalue_line("markers", "beside: may run beside another test with this mark; measures no time")
+
+
+# --- what runs at the same time
+
+
+def _beside(item):
+    return bool(item.get_closest_marker("beside"))
+
+
+def pytest_collection_modifyitems(items):
+    """Files that have both kinds come after those that have nothing to wait for."""
+    waiting = {item.path for item in items if not _beside(item)}
+    items.sort(key=lambda item: (not _beside(item), item.path in waiting))
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item):
+    with open(__file__) as file:
+        fcntl.flock(file, fcntl.LOCK_SH if _beside(item) else fcntl.LOCK_EX)
+        yield
 
 
 # --- the time limit

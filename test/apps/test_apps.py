@@ -11,6 +11,8 @@ import pytest
 
 from lib import gotools, proc
 
+pytestmark = pytest.mark.beside
+
 PYTHON = """
 import threading, queue
 q, out = queue.Queue(), []

@@ -7,7 +7,7 @@ import pytest
 
 from lib import gotools, proc
 
-pytestmark = pytest.mark.skipif(not shutil.which("guile"), reason="guile is not installed")
+pytestmark = [pytest.mark.beside, pytest.mark.skipif(not shutil.which("guile"), reason="guile is not installed")]
 
 # Prints how many collections there were, and how many ns they took. With an argument a second thread allocates too.
 PROGRAM = """

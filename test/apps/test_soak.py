@@ -11,6 +11,8 @@ import pytest
 
 from lib import apps, gotools, proc
 
+pytestmark = pytest.mark.beside
+
 SECONDS = float(os.environ.get("SOAK_MINUTES", "0.2")) * 60  # the claim in test/README.md is 30 minutes
 CONNECTIONS = 64
 IN_FLIGHT = 16

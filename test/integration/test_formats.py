@@ -94,6 +94,7 @@ def test_names(traced, format):
         assert "truth.c:" in lines or "libc" in lines, lines
 
 
+@pytest.mark.beside
 @pytest.mark.limit(600)
 @pytest.mark.parametrize("format", [f for f in gotools.FORMATS if gotools.FORMATS[f][0] < 22])
 def test_killed(tmp_path, format):
@@ -124,6 +125,7 @@ def test_still_blocked(traced, format):
     assert [line.split()[1] for line in lines if " g=3 " in line][-1] == "GoSysBlock", lines
 
 
+@pytest.mark.beside
 @formats
 @pytest.mark.parametrize("restart", [[], ["restart"]], ids=["generations", "recordings"])
 def test_stress(tmp_path, format, restart):
@@ -135,6 +137,7 @@ def test_stress(tmp_path, format, restart):
         assert not result.stdout, result.stdout[:2000]
 
 
+@pytest.mark.beside
 @pytest.mark.limit(3600)
 @formats
 def test_schedules(tmp_path, format):

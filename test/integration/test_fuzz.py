@@ -6,6 +6,8 @@ import pytest
 
 from lib import ROOT, proc
 
+pytestmark = pytest.mark.beside
+
 SECONDS = int(os.environ.get("FUZZ_SECONDS", "2"))  # of each
 CORPUS = ROOT / "test/fuzz/corpus"
 TARGETS = sorted(source.stem for source in (ROOT / "test/fuzz/input").glob("*.c"))

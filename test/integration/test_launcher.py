@@ -11,6 +11,8 @@ import pytest
 
 from lib import PROGRAMS, ROOT, gotools, proc
 
+pytestmark = pytest.mark.beside
+
 GOTRACE = ROOT / "scripts/gotrace"
 COMMAND = ROOT / "build/gotrace"
 THREADS = [PROGRAMS / "threads", "4"]

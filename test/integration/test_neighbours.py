@@ -10,6 +10,8 @@ import pytest
 
 from lib import LIBRARY, PROGRAMS, gotools, proc
 
+pytestmark = pytest.mark.beside
+
 SANITIZERS = ["address", "thread", "undefined"]
 THREADS = "test/prog/threads.c"
 

@@ -14,6 +14,8 @@ import pytest
 
 from lib import HOSTILE, PROGRAMS, cut, gotools, proc
 
+pytestmark = pytest.mark.beside
+
 RUNS = int(os.environ.get("RANDOM_ENDS", "30"))  # the claim in test/README.md is 1000
 FIRST = int(os.environ.get("RANDOM_FIRST", "0")) or random.SystemRandom().randrange(1, 1 << 30)  # seed of the first run
 BATCH = 20  # runs whose traces are read together

@@ -350,6 +350,7 @@ int main(void) { pthread_t t; pthread_create(&t, 0, named, 0); return pthread_jo
             assert "?[31mred?" in text and "\033" not in text, text
 
 
+@pytest.mark.beside
 @pytest.mark.parametrize("format", ["go1.21", "go1.22", "go1.23", "go1.25", "go1.26"])
 def test_cut(traced, tmp_path, format):
     """Wherever the file ends: whole generations, which Go's tool takes as a trace, are reported, and the rest is counted."""
@@ -382,6 +383,7 @@ def test_not_a_trace(tmp_path):
             assert result.returncode == 1 and "is not a Go execution trace" in result.stderr
 
 
+@pytest.mark.beside
 def test_damaged_files_are_survived(traced, tmp_path):
     """Bytes changed at random: a message or a report, never a touch of what is not its own. `make asan`."""
     chosen = random.Random(7)

@@ -4,6 +4,8 @@ import pytest
 
 from lib import PROGRAMS, ROOT, gotools, proc
 
+pytestmark = pytest.mark.beside
+
 SOURCE = """
 #include <time.h>
 static inline __attribute__((always_inline)) void inner(void)

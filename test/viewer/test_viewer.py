@@ -9,6 +9,8 @@ import pytest
 
 from lib import PROGRAMS, gotools, proc
 
+pytestmark = pytest.mark.beside
+
 HERE = pathlib.Path(__file__).parent
 NAMED = {"usertasks": ["request", "query"], "userregions": ["parse", "compute", "outer"]}  # by test/prog/annotations.c
 
