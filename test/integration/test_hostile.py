@@ -156,6 +156,7 @@ def test_fifo(tmp_path):
     gotools.check_all(copy)
 
 
+@pytest.mark.beside  # it mostly waits
 @pytest.mark.limit(90)
 def test_fifo_whose_reader_stands_still(tmp_path):
     """Threads wait for the writer, but not for ever; nor does the end of the process. Nobody says that all is well."""

@@ -145,7 +145,7 @@ def test_static(tmp_path):
 
 def test_go(tmp_path):
     (tmp_path / "main.go").write_text("package main\nfunc main() {}\n")
-    env = {"CGO_ENABLED": "0", "GOFLAGS": "", "GOCACHE": str(ROOT / "build/test/gocache")}
+    env = {"CGO_ENABLED": "0", "GOFLAGS": ""}
     proc.run([gotools.find(), "build", "-o", tmp_path / "go", tmp_path / "main.go"], env=env, timeout=50).ok()
     refused([tmp_path / "go"], "Go program without cgo")
 
