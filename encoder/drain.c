@@ -339,12 +339,19 @@ static void close_generation(uint32_t next)
         write_early();
 }
 
+/* Of the flight recorder's memory, at its end or in its file. */
+static uint64_t kept_at_most(void)
+{
+    uint64_t file = drain.config.max_size, ring = drain.config.ring_bytes;
+    return file && file < ring ? file : ring;
+}
+
 /* Work for now: v2 batches, or more v1 events than should wait in memory. */
 static bool write_some(void)
 {
     size_t queued = atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed) * GT_BUF_BYTES;
     gt_samples_collect();
-    if (in_ring() && queued + gt_samples_memory() >= drain.config.ring_bytes / 16)
+    if (in_ring() && queued + gt_samples_memory() >= kept_at_most() / 16)
         return true;
     if (gt_format->v1 || in_ring())
         return gt_buffers_crowded();

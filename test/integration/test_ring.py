@@ -201,6 +201,7 @@ def test_file_smaller_than_the_ring(tmp_path, format, limit):
     env = {"GOTRACE_RING": "8M", "GOTRACE_FORMAT": format}
     argv = [program]
     if limit == "RLIMIT_FSIZE":
+        env["GOTRACE_RING"] = "1M"  # its generations are a sixteenth of that
         argv = ["prlimit", f"--fsize={size}", program]
     else:
         env[limit] = size
