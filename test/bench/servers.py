@@ -40,21 +40,62 @@ print(100000 / (time.perf_counter() - begin), sorted(took)[len(took) * 99 // 100
 """
 
 
-def peak_rss(group, program):
-    """MiB, of all processes of the group that run the program: a tracer's own are not counted."""
+def members(group, argv):
+    """The processes of the group that run the program: a tracer's own are none."""
+    program = os.path.basename(os.path.realpath(shutil.which(argv[0]) or argv[0]))
+    for directory in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if os.getpgid(int(directory.name)) == group and os.path.basename(os.readlink(directory / "exe")) == program:
+                yield directory
+
+
+def peak_rss(group, argv):
+    """MiB, of all of them."""
     kib = 0
-    for status in glob.glob("/proc/[0-9]*/status"):
-        try:
-            pid = int(status.split("/")[2])
-            if os.getpgid(pid) == group and os.path.basename(os.readlink(f"/proc/{pid}/exe")) == program:
-                kib += int(re.search(r"VmHWM:\s+(\d+)", pathlib.Path(status).read_text())[1])
-        except (OSError, TypeError):
-            pass
+    for directory in members(group, argv):
+        with contextlib.suppress(OSError, TypeError):
+            kib += int(re.search(r"VmHWM:\s+(\d+)", (directory / "status").read_text())[1])
     return kib / 1024
+
+
+def weighed(run, report):
+    """The command that runs it and leaves its peak of memory in `report`: time(1) makes the process, because what a
+    process was before exec counts, and we are large."""
+    settings = [f"{name}={value}" for name, value in run.env.items()]
+    return ["/usr/bin/time", "-f", "%M", "-o", str(report), "env", *settings, *run.argv]
+
+
+def peak_of(report):
+    return int(report.read_text().split()[-1]) / 1024
 
 
 def client(*argv, **options):
     return subprocess.run([str(a) for a in argv], capture_output=True, text=True, check=True, timeout=60, **options).stdout
+
+
+_samples = None  # where serving leaves samples of its server
+
+
+@contextlib.contextmanager
+def sampled(data):
+    """Servers are sampled meanwhile; yields a function that says then how many percent of that is in libgotrace.so."""
+    global _samples
+    _samples = data
+
+    def share():
+        text = client("perf", "report", "-i", data, "--no-children", "--stdio", "--sort", "dso")
+        return sum(float(percent) for percent in re.findall(r"([\d.]+)%\s+libgotrace\.so", text))
+
+    yield share
+    _samples = None
+
+
+def _sampling(group, argv):
+    if not _samples:
+        return None
+    pids = ",".join(directory.name for directory in members(group, argv))
+    perf = ["perf", "record", "-q", "-e", "cpu-clock", "-F", "2000", "-p", pids, "-o", _samples]
+    return proc.spawn(perf, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 @contextlib.contextmanager
@@ -69,9 +110,11 @@ def serving(around, cwd, argv, ready, end=signal.SIGTERM, **options):
                 assert child.poll() is None, f"it ended: {log.read_text()}"
                 assert time.monotonic() < deadline, "it does not begin to serve"
                 time.sleep(0.02)
+            samples = _sampling(child.pid, argv)
             yield run
-            program = os.path.basename(os.path.realpath(shutil.which(argv[0]) or argv[0]))
-            run.rss = peak_rss(child.pid, program)
+            if samples:
+                proc.stop(samples, sig=signal.SIGINT)
+            run.rss = peak_rss(child.pid, argv)
             os.killpg(child.pid, end)  # the server may be a tracer's child
             child.wait(20)
         finally:
@@ -143,13 +186,13 @@ def command(around, cwd, argv, stdout=subprocess.PIPE):
     """Runs a tool to its end; its seconds and what it printed."""
     with around(argv) as run, open(cwd / "log", "w+") as log:
         begin = time.perf_counter()
-        child = subprocess.Popen(run.argv, stdout=stdout, stderr=log, text=True, cwd=cwd, env=os.environ | run.env)
-        text = child.stdout.read() if child.stdout else ""
-        _, status, usage = os.wait4(child.pid, 0)
-        seconds, child.returncode = time.perf_counter() - begin, status
+        child = subprocess.Popen(weighed(run, cwd / "peak"), stdout=stdout, stderr=log, text=True, cwd=cwd)
+        text = child.communicate()[0]
+        seconds = time.perf_counter() - begin
         log.seek(0)
-        run.log, run.rss = log.read(), usage.ru_maxrss / 1024
-        assert status == 0, run.log
+        run.log = log.read()
+        assert child.returncode == 0, run.log
+        run.rss = peak_of(cwd / "peak")
     return seconds, text, run
 
 
