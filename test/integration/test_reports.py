@@ -149,7 +149,8 @@ def test_cpu(traced, format):
     }
     flat, cumulative = count(), count("--cum")
     assert 0.65 <= flat["three_quarters"] / (flat["three_quarters"] + flat["one_quarter"]) <= 0.85, flat
-    assert cumulative["burner"] == sum(flat.values()) > 100
+    # All but a sample or two of how the process begins and ends, our own libraries' destructors among that.
+    assert abs(cumulative["burner"] - sum(flat.values())) <= 0.02 * sum(flat.values()) and sum(flat.values()) > 100
 
 
 @pytest.mark.parametrize("format", ["go1.19", "go1.21", "go1.23", "go1.26"])
