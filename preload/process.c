@@ -555,9 +555,9 @@ __attribute__((constructor)) static void at_start(void)
     gt_capture_init();
     gt_sampler_init();
     gt_thread_main();
+    prepare_symbols();
     gt_real_clear_dlerror();
     gt_signals_init();
-    prepare_symbols();
     gt_control_open_alone();
     if (!process.descendant)
         start_recording(gt_options.manual);

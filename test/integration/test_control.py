@@ -30,20 +30,12 @@ def command(*argv):
 
 
 class Running:
-    """A traced program that waits for its standard input to end."""
+    """A traced program that goes on until its standard input ends."""
 
-    def __init__(self, tmp_path, what, env):
-        self.trace = tmp_path / "t.out"
-        self.child = proc.spawn(
-            [CONTROL, what],
-            env=proc.traced_env(self.trace, env),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+    def __init__(self, argv, trace, env):
+        self.trace, pipe = trace, subprocess.PIPE
+        self.child = proc.spawn(argv, env=proc.traced_env(trace, env), stdin=pipe, stdout=pipe, stderr=pipe, text=True)
         self.pid = self.child.pid
-        self.tids = [int(tid) for tid in self.child.stdout.readline().split()]
 
     def stderr_line(self):
         assert select.select([self.child.stderr], [], [], 20)[0], "nothing on standard error"
@@ -60,9 +52,17 @@ class Running:
         return err
 
 
+class Control(Running):
+    """test/prog/control.c, which begins by saying its threads' ids."""
+
+    def __init__(self, tmp_path, what, env):
+        super().__init__([CONTROL, what], tmp_path / "t.out", env)
+        self.tids = [int(tid) for tid in self.child.stdout.readline().split()]
+
+
 @pytest.fixture
 def running(tmp_path):
-    return lambda what="idle", **env: Running(tmp_path, what, env)
+    return lambda what="idle", **env: Control(tmp_path, what, env)
 
 
 # --- by the program
@@ -234,7 +234,7 @@ def test_delay_and_duration_without_threads(tmp_path):
 def test_late_start_cannot_make_the_file(tmp_path, directory):
     """One line says so; the drain thread has no more to do."""
     env = {"GOTRACE_OUTPUT": tmp_path / directory / "t.out", "GOTRACE_DELAY": "100ms", "GOTRACE_DURATION": "100ms"}
-    program = Running(tmp_path, "idle", env)
+    program = Control(tmp_path, "idle", env)
     line = program.stderr_line()
     assert "nothing is recorded" in line, line
 
@@ -455,11 +455,8 @@ def test_process_that_does_not_answer(running):
 # --- from outside, of a program without threads
 
 
-class Alone(Running):
+class Alone:
     """One that makes a call that may block every few milliseconds, and none while it rests."""
-
-    def __init__(self, tmp_path, what="alone", env=MANUAL):
-        super().__init__(tmp_path, what, env)
 
     @contextlib.contextmanager
     def at_work(self):
@@ -484,8 +481,13 @@ class Alone(Running):
         return asking
 
 
+class AloneControl(Alone, Control):
+    def __init__(self, tmp_path, env=MANUAL):
+        super().__init__(tmp_path, "alone", env)
+
+
 def test_command_of_a_single_threaded_program(tmp_path):
-    program = Alone(tmp_path)
+    program = AloneControl(tmp_path)
     before = os.listdir(f"/proc/{program.pid}/fd")
     with program.at_work():
         assert command("stop", program.pid).stderr == f"gotrace: process {program.pid} is not recording\n"
@@ -511,7 +513,7 @@ def is_idle(program):
 
 def test_program_that_makes_no_call(tmp_path):
     """The command says so, and that is the end of it: what it wanted is not done later."""
-    program = Alone(tmp_path)
+    program = AloneControl(tmp_path)
     wait_for(lambda: is_idle(program))
     result = command("start", program.pid)
     assert result.returncode == 1 and "made no call that may block for 5 s" in result.stderr, result
@@ -522,7 +524,7 @@ def test_program_that_makes_no_call(tmp_path):
 
 def test_command_that_was_killed(tmp_path):
     """What it asked for is not done when nobody waits for it any more."""
-    program = Alone(tmp_path)
+    program = AloneControl(tmp_path)
     wait_for(lambda: is_idle(program))
     asking = program.asks("start", program.pid)
     proc.kill_group(asking)
@@ -534,7 +536,7 @@ def test_command_that_was_killed(tmp_path):
 
 def test_commands_of_several(tmp_path):
     """They take turns; each is done or refused for what the others did."""
-    program = Alone(tmp_path)
+    program = AloneControl(tmp_path)
     results = []
 
     def ask():
@@ -561,23 +563,12 @@ def test_commands_of_several(tmp_path):
         assert not result.stdout, result.stdout[:2000]
 
 
-class Written(Alone):
+class Written(Alone, Running):
     """A program given as source: what it does when its standard input says so."""
 
     def __init__(self, tmp_path, source, env=MANUAL):
-        program = proc.compile(source, tmp_path / "p")
-        out = tmp_path / "traces"
-        out.mkdir()
-        self.trace = out / "t.out"
-        self.child = proc.spawn(
-            [program],
-            env=proc.traced_env(self.trace, env),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.pid = self.child.pid
+        (tmp_path / "traces").mkdir()
+        super().__init__([proc.compile(source, tmp_path / "p")], tmp_path / "traces/t.out", env)
 
 
 BEGIN = """

@@ -55,13 +55,17 @@ def test_timeline(truth, tmp_path, view):
         assert tids <= {name.split()[-1] for name, titles in rows.items() if titles}, f"{tids}, {rows.keys()}"
 
 
+def pigz(tmp_path, threads):
+    data = tmp_path / "data"
+    data.write_bytes(os.urandom(1 << 20) * 12)
+    return proc.traced(["pigz", "-p", threads, "-c", "-k", data], tmp_path / "t.out").ok().trace
+
+
 @pytest.mark.limit(120)
 def test_picture_of_a_real_program(tmp_path):
     """The picture in the README: build/viewer.png, copied to test/viewer/viewer.png when it should change."""
-    data = tmp_path / "data"
-    data.write_bytes(os.urandom(1 << 20) * 12)
-    result = proc.traced(["pigz", "-p", "4", "-c", "-k", data], tmp_path / "t.out").ok()
-    child, url = gotools.serve(result.trace)
+    trace = pigz(tmp_path, 4)
+    child, url = gotools.serve(trace)
     rows = look(url, "thread", tmp_path / "viewer.png")
     proc.kill_group(child)
     slices = [title.split()[-1] for titles in rows.values() for title in titles]
@@ -82,13 +86,11 @@ def slowest_wakeup(trace):
 @pytest.mark.limit(120)
 def test_picture_of_a_slow_wakeup(tmp_path):
     """The way that the README's wakeup.png was made, of memcached: the longest arrow is the slowest wake-up."""
-    data = tmp_path / "data"
-    data.write_bytes(os.urandom(1 << 20) * 12)
-    result = proc.traced(["pigz", "-p", "8", "-c", "-k", data], tmp_path / "t.out").ok()
-    child, url = gotools.serve(result.trace)
+    trace = pigz(tmp_path, 8)
+    child, url = gotools.serve(trace)
     model = model_of(url, "thread", tmp_path / "wakeup.png", "--slowest-wakeup")
     proc.kill_group(child)
-    assert model["wakeup"]["ms"] == pytest.approx(slowest_wakeup(result.trace), abs=0.001), model["wakeup"]
+    assert model["wakeup"]["ms"] == pytest.approx(slowest_wakeup(trace), abs=0.001), model["wakeup"]
 
 
 @pytest.mark.limit(120)
