@@ -36,7 +36,7 @@ static struct {
     bool recording;
     bool unreported; /* one has ended, and the user does not know */
 
-    /* Held by whoever acts as the drain side, or will, when there is no thread for it. */
+    /* Held by whoever acts as the drain side: its thread, or without one who asks for something. */
     struct gt_lock side;
 
     /* What others want. One of them at a time has `client`, but for toggles. */

@@ -48,7 +48,6 @@ void gt_switch_install(struct gt_writer *w, struct gt_buf *buf)
     uint64_t from = atomic_load_explicit(&gt_gen.from, memory_order_relaxed);
     w->last = w->last < from ? from : w->last;
     buf->ts = w->last; /* not now: the next events may be rewaits, from earlier */
-    buf->cuts = 0;
     w->buf = buf;
     w->pos = buf->data;
     w->end = buf->data + GT_PIECE;

@@ -16,6 +16,9 @@ enum { GT_ALONE_PATIENCE_S = 60 };
 /* How long it may take to begin: it has to make a call that may block. */
 enum { GT_ALONE_BEGIN_S = 5 };
 
+/* Whether the process has more than one thread. */
+bool gt_has_threads(pid_t pid);
+
 /*
  * Waits until it is done; *answer is then what the page says. 0 or
  * -EACCES, -EPERM  the kernel would not let us debug it

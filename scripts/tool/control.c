@@ -108,20 +108,12 @@ static bool has_library(pid_t pid)
     return found;
 }
 
-static bool has_threads(pid_t pid)
-{
-    char path[64];
-    struct stat st;
-    snprintf(path, sizeof path, "/proc/%d/task", pid);
-    return stat(path, &st) == 0 && st.st_nlink > 3; /* a link for each, and two of its own */
-}
-
-/* The same, with patience for a program that is just making its first thread, and ours. */
+/* find_page, with patience for a program that is just making its first thread, and ours. */
 static int await_page(pid_t pid, char thread[64])
 {
     struct timespec tick = {.tv_nsec = 20000000};
     int fd = find_page(pid, thread);
-    for (int i = 0; fd == -ENOENT && i < 50 && has_threads(pid) && has_library(pid); i++) {
+    for (int i = 0; fd == -ENOENT && i < 50 && gt_has_threads(pid) && has_library(pid); i++) {
         nanosleep(&tick, NULL);
         fd = find_page(pid, thread);
     }
@@ -248,7 +240,7 @@ static int run(const struct action *action, pid_t pid, const char *path)
 {
     char thread[64];
     int fd = await_page(pid, thread);
-    if (fd == -ENOENT && !has_threads(pid))
+    if (fd == -ENOENT && !gt_has_threads(pid))
         return run_alone(action, pid, path);
     if (fd < 0)
         cannot_find(pid, fd);
