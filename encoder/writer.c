@@ -424,14 +424,38 @@ void gt_ev_call_begin(struct gt_writer *w, uint64_t since, enum gt_reason reason
     }
 }
 
+struct gt_stack *(*gt_call_stack)(struct gt_writer *w);
+
+/* NULL where the call has its stack already. */
+static struct gt_stack *find_call_stack(struct gt_writer *w)
+{
+    if (atomic_load_explicit(&w->call.stack, memory_order_relaxed) || !gt_call_stack)
+        return NULL;
+    struct gt_stack *stack = gt_call_stack(w);
+    atomic_thread_fence(memory_order_acquire); /* before what the caller reads next */
+    return stack;
+}
+
 void gt_ev_call_show(struct gt_writer *w)
 {
     /* acquire: the rest of the announcement. */
     uint64_t since = atomic_load_explicit(&w->call.since, memory_order_acquire);
     if (!since)
         return;
+    struct gt_stack *found = find_call_stack(w);
+    /* acquire: pairs with gt_call_keep's release. What was found after that may be nonsense. */
+    struct gt_stack *kept = atomic_load_explicit(&w->call.stack, memory_order_acquire);
     atomic_store_explicit(&w->call.since, 0, memory_order_relaxed);
-    gt_ev_call_begin(w, since, w->call.reason, w->call.stack);
+    gt_ev_call_begin(w, since, w->call.reason, kept ? kept : found);
+}
+
+void gt_call_keep(struct gt_writer *w)
+{
+    if (!atomic_load_explicit(&w->call.since, memory_order_relaxed))
+        return;
+    struct gt_stack *stack = find_call_stack(w);
+    if (stack)
+        atomic_store_explicit(&w->call.stack, stack, memory_order_release);
 }
 
 void gt_ev_close_locked(struct gt_writer *w, uint32_t gen)
@@ -448,7 +472,7 @@ bool gt_ev_call_announce(struct gt_writer *w, uint64_t since, enum gt_reason rea
     if (w->g.state != GT_G_RUNNING)
         return false;
     w->call.reason = reason;
-    w->call.stack = stack;
+    atomic_store_explicit(&w->call.stack, stack, memory_order_relaxed);
     atomic_store_explicit(&w->call.since, since, memory_order_release);
     return true;
 }

@@ -26,7 +26,8 @@
  *     it was long enough to be worth it. Should the generation end meanwhile, whoever switches the
  *     writer writes that it began; should its own thread write anything meanwhile (a signal
  *     handler), that does. Taking the announcement back is ordered like rule 1: a store, then the
- *     load of current.
+ *     load of current. So a thread whose call somebody else writes cannot leave that call before
+ *     the switch is over: until then its stack stands still and can be looked at (gt_call_stack).
  *  6. Time goes from causes to effects, in the reader's eyes too. CPUs' clocks may disagree; and a
  *     reader adds up the time of an event from those before it in its batch and drops a fraction of
  *     a nanosecond each time (Go's batchCursor.nextEvent), so that it may see it early by as many
@@ -126,7 +127,7 @@ struct gt_p {
 struct gt_call {
     _Atomic uint64_t since; /* when it began; 0: there is none */
     enum gt_reason reason;  /* GT_REASON_NONE: a system call; else it counts as this wait */
-    struct gt_stack *stack;
+    _Atomic(struct gt_stack *) stack; /* NULL: not looked for yet, see gt_call_stack */
 };
 
 struct gt_writer {
@@ -244,10 +245,20 @@ void gt_ev_go_resume(struct gt_writer *w, struct gt_stack *stack);
 
 /*
  * A call into the kernel begins: it may be short, and then leaves nothing in the trace. false: w's
- * goroutine is not running. reason: see struct gt_call.
+ * goroutine is not running. reason, stack: see struct gt_call.
  */
 bool gt_ev_call_announce(struct gt_writer *w, uint64_t since, enum gt_reason reason,
                          struct gt_stack *stack);
+
+/*
+ * Finds the stack of the call that w has announced without one; NULL: it is not known. Called by
+ * w's own thread in a signal handler, or by another one while that cannot leave its call (rule 5).
+ * Set before the first announcement; NULL where all calls have their stacks.
+ */
+extern struct gt_stack *(*gt_call_stack)(struct gt_writer *w);
+
+/* By w's own thread, which is about to leave the announced call by a jump, if there is one. */
+void gt_call_keep(struct gt_writer *w);
 
 /*
  * The announced call is over. true: nothing of it is in the trace. false: it is, or that is not

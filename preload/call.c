@@ -31,9 +31,17 @@ static enum gt_reason reason_of(int on)
                                                                 : GT_REASON_NONE;
 }
 
+/* Most calls turn out to be too short to be written: their stacks are never looked at. */
+static struct gt_stack *stack_now(struct gt_thread *t, enum gt_hook hook, const uintptr_t *frame,
+                                  bool muted)
+{
+    return gt_capture_later(t, hook, frame) || muted ? NULL : gt_capture(t, hook);
+}
+
 __attribute__((noinline)) struct gt_slice gt_slice_begin(enum gt_hook hook, int on)
 {
-    struct gt_slice slice = {.frame = (uintptr_t)__builtin_frame_address(0)};
+    const uintptr_t *frame = __builtin_frame_address(0);
+    struct gt_slice slice = {.frame = (uintptr_t)frame, .hook = hook};
     if (__builtin_expect(gt_drain_unattended, 0))
         gt_process_attend();
     if (!gt_options.calls)
@@ -44,10 +52,11 @@ __attribute__((noinline)) struct gt_slice gt_slice_begin(enum gt_hook hook, int 
     if (gt_wait_may_begin(t, slice.frame)) {
         bool muted = gt_muted();
         slice.since = muted ? UNTIMED : gt_clock_now();
-        slice.stack = muted ? gt_capture_call(t, hook) : gt_capture(t, hook);
         slice.reason = reason_of(on);
+        /* frame[0]: our caller's frame, which lasts as long as the call */
+        struct gt_stack *stack = stack_now(t, hook, (const uintptr_t *)frame[0], muted);
         if (gt_writer_enter(&t->w)) {
-            if (gt_ev_call_announce(&t->w, slice.since, slice.reason, slice.stack))
+            if (gt_ev_call_announce(&t->w, slice.since, slice.reason, stack))
                 slice.thread = t;
             gt_writer_leave(&t->w);
         }
@@ -61,12 +70,13 @@ __attribute__((noinline)) struct gt_slice gt_slice_begin(enum gt_hook hook, int 
 static void write_slice(struct gt_thread *t, struct gt_slice *slice, bool unseen)
 {
     gt_thread_reenter(t);
+    struct gt_stack *stack = unseen ? gt_capture(t, slice->hook) : NULL;
     bool entered = gt_writer_enter(&t->w);
     t->stuck = !entered && !unseen; /* its begin stands in the trace, its end must follow */
     if (entered) {
         if (unseen)
-            gt_ev_call_begin(&t->w, slice->since, slice->reason, slice->stack);
-        gt_ev_go_resume(&t->w, slice->stack);
+            gt_ev_call_begin(&t->w, slice->since, slice->reason, stack);
+        gt_ev_go_resume(&t->w, t->w.g.wait_stack);
         gt_writer_leave(&t->w);
     }
     gt_thread_leave(t);

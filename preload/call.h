@@ -15,9 +15,9 @@ enum { GT_FILE = -1, GT_NETWORK = -2, GT_NOTHING = -3 };
 /* A call under way, on the stack of the hook. */
 struct gt_slice {
     struct gt_thread *thread; /* NULL: nothing recorded */
-    struct gt_stack *stack;
     uint64_t since;
     uintptr_t frame; /* tells this call from others of the thread */
+    enum gt_hook hook;
     enum gt_reason reason;
 };
 

@@ -11,6 +11,7 @@
 #include <libunwind.h>
 #include <errno.h>
 #include <link.h>
+#include <stddef.h>
 
 /* The walker of unwind.h works here. */
 static bool walks;
@@ -66,6 +67,51 @@ static void load_libunwind(void)
     backtrace_fn = dlsym(lib, "unw_backtrace");
 }
 
+bool gt_capture_later(struct gt_thread *t, enum gt_hook hook, const uintptr_t *frame)
+{
+    t->call = (struct gt_site){hook, frame, frame[0], frame[1]};
+    return walks && gt_trail_covers(&t->trail, (uintptr_t)frame);
+}
+
+/* A hook's frame is not deeper than those that it calls; and nobody writes there but it. */
+static bool still_there(const struct gt_thread *t)
+{
+    const struct gt_site *call = &t->call;
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    bool left = gt_self == t && gt_trail_covers(&t->trail, here) && here > (uintptr_t)call->frame;
+    return !left && call->frame[0] == call->fp && call->frame[1] == call->pc;
+}
+
+static struct gt_stack *walk_noted(struct gt_thread *t, uint64_t *pcs)
+{
+    const struct gt_stack *routine = t->w.g.routine;
+    uint32_t epoch = (uint32_t)gt_modules_epoch(), n = 0;
+    if (walks && gt_trail_covers(&t->trail, (uintptr_t)t->call.frame) && still_there(t))
+        n = gt_unwind_hook(&t->trail, epoch, t->call.frame, pcs + 1);
+    if (n == 0 && routine) {
+        pcs[++n] = routine->pcs[0] + 1; /* but for the leaf, PCs are taken for return addresses */
+        epoch = routine->epoch;
+    }
+    pcs[0] = t->call.hook;
+    return gt_stacks_get(pcs, n + 1, epoch);
+}
+
+static __attribute__((noinline)) struct gt_stack *walk_noted_of_other(struct gt_thread *t)
+{
+    uint64_t pcs[GT_FRAMES_MAX];
+    return walk_noted(t, pcs);
+}
+
+static struct gt_stack *stack_of_call(struct gt_writer *w)
+{
+    struct gt_thread *t = (void *)((char *)w - offsetof(struct gt_thread, w));
+    int saved = errno;
+    /* Its own thread may be short of stack; what is its another one must not write. */
+    struct gt_stack *s = t == gt_self ? walk_noted(t, t->trail.fresh_pcs) : walk_noted_of_other(t);
+    errno = saved;
+    return s;
+}
+
 void gt_capture_init(void)
 {
     dl_iterate_phdr(find_own, NULL);
@@ -73,6 +119,7 @@ void gt_capture_init(void)
     gt_modules_refresh();
     if (!walks)
         load_libunwind();
+    gt_call_stack = stack_of_call;
 }
 
 /*
@@ -82,10 +129,9 @@ void gt_capture_init(void)
 static uint32_t walk_odd(struct gt_thread *t, uint64_t *pcs, uint32_t n)
 {
     enum { ROOM = 12 << 10 };
-    const struct gt_trail *trail = &t->trail;
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    bool known = here - trail->stack_lo < trail->stack_hi - trail->stack_lo;
-    if (!backtrace_fn || (known && here - trail->stack_lo < ROOM))
+    bool known = gt_trail_covers(&t->trail, here);
+    if (!backtrace_fn || (known && here - t->trail.stack_lo < ROOM))
         return n + 1;
     int total = backtrace_fn((void **)pcs + 1, GT_FRAMES_MAX - 1);
     n = 1;
@@ -117,18 +163,6 @@ struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook)
     trail->fresh_pcs[0] = hook;
     errno = saved;
     return gt_stacks_get(trail->fresh_pcs, n, epoch);
-}
-
-struct gt_stack *gt_capture_call(struct gt_thread *t, enum gt_hook hook)
-{
-    const struct gt_stack *routine = t->w.g.routine;
-    if (__builtin_expect(t->call_hook == hook, 1))
-        return t->call_stack;
-    /* + 1: but for the leaf, PCs are taken for return addresses */
-    uint64_t pcs[] = {hook, routine ? routine->pcs[0] + 1 : 0};
-    t->call_hook = hook;
-    return t->call_stack = gt_stacks_get(pcs, routine ? 2 : 1,
-                                         routine ? routine->epoch : (uint32_t)gt_modules_epoch());
 }
 
 /* The innermost frame as it stands at the head of a stack: the call itself. */

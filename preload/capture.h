@@ -21,8 +21,13 @@ void gt_capture_init(void);
  */
 struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook);
 
-/* Only the call itself, and where the thread began: at next to no cost. */
-struct gt_stack *gt_capture_call(struct gt_thread *t, enum gt_hook hook);
+/*
+ * Most calls into the kernel are short, and nobody asks for their stacks. Notes where t's thread,
+ * which calls, is: in the hook of that frame. gt_call_stack finds the same stack there as
+ * gt_capture here; but where the hook was left by a jump of which we were not told, just the leaf
+ * and where the thread began. false: that is not safe there, the stack is to be taken now.
+ */
+bool gt_capture_later(struct gt_thread *t, enum gt_hook hook, const uintptr_t *frame);
 
 /* The same without a leaf of ours: it is where the program called us. */
 struct gt_stack *gt_capture_caller(struct gt_thread *t);

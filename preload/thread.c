@@ -48,7 +48,6 @@ static struct gt_thread *thread_alloc(void)
     t->exit_round = 0;
     t->inside = 0;
     t->frame = 0;
-    t->call_hook = GT_HOOK_NONE;
     t->jumped = false;
     t->stuck = false;
     t->regions.open = 0;

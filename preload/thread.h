@@ -16,6 +16,13 @@
 
 #include <pthread.h>
 
+/* Where the program called a hook of ours: enough to find the stack by while that is under way. */
+struct gt_site {
+    uint32_t hook;          /* the leaf */
+    const uintptr_t *frame; /* the hook's */
+    uintptr_t fp, pc;       /* what stands there */
+};
+
 struct gt_thread {
     struct gt_free free;
     struct gt_writer w;
@@ -33,8 +40,7 @@ struct gt_thread {
     size_t stack_bytes;          /* of a thread to be made; 0: not known */
     struct gt_stack *last_stack; /* gt_capture's last answer made of the trail */
     uint32_t last_hook;          /* its leaf */
-    struct gt_stack *call_stack; /* gt_capture_call's last answer */
-    uint32_t call_hook;          /* its leaf */
+    struct gt_site call;         /* the last one announced without a stack */
     struct gt_trail trail;
     struct gt_regions regions;
     struct gt_sampler sampler;

@@ -498,21 +498,38 @@ __attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t 
     return GT_WALK_TRAIL;
 }
 
+/* The return addresses from s on, `max` at most, without the trail. */
+static uint32_t walk_on(const struct gt_trail *t, uint32_t epoch, struct state *s, uint64_t *pcs,
+                        uint32_t max)
+{
+    uint32_t n = 0;
+    enum outcome outcome = GO_ON;
+    if (atomic_load_explicit(&unwind.epoch, memory_order_acquire) != epoch)
+        forget(epoch);
+    for (; outcome == GO_ON && n < max; outcome = step(t, s, lookup(s->look))) {
+        if (s->look - unwind.own_start >= unwind.own_size)
+            pcs[n++] = s->pc;
+    }
+    return n;
+}
+
 uint32_t gt_unwind_context(const struct gt_trail *t, uint32_t epoch, const void *context,
                            uint64_t *pcs)
 {
     struct state s = {.fp_at = 0};
-    uint32_t n = 0;
-    if (atomic_load_explicit(&unwind.epoch, memory_order_acquire) != epoch)
-        forget(epoch);
-    for (enum outcome o = resume_at(t, &s, context); o == GO_ON && n < GT_FRAMES_MAX;
-         o = step(t, &s, lookup(s.look))) {
-        if (s.look - unwind.own_start < unwind.own_size)
-            continue;
-        pcs[n] = n ? s.pc : s.look;
-        n++;
-    }
+    if (resume_at(t, &s, context) != GO_ON)
+        return 0;
+    uint32_t n = walk_on(t, epoch, &s, pcs, GT_FRAMES_MAX);
+    if (n)
+        pcs[0]--; /* an address to look at, as all have in `look` */
     return n;
+}
+
+uint32_t gt_unwind_hook(const struct gt_trail *t, uint32_t epoch, const uintptr_t *frame,
+                        uint64_t *pcs)
+{
+    struct state s;
+    return start(t, &s, frame) ? walk_on(t, epoch, &s, pcs, GT_TRAIL_MAX) : 0;
 }
 
 /* Beginning ---------------------------------------------------------------------------------- */

@@ -90,6 +90,21 @@ enum gt_walked gt_unwind(struct gt_trail *t, uint32_t epoch, uint32_t *n);
 uint32_t gt_unwind_context(const struct gt_trail *t, uint32_t epoch, const void *context,
                            uint64_t *pcs);
 
+/*
+ * The stack of a hook that is under way, in the thread of this trail or another one that stands
+ * still there: the program's frames, from the hook's caller outward, into pcs, at most
+ * GT_TRAIL_MAX. `frame`: what __builtin_frame_address(0) is in the hook. Any context after init,
+ * also the middle of gt_unwind. errno may change.
+ */
+uint32_t gt_unwind_hook(const struct gt_trail *t, uint32_t epoch, const uintptr_t *frame,
+                        uint64_t *pcs);
+
+/* Whether the address is on the thread's own stack, which stays mapped while that lives. */
+static inline bool gt_trail_covers(const struct gt_trail *t, uintptr_t address)
+{
+    return address - t->stack_lo < t->stack_hi - t->stack_lo;
+}
+
 /* The hash of the frames remembered, for gt_stacks_get_hashed. */
 static inline uint64_t gt_trail_hash(const struct gt_trail *t)
 {

@@ -215,8 +215,14 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_barrier(enum gt_hook hook
 static void note_jump(void)
 {
     struct gt_thread *t = gt_self;
-    if (t && t->frame)
-        t->jumped = true;
+    if (!t || !t->frame)
+        return;
+    t->jumped = true;
+    if (t->inside)
+        return;
+    gt_thread_reenter(t);
+    gt_call_keep(&t->w);
+    gt_thread_leave(t);
 }
 
 #define JUMP(name, env_type)                     \

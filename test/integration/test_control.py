@@ -95,6 +95,8 @@ def test_late_states(traced, format):
         if state == "Running":
             continue
         assert functions[0] == hook
+        if state == "Syscall":  # its stack was taken now
+            assert functions[1:3] == [f"wait_{hook}", "run_kind"]
         end = next(x for x in events if x.goid == e.goid and x.old == state and x.new != state)
         assert end.m == int(ender), f"{hook}: ended by {end.m}, not {ender}"
     assert not [e for e in events if e.is_go("NotExist", "Runnable")]  # nobody was created since

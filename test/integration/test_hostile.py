@@ -81,6 +81,13 @@ def test_a_wait_left_by_longjmp_does_not_hide_the_next(tmp_path):
     assert leaves.count("sem_wait") == 5 and leaves.count("sleep") == 5 and leaves[-1] == "usleep"
 
 
+def test_a_call_left_by_longjmp_has_its_stack(tmp_path):
+    events = gotools.parse(same("signals", tmp_path, "jumps").trace)
+    for call in ("read", "poll"):
+        stacks = [[frame.func for frame in e.stack[:4]] for e in events if e.is_go("Running", "Syscall") and e.stack[0].func == call]
+        assert stacks == [[call, f"wait_{call}", "jump_out_of", "jumps"]] * 5
+
+
 @pytest.mark.parametrize("memory", ["1M", "256M"])
 def test_collector_that_stops_threads_by_signals(tmp_path, memory):
     """Also those that are inside the tracer, which must not make the collector wait for them."""

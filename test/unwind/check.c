@@ -111,6 +111,10 @@ __attribute__((noinline)) static void compare(void)
         n = GT_TRAIL_MAX - trail->first;
     }
     atomic_fetch_add(&compared, 1);
+    uint64_t again[GT_TRAIL_MAX];
+    uint32_t k = gt_unwind_hook(trail, 1, __builtin_frame_address(0), again);
+    if (k != n || memcmp(again, pcs, n * sizeof *pcs) != 0)
+        complain("without the trail", again, k, pcs, n);
     if (walked == GT_WALK_ODD) {
         atomic_fetch_add(&odd, 1);
         if (n > m || !equal(pcs, n, theirs, n))
