@@ -149,15 +149,15 @@ struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook)
     int saved = errno;
     enum gt_walked walked = walks ? gt_unwind(trail, epoch, &n) : GT_WALK_ODD;
     if (walked <= GT_WALK_TRAIL) {
-        if (walked == GT_WALK_SAME && t->last_hook == hook)
-            return t->last_stack;
-        uint64_t *pcs = &trail->pcs[trail->first];
+        struct gt_path *p = gt_trail_last(trail);
+        if (walked == GT_WALK_SAME && p->leaf == hook)
+            return p->stack;
+        uint64_t *pcs = &p->pcs[p->first];
+        p->leaf = hook;
         pcs[0] = hook;
-        t->last_hook = hook;
-        t->last_stack =
-            gt_stacks_get_hashed(pcs, GT_FRAMES_MAX - trail->first, epoch, gt_trail_hash(trail));
+        p->stack = gt_stacks_get_hashed(pcs, GT_FRAMES_MAX - p->first, epoch, gt_path_hash(p));
         errno = saved;
-        return t->last_stack;
+        return p->stack;
     }
     n = walked == GT_WALK_ODD ? walk_odd(t, trail->fresh_pcs, n) : n + 1;
     trail->fresh_pcs[0] = hook;
@@ -185,12 +185,13 @@ struct gt_stack *gt_capture_caller(struct gt_thread *t)
         errno = saved;
         return get_call(trail->fresh_pcs + 1, n - 1, epoch);
     }
-    if (walked != GT_WALK_SAME || t->last_hook != GT_HOOKS_END) {
-        t->last_hook = GT_HOOKS_END; /* for none */
-        t->last_stack = get_call(&trail->pcs[trail->first + 1], GT_TRAIL_MAX - trail->first, epoch);
+    struct gt_path *p = gt_trail_last(trail);
+    if (walked != GT_WALK_SAME || p->leaf != GT_HOOKS_END) {
+        p->leaf = GT_HOOKS_END; /* for none */
+        p->stack = get_call(&p->pcs[p->first + 1], GT_TRAIL_MAX - p->first, epoch);
     }
     errno = saved;
-    return t->last_stack;
+    return p->stack;
 }
 
 struct gt_stack *gt_capture_routine(const void *entry)

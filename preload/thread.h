@@ -37,10 +37,8 @@ struct gt_thread {
     pthread_t self;
     void *(*start)(void *);
     void *arg;
-    size_t stack_bytes;          /* of a thread to be made; 0: not known */
-    struct gt_stack *last_stack; /* gt_capture's last answer made of the trail */
-    uint32_t last_hook;          /* its leaf */
-    struct gt_site call;         /* the last one announced without a stack */
+    size_t stack_bytes;  /* of a thread to be made; 0: not known */
+    struct gt_site call; /* the last one announced without a stack */
     struct gt_trail trail;
     struct gt_regions regions;
     struct gt_sampler sampler;

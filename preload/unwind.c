@@ -367,24 +367,24 @@ static inline enum outcome step(const struct gt_trail *t, struct state *s, uint6
  * The frames remembered outward of i, whose own registers are as now, are as they were if the words
  * that the walk read are: a walk depends on nothing else. Returns the first that is not.
  */
-static uint32_t verify(const struct gt_trail *t, uint32_t i, struct range *r)
+static uint32_t verify(const struct gt_path *p, uint32_t i, struct range *r)
 {
-    if (t->step[GT_TRAIL_MAX - 1].sp > r->hi && !extend(r, t->step[GT_TRAIL_MAX - 1].sp))
+    if (p->step[GT_TRAIL_MAX - 1].sp > r->hi && !extend(r, p->step[GT_TRAIL_MAX - 1].sp))
         return GT_TRAIL_MAX + 1;
-    const struct gt_step *step = &t->step[i + 1], *end = &t->step[GT_TRAIL_MAX];
-    const uint64_t *pc = &t->pcs[i + 2];
+    const struct gt_step *step = &p->step[i + 1], *end = &p->step[GT_TRAIL_MAX];
+    const uint64_t *pc = &p->pcs[i + 2];
     while (step < end && word_at(step->sp - sizeof(uintptr_t)) == *pc &&
            word_at(step->fp_at) == step->fp) {
         step++;
         pc++;
     }
-    return (uint32_t)(step - t->step);
+    return (uint32_t)(step - p->step);
 }
 
-static bool same_state(const struct gt_trail *t, uint32_t i, const struct state *s)
+static bool same_state(const struct gt_path *p, uint32_t i, const struct state *s)
 {
-    const struct gt_step *step = &t->step[i];
-    return step->sp == s->sp && t->pcs[i + 1] == s->pc && !((step->fp ^ s->fp) & step->fp_mask);
+    const struct gt_step *step = &p->step[i];
+    return step->sp == s->sp && p->pcs[i + 1] == s->pc && !((step->fp ^ s->fp) & step->fp_mask);
 }
 
 /* The frame's fp has been read at `at`; 0: it has not, or it makes no difference. */
@@ -394,18 +394,19 @@ static void set_fp_at(struct gt_step *step, uintptr_t at)
 }
 
 /* n fresh frames end where the remembered frame `join` goes on, with its fp read at fp_at. */
-static void remember(struct gt_trail *t, uint32_t n, uint32_t join, uintptr_t fp_at)
+static void remember(struct gt_trail *t, struct gt_path *p, uint32_t n, uint32_t join,
+                     uintptr_t fp_at)
 {
     uintptr_t needed = 0;
     uint64_t hash = GT_STACKS_SEED;
     if (join < GT_TRAIL_MAX) {
-        set_fp_at(&t->step[join], fp_at);
-        needed = t->step[join].fp_mask;
-        hash = t->step[join].hash;
+        set_fp_at(&p->step[join], fp_at);
+        needed = p->step[join].fp_mask;
+        hash = p->step[join].hash;
     }
     for (uint32_t k = n; k-- > 0;) {
         const struct gt_fresh *f = &t->fresh[k];
-        struct gt_step *step = &t->step[join - n + k];
+        struct gt_step *step = &p->step[join - n + k];
         if (f->uses_fp)
             needed = UINTPTR_MAX;
         else if (f->saves_fp)
@@ -416,15 +417,15 @@ static void remember(struct gt_trail *t, uint32_t n, uint32_t join, uintptr_t fp
         step->fp_mask = needed;
         set_fp_at(step, f->fp_at);
         step->hash = hash;
-        t->pcs[join - n + k + 1] = t->fresh_pcs[k + 1];
+        p->pcs[join - n + k + 1] = t->fresh_pcs[k + 1];
     }
-    t->first = join - n;
+    p->first = join - n;
 }
 
 /* Whether the stack as remembered from frame `join` on, with n before it, is cut where it was. */
-static bool fits(const struct gt_trail *t, uint32_t n, uint32_t join)
+static bool fits(const struct gt_path *p, uint32_t n, uint32_t join)
 {
-    return t->cut ? n == join : n <= join;
+    return p->cut ? n == join : n <= join;
 }
 
 /* Our callers up to the program: all our code keeps frame pointers, so that takes no layouts. */
@@ -446,6 +447,19 @@ static bool start(const struct gt_trail *t, struct state *s, const uintptr_t *fr
     return !(s->sp & 7);
 }
 
+/*
+ * The path that begins where s is; else the one that was not the last: what comes next may well be
+ * what that was.
+ */
+static struct gt_path *choose(struct gt_trail *t, const struct state *s)
+{
+    struct gt_path *p = gt_trail_last(t);
+    if (p->first < GT_TRAIL_MAX && p->step[p->first].sp == s->sp && p->pcs[p->first + 1] == s->pc)
+        return p;
+    t->last ^= 1;
+    return gt_trail_last(t);
+}
+
 __attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t epoch, uint32_t *n)
 {
     struct state s;
@@ -455,17 +469,18 @@ __attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t 
     /* acquire: pairs with forget's release. */
     if (__builtin_expect(atomic_load_explicit(&unwind.epoch, memory_order_acquire) != epoch, 0))
         forget(epoch);
-    uint32_t join = t->epoch == epoch ? t->first : GT_TRAIL_MAX, count = 0;
+    struct gt_path *p = choose(t, &s);
+    uint32_t join = p->epoch == epoch ? p->first : GT_TRAIL_MAX, count = 0;
     enum outcome outcome = GO_ON;
     for (;;) {
-        while (join < GT_TRAIL_MAX && t->step[join].sp < s.sp)
+        while (join < GT_TRAIL_MAX && p->step[join].sp < s.sp)
             join++;
-        if (join < GT_TRAIL_MAX && s.plain && same_state(t, join, &s)) {
-            uint32_t differs = verify(t, join, &s.r);
-            if (differs == GT_TRAIL_MAX && fits(t, count, join)) {
-                if (count == 0 && join == t->first)
+        if (join < GT_TRAIL_MAX && s.plain && same_state(p, join, &s)) {
+            uint32_t differs = verify(p, join, &s.r);
+            if (differs == GT_TRAIL_MAX && fits(p, count, join)) {
+                if (count == 0 && join == p->first)
                     return GT_WALK_SAME;
-                remember(t, count, join, s.fp_at);
+                remember(t, p, count, join, s.fp_at);
                 return GT_WALK_TRAIL;
             }
             join = differs < GT_TRAIL_MAX ? differs : GT_TRAIL_MAX;
@@ -492,9 +507,9 @@ __attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t 
         return GT_WALK_ODD;
     if (outcome == BROKEN || !s.plain)
         return GT_WALK_FRESH;
-    remember(t, count, GT_TRAIL_MAX, 0);
-    t->epoch = epoch;
-    t->cut = outcome == GO_ON;
+    remember(t, p, count, GT_TRAIL_MAX, 0);
+    p->epoch = epoch;
+    p->cut = outcome == GO_ON;
     return GT_WALK_TRAIL;
 }
 
@@ -538,7 +553,7 @@ void gt_trail_begin(struct gt_trail *t, size_t size)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     uintptr_t end = (uintptr_t)pthread_self(); /* libc keeps it at the end of a thread's stack */
-    t->first = GT_TRAIL_MAX;
+    t->path[0].first = t->path[1].first = GT_TRAIL_MAX;
     t->stack_lo = t->stack_hi = 0;
     if (here - unwind.main_lo < unwind.main_hi - unwind.main_lo) {
         t->stack_lo = unwind.main_lo;

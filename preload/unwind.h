@@ -1,6 +1,6 @@
 /*
  * Walking the calling thread's stack by call frame information (cfi.h), without libunwind: layouts
- * are remembered for all threads, the last stack of each thread for itself.
+ * are remembered for all threads, the last stacks of each thread for itself.
  *
  * WHAT MAY BE READ. Frame addresses only ever grow, so what is read lies between the stack pointer
  * and the end of the stack. Where that end is, is known for the main thread and for threads whose
@@ -44,16 +44,27 @@ struct gt_step {
 };
 
 /*
- * A thread's last stack, and room for the next. Index GT_TRAIL_MAX - 1 is the outermost frame, so
- * that frames further in can change without moving the others. pcs[i + 1] belongs to step[i].
+ * A stack that was walked. Index GT_TRAIL_MAX - 1 is the outermost frame, so that frames further in
+ * can change without moving the others. pcs[i + 1] belongs to step[i].
+ */
+struct gt_path {
+    uint32_t first; /* of the frames; GT_TRAIL_MAX: none */
+    uint32_t epoch; /* they are of */
+    bool cut;       /* there were more */
+    uint32_t leaf;  /* the caller's, as the next: what was made of the path last */
+    struct gt_stack *stack;
+    uint64_t pcs[GT_TRAIL_MAX + 1];
+    struct gt_step step[GT_TRAIL_MAX];
+};
+
+/*
+ * A thread's last stacks, and room for the next. Two, as threads go to and fro between waiting for
+ * work and handing it on.
  */
 struct gt_trail {
     uintptr_t stack_lo, stack_hi; /* the thread's own stack; both 0: not known */
-    uint32_t first;               /* of the frames remembered; GT_TRAIL_MAX: none */
-    uint32_t epoch;               /* they are of */
-    bool cut;                     /* there were more */
-    uint64_t pcs[GT_TRAIL_MAX + 1];
-    struct gt_step step[GT_TRAIL_MAX];
+    uint32_t last;                /* which of the two was the stack last */
+    struct gt_path path[2];
     /* The walk under way, innermost first; pcs[i + 1] again. */
     uint64_t fresh_pcs[GT_TRAIL_MAX + 1];
     struct gt_fresh {
@@ -62,6 +73,11 @@ struct gt_trail {
     } fresh[GT_TRAIL_MAX];
 };
 
+static inline struct gt_path *gt_trail_last(struct gt_trail *t)
+{
+    return &t->path[t->last];
+}
+
 /* In the constructor. Our own code is [start, end). false: this system needs libunwind. */
 bool gt_unwind_init(uintptr_t start, uintptr_t end);
 
@@ -69,8 +85,8 @@ bool gt_unwind_init(uintptr_t start, uintptr_t end);
 void gt_trail_begin(struct gt_trail *t, size_t size);
 
 enum gt_walked {
-    GT_WALK_SAME,  /* the frames remembered are the stack, and were before */
-    GT_WALK_TRAIL, /* the frames remembered are the stack now */
+    GT_WALK_SAME,  /* the last path is the stack, and was before */
+    GT_WALK_TRAIL, /* the last path is the stack now */
     GT_WALK_FRESH, /* the stack is in `fresh`: *n pcs */
     GT_WALK_ODD,   /* as FRESH, but it goes on with a frame that cannot be followed */
 };
@@ -105,10 +121,10 @@ static inline bool gt_trail_covers(const struct gt_trail *t, uintptr_t address)
     return address - t->stack_lo < t->stack_hi - t->stack_lo;
 }
 
-/* The hash of the frames remembered, for gt_stacks_get_hashed. */
-static inline uint64_t gt_trail_hash(const struct gt_trail *t)
+/* The hash of the frames, for gt_stacks_get_hashed. */
+static inline uint64_t gt_path_hash(const struct gt_path *p)
 {
-    return t->first < GT_TRAIL_MAX ? t->step[t->first].hash : GT_STACKS_SEED;
+    return p->first < GT_TRAIL_MAX ? p->step[p->first].hash : GT_STACKS_SEED;
 }
 
 /* For tests: how many layouts had to be looked for. */

@@ -1,7 +1,7 @@
 /*
  * What a stack costs, by itself: ns for each of several cases, the best of many batches, which
  * other load on the machine does not change. walk <depth>. Prints one line "<case> <ns>" per case:
- *   same      the stack of the last time            moved   one frame further in or out each time
+ *   same      the stack of the last time            moved   a frame further in or out each time
  *   known     all frames walked, layouts known      first   the same, and no layout known
  *   libunwind the same by unw_backtrace, warm
  */
@@ -45,9 +45,10 @@ NOINLINE static void capture(void)
         return;
     if (walked > GT_WALK_TRAIL)
         abort();
-    uint64_t *pcs = &trail.pcs[trail.first];
+    struct gt_path *p = gt_trail_last(&trail);
+    uint64_t *pcs = &p->pcs[p->first];
     pcs[0] = 1;
-    last = gt_stacks_get_hashed(pcs, GT_FRAMES_MAX - trail.first, epoch, gt_trail_hash(&trail));
+    last = gt_stacks_get_hashed(pcs, GT_FRAMES_MAX - p->first, epoch, gt_path_hash(p));
 }
 
 NOINLINE static void same(void)
@@ -61,31 +62,43 @@ NOINLINE static void deeper(void)
     __asm__ volatile("");
 }
 
+NOINLINE static void deepest(void)
+{
+    deeper();
+    __asm__ volatile("");
+}
+
+/* Three stacks in turn: two are remembered. */
 static void moved(void)
 {
+    static void (*const at[])(void) = {same, deeper, deepest};
     static int i;
-    if (i++ & 1)
-        deeper();
-    else
-        same();
+    at[i++ % 3]();
+}
+
+static void lose(void)
+{
+    trail.path[0].first = trail.path[1].first = GT_TRAIL_MAX;
 }
 
 static void known(void)
 {
-    trail.first = GT_TRAIL_MAX;
+    lose();
     capture();
 }
 
-/* Empties the cache of layouts, without a walk that would fill it again. */
+/* Empties the cache of layouts; the second walk, of the same stack, does not fill it again. */
 NOINLINE static void forget(void)
 {
-    trail.epoch = ++epoch;
-    capture();
+    for (int i = 0; i < 2; i++) {
+        trail.path[0].epoch = trail.path[1].epoch = ++epoch;
+        capture();
+    }
 }
 
 static void first(void)
 {
-    trail.first = GT_TRAIL_MAX;
+    lose();
     capture();
 }
 

@@ -48,27 +48,55 @@ __asm__(".text\n"
 
 static struct gt_trail trail;
 static uint32_t frames;
+static enum gt_walked walked;
 static bool broken;
 
 NOINLINE static void walk(void)
 {
-    enum gt_walked walked = gt_unwind(&trail, 1, &frames);
+    uint64_t again[GT_TRAIL_MAX];
+    walked = gt_unwind(&trail, 1, &frames);
     broken = walked >= GT_WALK_FRESH;
+    const struct gt_path *p = gt_trail_last(&trail);
     if (!broken)
-        frames = GT_TRAIL_MAX - trail.first;
+        frames = GT_TRAIL_MAX - p->first;
     CHECK(frames <= GT_TRAIL_MAX);
+    /* From this function's frame, not from that of gt_unwind. */
+    uint32_t n = gt_unwind_hook(&trail, 1, __builtin_frame_address(0), again);
+    CHECK(n < frames || frames == GT_TRAIL_MAX);
+    CHECK(broken || (n == frames - 1 && memcmp(again, &p->pcs[p->first + 2], n * 8) == 0));
+}
+
+/* Two stacks in turn are remembered, a third one takes the place of the older. */
+NOINLINE static void deeper(int n)
+{
+    if (n > 0)
+        deeper(n - 1);
+    else
+        walk();
     __asm__ volatile("");
+}
+
+static void to_and_fro(void)
+{
+    for (int i = 0; i < 8; i++) {
+        deeper(1 + i % 2 * 5);
+        CHECK((walked == GT_WALK_SAME) == (i >= 2), "%d", i);
+    }
+    for (int i = 0; i < 6; i++) {
+        deeper(10 + i % 3);
+        CHECK(walked == GT_WALK_TRAIL, "%d", i);
+    }
 }
 
 /* From scratch and by the trail: the same. */
 NOINLINE static void honest(void)
 {
     uint64_t pcs[GT_TRAIL_MAX];
-    trail.first = GT_TRAIL_MAX;
+    trail.path[0].first = trail.path[1].first = GT_TRAIL_MAX;
     for (int i = 0; i < 3; i++) {
         walk();
         CHECK(!broken);
-        const uint64_t *now = &trail.pcs[trail.first + 1];
+        const uint64_t *now = &gt_trail_last(&trail)->pcs[gt_trail_last(&trail)->first + 1];
         /* but for where this loop, which may be unrolled, calls */
         CHECK(i == 0 || memcmp(pcs + 2, now + 2, (frames - 2) * sizeof *pcs) == 0);
         memcpy(pcs, now, frames * sizeof *pcs);
@@ -151,6 +179,7 @@ int main(void)
     gt_trail_begin(&trail, 0);
     CHECK(trail.stack_hi > trail.stack_lo, "the main thread's stack is not known");
     lies(trail.stack_hi);
+    to_and_fro();
     thread_with(64 * PAGE);
     thread_with(0);
     in_coroutine();

@@ -107,8 +107,9 @@ __attribute__((noinline)) static void compare(void)
     enum gt_walked walked = gt_unwind(trail, 1, &n);
     const uint64_t *pcs = &trail->fresh_pcs[1];
     if (walked <= GT_WALK_TRAIL) {
-        pcs = &trail->pcs[trail->first + 1];
-        n = GT_TRAIL_MAX - trail->first;
+        const struct gt_path *p = gt_trail_last(trail);
+        pcs = &p->pcs[p->first + 1];
+        n = GT_TRAIL_MAX - p->first;
     }
     atomic_fetch_add(&compared, 1);
     uint64_t again[GT_TRAIL_MAX];
