@@ -749,6 +749,7 @@ void gt_drain_after_fork(void)
     gt_samples_after_fork();
     gt_switch_after_fork();
     gt_procs_after_fork();
+    gt_writer_after_fork();
     put_all(drain.early);
     gt_buffers_after_fork();
     gt_ring_clear();

@@ -56,7 +56,7 @@ void gt_ev_status_unstarted(struct gt_writer *w, struct gt_g *g, uint32_t gen);
 /* writer.c: writes the beginning of an announced call (rule 5); pinned, or as close. */
 void gt_ev_call_show(struct gt_writer *w);
 
-/* writer.c: all P slots free again and nothing lost, in a forked child. */
-void gt_procs_after_fork(void);
+/* writer.c: in a forked child, nothing has happened yet. */
+void gt_writer_after_fork(void);
 
 #endif

@@ -1,6 +1,7 @@
-/* Writing events, P slots, and a writer's own side of a generation switch. See writer.h. */
+/* Writing events, and a writer's own side of a generation switch. See writer.h. */
 #include "writer.h"
 
+#include "procs.h"
 #include "switch.h"
 
 struct gt_generation gt_gen;
@@ -103,87 +104,24 @@ static struct {
     uint64_t end; /* when that was */
 } collections;
 
-/* P slots ------------------------------------------------------------------------------------ */
-
-#define MAX_P 65536u
-
-static struct {
-    struct gt_p slot[MAX_P];
-    _Atomic uint64_t taken[MAX_P / 64];
-    _Atomic uint32_t ever; /* words in which one was ever taken */
-} procs;
-
-static bool claim_p(uint32_t id)
-{
-    uint64_t bit = 1ull << id % 64;
-    return !(atomic_fetch_or_explicit(&procs.taken[id / 64], bit, memory_order_acquire) & bit);
-}
-
-static void unclaim_p(uint32_t id)
-{
-    /* release: the next owner sees last_gen and seq. Pairs with claim_p. */
-    atomic_fetch_and_explicit(&procs.taken[id / 64], ~(1ull << id % 64), memory_order_release);
-}
-
-/*
- * The smallest free P of the 64 from first; NULL: none. Not one that was in use in a generation
- * later than gen: what happens to it in this one would come before that.
- */
-static struct gt_p *claim_p_from(uint32_t first, uint32_t gen)
-{
-    uint64_t free = ~atomic_load_explicit(&procs.taken[first / 64], memory_order_relaxed);
-    for (; free; free &= free - 1) {
-        uint32_t id = first + (uint32_t)__builtin_ctzll(free);
-        if (!claim_p(id))
-            continue;
-        if (procs.slot[id].last_gen <= gen)
-            return &procs.slot[id];
-        unclaim_p(id);
-    }
-    return NULL;
-}
-
-static void note_ever(uint32_t words)
-{
-    uint32_t ever = atomic_load_explicit(&procs.ever, memory_order_relaxed);
-    while (ever < words && !atomic_compare_exchange_weak(&procs.ever, &ever, words))
-        ;
-}
-
 /* With w's generation pinned: the drain side reads w->p. */
 static bool take_p(struct gt_writer *w)
 {
-    struct gt_p *p = NULL;
-    for (uint32_t first = 0; first < MAX_P && !p; first += 64)
-        p = claim_p_from(first, gt_writer_gen(w));
-    if (p) {
-        p->id = (uint32_t)(p - procs.slot);
-        p->state = GT_P_IDLE;
-        note_ever(p->id / 64 + 1);
-    } else {
+    w->p = gt_procs_take(gt_writer_gen(w));
+    if (!w->p)
         gt_lost();
-    }
-    w->p = p;
-    return p != NULL;
+    return w->p != NULL;
 }
 
 static void release_p(struct gt_writer *w)
 {
-    uint32_t id = w->p->id;
-    w->p->last_gen = gt_writer_gen(w);
-    w->p->left = w->last;
+    struct gt_p *p = w->p;
     w->p = NULL;
-    unclaim_p(id);
+    gt_procs_release(p, gt_writer_gen(w), w->last);
 }
 
-void gt_procs_after_fork(void)
+void gt_writer_after_fork(void)
 {
-    for (uint32_t i = 0; i < procs.ever; i++) {
-        for (uint32_t b = 0; b < 64; b++)
-            procs.slot[i * 64 + b] = (struct gt_p){0};
-        procs.taken[i] = 0;
-    }
-    procs.ever = 0;
     collections.end = 0;
     lost = 0;
 }

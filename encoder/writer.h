@@ -41,8 +41,6 @@
  * rules 1 to 5, but what they write is forgotten. So when recording starts everybody's state is
  * known, and starting and stopping are changes of generation like others.
  *
- * A P belongs to a thread for its life; P slots are reused, smallest number first.
- *
  * Event functions are called between gt_writer_enter and gt_writer_leave, by the owner only.
  * They take no lock and no shared atomic write except where said. Signal handlers may use them
  * when the interrupted code was not between enter and leave (gt_writer_busy tells).
@@ -54,6 +52,7 @@
 #include "clock.h"
 #include "format.h"
 #include "futex.h"
+#include "procs.h"
 #include "stacks.h"
 #include "strings.h"
 #include "texts.h"
@@ -112,15 +111,6 @@ struct gt_g {
     _Atomic bool unstarted;      /* created, and its thread has not begun; cleared under lock */
     _Atomic uint32_t rewaits;    /* entries in use; with the array under lock, as state */
     struct gt_rewait rewait[GT_REWAITS_MAX];
-};
-
-struct gt_p {
-    uint32_t id;
-    uint32_t status_gen;
-    uint32_t last_gen; /* in which it was given up last */
-    uint32_t seq;
-    uint64_t left; /* when it was given up last */
-    uint8_t state; /* enum gt_p_state */
 };
 
 /* A call into the kernel that has been announced. */
