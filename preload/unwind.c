@@ -1,18 +1,16 @@
 /* See unwind.h. */
 #include "unwind.h"
 
-#include "cfi.h"
+#include "layouts.h"
 
-#include "../encoder/arena.h"
+#include "../encoder/futex.h"
 #include "../encoder/stacks.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <ucontext.h>
 
 #if defined(__x86_64__)
@@ -21,197 +19,12 @@
 #define SUPPORTED 0 /* to be done: steps that know where a frame keeps its return address */
 #endif
 
-#if !defined(DLFO_STRUCT_HAS_EH_DBASE)
-/* glibc before 2.35: just to compile, there is no such function then. */
-struct dl_find_object {
-    unsigned long long flags;
-    void *dlfo_map_start, *dlfo_map_end;
-    struct link_map *dlfo_link_map;
-    void *dlfo_eh_frame, *reserved[8];
-};
-#endif
-
 #define PAGE 4096u
 
 static struct {
     uintptr_t own_start, own_size;
     uintptr_t main_lo, main_hi; /* the main thread's stack */
-    uintptr_t program;          /* the first page of its image */
-    int (*find_object)(void *pc, struct dl_find_object *result);
-    _Atomic uint64_t *cache;
-    _Atomic uint32_t epoch; /* the cache is of */
-    _Atomic uint32_t forgets;
 } unwind;
-
-_Atomic uint64_t gt_unwind_misses;
-
-/* Finding a layout --------------------------------------------------------------------------- */
-
-/* Neither writes nor depends on anything: the kernel refuses `how` after it has read the set. */
-static bool page_readable(uintptr_t page)
-{
-    return gt_syscall(SYS_rt_sigprocmask, ~0l, page, NULL, sizeof(uint64_t)) == -1 &&
-           errno == EINVAL;
-}
-
-static bool is_header(uintptr_t at)
-{
-    return memcmp((const void *)at, ELFMAG, SELFMAG) == 0;
-}
-
-/*
- * Where the object's ELF header is, which linkers put at the beginning of the first segment. libc
- * finds objects that have holes by their segments: then that is where the object was loaded, or,
- * linked to a fixed address, it is the program.
- */
-static uintptr_t header_of(const struct dl_find_object *found)
-{
-    uintptr_t start = (uintptr_t)found->dlfo_map_start, base = found->dlfo_link_map->l_addr;
-    if (is_header(start))
-        return start;
-    base = base ? base : unwind.program;
-    return base && base % PAGE == 0 && page_readable(base) && is_header(base) ? base : 0;
-}
-
-/*
- * The object's segment that holds .eh_frame_hdr: the span of an object has holes that cannot be
- * read. Program headers are in the first page of the first segment, where linkers put them.
- */
-static bool find_segment(const struct dl_find_object *found, struct gt_cfi_object *o)
-{
-    uintptr_t start = header_of(found);
-    const ElfW(Ehdr) *header = (const void *)start;
-    uintptr_t hdr = (uintptr_t)found->dlfo_eh_frame, bias = found->dlfo_link_map->l_addr;
-    if (!header || !hdr || header->e_phoff > PAGE || header->e_phentsize != sizeof(ElfW(Phdr)) ||
-        header->e_phoff + header->e_phnum * sizeof(ElfW(Phdr)) > PAGE)
-        return false;
-    const ElfW(Phdr) *ph = (const void *)(start + header->e_phoff);
-    for (int i = 0; i < header->e_phnum; i++) {
-        uintptr_t lo = bias + ph[i].p_vaddr;
-        if (ph[i].p_type == PT_LOAD && (ph[i].p_flags & PF_R) && hdr - lo < ph[i].p_filesz) {
-            *o = (struct gt_cfi_object){(const void *)lo, (const void *)(lo + ph[i].p_filesz),
-                                        (const void *)hdr};
-            return true;
-        }
-    }
-    return false;
-}
-
-/* *keep: whether the answer holds until a module is unloaded. */
-static struct gt_layout find_layout(uintptr_t look, bool *keep)
-{
-    struct dl_find_object found;
-    struct gt_cfi_object object;
-    *keep = unwind.find_object((void *)look, &found) == 0;
-    if (!*keep) /* made at run time, maybe; or a library's address before it is loaded */
-        return (struct gt_layout){.kind = GT_FRAME_UNKNOWN};
-    if (!found.dlfo_eh_frame)
-        return (struct gt_layout){.kind = GT_FRAME_UNKNOWN};
-    if (!find_segment(&found, &object))
-        return (struct gt_layout){.kind = GT_FRAME_ODD};
-    return gt_cfi_layout(&object, look);
-}
-
-/* The cache ---------------------------------------------------------------------------------- */
-
-/*
- * 63                30 29          10 9    4  3  2    0
- * ┌──────────────────┬──────────────┬──────┬───┬──────┐
- * │ tag              │ cfa (signed) │ fp   │ d │ kind │
- * └──────────────────┴──────────────┴──────┴───┴──────┘
- * Slot and tag together are the address times an odd number, modulo 2^48: no two addresses have
- * both in common. d: the entry stands in the neighbour of its slot.
- */
-enum { SLOT_BITS = 14, TAG_BITS = 34, DISPLACED = 8, KIND = 7 };
-#define SLOTS (1u << SLOT_BITS)
-
-struct place {
-    uint32_t slot;
-    uint64_t tag; /* where it stands in a word */
-};
-
-static inline struct place place_of(uintptr_t look)
-{
-    uint64_t mixed = (uint64_t)look * (0x9e3779b97f4bull << 16);
-    return (struct place){(uint32_t)(mixed >> (64 - SLOT_BITS)),
-                          (mixed << SLOT_BITS) & ~0x3fffffffull};
-}
-
-static inline enum gt_frame_kind word_kind(uint64_t word)
-{
-    return (enum gt_frame_kind)(word & KIND);
-}
-
-static inline uintptr_t word_cfa(uint64_t word)
-{
-    return (uintptr_t)((int64_t)(word << TAG_BITS) >> (TAG_BITS + 7)) & ~(uintptr_t)7;
-}
-
-/* Bytes below the CFA; 0: not saved. */
-static inline uintptr_t word_fp(uint64_t word)
-{
-    return (word >> 1) & GT_LAYOUT_FP_MAX << 3;
-}
-
-static uint64_t word_of(struct gt_layout l)
-{
-    return (uint64_t)((uint32_t)l.cfa & (2u * GT_LAYOUT_CFA_MAX - 1)) << 10 |
-           (uint64_t)l.fp_words << 4 | l.kind;
-}
-
-static void insert(struct place at, uint64_t word, uint32_t forgets)
-{
-    _Atomic uint64_t *slot = &unwind.cache[at.slot], *other = &unwind.cache[at.slot ^ 1];
-    word |= at.tag;
-    if (atomic_load_explicit(slot, memory_order_relaxed) &&
-        !atomic_load_explicit(other, memory_order_relaxed)) {
-        slot = other;
-        word |= DISPLACED;
-    }
-    atomic_store_explicit(slot, word, memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in forget */
-    if (atomic_load_explicit(&unwind.forgets, memory_order_relaxed) != forgets)
-        atomic_compare_exchange_strong(slot, &word, 0);
-}
-
-__attribute__((noinline)) static uint64_t lookup_slow(uintptr_t look)
-{
-    bool keep;
-    if (look >> 48)
-        return GT_FRAME_UNKNOWN; /* no address of a program */
-    /* acquire: what is read of the object below is not older than this. */
-    uint32_t forgets = atomic_load_explicit(&unwind.forgets, memory_order_acquire);
-    uint64_t word = word_of(find_layout(look, &keep));
-    atomic_fetch_add_explicit(&gt_unwind_misses, 1, memory_order_relaxed);
-    if (keep)
-        insert(place_of(look), word, forgets);
-    return word;
-}
-
-static inline uint64_t lookup(uintptr_t look)
-{
-    enum { DIFFERENT = 30 };
-    struct place at = place_of(look);
-    uint64_t word = atomic_load_explicit(&unwind.cache[at.slot], memory_order_relaxed);
-    if (__builtin_expect(!((word ^ at.tag) & (~0ull << DIFFERENT | DISPLACED)) && word & KIND, 1))
-        return word;
-    word = atomic_load_explicit(&unwind.cache[at.slot ^ 1], memory_order_relaxed);
-    if (!((word ^ at.tag ^ DISPLACED) & (~0ull << DIFFERENT | DISPLACED)) && word & KIND)
-        return word;
-    return lookup_slow(look);
-}
-
-/* Before the number: who sees the new epoch finds the cache empty. */
-__attribute__((noinline)) static void forget(uint32_t epoch)
-{
-    atomic_fetch_add(&unwind.forgets, 1);
-    atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in insert */
-    for (uint32_t i = 0; i < SLOTS; i++) {
-        if (atomic_load_explicit(&unwind.cache[i], memory_order_relaxed))
-            atomic_store_explicit(&unwind.cache[i], 0, memory_order_relaxed);
-    }
-    atomic_store_explicit(&unwind.epoch, epoch, memory_order_release);
-}
 
 /* Memory ------------------------------------------------------------------------------------- */
 
@@ -228,7 +41,7 @@ __attribute__((noinline)) static bool extend(struct range *r, uintptr_t end)
     if (r->whole || end - r->hi > PAGES_MAX * PAGE)
         return false;
     while (r->hi < end) {
-        if (!page_readable(r->hi))
+        if (!gt_page_readable(r->hi))
             return false;
         r->hi += PAGE;
     }
@@ -302,7 +115,7 @@ static enum outcome step_guess(struct state *s)
 
 static enum outcome step_realigned(struct state *s, uint64_t word)
 {
-    uintptr_t at = s->fp + word_cfa(word);
+    uintptr_t at = s->fp + gt_layout_cfa(word);
     s->plain = false;
     if (s->fp & 7 || !can_read(&s->r, s->fp, 8) || !can_read(&s->r, at, 8))
         return BROKEN;
@@ -323,8 +136,8 @@ static enum outcome resume_at(const struct gt_trail *t, struct state *s, const v
     s->look = (uintptr_t)regs[REG_RIP];
     s->pc = s->look + 1; /* as return addresses are: readers of stacks subtract it again */
     /* It may be what has just run over the end of its stack. */
-    s->r = page_readable(s->sp & ~(uintptr_t)(PAGE - 1)) ? range_at(t, s->sp)
-                                                         : (struct range){s->sp, s->sp, true};
+    s->r = gt_page_readable(s->sp & ~(uintptr_t)(PAGE - 1)) ? range_at(t, s->sp)
+                                                            : (struct range){s->sp, s->sp, true};
     return s->sp & 7 ? BROKEN : GO_ON;
 #else
     (void)t;
@@ -343,7 +156,7 @@ static enum outcome step_signal(const struct gt_trail *t, struct state *s)
 
 static enum outcome step_rare(const struct gt_trail *t, struct state *s, uint64_t word)
 {
-    switch (word_kind(word)) {
+    switch (gt_layout_kind(word)) {
     case GT_FRAME_OUTERMOST: return END;
     case GT_FRAME_UNKNOWN: return step_guess(s);
     case GT_FRAME_REALIGNED: return step_realigned(s, word);
@@ -354,10 +167,10 @@ static enum outcome step_rare(const struct gt_trail *t, struct state *s, uint64_
 
 static inline enum outcome step(const struct gt_trail *t, struct state *s, uint64_t word)
 {
-    if (__builtin_expect(word_kind(word) == GT_FRAME_SP, 1))
-        return step_to(s, s->sp + word_cfa(word), word_fp(word));
-    if (word_kind(word) == GT_FRAME_FP)
-        return step_to(s, s->fp + word_cfa(word), word_fp(word));
+    if (__builtin_expect(gt_layout_kind(word) == GT_FRAME_SP, 1))
+        return step_to(s, s->sp + gt_layout_cfa(word), gt_layout_fp(word));
+    if (gt_layout_kind(word) == GT_FRAME_FP)
+        return step_to(s, s->fp + gt_layout_cfa(word), gt_layout_fp(word));
     return step_rare(t, s, word);
 }
 
@@ -466,9 +279,7 @@ __attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t 
     *n = 0;
     if (!start(t, &s, __builtin_frame_address(0)))
         return GT_WALK_FRESH;
-    /* acquire: pairs with forget's release. */
-    if (__builtin_expect(atomic_load_explicit(&unwind.epoch, memory_order_acquire) != epoch, 0))
-        forget(epoch);
+    gt_layouts_are_of(epoch);
     struct gt_path *p = choose(t, &s);
     uint32_t join = p->epoch == epoch ? p->first : GT_TRAIL_MAX, count = 0;
     enum outcome outcome = GO_ON;
@@ -485,7 +296,7 @@ __attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t 
             }
             join = differs < GT_TRAIL_MAX ? differs : GT_TRAIL_MAX;
         }
-        uint64_t word = lookup(s.look);
+        uint64_t word = gt_layout_lookup(s.look);
         bool ours = s.pc - unwind.own_start < unwind.own_size;
         if (__builtin_expect(ours, 0)) {
             s.plain = false; /* a callback's caller: not to be seen, hence not in the trail */
@@ -493,9 +304,9 @@ __attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t 
             if (count == GT_TRAIL_MAX)
                 break;
             t->fresh[count] = (struct gt_fresh){s.sp, s.fp, s.fp_at,
-                                                word_kind(word) == GT_FRAME_FP ||
-                                                    word_kind(word) == GT_FRAME_UNKNOWN,
-                                                word_fp(word) != 0};
+                                                gt_layout_kind(word) == GT_FRAME_FP ||
+                                                    gt_layout_kind(word) == GT_FRAME_UNKNOWN,
+                                                gt_layout_fp(word) != 0};
             t->fresh_pcs[++count] = s.pc;
         }
         outcome = step(t, &s, word);
@@ -519,9 +330,8 @@ static uint32_t walk_on(const struct gt_trail *t, uint32_t epoch, struct state *
 {
     uint32_t n = 0;
     enum outcome outcome = GO_ON;
-    if (atomic_load_explicit(&unwind.epoch, memory_order_acquire) != epoch)
-        forget(epoch);
-    for (; outcome == GO_ON && n < max; outcome = step(t, s, lookup(s->look))) {
+    gt_layouts_are_of(epoch);
+    for (; outcome == GO_ON && n < max; outcome = step(t, s, gt_layout_lookup(s->look))) {
         if (s->look - unwind.own_start >= unwind.own_size)
             pcs[n++] = s->pc;
     }
@@ -574,16 +384,11 @@ bool gt_unwind_init(uintptr_t start_of_ours, uintptr_t end_of_ours)
 {
     unwind.own_start = start_of_ours;
     unwind.own_size = end_of_ours - start_of_ours;
-    unwind.program = getauxval(AT_PHDR) & ~(uintptr_t)(PAGE - 1);
     /* What the program's first instruction found: argc, and above it only more of the stack. */
     uintptr_t *stack_end = dlsym(RTLD_DEFAULT, "__libc_stack_end");
     if (stack_end) {
         unwind.main_hi = *stack_end & ~(uintptr_t)7;
         unwind.main_lo = unwind.main_hi - MAIN_STACK;
     }
-    *(void **)&unwind.find_object = SUPPORTED ? dlsym(RTLD_DEFAULT, "_dl_find_object") : NULL;
-    if (!unwind.find_object)
-        return false;
-    unwind.cache = gt_pages_alloc(SLOTS * sizeof *unwind.cache);
-    return unwind.cache != NULL;
+    return SUPPORTED && gt_layouts_init();
 }

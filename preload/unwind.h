@@ -1,6 +1,6 @@
 /*
- * Walking the calling thread's stack by call frame information (cfi.h), without libunwind: layouts
- * are remembered for all threads, the last stacks of each thread for itself.
+ * Walking the calling thread's stack by call frame information, without libunwind: layouts are
+ * remembered for all threads (layouts.h), the last stacks of each thread for itself.
  *
  * WHAT MAY BE READ. Frame addresses only ever grow, so what is read lies between the stack pointer
  * and the end of the stack. Where that end is, is known for the main thread and for threads whose
@@ -8,20 +8,6 @@
  * is asked for every page above the first whether it can be read, in each walk again: only memory
  * above a live stack that another thread unmaps at this very moment could be missed, and only wrong
  * call frame information would lead there.
- *
- * THE CACHE OF LAYOUTS is one word per address, read and written atomically, so any mix of threads
- * and signal handlers sees whole entries. It is emptied when the epoch of the module map changes:
- *
- * | | lookup | insert | forget |
- * |---|---|---|---|
- * | lookup (relaxed load) | nothing | sees all of an entry or none | may use an old one once more |
- * | insert (relaxed store, fence, load of `forgets`) | | later one stays | see below |
- * | forget (RMW of `forgets`, fence, relaxed stores) | | either insert sees the new number and
- * takes its entry out, or the entry is among those that forget empties | harmless twice |
- *
- * A layout can be wrong only while one thread has unloaded a library (dlclose has not returned to
- * our hook), another one has already loaded a second one at its addresses and runs it: until the
- * epoch moves, a stack through that may come out wrong; what may be read is as above.
  */
 #ifndef GT_UNWIND_H
 #define GT_UNWIND_H
@@ -126,8 +112,5 @@ static inline uint64_t gt_path_hash(const struct gt_path *p)
 {
     return p->first < GT_TRAIL_MAX ? p->step[p->first].hash : GT_STACKS_SEED;
 }
-
-/* For tests: how many layouts had to be looked for. */
-extern _Atomic uint64_t gt_unwind_misses;
 
 #endif
