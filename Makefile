@@ -26,6 +26,8 @@ lib_src := $(wildcard preload/*.c) $(core_src)
 unit := $(patsubst %.c,$(B)/%,$(wildcard test/unit/*.c test/fuzz/*.c))
 prog_c := $(patsubst %.c,$(B)/%,$(wildcard test/prog/*.c test/hostile/*.c))
 prog_cxx := $(patsubst %.cc,$(B)/%,$(wildcard test/prog/*.cc))
+micro := $(patsubst %,$(B)/test/bench/%,micro micro-cxx micro-cxx-fp)
+walk := $(patsubst %,$(B)/test/bench/%,walk walk-cxx walk-cxx-fp)
 
 .PHONY: all tests tsan asan fuzzers bench install uninstall deb clean format check-format help
 all: libgotrace.so $(B)/gotrace ## build ./libgotrace.so and the command, build/gotrace
@@ -44,7 +46,7 @@ $(B)/symbolize/nodlopen.so: symbolize/nodlopen.c
 $(B)/symbolize/elfutils.o: $(B)/symbolize/nodlopen.so
 $(B)/symbolize/elfutils.o: override CPPFLAGS += -DGT_NODLOPEN='"$(B)/symbolize/nodlopen.so"'
 
-tests: all $(unit) $(B)/test/bench/micro $(prog_c) $(prog_cxx) $(B)/test/unwind/check.so ## build the unit tests and the traced programs
+tests: all $(unit) $(micro) $(prog_c) $(prog_cxx) $(B)/test/unwind/check.so ## build the unit tests and the traced programs
 
 # Unit tests see everything but the hooks and the thread state: what runs without interposition.
 unit_obj := $(core_src:%.c=$(B)/%.o) $(patsubst %,$(B)/preload/%.o,registry cfi layouts unwind)
@@ -80,16 +82,34 @@ $(B)/test/unwind/check.so: test/unwind/check.c $(unwind_obj)
 	@mkdir -p $(@D)
 	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) $(FRAMES) -shared -Wl,-z,now -o $@ $(filter %.c %.o,$^) -ldl
 
-$(B)/test/bench/walk: test/bench/walk.c $(unwind_obj)
+# The stacks of test/bench/descend.h, and what is measured on each. -O2 omits frame pointers.
+$(B)/test/bench/descend.o: test/bench/descend.c
 	@mkdir -p $(@D)
-	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) $(FRAMES) -o $@ $(filter %.c %.o,$^) -ldl
+	$(CC) -std=gnu11 $(WARN) -MMD -MP -O2 -g -c -o $@ $<
 
-bench_prog := $(patsubst %,$(B)/test/bench/%,micro load trivial storm)
+cxx_stacks := $(B)/test/bench/descend-cxx.o $(B)/test/bench/descend-cxx-fp.o
+$(cxx_stacks): test/bench/descend.cc
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -Wall -Wextra $(if $(WERROR),-Werror) -MMD -MP -O2 -g $(if $(findstring -fp,$@),$(FRAMES)) -c -o $@ $<
+
+$(micro): test/bench/micro.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -MMD -MP -MT $@ -MF $@.d -O2 -g -pthread -o $@ $(filter %.c %.o,$^) -Wl,--as-needed -lstdc++
+
+$(walk): test/bench/walk.c $(unwind_obj)
+	@mkdir -p $(@D)
+	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) $(FRAMES) -o $@ $(filter %.c %.o,$^) -ldl -Wl,--as-needed -lstdc++
+
+$(filter %micro %walk,$(micro) $(walk)): $(B)/test/bench/descend.o
+$(filter %-cxx,$(micro) $(walk)): $(B)/test/bench/descend-cxx.o
+$(filter %-fp,$(micro) $(walk)): $(B)/test/bench/descend-cxx-fp.o
+
+bench_prog := $(patsubst %,$(B)/test/bench/%,load trivial storm)
 $(bench_prog): $(B)/%: %.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -pthread -o $@ $<
 
-bench: libgotrace.so $(bench_prog) $(B)/test/bench/walk ## measure what tracing costs, beside other tracers
+bench: libgotrace.so $(bench_prog) $(micro) $(walk) ## measure what tracing costs, beside other tracers
 	python3 test/bench/run.py
 
 $(prog_c): $(B)/%: %.c

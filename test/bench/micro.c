@@ -1,10 +1,12 @@
 /*
  * One operation again and again; prints the median of 30 batches of 10 ms, in ns an operation,
  * and how many operations that were.
- * micro <operation> [depth [times]]: the stack below it is `depth` frames deep; with `times` it is
- * made so often, untimed. A second thread always exists, so that libc does not take its
- * single-threaded ways. Ping-pong partners share a CPU: across two their times vary tenfold.
+ * micro <operation> [depth [times]]: the stack below it is `depth` frames deep (descend.h); with
+ * `times` it is made so often, untimed. A second thread always exists, so that libc does not take
+ * its single-threaded ways. Ping-pong partners share a CPU: across two their times vary tenfold.
  */
+#include "descend.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -190,8 +192,9 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void measure(const struct operation *op)
+static void measure(const void *operation)
 {
+    const struct operation *op = operation;
     double ns[BATCHES];
     uint64_t sum = 0;
     long n = grain(op);
@@ -201,18 +204,13 @@ static void measure(const struct operation *op)
     printf("%.2f %llu\n", ns[BATCHES / 2], (unsigned long long)sum);
 }
 
-/* Recursion that no optimizer takes away. */
-__attribute__((noinline)) static void descend(int depth, const struct operation *op, long times)
+static long times;
+
+static void repeat(const void *operation)
 {
-    if (depth > 0) {
-        descend(depth - 1, op, times);
-        __asm__ volatile("");
-    } else if (times) {
-        for (long i = 0; i < times; i++)
-            op->run();
-    } else {
-        measure(op);
-    }
+    const struct operation *op = operation;
+    for (long i = 0; i < times; i++)
+        op->run();
 }
 
 static void pin(void)
@@ -241,6 +239,7 @@ int main(int argc, char **argv)
         partners[i].run = op->run;
         pthread_create(&thread, NULL, op->partner, &partners[i]);
     }
-    descend(argc > 2 ? atoi(argv[2]) : 0, op, argc > 3 ? atol(argv[3]) : 0);
+    times = argc > 3 ? atol(argv[3]) : 0;
+    descend(argc > 2 ? atoi(argv[2]) : 1, times ? repeat : measure, op);
     return 0;
 }

@@ -41,6 +41,7 @@ MICRO = {
     "create": "create+join",
 }
 DEPTHS = (5, 20, 100)
+STACKS = {"C": "", "C++": "-cxx", "C++ with frame pointers": "-cxx-fp"}  # descend.h → what its programs' names end with
 WALKS = ["same", "moved", "known", "first", "libunwind"]
 STORM = 5_100_000  # events/s: some more than what is aimed at
 GOS = {"1.21": "/usr/lib/go-1.21/bin/go", "1.23": "/usr/lib/go-1.23/bin/go", "newest": "/usr/local/go/bin/go"}
@@ -98,9 +99,9 @@ def number(value, unit=""):
 
 
 def micro(bench):
-    def once(op, depth):
+    def once(op, depth, program="micro"):
         def measure(tracer):
-            with tracer.around(op, [BUILD / "micro", op, depth], bench.scratch) as run:
+            with tracer.around(op, [BUILD / program, op, depth], bench.scratch) as run:
                 out = proc.run(run.argv, env=run.env, cwd=run.directory, timeout=20)
             found = re.search(r"^([\d.]+) (\d+)$", out.stdout, re.M)
             assert out.returncode == 0 and found, f"ended with {out.returncode}"
@@ -123,30 +124,35 @@ def micro(bench):
         bench.say("## Operations", "", "Added ns (and the ratio to bare), bytes of trace, for each operation. " + NOTE)
         bench.table(["", "bare, ns", *names], rows)
     deep = [op for op in ("read", "yield") if bench.wanted(f"depth {op}")]
+    stacks = [(frames, depth) for frames in STACKS for depth in DEPTHS]
+    sees = [t for t in bench.tracers if t.name in ("bare", "libgotrace")]
     for op in deep:
-        for depth in DEPTHS:
-            sees = [t for t in bench.tracers if t.name in ("bare", "libgotrace")]
+        for frames, depth in stacks:
+            case, measure = f"{op} {depth} {frames}", once(op, depth, "micro" + STACKS[frames])
             for _ in range(bench.runs):
                 for t in sees:
-                    value = once(op, depth)(t)["ns"]
-                    bench.results.setdefault((f"{op} {depth}", t.name), {}).setdefault("all", []).append(value)
+                    bench.results.setdefault((case, t.name), {}).setdefault("all", []).append(measure(t)["ns"])
             for t in sees:
-                cell = bench.results[f"{op} {depth}", t.name]
+                cell = bench.results[case, t.name]
                 cell["ns"] = statistics.median(cell["all"])
     if deep:
-        bench.say("## Stacks", "", "Added ns of an operation with a stack of that depth (a yield is two events).")
-        added = lambda op, d: number(bench.of(f"{op} {d}", "libgotrace", "ns") - bench.of(f"{op} {d}", "bare", "ns"))
-        bench.table(["depth", *deep], [[d, *(added(op, d) for op in deep)] for d in DEPTHS])
-        walk(bench)
+        bench.say("## Stacks", "", "gcc -O2, which omits frame pointers: recursion in C; in C++ virtual functions, lambdas, templates, `std::sort`, `std::ostream`,")
+        bench.say("hardly two return addresses alike. For comparison the same C++ with `-fno-omit-frame-pointer`, which its libraries are not.", "")
+        bench.say("Added ns of an operation with a stack of that depth (a yield is two events).")
+        bench.table(["frames", "depth", *deep], [[f, d, *(number(added(f"{op} {d} {f}", bench)) for op in deep)] for f, d in stacks])
+        walk(bench, stacks)
 
 
-def walk(bench):
+def walk(bench, stacks):
     """The walk alone, without an event."""
-    for d in DEPTHS:
-        out = subprocess.run([BUILD / "walk", str(d)], capture_output=True, text=True, check=True, cwd=bench.scratch).stdout
-        bench.results[f"walk {d}", "libgotrace"] = {name: float(ns) for name, ns in map(str.split, out.splitlines())}
+    rows = []
+    for frames, d in stacks:
+        argv = [BUILD / f"walk{STACKS[frames]}", str(d)]
+        out = subprocess.run(argv, capture_output=True, text=True, check=True, cwd=bench.scratch).stdout
+        ns = bench.results[f"walk {d} {frames}", "libgotrace"] = {name: float(ns) for name, ns in map(str.split, out.splitlines())}
+        rows.append([frames, d, *(number(ns.get(w)) for w in WALKS)])
     bench.say("The walk alone, ns: the stack of the last time; one frame further in or out; layouts known; none known.")
-    bench.table(["depth", *WALKS], [[d, *(number(bench.of(f"walk {d}", "libgotrace", w)) for w in WALKS)] for d in DEPTHS])
+    bench.table(["frames", "depth", *WALKS], rows)
 
 
 # --- whole processes
@@ -275,6 +281,11 @@ def added(op, bench):
     return None if ns is None or bare is None else ns - bare
 
 
+def half_a_yield(frames, bench):
+    both = added(f"yield 20 {frames}", bench)
+    return both and both / 2
+
+
 def against_bare(name, column, bench):
     ours, bare = bench.of(name, "libgotrace", column), bench.of(name, "bare", column)
     return None if not ours or not bare else ours / bare
@@ -292,22 +303,25 @@ def bytes_per_event(name, bench):
 
 
 SERVED = "a request's calls and waits, 50 to 150 ns each: the share of CPU above; beyond that, how much bare runs differ"
+YIELD = "the walk as below, a look at the clock, 9 ns, and the bytes: 450 instructions"
+READ = "no event and no stack: the clock is read before and after, 9 ns each"
+LAYOUTS = "each frame's layout is looked for in its object's call frame information"
+DEEP = ("C", "C++")
 CONTENDED = "bare, every 22nd lock is a call of futex(2) (`perf stat`): each of these waits is 3 events of two threads, some 250 ns with the cache lines that change CPUs"
 # what, the unit, the least and the most that is aimed at, what was reached, where the floor is
 REACH = [
     ("lock+unlock, uncontended", "ns", None, 2, lambda b: added("lock", b), ""),
     ("malloc+free", "ns", None, 5, lambda b: added("malloc", b), ""),
-    ("an event with a known stack (half a yield, depth 20)", "ns", None, 45, lambda b: added("yield 20", b) and added("yield 20", b) / 2, "the walk as below, a look at the clock, 9 ns, and the bytes: 435 instructions"),
-    ("read, depth 20", "ns", None, 60, lambda b: added("read 20", b), "no event, but a stack is looked at before the call and the clock read before and after, 9 ns each"),
-    ("read, depth 100", "ns", None, 60, lambda b: added("read 100", b), "6 loads a frame: 0.7 ns, for what each frame remembers and for what the stack now says of it"),
+    *((f"an event with a known stack (half a yield, depth 20, {f})", "ns", None, 45, lambda b, f=f: half_a_yield(f, b), YIELD) for f in DEEP),
+    *((f"read, depth {d}, {f}", "ns", None, 60, lambda b, d=d, f=f: added(f"read {d} {f}", b), READ) for d in (20, 100) for f in DEEP),
     ("condition variable, there and back", "ns", None, 500, lambda b: added("cond", b), "12 events; 2,600 instructions a side, half of them for the two stacks: those of signal and wait differ, so each is walked again from its first frame"),
     ("pipe, there and back", "ns", None, 350, lambda b: added("pipe", b), "4 calls as above, a stack and two looks at the clock each; 2 of them wait: 4 events"),
     ("create+join", "ns", None, 2000, lambda b: added("create", b), "8 events, 4,100 instructions: a slot and a P taken and given back, three stacks, one of them the first of a thread, one round of libc over its keys"),
     ("2 threads that contend, of bare", "", 0.95, 1.05, lambda b: against_bare("lock2", "ns", b), CONTENDED),
     ("4 threads that contend, of bare", "", 0.95, 1.05, lambda b: against_bare("lock4", "ns", b), CONTENDED),
-    ("a stack seen before, depth 20", "ns", None, 60, lambda b: b.of("walk 20", "libgotrace", "same"), ""),
-    ("a first-seen stack, depth 20, layouts known", "ns", None, 3000, lambda b: b.of("walk 20", "libgotrace", "known"), ""),
-    ("first stack of a process, depth 20", "ns", None, 5000, lambda b: b.of("walk 20", "libgotrace", "first"), ""),
+    *((f"a stack seen before, depth 20, {f}", "ns", None, 60, lambda b, f=f: b.of(f"walk 20 {f}", "libgotrace", "same"), "") for f in DEEP),
+    *((f"a first-seen stack, depth 20, {f}, layouts known", "ns", None, 3000, lambda b, f=f: b.of(f"walk 20 {f}", "libgotrace", "known"), "") for f in DEEP),
+    *((f"first stack of a process, depth 20, {f}", "ns", None, 5000, lambda b, f=f: b.of(f"walk 20 {f}", "libgotrace", "first"), LAYOUTS) for f in DEEP),
     ("start-up and exit of a trivial program", "ms", None, 5, lambda b: added_ms("trivial", b), "libc6-dbg, where it is installed, is compressed: unpacking up to the units of the threads' start"),
     ("10,000 PCs out of 100 MB", "ms", None, 1000, lambda b: b.of("big", "libgotrace", "ms"), ""),
     ("10,000 PCs out of 100 MB", "MiB", None, 150, lambda b: b.of("big", "libgotrace", "MiB"), ""),

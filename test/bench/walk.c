@@ -1,10 +1,11 @@
 /*
  * What a stack costs, by itself: ns for each of several cases, the best of many batches, which
- * other load on the machine does not change. walk <depth>. Prints one line "<case> <ns>" per case:
+ * other load on the machine does not change. walk <depth> (descend.h) prints a line each:
  *   same      the stack of the last time            moved   a frame further in or out each time
  *   known     all frames walked, layouts known      first   the same, and no layout known
  *   libunwind the same by unw_backtrace, warm
  */
+#include "descend.h"
 #include "encoder/stacks.h"
 #include "preload/cfi.h"
 #include "preload/unwind.h"
@@ -115,13 +116,9 @@ static const struct benchmark {
     {"same", same}, {"moved", moved}, {"known", known}, {"libunwind", libunwind}, {"first", first},
 };
 
-NOINLINE static void descend(int depth, const struct benchmark *b)
+static void measure(const void *benchmark)
 {
-    if (depth > 0) {
-        descend(depth - 1, b);
-        __asm__ volatile("");
-        return;
-    }
+    const struct benchmark *b = benchmark;
     double best = 1e18;
     int batch = b->run == first ? 1 : BATCH;
     for (int i = 0; i < BATCHES; i++) {
@@ -151,7 +148,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof benchmarks / sizeof *benchmarks; i++) {
         const struct benchmark *b = &benchmarks[i];
         if (b->run != libunwind || backtrace_fn)
-            descend(argc > 1 ? atoi(argv[1]) : 20, b);
+            descend(argc > 1 ? atoi(argv[1]) : 20, measure, b);
     }
     return 0;
 }

@@ -40,6 +40,12 @@ def test_cxx(tmp_path, compiler, flags):
     compared([tmp_path / "cxx"], 5000)
 
 
+@pytest.mark.parametrize("program", ["micro-cxx", "micro-cxx-fp"])
+def test_deep_cxx(program):
+    """What test/bench measures on."""
+    compared([ROOT / "build/test/bench" / program, "yield", "100", "3000"], 3000)
+
+
 PYTHON = """
 import ctypes, json, ssl, threading
 @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))
