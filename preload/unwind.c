@@ -53,11 +53,17 @@ static inline bool can_read(struct range *r, uintptr_t at, size_t size)
     return at >= r->lo && at <= UINTPTR_MAX - size && (at + size <= r->hi || extend(r, at + size));
 }
 
-/* From sp upward, and of the 128 bytes below it, which signals spare, those in the same page. */
+#define RED_ZONE 128 /* bytes below sp that signals spare */
+
+static inline uintptr_t page_of(uintptr_t address)
+{
+    return address & ~(uintptr_t)(PAGE - 1);
+}
+
+/* From sp upward, and of the red zone what is in the same page. */
 static inline struct range range_at(const struct gt_trail *t, uintptr_t sp)
 {
-    enum { RED_ZONE = 128 };
-    uintptr_t page = sp & ~(uintptr_t)(PAGE - 1), lo = sp - page < RED_ZONE ? page : sp - RED_ZONE;
+    uintptr_t page = page_of(sp), lo = sp - page < RED_ZONE ? page : sp - RED_ZONE;
     if (sp - t->stack_lo < t->stack_hi - t->stack_lo)
         return (struct range){lo, t->stack_hi, true};
     return (struct range){lo, sp > page ? page + PAGE : page, false};
@@ -125,27 +131,39 @@ static enum outcome step_realigned(struct state *s, uint64_t word)
     return outcome;
 }
 
+#if defined(__x86_64__)
+/* What is interrupted may just have taken registers from the page below, or run off its stack. */
+static struct range range_interrupted(const struct gt_trail *t, uintptr_t sp)
+{
+    if (!gt_page_readable(page_of(sp)))
+        return (struct range){sp, sp, true};
+    struct range r = range_at(t, sp);
+    if (r.lo > sp - RED_ZONE && gt_page_readable(page_of(sp - RED_ZONE)))
+        r.lo = sp - RED_ZONE;
+    return r;
+}
+
 /* As the context says; `s->r` is what can be read to read that. */
 static enum outcome resume_at(const struct gt_trail *t, struct state *s, const void *context)
 {
-#if defined(__x86_64__)
     const greg_t *regs = ((const ucontext_t *)context)->uc_mcontext.gregs;
     s->plain = false;
     s->fp = (uintptr_t)regs[REG_RBP];
     s->sp = (uintptr_t)regs[REG_RSP];
     s->look = (uintptr_t)regs[REG_RIP];
     s->pc = s->look + 1; /* as return addresses are: readers of stacks subtract it again */
-    /* It may be what has just run over the end of its stack. */
-    s->r = gt_page_readable(s->sp & ~(uintptr_t)(PAGE - 1)) ? range_at(t, s->sp)
-                                                            : (struct range){s->sp, s->sp, true};
+    s->r = range_interrupted(t, s->sp);
     return s->sp & 7 ? BROKEN : GO_ON;
+}
 #else
+static enum outcome resume_at(const struct gt_trail *t, struct state *s, const void *context)
+{
     (void)t;
     (void)s;
     (void)context;
     return ODD_FRAME;
-#endif
 }
+#endif
 
 /* The kernel's struct rt_sigframe, after the return address: struct ucontext. */
 static enum outcome step_signal(const struct gt_trail *t, struct state *s)

@@ -22,6 +22,12 @@
 void far_frame(void (*fn)(void));
 void fp_frame(void (*fn)(void), uintptr_t fp);
 
+/*
+ * Instructions: popped, where a function has its caller's fp back and its information still says
+ * that it is in the word below sp; called, in a function without a caller.
+ */
+extern const char popped[], called[];
+
 __asm__(".text\n"
         "far_frame:\n"
         ".cfi_startproc\n"
@@ -44,6 +50,23 @@ __asm__(".text\n"
         "    pop %rbx\n"
         "    pop %rbp\n"
         "    ret\n"
+        ".cfi_endproc\n"
+        "popping:\n"
+        ".cfi_startproc\n"
+        "    push %rbp\n"
+        "    .cfi_def_cfa_offset 16\n"
+        "    .cfi_offset %rbp, -16\n"
+        "    pop %rbp\n"
+        "    .cfi_def_cfa_offset 8\n"
+        "popped:\n"
+        "    ret\n"
+        ".cfi_endproc\n"
+        "outermost:\n"
+        ".cfi_startproc\n"
+        "    .cfi_undefined rip\n"
+        "    call outermost\n"
+        "called:\n"
+        "    ud2\n"
         ".cfi_endproc\n");
 
 static struct gt_trail trail;
@@ -128,6 +151,27 @@ static void lies(uintptr_t end)
     honest();
 }
 
+/* An interrupted function that took its caller's fp from the last word of a page. */
+static void interrupted(void)
+{
+    uint64_t pcs[GT_FRAMES_MAX];
+    uintptr_t *page =
+        mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uintptr_t *sp = page + PAGE / sizeof *page;
+    ucontext_t context = {0};
+    context.uc_mcontext.gregs[REG_RIP] = (greg_t)popped;
+    context.uc_mcontext.gregs[REG_RSP] = (greg_t)sp;
+    *sp = (uintptr_t)called;
+    CHECK_EQ(gt_unwind_context(&trail, 1, &context, pcs), 2);
+    CHECK_EQ(pcs[0], (uintptr_t)popped);
+    CHECK_EQ(pcs[1], (uintptr_t)called);
+    CHECK(mprotect(page, PAGE, PROT_NONE) == 0);
+    CHECK_EQ(gt_unwind_context(&trail, 1, &context, pcs), 1);
+    CHECK(mprotect(page, 2 * PAGE, PROT_NONE) == 0);
+    CHECK_EQ(gt_unwind_context(&trail, 1, &context, pcs), 1);
+    munmap(page, 2 * PAGE);
+}
+
 static void *in_thread(void *arg)
 {
     gt_trail_begin(&trail, (size_t)(uintptr_t)arg);
@@ -180,6 +224,7 @@ int main(void)
     CHECK(trail.stack_hi > trail.stack_lo, "the main thread's stack is not known");
     lies(trail.stack_hi);
     to_and_fro();
+    interrupted();
     thread_with(64 * PAGE);
     thread_with(0);
     in_coroutine();
