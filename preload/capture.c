@@ -152,10 +152,10 @@ struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook)
         struct gt_path *p = gt_trail_last(trail);
         if (walked == GT_WALK_SAME && p->leaf == hook)
             return p->stack;
-        uint64_t *pcs = &p->pcs[p->first];
+        uint64_t *pcs = gt_trail_pcs(trail, &n) - 1;
         p->leaf = hook;
         pcs[0] = hook;
-        p->stack = gt_stacks_get_hashed(pcs, GT_FRAMES_MAX - p->first, epoch, gt_path_hash(p));
+        p->stack = gt_stacks_get_hashed(pcs, n + 1, epoch, gt_path_hash(p));
         errno = saved;
         return p->stack;
     }
@@ -188,7 +188,8 @@ struct gt_stack *gt_capture_caller(struct gt_thread *t)
     struct gt_path *p = gt_trail_last(trail);
     if (walked != GT_WALK_SAME || p->leaf != GT_HOOKS_END) {
         p->leaf = GT_HOOKS_END; /* for none */
-        p->stack = get_call(&p->pcs[p->first + 1], GT_TRAIL_MAX - p->first, epoch);
+        uint64_t *pcs = gt_trail_pcs(trail, &n);
+        p->stack = get_call(pcs, n, epoch);
     }
     errno = saved;
     return p->stack;

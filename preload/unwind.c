@@ -26,6 +26,11 @@ static struct {
     uintptr_t main_lo, main_hi; /* the main thread's stack */
 } unwind;
 
+static inline bool is_ours(uint64_t pc)
+{
+    return pc - unwind.own_start < unwind.own_size;
+}
+
 /* Memory ------------------------------------------------------------------------------------- */
 
 /* What of the stack can be read: [lo, hi). */
@@ -230,10 +235,12 @@ static void remember(struct gt_trail *t, struct gt_path *p, uint32_t n, uint32_t
 {
     uintptr_t needed = 0;
     uint64_t hash = GT_STACKS_SEED;
+    bool ours = false;
     if (join < GT_TRAIL_MAX) {
         set_fp_at(&p->step[join], fp_at);
         needed = p->step[join].fp_mask;
         hash = p->step[join].hash;
+        ours = p->step[join].ours;
     }
     for (uint32_t k = n; k-- > 0;) {
         const struct gt_fresh *f = &t->fresh[k];
@@ -242,12 +249,16 @@ static void remember(struct gt_trail *t, struct gt_path *p, uint32_t n, uint32_t
             needed = UINTPTR_MAX;
         else if (f->saves_fp)
             needed = 0;
-        hash = gt_stacks_mix(hash, t->fresh_pcs[k + 1]);
+        if (__builtin_expect(is_ours(t->fresh_pcs[k + 1]), 0))
+            ours = true;
+        else
+            hash = gt_stacks_mix(hash, t->fresh_pcs[k + 1]);
         step->sp = f->sp;
         step->fp = f->fp;
         step->fp_mask = needed;
         set_fp_at(step, f->fp_at);
         step->hash = hash;
+        step->ours = ours;
         p->pcs[join - n + k + 1] = t->fresh_pcs[k + 1];
     }
     p->first = join - n;
@@ -259,11 +270,32 @@ static bool fits(const struct gt_path *p, uint32_t n, uint32_t join)
     return p->cut ? n == join : n <= join;
 }
 
+/* Returns how many remain. */
+static uint32_t without_ours(uint64_t *to, const uint64_t *pcs, uint32_t n)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!is_ours(pcs[i]))
+            to[kept++] = pcs[i];
+    }
+    return kept;
+}
+
+uint64_t *gt_trail_pcs(struct gt_trail *t, uint32_t *n)
+{
+    struct gt_path *p = gt_trail_last(t);
+    *n = GT_TRAIL_MAX - p->first;
+    if (__builtin_expect(p->first == GT_TRAIL_MAX || !p->step[p->first].ours, 1))
+        return &p->pcs[p->first + 1];
+    *n = without_ours(t->fresh_pcs + 1, &p->pcs[p->first + 1], *n);
+    return t->fresh_pcs + 1;
+}
+
 /* Our callers up to the program: all our code keeps frame pointers, so that takes no layouts. */
 static bool start(const struct gt_trail *t, struct state *s, const uintptr_t *frame)
 {
     enum { OURS_MAX = 16 };
-    for (int i = 0; frame[1] - unwind.own_start < unwind.own_size; i++) {
+    for (int i = 0; is_ours(frame[1]); i++) {
         if (i == OURS_MAX || frame[0] <= (uintptr_t)frame)
             return false;
         frame = (const uintptr_t *)frame[0];
@@ -314,28 +346,22 @@ __attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t 
             }
             join = differs < GT_TRAIL_MAX ? differs : GT_TRAIL_MAX;
         }
+        if (count == GT_TRAIL_MAX)
+            break;
         uint64_t word = gt_layout_lookup(s.look);
-        bool ours = s.pc - unwind.own_start < unwind.own_size;
-        if (__builtin_expect(ours, 0)) {
-            s.plain = false; /* a callback's caller: not to be seen, hence not in the trail */
-        } else {
-            if (count == GT_TRAIL_MAX)
-                break;
-            t->fresh[count] = (struct gt_fresh){s.sp, s.fp, s.fp_at,
-                                                gt_layout_kind(word) == GT_FRAME_FP ||
-                                                    gt_layout_kind(word) == GT_FRAME_UNKNOWN,
-                                                gt_layout_fp(word) != 0};
-            t->fresh_pcs[++count] = s.pc;
-        }
+        t->fresh[count] = (struct gt_fresh){s.sp, s.fp, s.fp_at,
+                                            gt_layout_kind(word) == GT_FRAME_FP ||
+                                                gt_layout_kind(word) == GT_FRAME_UNKNOWN,
+                                            gt_layout_fp(word) != 0};
+        t->fresh_pcs[++count] = s.pc;
         outcome = step(t, &s, word);
         if (outcome != GO_ON)
             break;
     }
-    *n = count;
-    if (outcome == ODD_FRAME)
-        return GT_WALK_ODD;
-    if (outcome == BROKEN || !s.plain)
-        return GT_WALK_FRESH;
+    if (outcome == ODD_FRAME || outcome == BROKEN || !s.plain) {
+        *n = without_ours(t->fresh_pcs + 1, t->fresh_pcs + 1, count);
+        return outcome == ODD_FRAME ? GT_WALK_ODD : GT_WALK_FRESH;
+    }
     remember(t, p, count, GT_TRAIL_MAX, 0);
     p->epoch = epoch;
     p->cut = outcome == GO_ON;
@@ -350,7 +376,7 @@ static uint32_t walk_on(const struct gt_trail *t, uint32_t epoch, struct state *
     enum outcome outcome = GO_ON;
     gt_layouts_are_of(epoch);
     for (; outcome == GO_ON && n < max; outcome = step(t, s, gt_layout_lookup(s->look))) {
-        if (s->look - unwind.own_start >= unwind.own_size)
+        if (!is_ours(s->look))
             pcs[n++] = s->pc;
     }
     return n;

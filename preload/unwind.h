@@ -26,7 +26,8 @@ struct gt_step {
     uintptr_t sp, fp;
     uintptr_t fp_at;   /* where the walk read fp; itself where fp makes no difference */
     uintptr_t fp_mask; /* all ones where fp makes a difference to what lies further out */
-    uint64_t hash;     /* of the pcs from here outward, see gt_stacks_mix */
+    uint64_t hash;     /* of the program's pcs from here outward, see gt_stacks_mix */
+    bool ours;         /* there are frames of ours among these: a callback's callers */
 };
 
 /*
@@ -63,6 +64,9 @@ static inline struct gt_path *gt_trail_last(struct gt_trail *t)
 {
     return &t->path[t->last];
 }
+
+/* The program's pcs in the last path, until the next walk; there is room for one before them. */
+uint64_t *gt_trail_pcs(struct gt_trail *t, uint32_t *n);
 
 /* In the constructor. Our own code is [start, end). false: this system needs libunwind. */
 bool gt_unwind_init(uintptr_t start, uintptr_t end);
@@ -107,7 +111,7 @@ static inline bool gt_trail_covers(const struct gt_trail *t, uintptr_t address)
     return address - t->stack_lo < t->stack_hi - t->stack_lo;
 }
 
-/* The hash of the frames, for gt_stacks_get_hashed. */
+/* The hash of these, for gt_stacks_get_hashed. */
 static inline uint64_t gt_path_hash(const struct gt_path *p)
 {
     return p->first < GT_TRAIL_MAX ? p->step[p->first].hash : GT_STACKS_SEED;

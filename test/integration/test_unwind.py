@@ -132,22 +132,43 @@ def test_a_library_takes_the_place_of_another(traced, tmp_path):
 ONCE = """
 #include <pthread.h>
 #include <time.h>
-static void routine(void) { struct timespec us = {0, 1000}; nanosleep(&us, 0); __asm__ volatile(""); }
+#define NOINLINE __attribute__((noinline))
+static pthread_once_t outer_once = PTHREAD_ONCE_INIT, inner_once = PTHREAD_ONCE_INIT;
+NOINLINE static void doze(void) { struct timespec us = {0, 1000}; nanosleep(&us, 0); __asm__ volatile(""); }
+NOINLINE static void deeper(void) { doze(); __asm__ volatile(""); }
+NOINLINE static void thrice(void)
+{
+    for (int i = 0; i < 3; i++) {
+        doze();
+        deeper();
+    }
+}
+static void inner(void) { thrice(); __asm__ volatile(""); }
+static void outer(void)
+{
+    thrice();
+    pthread_once(&inner_once, inner);
+    thrice();
+}
 int main(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, routine);
+    thrice();
+    pthread_once(&outer_once, outer);
+    thrice();
     return 0;
 }
 """
 
 
 def test_no_frames_of_ours_in_the_middle(traced, tmp_path):
-    trace = traced([proc.compile(ONCE, tmp_path / "once")]).ok().trace
-    (stack,) = [e.stack for e in gotools.parse(trace) if e.is_go("Running", "Waiting")]
-    assert [f.func for f in stack[:2]] == ["nanosleep", "routine"]
-    assert "main" in [f.func for f in stack]
-    assert not any("libgotrace" in f.file or "preload/" in f.file for f in stack), stack
+    """Nor are they in the way of a stack that is found again."""
+    trace = traced([proc.compile(ONCE, tmp_path / "once", "-fno-inline")]).ok().trace
+    stacks = [e.stack for e in gotools.parse(trace) if e.is_go("Running", "Waiting")]
+    libc = re.compile(r"pthread_once|__libc_start|_start$")
+    chains = [["thrice", "main"], ["thrice", "outer", "main"], ["thrice", "inner", "outer", "main"], ["thrice", "outer", "main"], ["thrice", "main"]]
+    expected = [["nanosleep", *top, *chain] for chain in chains for top in [["doze"], ["doze", "deeper"]] * 3]
+    assert [[f.func for f in stack if not libc.search(f.func)] for stack in stacks] == expected
+    assert not any("libgotrace" in f.file or "preload/" in f.file for stack in stacks for f in stack), stacks
 
 
 OVERFLOW = """
