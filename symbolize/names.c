@@ -9,6 +9,7 @@
 
 #define HOPS_MAX 16   /* abstract origin → specification → …; damaged DWARF has cycles */
 #define SCOPES_MAX 32 /* namespaces within namespaces */
+#define UNNAMED "{unnamed}"
 
 /* Keeps a text under the address of what it was made from. */
 static const char *remember(struct gt_names *names, const void *origin, const char *text)
@@ -78,7 +79,7 @@ static void add_scope_name(struct gt_units *units, struct gt_text *t, Dwarf_Die 
         name = text_of(dw, scope, DW_AT_name);
     if (!name && dw->dwarf_tag(scope) == DW_TAG_namespace)
         name = "(anonymous namespace)";
-    gt_text_add(t, name ? name : "{unnamed}");
+    gt_text_add(t, name ? name : UNNAMED);
     gt_text_add(t, "::");
 }
 
@@ -100,9 +101,35 @@ static const char *linkage_name(struct gt_units *units, Dwarf_Die *at, const cha
     return NULL;
 }
 
+static void qualify(struct gt_names *names, struct gt_units *units, struct gt_text *t,
+                    Dwarf_Off offset, int depth);
+
+static bool in_file(const struct gt_units *units, const Dwarf_Die *die)
+{
+    return units->dw->dwarf_cu_getdwarf(die->cu) == units->dwarf;
+}
+
+/*
+ * Appends "f::" for a function that others are declared in, or from the start "a::b::f::": a
+ * definition does not stand in the scopes of its declaration, and a linkage name has its own.
+ */
+static void add_function(struct gt_names *names, struct gt_units *units, struct gt_text *t,
+                         char *start, Dwarf_Die *die, int depth)
+{
+    Dwarf_Off offset = units->dw->dwarf_dieoffset(die);
+    const char *plain, *mangled = linkage_name(units, die, &plain);
+    bool elsewhere = in_file(units, die) && units->dw->dwarf_dieoffset(die) != offset;
+    if (mangled || elsewhere)
+        t->pos = start;
+    if (!mangled && elsewhere && depth < HOPS_MAX)
+        qualify(names, units, t, units->dw->dwarf_dieoffset(die), depth + 1);
+    gt_text_add(t, mangled ? gt_names_of_symbol(names, mangled) : plain ? plain : UNNAMED);
+    gt_text_add(t, "::");
+}
+
 /* Appends "a::b::" for the scopes around the DIE at offset. */
 static void qualify(struct gt_names *names, struct gt_units *units, struct gt_text *t,
-                    Dwarf_Off offset)
+                    Dwarf_Off offset, int depth)
 {
     uint32_t scope, chain[SCOPES_MAX];
     int n = 0;
@@ -111,21 +138,26 @@ static void qualify(struct gt_names *names, struct gt_units *units, struct gt_te
     for (; unit && scope != GT_NO_ID && n < SCOPES_MAX; scope = unit->scope[scope].parent)
         chain[n++] = scope;
     while (n--) {
-        Dwarf_Die die, at;
-        const char *plain, *mangled = NULL;
+        Dwarf_Die die;
         Dwarf_Off where = unit->start + unit->scope[chain[n]].start;
         if (!units->dw->dwarf_offdie(units->dwarf, where, &die))
             continue;
-        at = die;
         if (units->dw->dwarf_tag(&die) == DW_TAG_subprogram)
-            mangled = linkage_name(units, &at, &plain);
-        if (!mangled) {
+            add_function(names, units, t, start, &die, depth);
+        else
             add_scope_name(units, t, &die);
-            continue;
-        }
-        t->pos = start; /* it says where it is */
-        gt_text_add(t, gt_names_of_symbol(names, mangled));
-        gt_text_add(t, "::");
+    }
+}
+
+/* gcc gives their classes no name. */
+static void name_lambda(struct gt_text *scopes, const char *start, const char *function)
+{
+    static const char unnamed[] = UNNAMED "::";
+    size_t n = sizeof unnamed - 1;
+    if (strcmp(function, "operator()") == 0 && (size_t)(scopes->pos - start) >= n &&
+        memcmp(scopes->pos - n, unnamed, n) == 0) {
+        scopes->pos -= n;
+        gt_text_add(scopes, "{lambda}::");
     }
 }
 
@@ -137,8 +169,9 @@ static const char *compose(struct gt_names *names, struct gt_units *units, Dwarf
         return text;
     struct gt_text t = gt_text_start(names->more, sizeof names->more);
     /* What stands in dwz's common part has its scopes there, at offsets of its own. */
-    if (units->dw->dwarf_cu_getdwarf(origin->cu) == units->dwarf)
-        qualify(names, units, &t, units->dw->dwarf_dieoffset(origin));
+    if (in_file(units, origin))
+        qualify(names, units, &t, units->dw->dwarf_dieoffset(origin), 0);
+    name_lambda(&t, names->more, name);
     gt_text_add(&t, name);
     return remember(names, origin->addr, names->more);
 }

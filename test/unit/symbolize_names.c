@@ -115,7 +115,13 @@ static const char cxx_source[] =
     "extern \"C\" void *t_local() { void *p = a::b::stat(); END; }\n"       /* 20 */
     "extern \"C\" void *t_hidden() { void *p = a::b::hidden(); END; }\n"    /* 21 */
     "extern \"C\" void *t_lambda() { void *p = a::b::lam(); END; }\n"       /* 22 */
-    "extern \"C\" void *t_ilambda() { void *p = a::b::ilam(); END; }\n";    /* 23 */
+    "extern \"C\" void *t_ilambda() { void *p = a::b::ilam(); END; }\n"     /* 23 */
+    "namespace { struct V { virtual void *v() = 0; };\n"                    /* 24 */
+    "  template <int N> struct W : V { void *v() override {\n"              /* 25 */
+    "    auto l = []() { void *p = here(); END; };\n"                       /* 26 */
+    "    void *p = l(); END; } }; }\n"                                      /* 27 */
+    "extern \"C\" void *t_vlambda() { static W<7> w; V *v = &w;\n"          /* 28 */
+    "  __asm__(\"\" : \"+r\"(v)); void *p = v->v(); END; }\n";              /* 29 */
 
 static void check_cxx(const char *compiler, const char *lib_name)
 {
@@ -141,6 +147,11 @@ static void check_cxx(const char *compiler, const char *lib_name)
     check_starts(compiler, got, "a::b::ilam()::");
     CHECK(strstr(got, "operator()") && strstr(got, " cxx.cc:16 | a::b::ilam() cxx.cc:17"), "%s",
           got);
+    got = describe(s, e, pc_from(lib, "t_vlambda"), true);
+    check_starts(compiler, got, "(anonymous namespace)::W<7>::v");
+    CHECK(strstr(got, "{lambda") && strstr(got, "::operator()") && strstr(got, " cxx.cc:26 | "),
+          "%s", got);
+    CHECK(strstr(got, " | (anonymous namespace)::W<7>::v"), "%s", got);
     gt_symbolizer_free(s);
 }
 
