@@ -127,27 +127,27 @@ void gt_wait_end(struct gt_wait *wait)
     gt_process_check_queue();
 }
 
-/* Ends one wait in the trace; the registry is locked at its address. */
-static void wake_locked(struct gt_thread *t, struct gt_waiter *target, struct gt_stack *stack)
+/* Ends one wait in the trace, at `now` or later; the registry is locked at its address. */
+static void wake_locked(struct gt_thread *t, struct gt_waiter *target, uint64_t now,
+                        struct gt_stack *stack)
 {
     bool done = false;
-    uint64_t now = gt_clock_now();
     while (!done && gt_writer_enter(&t->w)) {
         done = target->woken ? gt_ev_go_unblock_again(&t->w, target->g, stack)
                              : gt_ev_go_unblock(&t->w, target->g, stack);
         gt_writer_leave(&t->w);
     }
-    gt_registry_woken(target, now);
+    gt_registry_woken(target, now > t->w.last ? now : t->w.last);
 }
 
 static uint32_t wake_some_locked(struct gt_thread *t, const struct gt_wake *wake,
                                  struct gt_stack *stack)
 {
     uint32_t bits = wake->bits ? wake->bits : UINT32_MAX, n = 0;
-    uint64_t now = wake->asleep ? 0 : gt_clock_now(); /* at 0 nobody has gone back to sleep */
+    uint64_t now = gt_clock_now(), at = wake->asleep ? 0 : now; /* at 0 nobody sleeps again */
     struct gt_waiter *target;
-    while (n < wake->max && (target = gt_registry_next(wake->addr, bits, now))) {
-        wake_locked(t, target, stack);
+    while (n < wake->max && (target = gt_registry_next(wake->addr, bits, at))) {
+        wake_locked(t, target, now, stack);
         n++;
     }
     return n;
