@@ -141,6 +141,15 @@ void gt_buffers_put(struct gt_buf *buf)
         gt_futex_wake(&pool.returned, INT_MAX);
 }
 
+void gt_buffers_put_all(struct gt_buf *buf)
+{
+    while (buf) {
+        struct gt_buf *next = buf->next;
+        gt_buffers_put(buf);
+        buf = next;
+    }
+}
+
 bool gt_buffers_crowded(void)
 {
     size_t queued = atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed);
@@ -220,13 +229,8 @@ void gt_buffers_after_fork(void)
     pushed = &own_pushed;
     pool.stalled = false;
     pool.stats.waits = pool.stats.wait_ns = 0;
-    for (uint32_t gen = 0; gen < 2; gen++) {
-        struct gt_buf *next;
-        for (struct gt_buf *buf = gt_buffers_take(gen); buf; buf = next) {
-            next = buf->next;
-            gt_buffers_put(buf);
-        }
-    }
+    for (uint32_t gen = 0; gen < 2; gen++)
+        gt_buffers_put_all(gt_buffers_take(gen));
     gt_buffers_queued = 0;
     pool.out = 0; /* those that other threads had are lost */
 }

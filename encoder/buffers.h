@@ -55,6 +55,9 @@ bool gt_buffers_wait(uint64_t *since);
 
 void gt_buffers_put(struct gt_buf *buf);
 
+/* A list of them, linked by `next`. */
+void gt_buffers_put_all(struct gt_buf *buf);
+
 /* Filled buffers that wait to be written. One load. */
 extern _Atomic uint32_t gt_buffers_queued;
 

@@ -1,7 +1,7 @@
 /*
- * The drain side: starts and stops recordings, closes generations, turns filled buffers and the
- * tables into a file. Either a thread of its own runs gt_drain_run, or, in a program that never had
- * a second thread, whoever asks for something does it.
+ * The drain side: starts and stops recordings (recording.h), closes generations (generation.h),
+ * turns filled buffers and the tables into a file. Either a thread of its own runs gt_drain_run,
+ * or, in a program that never had a second thread, whoever asks for something does it.
  *
  * From gt_drain_open to gt_drain_finish threads are followed; while nothing is recorded, in a mute
  * generation (writer.h). Each recording is a file of its own.
@@ -31,8 +31,8 @@ struct gt_frame {
 };
 
 struct gt_drain_config {
-    const char *path; /* of the file; valid for ever */
-    /* The same for every recording, asked when it begins; NULL: it cannot be named. */
+    const char *path; /* of a recording that begins at once; valid for ever */
+    /* The same for every other one, asked when it begins; NULL: it cannot be named. */
     const char *(*next_path)(void);
     uint64_t max_size; /* of the file; 0: any */
     const struct gt_format *format;
@@ -107,18 +107,6 @@ bool gt_drain_sample(void);
 
 /* Closes the current generation and waits until it is in the file. Recording goes on. */
 void gt_drain_flush(void);
-
-/* Of the recording that ended last, or of the one under way; with a flight recorder, of the file.
- */
-struct gt_drain_summary {
-    const char *path;
-    uint64_t bytes, events, duration_ns, waits, wait_ns, lost;
-    uint32_t generations;
-    bool finished; /* false: its writing took too long to be waited for */
-    bool limited;  /* recording stopped at max_size */
-    int error;     /* 0 or the -errno that ended the file early */
-};
-struct gt_drain_summary gt_drain_summary(void);
 
 /* In a forked child: no trace is open, nothing queued, all locks free. */
 void gt_drain_after_fork(void);

@@ -4,6 +4,7 @@
 #include "clock.h"
 #include "log.h"
 #include "merge.h"
+#include "output.h"
 #include "samples.h"
 #include "stacks.h"
 #include "strings.h"
@@ -180,7 +181,7 @@ static void put_tables(const struct gt_drain_config *config, uint32_t gen,
     }
     int error = gt_v1_elf_write();
     if (error)
-        gt_log("cannot write %s.elf: %s; stacks will have no names", config->path,
+        gt_log("cannot write %s.elf: %s; stacks will have no names", gt_output_path(),
                strerrordesc_np(-error));
 }
 

@@ -18,6 +18,7 @@
 #include "../encoder/arena.h"
 #include "../encoder/drain.h"
 #include "../encoder/log.h"
+#include "../encoder/recording.h"
 #include "../symbolize/modules.h"
 #include "../symbolize/symbolize.h"
 
@@ -243,7 +244,7 @@ void gt_process_threaded(void)
 
 void gt_process_describe(char line[GT_PROCESS_LINE])
 {
-    struct gt_drain_summary s = gt_drain_summary();
+    struct gt_recording_summary s = gt_recording_summary();
     if (s.error && !s.limited) {
         snprintf(line, GT_PROCESS_LINE, "cannot write %s: %s; the program was not affected", s.path,
                  strerrordesc_np(-s.error));

@@ -8,6 +8,7 @@
  * One thread plays all of them, with a clock of its own: the same seed gives the same file.
  */
 #include "encoder/drain.h"
+#include "encoder/recording.h"
 #include "encoder/switch.h"
 
 #include "test/unit/check.h"
@@ -317,7 +318,7 @@ static void play(const struct gt_format *format, const char *path)
     while (n--)
         deeds[number(sizeof deeds / sizeof *deeds)]();
     CHECK(gt_drain_finish(), "recording");
-    struct gt_drain_summary s = gt_drain_summary();
+    struct gt_recording_summary s = gt_recording_summary();
     CHECK(s.error == 0, "%s: error %d", path, s.error);
     gt_drain_after_fork(); /* as good as new */
     if (format->v1 && one_in(2))

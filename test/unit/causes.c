@@ -5,6 +5,7 @@
  * it must always be one that can be.
  */
 #include "encoder/drain.h"
+#include "encoder/recording.h"
 #include "encoder/switch.h"
 
 #include "check.h"
@@ -117,7 +118,7 @@ static void record(const char *format, const char *path)
         turn = next;
     }
     gt_drain_finish();
-    CHECK_EQ(gt_drain_summary().error, 0);
+    CHECK_EQ(gt_recording_summary().error, 0);
     gt_drain_after_fork(); /* as good as new */
 }
 

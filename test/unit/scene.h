@@ -7,6 +7,7 @@
 #define SCENE_H
 
 #include "encoder/drain.h"
+#include "encoder/recording.h"
 #include "encoder/switch.h"
 
 #include "check.h"
@@ -119,7 +120,7 @@ static void scene_record(const char *format)
     if (scene_epilogue)
         scene_epilogue(&a);
     gt_drain_finish();
-    CHECK_EQ(gt_drain_summary().error, 0);
+    CHECK_EQ(gt_recording_summary().error, 0);
     gt_drain_after_fork(); /* as good as new */
     int fd = open(path, O_RDONLY);
     ssize_t n = read(fd, scene_file, sizeof scene_file);

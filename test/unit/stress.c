@@ -7,6 +7,7 @@
  * recorded last.
  */
 #include "encoder/drain.h"
+#include "encoder/recording.h"
 #include "encoder/switch.h"
 #include "preload/registry.h"
 
@@ -216,7 +217,7 @@ int main(int argc, char **argv)
         pthread_join(worker[i].thread, NULL);
     gt_drain_finish();
     pthread_join(drainer, NULL);
-    struct gt_drain_summary s = gt_drain_summary();
+    struct gt_recording_summary s = gt_recording_summary();
     printf("%" PRIu64 " events, %" PRIu64 " waits, %u generations, error %d\n", s.events, blocks,
            s.generations, s.error);
     CHECK_EQ(s.error, 0);

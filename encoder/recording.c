@@ -1,0 +1,347 @@
+/* See recording.h. */
+#include "recording.h"
+
+#include "buffers.h"
+#include "clock.h"
+#include "generation.h"
+#include "log.h"
+#include "output.h"
+#include "ring.h"
+#include "samples.h"
+#include "switch.h"
+#include "v1.h"
+
+#include <string.h>
+
+/*
+ * The first generation is closed at once: from the moment the file has contents it can be read.
+ * The next ones are short, so that a program killed early has left something by then.
+ */
+#define SECOND_GENERATION_NS 100000000
+#define GENERATION_NS 1000000000
+
+static struct {
+    const struct gt_drain_config *config;
+    const char *path; /* of the file */
+    bool on;
+    bool unreported;            /* one has ended, and the user does not know */
+    uint64_t start_at, stop_at; /* by the clock; 0: never */
+
+    uint64_t start_ns, end_ns;
+    uint64_t length;                      /* of the generation, in ns */
+    uint64_t deadline;                    /* when it is to be closed */
+    uint64_t events_before;               /* written in other recordings */
+    struct gt_buffers_stats stats_before; /* waited */
+    uint64_t lost_before;
+    int error;
+    uint32_t generations; /* whole ones in the file */
+    bool opened;          /* the file */
+
+    /* The flight recorder. */
+    char path_given[PATH_MAX];
+    uint64_t ring_events, ring_ns; /* in the last file */
+} recording;
+
+bool gt_recording_is_on(void)
+{
+    return recording.on;
+}
+
+bool gt_recording_is_unreported(void)
+{
+    return recording.unreported;
+}
+
+static bool in_ring(void)
+{
+    return recording.config->ring_bytes != 0;
+}
+
+/* Its file ----------------------------------------------------------------------------------- */
+
+/* false: there is no name for it. */
+static bool name_file(const char *path)
+{
+    const char *name = recording.path;
+    if (path)
+        name = strcpy(recording.path_given, path);
+    else if (recording.config->next_path)
+        name = recording.config->next_path();
+    recording.path = name ? name : recording.path;
+    return name;
+}
+
+static void begin_file(void)
+{
+    char header[GT_HEADER_BYTES] = "";
+    strcpy(header, gt_format->header);
+    if (gt_format->v1)
+        gt_v1_open();
+    else
+        gt_output_write(header, sizeof header);
+}
+
+static int open_file(bool fresh)
+{
+    recording.opened = true;
+    gt_output_set_limit(recording.config->max_size);
+    int error = gt_output_open(recording.path, fresh);
+    begin_file();
+    return error;
+}
+
+static int write_kept_from(const struct gt_kept *first)
+{
+    int error = 0;
+    recording.ring_events = recording.ring_ns = 0;
+    for (const struct gt_kept *k = first; k && !error; k = k->next) {
+        recording.ring_events += k->events;
+        recording.ring_ns = k->end_ns - first->begin_ns;
+        error = gt_generation_write_kept(k);
+        error = error ? error : gt_output_commit();
+    }
+    return error;
+}
+
+/* What does not fit the file is the oldest. */
+static int write_ring(bool fresh)
+{
+    int error = open_file(fresh);
+    size_t bytes = gt_ring_memory();
+    error = error ? error : write_kept_from(gt_ring_newest(bytes));
+    while (error == -EFBIG && gt_ring_newest(bytes)->next && gt_output_rewind() == 0) {
+        bytes -= bytes / 4;
+        begin_file();
+        error = write_kept_from(gt_ring_newest(bytes));
+    }
+    gt_output_close();
+    return error;
+}
+
+/* Its generations ---------------------------------------------------------------------------- */
+
+static void close_generation(enum gt_successor next)
+{
+    if (in_ring()) {
+        gt_generation_keep(next);
+        return;
+    }
+    if (!recording.opened)
+        open_file(false);
+    int error = gt_generation_write(next);
+    if (error == 0)
+        recording.generations++;
+    else if (!recording.error)
+        recording.error = error;
+}
+
+static void next_generation(void)
+{
+    close_generation(GT_SUCCESSOR_WRITTEN);
+    recording.deadline = gt_clock_monotonic_raw() + recording.length;
+    recording.length = recording.length * 2 < GENERATION_NS ? recording.length * 2 : GENERATION_NS;
+}
+
+/* Those of a flight recorder and of v1 formats, until they are over. */
+static bool wait_in_memory(void)
+{
+    return in_ring() || gt_format->v1;
+}
+
+/* Of the flight recorder's memory, at its end or in its file. */
+static uint64_t kept_at_most(void)
+{
+    uint64_t file = recording.config->max_size, ring = recording.config->ring_bytes;
+    return file && file < ring ? file : ring;
+}
+
+static bool memory_full(void)
+{
+    size_t queued = atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed) * GT_BUF_BYTES;
+    if (in_ring() && queued + gt_samples_memory() >= kept_at_most() / 16)
+        return true;
+    return wait_in_memory() && gt_buffers_crowded();
+}
+
+/* With a limit to the file, generations are small parts of that: the last one is lost. */
+static bool file_full(void)
+{
+    uint64_t limit = recording.config->max_size;
+    return limit && gt_output_uncommitted() >= limit / 16;
+}
+
+bool gt_recording_advance(uint64_t now)
+{
+    if (!recording.on)
+        return false;
+    gt_samples_collect();
+    bool due = memory_full();
+    if (!wait_in_memory() && recording.generations)
+        gt_generation_write_queued();
+    due |= now >= recording.deadline || file_full();
+    if (due)
+        next_generation();
+    return due;
+}
+
+int64_t gt_recording_idle_ns(uint64_t now)
+{
+    uint64_t due[] = {recording.on ? recording.deadline : 0, recording.start_at, recording.stop_at};
+    int64_t least = -1;
+    for (size_t i = 0; i < sizeof due / sizeof *due; i++) {
+        int64_t ns = due[i] > now ? (int64_t)(due[i] - now) : 0;
+        if (due[i] && (least < 0 || ns < least))
+            least = ns;
+    }
+    return least;
+}
+
+/* Its start and end -------------------------------------------------------------------------- */
+
+static void begin(void)
+{
+    const struct gt_drain_config *config = recording.config;
+    recording.generations = 0;
+    recording.error = 0;
+    recording.opened = false;
+    recording.start_ns = gt_clock_monotonic_raw();
+    recording.deadline = 0;
+    recording.length = SECOND_GENERATION_NS;
+    recording.stop_at = config->duration_ns ? recording.start_ns + config->duration_ns : 0;
+    recording.events_before = gt_switch_events();
+    recording.stats_before = gt_buffers_stats();
+    recording.lost_before = gt_lost_count();
+    recording.on = true;
+    if (in_ring())
+        gt_ring_open(config->ring_bytes, config->ring_ns);
+}
+
+int gt_recording_start(void)
+{
+    if (recording.on)
+        return -EALREADY;
+    recording.start_at = 0;
+    if (!in_ring() && !name_file(NULL))
+        return -ENAMETOOLONG;
+    begin();
+    int error = in_ring() ? 0 : open_file(false);
+    if (error) {
+        recording.on = false;
+        recording.stop_at = 0;
+        return error;
+    }
+    gt_generation_begin();
+    if (recording.config->started)
+        recording.config->started();
+    return 0;
+}
+
+static void end(enum gt_successor next)
+{
+    close_generation(next);
+    recording.end_ns = gt_clock_monotonic_raw();
+    recording.stop_at = 0;
+    recording.on = false;
+    recording.unreported = true;
+    gt_output_close();
+    if (in_ring()) {
+        recording.error = name_file(NULL) ? write_ring(false) : -ENAMETOOLONG;
+        gt_ring_clear();
+    }
+}
+
+int gt_recording_stop(void)
+{
+    if (!recording.on)
+        return -EALREADY;
+    end(GT_SUCCESSOR_MUTE);
+    recording.unreported = !recording.config->stopped || !recording.config->stopped();
+    return recording.error;
+}
+
+int gt_recording_toggle(void)
+{
+    return recording.on ? gt_recording_stop() : gt_recording_start();
+}
+
+int gt_recording_snapshot(const char *path)
+{
+    if (!recording.on)
+        return -EALREADY;
+    if (!in_ring() && path)
+        return -ENOTSUP;
+    next_generation();
+    if (!in_ring())
+        return recording.error;
+    return name_file(path) ? write_ring(path) : -ENAMETOOLONG;
+}
+
+void gt_recording_attend(bool toggle, uint64_t now)
+{
+    int error = 0;
+    if (toggle)
+        error = gt_recording_toggle();
+    if (recording.start_at && now >= recording.start_at)
+        error = gt_recording_start();
+    if (recording.stop_at && now >= recording.stop_at)
+        error = gt_recording_stop();
+    if (error)
+        gt_log("%s: %s; nothing is recorded", recording.path, strerrordesc_np(-error));
+}
+
+bool gt_recording_is_timed(void)
+{
+    return recording.start_at || recording.stop_at;
+}
+
+void gt_recording_give_up(void)
+{
+    if (recording.on && recording.error)
+        end(GT_SUCCESSOR_MUTE);
+}
+
+void gt_recording_init(const struct gt_drain_config *config)
+{
+    bool waits = config->manual || config->delay_ns;
+    recording.config = config;
+    recording.path = config->path;
+    gt_format = config->format;
+    gt_buffers_reserve();
+    gt_generation_init(config, waits);
+    if (!waits)
+        begin();
+    else if (config->delay_ns)
+        recording.start_at = gt_clock_monotonic_raw() + config->delay_ns;
+}
+
+void gt_recording_finish(void)
+{
+    if (recording.on)
+        end(GT_SUCCESSOR_NONE);
+    else
+        gt_generation_leave();
+}
+
+struct gt_recording_summary gt_recording_summary(void)
+{
+    struct gt_buffers_stats buffers = gt_buffers_stats();
+    bool ring = recording.config && in_ring();
+    return (struct gt_recording_summary){
+        .path = gt_output_path(),
+        .bytes = gt_output_size(),
+        .events = ring ? recording.ring_events : gt_switch_events() - recording.events_before,
+        .duration_ns = ring ? recording.ring_ns : recording.end_ns - recording.start_ns,
+        .waits = buffers.waits - recording.stats_before.waits,
+        .wait_ns = buffers.wait_ns - recording.stats_before.wait_ns,
+        .lost = gt_lost_count() - recording.lost_before,
+        .generations = recording.generations,
+        .finished = !recording.on,
+        .limited = gt_output_limited(),
+        .error = recording.error,
+    };
+}
+
+void gt_recording_after_fork(void)
+{
+    memset(&recording, 0, sizeof recording);
+}

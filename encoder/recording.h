@@ -1,0 +1,61 @@
+/*
+ * A recording: a file and the generations in it, from its start to its end; or the flight recorder,
+ * of which files are made. When generations end and when recordings do. Drain side only, but for
+ * what says otherwise.
+ */
+#ifndef GT_RECORDING_H
+#define GT_RECORDING_H
+
+#include "drain.h"
+
+/* Before writers are entered. The first recording begins, unless that is for later. */
+void gt_recording_init(const struct gt_drain_config *config);
+
+/* enum gt_drain_command says what they do and return. */
+int gt_recording_start(void);
+int gt_recording_stop(void);
+int gt_recording_toggle(void);
+int gt_recording_snapshot(const char *path);
+
+/* What is due without anybody waiting for it: a toggle that was asked for, and by the clock. */
+void gt_recording_attend(bool toggle, uint64_t now);
+
+/* Whether something will be due by the clock, but for the end of a generation. Any thread. */
+bool gt_recording_is_timed(void);
+
+/* How long nothing will be, if no buffers come; -1: for ever. */
+int64_t gt_recording_idle_ns(uint64_t now);
+
+/* Writes what there is to be written for now. Whether a generation was over with that. */
+bool gt_recording_advance(uint64_t now);
+
+/* Ends a recording whose file cannot be written any more. */
+void gt_recording_give_up(void);
+
+/* The end of all recording; threads are not followed any more. */
+void gt_recording_finish(void);
+
+/* Any thread. */
+bool gt_recording_is_on(void);
+
+/* Whether one has ended of which the user does not know. Any thread. */
+bool gt_recording_is_unreported(void);
+
+/*
+ * Of the recording that ended last, or of the one under way; with a flight recorder, of the file.
+ * Any thread.
+ */
+struct gt_recording_summary {
+    const char *path;
+    uint64_t bytes, events, duration_ns, waits, wait_ns, lost;
+    uint32_t generations;
+    bool finished; /* false: its writing took too long to be waited for */
+    bool limited;  /* recording stopped at max_size */
+    int error;     /* 0 or the -errno that ended the file early */
+};
+struct gt_recording_summary gt_recording_summary(void);
+
+/* In a forked child: there is none. */
+void gt_recording_after_fork(void);
+
+#endif
