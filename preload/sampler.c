@@ -2,6 +2,7 @@
 #include "sampler.h"
 
 #include "capture.h"
+#include "layouts.h"
 #include "options.h"
 #include "signals.h"
 #include "thread.h"
@@ -133,10 +134,20 @@ void gt_sampler_thread_end(struct gt_thread *t)
     gt_syscall(SYS_timer_delete, t->sampler.timer);
 }
 
+/* Where it begins and ends: it may lie on two pages. */
+static bool can_be_read(const stack_t *stack)
+{
+    int saved = errno;
+    uintptr_t first = (uintptr_t)stack, last = (uintptr_t)(stack + 1) - sizeof(uint64_t);
+    bool can = gt_page_readable(first) && gt_page_readable(last);
+    errno = saved;
+    return can;
+}
+
 GT_EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
 {
     const struct gt_thread *t = gt_self;
-    if (__builtin_expect(!number || !stack || !t || !t->sampler.running, 1))
+    if (__builtin_expect(!number || !stack || !t || !t->sampler.running, 1) || !can_be_read(stack))
         return gt_real.sigaltstack(stack, old);
     bool on = has_room(), small = too_small(stack);
     if (small) /* none of this thread from now on */

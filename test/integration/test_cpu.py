@@ -1,6 +1,7 @@
 """GOTRACE_CPU_HZ: where threads use the CPU, and that the program does not notice."""
 
 import collections
+import errno
 import json
 import urllib.request
 
@@ -230,6 +231,39 @@ int main(int argc, char **argv) {
         refused, microseconds = map(int, result.stdout.split())
         assert refused == refusal
         assert len(samples(result.trace)) >= 0.8 * microseconds / 10000
+
+
+def test_signal_stacks_that_cannot_be_read(traced, tmp_path):
+    """They are the kernel's to refuse, and errno is otherwise left alone."""
+    text = """
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <time.h>
+static char room[65536];
+int main(void) {
+    char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    stack_t good = {.ss_sp = room, .ss_size = sizeof room};
+    char *end = pages + 4096;
+    const void *stacks[] = {(void *)8, end, end - sizeof good + 8, end - 8, (void *)-8, &good};
+    munmap(end, 4096);
+    for (unsigned i = 0; i < sizeof stacks / sizeof *stacks; i++) {
+        errno = 0;
+        int r = sigaltstack(stacks[i], NULL);
+        printf("%d %d\\n", r, errno);
+    }
+    while (clock() < CLOCKS_PER_SEC / 2)
+        ;
+    return 0;
+}
+"""
+    program = proc.compile(text, tmp_path / "unreadable")
+    bare = proc.run([program]).ok().stdout
+    assert bare == 5 * f"-1 {errno.EFAULT}\n" + "0 0\n"
+    result = traced([program], env={"GOTRACE_CPU_HZ": 100}).ok()
+    assert result.stdout == bare
+    assert len(samples(result.trace)) > 30
 
 
 def test_timers_end_with_threads(traced, tmp_path):
