@@ -106,15 +106,16 @@ static const char *absolute(const char *name)
 
 /*
  * The executable: the file the kernel started, unless that was the loader, which then has no base
- * (`ld.so ./program`: what it was told; it makes all else look as if the kernel had started that).
+ * (`ld.so ./program`: it makes all else look as if the kernel had started that, and AT_EXECFN what
+ * it was told; argv[0] may be anything, by its --argv0).
  */
 static const char *executable_path(const struct gt_module *m)
 {
     static const char deleted[] = " (deleted)";
     uint64_t headers = getauxval(AT_PHDR);
-    const char *told = program_invocation_name;
+    const char *told = (const char *)(uintptr_t)getauxval(AT_EXECFN);
     if (!getauxval(AT_BASE))
-        return strchr(told, '/') ? absolute(told) : "";
+        return told && strchr(told, '/') ? absolute(told) : "";
     if (headers < m->lo || headers >= m->hi)
         return "";
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);

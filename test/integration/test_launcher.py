@@ -239,8 +239,8 @@ def test_not_there(tmp_path):
 def test_the_loader_as_a_program(tmp_path):
     loader = re.search(r"interpreter: (\S+)]", proc.run(["readelf", "-lW", THREADS[0]]).stdout)[1]
     name = os.path.relpath(THREADS[0], tmp_path)
-    for program in THREADS[0], name:
-        gotrace("-o", tmp_path / "t", loader, program, *THREADS[1:], cwd=tmp_path).ok()
+    for program in [THREADS[0]], [name], ["--argv0", "other", name], ["--argv0", "no/such/file", name]:
+        gotrace("-o", tmp_path / "t", loader, *program, *THREADS[1:], cwd=tmp_path).ok()
         frames = {(f.func, os.path.basename(f.file)) for e in gotools.parse(tmp_path / "t") for f in e.stack}
         assert ("main", "threads.c") in frames, frames
 
