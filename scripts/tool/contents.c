@@ -3,7 +3,6 @@
 
 #include "tool.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,10 +49,7 @@ const char *gt_contents_text(struct gt_contents *c, const void *bytes, size_t si
 const char *gt_contents_name(struct gt_contents *c, const void *bytes, size_t size)
 {
     char *copy = memcpy(gt_need(malloc(size + 1)), bytes, size);
-    for (size_t i = 0; i < size; i++) {
-        if (iscntrl((unsigned char)copy[i]))
-            copy[i] = '?';
-    }
+    gt_make_printable(copy, size);
     const char *name = gt_contents_text(c, copy, size);
     free(copy);
     return name;

@@ -32,7 +32,7 @@ struct gt_contents {
 
 const char *gt_contents_text(struct gt_contents *c, const void *text, size_t size);
 
-/* The same for what is printed: bytes that would control a terminal become question marks. */
+/* The same for what is printed. */
 const char *gt_contents_name(struct gt_contents *c, const void *text, size_t size);
 
 const struct gt_callers *gt_contents_stack(struct gt_contents *c, const struct gt_where *frames,

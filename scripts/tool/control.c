@@ -211,6 +211,7 @@ static int report(const struct action *action, pid_t pid, const struct gt_contro
 {
     char text[sizeof page->text];
     snprintf(text, sizeof text, "%.*s", (int)sizeof text - 1, page->text);
+    gt_make_printable(text, strlen(text));
     if (page->result == 0) {
         printf("gotrace: ");
         printf(action->done, text);

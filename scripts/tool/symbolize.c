@@ -4,19 +4,18 @@
  * strings are written anew, everything else is copied byte for byte.
  */
 #include "naming.h"
+#include "replacement.h"
 #include "tool.h"
 #include "trace.h"
 
 #include "../../symbolize/files.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static struct {
@@ -56,36 +55,6 @@ static const char *fetch(const struct gt_module *m)
         found &= pclose(answer) == 0;
     path[found ? strcspn(path, "\n") : 0] = 0;
     return found ? path : NULL;
-}
-
-/* Writing ------------------------------------------------------------------------------------ */
-
-/* The new file appears under its name when it is whole. Never in the place of a device. */
-static FILE *create(const char *path, char temporary[PATH_MAX])
-{
-    struct stat st;
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        gt_fail(GT_EXIT_FAILED, "%s is no regular file", path);
-    if (snprintf(temporary, PATH_MAX, "%s.XXXXXX", path) >= PATH_MAX)
-        gt_fail(GT_EXIT_FAILED, "%s: %s", path, strerror(ENAMETOOLONG));
-    int fd = mkostemp(temporary, O_CLOEXEC);
-    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (!file)
-        gt_fail(GT_EXIT_FAILED, "%s: %s", path, strerror(errno));
-    return file;
-}
-
-static void finish(FILE *file, const char *path, const char *temporary, const char *like)
-{
-    struct stat st;
-    bool ok = fflush(file) == 0 && !ferror(file) && stat(like, &st) == 0 &&
-              fchmod(fileno(file), st.st_mode & 0777) == 0;
-    int error = errno;
-    if (fclose(file) != 0 || !ok || rename(temporary, path) != 0) {
-        error = ok ? errno : error;
-        unlink(temporary);
-        gt_fail(GT_EXIT_FAILED, "%s: %s", path, strerror(error));
-    }
 }
 
 /* The command -------------------------------------------------------------------------------- */
@@ -147,7 +116,6 @@ int gt_command_symbolize(int argc, char **argv)
 {
     struct gt_trace trace;
     struct gt_naming naming = {0};
-    char temporary[PATH_MAX], place[PATH_MAX];
     read_options(argc, argv);
     gt_trace_open(&trace, argv[optind]);
     if (trace.format->v1 && gt_v1_global_order(trace.format))
@@ -158,16 +126,14 @@ int gt_command_symbolize(int argc, char **argv)
         elsewhere.fetch = fetch;
     gt_files_set_elsewhere(&elsewhere);
     const char *output = options.output ? options.output : trace.path;
-    if (!realpath(output, place)) /* where links lead; else it is new */
-        snprintf(place, sizeof place, "%s", output);
-    FILE *file = create(place, temporary);
+    FILE *file = gt_replacement_begin(output);
     if (trace.format->v1)
         gt_rename_v1(&naming, &trace, file);
     else
         gt_rename_v2(&naming, &trace, file);
     if (!naming.modules)
         gt_say("%s says nothing of modules: it is not by this version of libgotrace", trace.path);
-    finish(file, place, temporary, trace.path);
+    gt_replacement_finish(trace.path);
     report(output, &naming);
     return 0;
 }

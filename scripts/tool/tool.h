@@ -5,6 +5,8 @@
 #ifndef GT_TOOL_H
 #define GT_TOOL_H
 
+#include <stddef.h>
+
 /* Exit statuses of a launcher, as those of env(1) and nice(1); else the program's own. */
 enum { GT_EXIT_OURS = 125, GT_EXIT_CANNOT_RUN = 126, GT_EXIT_NOT_FOUND = 127 };
 
@@ -18,7 +20,13 @@ int gt_command_top(int argc, char **argv);
 int gt_command_symbolize(int argc, char **argv);
 int gt_command_control(int argc, char **argv); /* start, stop, snapshot */
 
-/* A line `gotrace: …` on standard error. */
+/*
+ * Bytes that would control a terminal become question marks: what comes out of a trace, a program
+ * or a file was written by others.
+ */
+void gt_make_printable(char *text, size_t size);
+
+/* A line `gotrace: …` on standard error, printable whatever it is about. */
 void gt_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same and the end, with this exit status. */

@@ -419,6 +419,14 @@ def test_command_errors(running, tmp_path):
     off.end()
 
 
+def test_answers_do_not_control_the_terminal(tmp_path):
+    """A name of the traced program's, which may be another user's."""
+    program = Running([CONTROL, "idle"], tmp_path / "\x1b[31mred", MANUAL)
+    program.child.stdout.readline()
+    assert command("start", program.pid).ok().stdout == f"gotrace: recording to {tmp_path}/?[31mred\n"
+    program.end()
+
+
 def test_command_cannot_make_the_file(tmp_path):
     child = proc.spawn(
         [CONTROL, "idle"],

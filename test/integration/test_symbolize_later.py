@@ -5,6 +5,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import threading
 
 import pytest
@@ -229,6 +230,61 @@ def test_debuginfod(traced, tmp_path, host):
     server.shutdown()
     assert set(files) <= set(asked)
     assert sleeps(trace)[0][: len(NAMED)] == NAMED
+
+
+@pytest.fixture
+def asking(traced, tmp_path, host):
+    """(trace, program): `gotrace symbolize` of that, in the middle of its work: it waits for a debuginfod-find."""
+    trace = traced([host]).ok().trace
+    for name in "asked", "answer":
+        os.mkfifo(tmp_path / name)
+    find = tmp_path / "bin/debuginfod-find"
+    find.parent.mkdir()
+    find.write_text("#!/bin/sh\ncd ${0%/*}/..; test -e no && exit 1; echo >asked; cat answer\n")
+    find.chmod(0o755)
+    env = {"PATH": f"{find.parent}:{os.environ['PATH']}", "DEBUGINFOD_URLS": "http://127.0.0.1:1"}
+    argv = ["env", "--ignore-signal=HUP", GOTRACE, "symbolize", "--debuginfod", trace]
+    away(host, tmp_path)
+    program = proc.spawn(argv, env=env)
+    (tmp_path / "asked").read_bytes()
+    assert len(list(tmp_path.glob("t.out.??????"))) == 1
+    return trace, program
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGQUIT])
+def test_interrupted(asking, number):
+    """It dies of the signal; the trace is as it was, and alone."""
+    trace, program = asking
+    before = trace.read_bytes()
+    assert proc.stop(program, sig=number) == -number
+    assert trace.read_bytes() == before
+    assert [p.name for p in trace.parent.glob("t.out*")] == ["t.out"]
+
+
+def test_ignores_what_its_parent_ignored(asking):
+    """As under nohup(1)."""
+    trace, program = asking
+    before = trace.stat().st_ino
+    program.send_signal(signal.SIGHUP)
+    (trace.parent / "no").touch()
+    (trace.parent / "answer").write_text("")
+    assert program.wait(20) == 0
+    assert trace.stat().st_ino != before
+    assert [p.name for p in trace.parent.glob("t.out*")] == ["t.out"]
+
+
+def test_paths_do_not_control_the_terminal(traced, tmp_path, host):
+    """Those of modules are the traced host's, also of files that have another build ID."""
+    evil = "\x1b[31mred\n\x7f\u009b1mbold-é"
+    program = host.rename(tmp_path / evil)
+    trace = traced([program]).ok().trace
+    others = tmp_path / "others"
+    others.mkdir()
+    shutil.copy("/bin/true", others / evil)
+    program.unlink()
+    text = symbolize("--debug-dir", others, trace).ok().stderr
+    assert text.count("?[31mred????1mbold-é") >= 2, text
+    assert not [c for c in text if ord(c) < 32 and c != "\n" or 127 <= ord(c) < 160], text
 
 
 def test_damaged_files_are_survived(traced, tmp_path):

@@ -1,0 +1,88 @@
+/* See replacement.h. */
+#include "replacement.h"
+
+#include "tool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct {
+    FILE *file;
+    char place[PATH_MAX], temporary[PATH_MAX];
+    volatile sig_atomic_t exists; /* temporary */
+} replacement;
+
+static void discard(void)
+{
+    if (replacement.exists)
+        unlink(replacement.temporary);
+    replacement.exists = 0;
+}
+
+/* It takes its default action, which is to end us, on our return. */
+static void on_end(int number)
+{
+    discard();
+    raise(number);
+}
+
+/* What ends the program from outside, from a terminal that is closed to a limit; nohup's stay so.
+ */
+static void watch_ends(void)
+{
+    static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXCPU, SIGXFSZ, SIGBUS};
+    struct sigaction act = {.sa_handler = on_end, .sa_flags = (int)SA_RESETHAND}, before;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+            sigaction(ends[i], &act, NULL);
+    }
+    atexit(discard);
+}
+
+/* Without a signal between its making and our knowing of it. */
+static int make_temporary(void)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    int fd = mkostemp(replacement.temporary, O_CLOEXEC);
+    replacement.exists = fd >= 0;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return fd;
+}
+
+FILE *gt_replacement_begin(const char *path)
+{
+    struct stat st;
+    if (!realpath(path, replacement.place)) /* else it is new */
+        snprintf(replacement.place, PATH_MAX, "%s", path);
+    if (stat(replacement.place, &st) == 0 && !S_ISREG(st.st_mode))
+        gt_fail(GT_EXIT_FAILED, "%s is no regular file", path);
+    if (snprintf(replacement.temporary, PATH_MAX, "%s.XXXXXX", replacement.place) >= PATH_MAX)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", path, strerror(ENAMETOOLONG));
+    watch_ends();
+    int fd = make_temporary();
+    replacement.file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (!replacement.file)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", path, strerror(errno));
+    return replacement.file;
+}
+
+void gt_replacement_finish(const char *like)
+{
+    struct stat st;
+    FILE *file = replacement.file;
+    bool ok = fflush(file) == 0 && !ferror(file) && stat(like, &st) == 0 &&
+              fchmod(fileno(file), st.st_mode & 0777) == 0;
+    int error = errno;
+    if (fclose(file) != 0 || !ok || rename(replacement.temporary, replacement.place) != 0)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", replacement.place, strerror(ok ? errno : error));
+    replacement.exists = 0;
+}

@@ -1,0 +1,16 @@
+/*
+ * A file written anew: it appears under its name when it is whole. One at a time. Where it ends
+ * early, by `exit` or a signal, nothing of it stays.
+ */
+#ifndef GT_REPLACEMENT_H
+#define GT_REPLACEMENT_H
+
+#include <stdio.h>
+
+/* Where a link leads is replaced, not the link; never a device. Ends the program with a message. */
+FILE *gt_replacement_begin(const char *path);
+
+/* With the permissions of the file `like`. */
+void gt_replacement_finish(const char *like);
+
+#endif
