@@ -6,8 +6,8 @@
 #include "output.h"
 #include "samples.h"
 #include "switch.h"
-#include "tables.h"
 #include "v1.h"
+#include "v2.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -16,63 +16,9 @@ static struct {
     const struct gt_drain_config *config;
     struct gt_kept now;     /* gen, and what was known when it began */
     uint64_t events_before; /* written then; kept ones alone are counted */
-    bool has_batches;       /* in the file */
     struct gt_buf *early;   /* batches of the next one, encoded; see keep_early */
     struct gt_buf *early_last;
 } generation;
-
-/* Batches ------------------------------------------------------------------------------------ */
-
-static void write_buffer(const struct gt_buf *buf)
-{
-    uint64_t ts = buf->ts;
-    uint32_t from = 0;
-    for (uint32_t i = 0; i < buf->cuts; i++) {
-        gt_tables_write_batch(buf->gen, buf->m, ts, buf->data + from, buf->cut[i].at - from);
-        ts = buf->cut[i].ts;
-        from = buf->cut[i].at;
-    }
-    if (from < buf->used)
-        gt_tables_write_batch(buf->gen, buf->m, ts, buf->data + from, buf->used - from);
-}
-
-static void write_batches(const struct gt_buf *buf)
-{
-    for (; buf; buf = buf->next) {
-        write_buffer(buf);
-        generation.has_batches = true;
-    }
-}
-
-static void write_encoded(const struct gt_buf *buf)
-{
-    generation.has_batches = buf != NULL;
-    for (; buf; buf = buf->next)
-        gt_output_write(buf->data, buf->used);
-}
-
-static void write_queue(uint32_t gen)
-{
-    struct gt_buf *queue = gt_buffers_take(gen);
-    write_batches(queue);
-    gt_buffers_put_all(queue);
-}
-
-/*
- * Readers refuse a generation without events, which is what is left when no thread that we know of
- * runs any more. P 0, the main thread's, is idle then, and nobody has said so in this generation.
- */
-static void write_nothing(uint32_t gen)
-{
-    static const uint8_t batch[] = {GT_EV_PROC_STATUS, 0, 0, GT_P_IDLE};
-    uint32_t main_thread = (uint32_t)gt_syscall(SYS_getpid);
-    gt_tables_write_batch(gen, main_thread, gt_clock_now(), batch, sizeof batch);
-}
-
-void gt_generation_write_queued(void)
-{
-    write_queue(generation.now.gen);
-}
 
 /* From one to the next ----------------------------------------------------------------------- */
 
@@ -84,7 +30,7 @@ static void keep_early(void *unused, struct gt_buf *batch)
 {
     (void)unused;
     struct gt_buf *last = generation.early_last;
-    if (!last || GT_BUF_ROOM - last->used < GT_BATCH_HEADER_MAX + batch->used) {
+    if (!last || GT_BUF_ROOM - last->used < GT_V2_BATCH_HEADER_MAX + batch->used) {
         struct gt_buf *fresh = gt_buffers_get(true);
         if (!fresh)
             return;
@@ -95,7 +41,7 @@ static void keep_early(void *unused, struct gt_buf *batch)
         generation.early_last = last = fresh;
     }
     uint8_t *p = last->data + last->used;
-    p = gt_tables_batch_header(p, batch->gen, batch->m, batch->ts, batch->used);
+    p = gt_v2_batch_header(p, batch->gen, batch->m, batch->ts, batch->used);
     memcpy(p, batch->data, batch->used);
     last->used = (uint32_t)(p + batch->used - last->data);
 }
@@ -110,7 +56,7 @@ static struct gt_buf *take_early(void)
 static void write_early(void)
 {
     struct gt_buf *early = take_early();
-    write_encoded(early);
+    gt_v2_begin(early);
     gt_buffers_put_all(early);
 }
 
@@ -194,13 +140,23 @@ static uint64_t samples_until(enum gt_successor successor)
     return until;
 }
 
+static void write_queue(uint32_t gen)
+{
+    struct gt_buf *queue = gt_buffers_take(gen);
+    gt_v2_write(queue);
+    gt_buffers_put_all(queue);
+}
+
+void gt_generation_write_queued(void)
+{
+    write_queue(generation.now.gen);
+}
+
 static void write_v2(uint32_t next, uint64_t until)
 {
     struct gt_kept past = move_on(next);
     write_queue(past.gen);
-    if (!generation.has_batches)
-        write_nothing(past.gen);
-    gt_tables_write(generation.config, past.gen, &past.snapshot, until);
+    gt_v2_end(generation.config, past.gen, &past.snapshot, until);
 }
 
 /* Nothing of a generation can be written before all of it is known. */
@@ -254,11 +210,7 @@ int gt_generation_write_kept(const struct gt_kept *k)
 {
     if (gt_format->v1)
         return gt_v1_write_kept(generation.config, k);
-    write_encoded(k->early);
-    write_batches(k->plain);
-    if (!generation.has_batches)
-        write_nothing(k->gen);
-    gt_tables_write_kept(generation.config, k);
+    gt_v2_write_kept(generation.config, k);
     return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "samples.h"
 #include "switch.h"
 #include "v1.h"
+#include "v2.h"
 
 #include <string.h>
 
@@ -73,12 +74,10 @@ static bool name_file(const char *path)
 
 static void begin_file(void)
 {
-    char header[GT_HEADER_BYTES] = "";
-    strcpy(header, gt_format->header);
     if (gt_format->v1)
         gt_v1_open();
     else
-        gt_output_write(header, sizeof header);
+        gt_v2_open();
 }
 
 static int open_file(bool fresh)

@@ -28,7 +28,7 @@ struct gt_stack {
      * time while one is closed, and each must find its own mark.
      */
     _Atomic uint32_t used[2];
-    uint32_t written; /* v1.c: in which trace it stands */
+    uint32_t written; /* v1_tables.c: in which trace it stands */
     uint64_t pcs[];
 };
 

@@ -17,7 +17,7 @@ struct gt_string {
     uint32_t id;
     uint32_t len;
     _Atomic uint32_t used[2]; /* as in struct gt_stack */
-    uint32_t written;         /* v1.c: in which trace it stands; tables.c: in which tables */
+    uint32_t written;         /* v1_tables.c: in which trace it stands; v2.c: in which tables */
     char text[];
 };
 

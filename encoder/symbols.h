@@ -12,7 +12,7 @@ struct gt_symbol {
     struct gt_string *func, *file, *module; /* module: or NULL */
     uint32_t line;
     uint32_t entry;   /* v1_elf.c: number in the line table, 0: not in it */
-    uint32_t routine; /* v1.c: trace in which a goroutine began here, in Go 1.5's format */
+    uint32_t routine; /* v1_tables.c: trace in which a goroutine began here, in Go 1.5's format */
 };
 
 /* The frames of s, leaf first, for ever valid. Returns how many. */

@@ -1,26 +1,18 @@
 /* See v1.h. */
 #include "v1.h"
 
-#include "clock.h"
-#include "log.h"
 #include "merge.h"
-#include "output.h"
 #include "samples.h"
-#include "stacks.h"
-#include "strings.h"
-#include "symbols.h"
 #include "texts.h"
-#include "v1_elf.h"
 #include "v1_pages.h"
-#include "varint.h"
+#include "v1_tables.h"
 #include "writer.h"
 
 #include <string.h>
 #include <unistd.h>
 
 static struct {
-    uint32_t trace; /* counts traces: what stands in this one's file is marked with it */
-    uint64_t hz;    /* as written last */
+    bool begun; /* the file has events */
     uint64_t collections;
     bool started[GT_MERGE_NO_P + 1];
 } v1;
@@ -49,140 +41,13 @@ static enum gt_v1_type start_again(struct gt_merge_g *g, uint64_t *args)
 
 void gt_v1_open(void)
 {
-    if (v1.trace++) /* a forked child; else it is zero, and better not touched */
+    if (v1.begun) /* else it is zero, and better not touched */
         memset(v1.started, 0, sizeof v1.started);
-    v1.hz = 0;
+    v1.begun = false;
     v1.collections = 0;
     gt_merge_reset();
     gt_v1_pages_open(start_again);
-    gt_v1_elf_reset();
-}
-
-/* Tables ------------------------------------------------------------------------------------- */
-
-static void put_text(uint64_t id, const char *text, uint32_t len)
-{
-    uint8_t record[1 + 2 * GT_VARINT_MAX + GT_STRING_MAX], *q = record;
-    *q++ = GT_V1_STRING;
-    q = gt_varint_put(gt_varint_put(q, id), len);
-    memcpy(q, text, len);
-    gt_v1_pages_record(record, (size_t)(q - record) + len);
-}
-
-static uint32_t string_id(struct gt_string *s)
-{
-    if (!s->len) /* readers refuse an empty string; 0 is one */
-        return 0;
-    if (s->written != v1.trace) {
-        s->written = v1.trace;
-        put_text(s->id, s->text, s->len);
-    }
-    return s->id;
-}
-
-static uint8_t *put_frame(uint8_t *q, struct gt_symbol *frame)
-{
-    if (gt_v1_global_order(gt_format)) /* readers look up the PC before */
-        return gt_varint_put(q, gt_v1_elf_pc(frame) + 1);
-    if (frame->module)
-        string_id(frame->module);
-    q = gt_varint_put(q, frame->pc);
-    q = gt_varint_put(q, string_id(frame->func));
-    q = gt_varint_put(q, string_id(frame->file));
-    return gt_varint_put(q, frame->line);
-}
-
-/*
- * Stacks without a struct gt_stack: the viewers up to Go 1.22 want to know where every goroutine
- * began, and name it after that.
- */
-enum { STACK_MAIN = 0x7ffffffe, STACK_UNKNOWN };
-
-static struct gt_symbol unknown_routines[] = {
-    {.pc = (1ull << 47) - 2}, /* no code can be there */
-    {.pc = (1ull << 47) - 1},
-};
-
-/* A stack that is too long for one record loses its outermost frames. */
-static void put_frames(uint64_t id, struct gt_symbol **frames, uint32_t all)
-{
-    enum { FRAME_MAX = 4 * GT_VARINT_MAX, START = 2 + 3 * GT_VARINT_MAX };
-    uint8_t body[GT_V1_RECORD_MAX], start[2 * GT_VARINT_MAX], record[GT_V1_RECORD_MAX], *q = body;
-    uint32_t n = 0;
-    while (n < all && q + FRAME_MAX + START < body + sizeof body)
-        q = put_frame(q, frames[n++]);
-    size_t body_size = (size_t)(q - body);
-    size_t start_size = (size_t)(gt_varint_put(gt_varint_put(start, id), n) - start);
-    uint8_t *p = record;
-    *p++ = GT_V1_STACK | 3u << 6;
-    p = gt_varint_put(p, start_size + body_size);
-    memcpy(p, start, start_size);
-    memcpy(p + start_size, body, body_size);
-    gt_v1_pages_record(record, (size_t)(p - record) + start_size + body_size);
-}
-
-static void put_stack(void *config, struct gt_stack *s)
-{
-    struct gt_symbol *frames[GT_FRAMES_MAX];
-    if (s->written == v1.trace)
-        return;
-    s->written = v1.trace;
-    uint32_t n = gt_symbols_of(config, s, frames);
-    put_frames(s->id, frames, n);
-    if (n && gt_v1_global_order(gt_format))
-        gt_v1_elf_set_leaf(s->id, frames[0]);
-}
-
-static void put_unknown_routines(void)
-{
-    static const char *const names[] = {"main", "(unknown)"};
-    for (uint32_t i = 0; i < 2; i++) {
-        struct gt_symbol *frame = &unknown_routines[i];
-        frame->func = gt_strings_intern(names[i]);
-        frame->file = gt_strings_intern("");
-        if (frame->func && frame->file)
-            put_frames(STACK_MAIN + i, &frame, 1);
-    }
-}
-
-static void put_string(void *unused, struct gt_string *s)
-{
-    (void)unused;
-    string_id(s);
-}
-
-static void put_frequency(void)
-{
-    uint8_t record[1 + 2 * GT_VARINT_MAX], *q = record;
-    if (gt_clock_hz() == v1.hz)
-        return;
-    v1.hz = gt_clock_hz();
-    *q++ = GT_V1_FREQUENCY;
-    q = gt_varint_put(q, v1.hz);
-    if (gt_v1_global_order(gt_format))
-        *q++ = 0; /* unused, but there */
-    gt_v1_pages_record(record, (size_t)(q - record));
-}
-
-/* kept: or those of a generation that was kept. */
-static void put_tables(const struct gt_drain_config *config, uint32_t gen,
-                       const struct gt_kept *kept)
-{
-    for (uint32_t i = 0; kept && i < kept->n_stacks; i++)
-        put_stack((void *)config, kept->stacks[i]);
-    if (!kept)
-        gt_stacks_each(gen, put_stack, (void *)config);
-    if (!gt_v1_global_order(gt_format)) {
-        for (uint32_t i = 0; kept && i < kept->n_strings; i++)
-            string_id(kept->strings[i]);
-        if (!kept)
-            gt_strings_each(gen, put_string, NULL);
-        return;
-    }
-    int error = gt_v1_elf_write();
-    if (error)
-        gt_log("cannot write %s.elf: %s; stacks will have no names", gt_output_path(),
-               strerrordesc_np(-error));
+    gt_v1_tables_open();
 }
 
 /* Events ------------------------------------------------------------------------------------- */
@@ -220,31 +85,14 @@ static void put_stop(const struct gt_merge_event *ev, enum gt_v1_type type, cons
     gt_v1_pages_running(ev->p, NULL);
 }
 
-/*
- * The stack of a new goroutine: from Go 1.7 on its id. Before that the address where it begins,
- * which viewers of today take for an id all the same: for them there is a stack with that id.
- */
-static uint64_t new_stack(uint64_t id)
-{
-    if (!gt_v1_global_order(gt_format))
-        return id;
-    uint64_t pc = id < STACK_MAIN ? gt_v1_elf_leaf((uint32_t)id)
-                                  : gt_v1_elf_pc(&unknown_routines[id - STACK_MAIN]);
-    struct gt_symbol *frame = gt_v1_elf_frame(pc);
-    if (frame && frame->routine != v1.trace) {
-        frame->routine = v1.trace;
-        put_frames(pc, &frame, 1);
-    }
-    return pc;
-}
-
 static void go_create(const struct gt_merge_event *ev, uint64_t its_stack, uint64_t stack)
 {
     ev->g->known = true;
     ev->g->v1_seq = 0;
     ev->g->v1_p = ev->p;
-    put_at(ev, GT_V1_GO_CREATE,
-           ARGS(ev->g->id, new_stack(its_stack ? its_stack : STACK_UNKNOWN), stack));
+    put_at(
+        ev, GT_V1_GO_CREATE,
+        ARGS(ev->g->id, gt_v1_tables_routine(its_stack ? its_stack : GT_V1_STACK_UNKNOWN), stack));
 }
 
 /* Of a collection, whose events stand together in its thread's stream. */
@@ -259,7 +107,7 @@ static void go_status(const struct gt_merge_event *ev)
     struct gt_merge_g *g = ev->g;
     if (g->known)
         return;
-    go_create(ev, g->id == 1 ? STACK_MAIN : STACK_UNKNOWN, 0);
+    go_create(ev, g->id == 1 ? GT_V1_STACK_MAIN : GT_V1_STACK_UNKNOWN, 0);
     if (g->state == GT_G_RUNNING) {
         go_start(ev);
     } else if (g->state != GT_G_RUNNABLE) {
@@ -307,23 +155,12 @@ static void syscall_end(const struct gt_merge_event *ev)
     go_start(ev);
 }
 
-/* A text as a string of the file, which stays there: readers have one table for all of it. */
-static uint64_t text_id(uint64_t id)
-{
-    struct gt_text_found *found = gt_texts_find(id);
-    if (found && !found->written)
-        put_text(id, found->text, found->len);
-    if (found)
-        found->written = true;
-    return found ? id : 0;
-}
-
 static void user_log(const struct gt_merge_event *ev)
 {
     const struct gt_text_found *value = gt_texts_find(ev->arg[2]);
     gt_v1_pages_event(GT_V1_USER_LOG, ev->p, ev->ts,
-                      ARGS(ev->arg[0], text_id(ev->arg[1]), ev->arg[3]), value ? value->text : "",
-                      value ? value->len : 0);
+                      ARGS(ev->arg[0], gt_v1_tables_text(ev->arg[1]), ev->arg[3]),
+                      value ? value->text : "", value ? value->len : 0);
 }
 
 static void user_event(const struct gt_merge_event *ev)
@@ -333,11 +170,11 @@ static void user_event(const struct gt_merge_event *ev)
         return;
     switch (ev->type) {
     case GT_EV_USER_TASK_BEGIN:
-        put_at(ev, GT_V1_USER_TASK_CREATE, ARGS(a[0], a[1], text_id(a[2]), a[3]));
+        put_at(ev, GT_V1_USER_TASK_CREATE, ARGS(a[0], a[1], gt_v1_tables_text(a[2]), a[3]));
         break;
     case GT_EV_USER_TASK_END: put_at(ev, GT_V1_USER_TASK_END, a); break;
     case GT_EV_USER_REGION_BEGIN:
-        put_at(ev, GT_V1_USER_REGION, ARGS(a[0], 0, text_id(a[1]), a[2]));
+        put_at(ev, GT_V1_USER_REGION, ARGS(a[0], 0, gt_v1_tables_text(a[1]), a[2]));
         break;
     case GT_EV_USER_REGION_END:
         put_at(ev, GT_V1_USER_REGION, ARGS(a[0], 1, a[1], a[2])); /* the id it began with */
@@ -401,9 +238,10 @@ static void translate(const struct gt_merge_event *ev)
 static void begin(uint64_t from)
 {
     uint64_t procs = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
-    put_frequency();
+    v1.begun = true;
+    gt_v1_tables_frequency();
     gt_v1_pages_event(GT_V1_GOMAXPROCS, 0, from ? from : 1, ARGS(procs), NULL, 0);
-    put_unknown_routines();
+    gt_v1_tables_unknown();
 }
 
 static void ran_on(struct gt_merge_g *g, uint64_t ts)
@@ -422,27 +260,32 @@ static void put_sample(const struct gt_taken_sample *s)
                       0);
 }
 
+static void put_samples(const struct gt_kept *kept, uint64_t until)
+{
+    if (!kept)
+        gt_samples_each(until, put_sample);
+    for (uint32_t i = 0; kept && i < kept->n_samples; i++)
+        for (uint32_t k = 0; k < kept->samples[i].times; k++)
+            put_sample(&kept->samples[i]);
+}
+
 /* kept: the generation was, and is not the one with `until`. */
 static int write_generation(const struct gt_drain_config *config, uint32_t gen,
                             const struct gt_kept *kept, const struct gt_buf *packed,
                             const struct gt_buf *plain, uint64_t until)
 {
     int error = 0;
-    bool first = !v1.hz;
+    bool first = !v1.begun;
     size_t samples = kept ? kept->n_samples : gt_samples_use(gen, until);
     if (first)
         begin(kept ? kept->from : atomic_load(&gt_gen.from));
-    put_frequency();
+    gt_v1_tables_frequency();
     if (plain || samples || first) { /* else nothing has happened, there are only statuses */
-        put_tables(config, gen, kept);
+        gt_v1_tables_write(config, gen, kept);
         gt_texts_index(plain);
         error = gt_merge(gen, packed, plain, translate);
         gt_texts_index(NULL);
-        for (uint32_t i = 0; kept && i < kept->n_samples; i++)
-            for (uint32_t k = 0; k < kept->samples[i].times; k++)
-                put_sample(&kept->samples[i]);
-        if (!kept)
-            gt_samples_each(until, put_sample);
+        put_samples(kept, until);
     }
     if ((plain || first) && !error)
         gt_merge_running(ran_on);

@@ -18,7 +18,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define FIRST_PC (1ull << 40) /* beyond all ids of stacks: see new_stack in v1.c */
+#define FIRST_PC (1ull << 40) /* beyond all ids of stacks: see gt_v1_tables_routine */
 #define PC_STEP 16u           /* of a frame */
 #define MAGIC 0xfffffffbu
 #define RECORD_SIZE (8 + 8 * 4)

@@ -77,7 +77,7 @@ static uint8_t *put_frame(struct writer *w, uint8_t *p, const struct gt_where *f
     return gt_varint_put(p, frame->line);
 }
 
-/* One that is too long loses its outermost frames, as in encoder/v1.c. */
+/* One that is too long loses its outermost frames, as in encoder/v1_tables.c. */
 static void rename_stack(struct writer *w, struct gt_bytes args)
 {
     enum { FRAME_MAX = 4 * GT_VARINT_MAX, HEAD_MAX = 1 + 3 * GT_VARINT_MAX };

@@ -1,0 +1,253 @@
+/* See v2.h. */
+#include "v2.h"
+
+#include "arena.h"
+#include "output.h"
+#include "samples.h"
+#include "stacks.h"
+#include "strings.h"
+#include "symbols.h"
+
+#include <string.h>
+
+static bool has_batches; /* of the generation under way, in the file */
+
+void gt_v2_open(void)
+{
+    char header[GT_HEADER_BYTES] = "";
+    strcpy(header, gt_format->header);
+    gt_output_write(header, sizeof header);
+    has_batches = false;
+}
+
+/* Batches of threads ------------------------------------------------------------------------- */
+
+uint8_t *gt_v2_batch_header(uint8_t *p, uint32_t gen, uint32_t m, uint64_t ts, uint32_t size)
+{
+    *p++ = GT_EV_EVENT_BATCH;
+    p = gt_varint_put(p, gen);
+    p = gt_varint_put(p, m);
+    p = gt_varint_put(p, ts);
+    return gt_varint_put(p, size);
+}
+
+static void write_batch(uint32_t gen, uint32_t m, uint64_t ts, const void *data, uint32_t size)
+{
+    uint8_t header[GT_V2_BATCH_HEADER_MAX];
+    uint8_t *end = gt_v2_batch_header(header, gen, m, ts, size);
+    gt_output_write(header, (size_t)(end - header));
+    gt_output_write(data, size);
+}
+
+static void write_buffer(const struct gt_buf *buf)
+{
+    uint64_t ts = buf->ts;
+    uint32_t from = 0;
+    for (uint32_t i = 0; i < buf->cuts; i++) {
+        write_batch(buf->gen, buf->m, ts, buf->data + from, buf->cut[i].at - from);
+        ts = buf->cut[i].ts;
+        from = buf->cut[i].at;
+    }
+    if (from < buf->used)
+        write_batch(buf->gen, buf->m, ts, buf->data + from, buf->used - from);
+}
+
+void gt_v2_begin(const struct gt_buf *encoded)
+{
+    has_batches = encoded != NULL;
+    for (; encoded; encoded = encoded->next)
+        gt_output_write(encoded->data, encoded->used);
+}
+
+void gt_v2_write(const struct gt_buf *plain)
+{
+    for (; plain; plain = plain->next) {
+        write_buffer(plain);
+        has_batches = true;
+    }
+}
+
+/*
+ * Readers refuse a generation without events, which is what is left when no thread that we know of
+ * runs any more. P 0, the main thread's, is idle then, and nobody has said so in this generation.
+ */
+static void write_nothing(uint32_t gen)
+{
+    static const uint8_t batch[] = {GT_EV_PROC_STATUS, 0, 0, GT_P_IDLE};
+    uint32_t main_thread = (uint32_t)gt_syscall(SYS_getpid);
+    write_batch(gen, main_thread, gt_clock_now(), batch, sizeof batch);
+}
+
+/* Tables ------------------------------------------------------------------------------------- */
+
+struct table {
+    const struct gt_drain_config *config;
+    uint32_t gen;
+    uint32_t mark; /* of strings that kept stacks use; 0: they are marked as used in gen */
+    enum gt_event_type type;
+    uint8_t *pos;
+    uint8_t data[GT_BATCH_MAX];
+};
+
+static struct table *table; /* being written; allocated once */
+
+static void table_begin(enum gt_event_type type)
+{
+    table->type = type;
+    table->pos = table->data;
+    *table->pos++ = type;
+}
+
+static void table_end_at(uint64_t ts)
+{
+    if (table->pos - table->data > 1)
+        write_batch(table->gen, 0, ts, table->data, (uint32_t)(table->pos - table->data));
+}
+
+static void table_end(void)
+{
+    table_end_at(gt_clock_now());
+}
+
+static void table_room(size_t bytes)
+{
+    if ((size_t)(table->data + sizeof table->data - table->pos) < bytes) {
+        table_end();
+        table_begin(table->type);
+    }
+}
+
+/* The marks of a generation that is past may belong to a later one by now. */
+static uint32_t use(struct gt_string *s)
+{
+    if (!table->mark)
+        return gt_string_use(s, table->gen);
+    s->written = table->mark;
+    return s->id;
+}
+
+static void put_stack(void *unused, struct gt_stack *s)
+{
+    (void)unused;
+    struct gt_symbol *frames[GT_FRAMES_MAX];
+    uint32_t n = gt_symbols_of(table->config, s, frames);
+    table_room(1 + (2 + 4 * (size_t)n) * GT_VARINT_MAX);
+    uint8_t *p = table->pos;
+    *p++ = GT_EV_STACK;
+    p = gt_varint_put(p, s->id);
+    p = gt_varint_put(p, n);
+    for (uint32_t i = 0; i < n; i++) {
+        p = gt_varint_put(p, frames[i]->pc);
+        p = gt_varint_put(p, use(frames[i]->func));
+        p = gt_varint_put(p, use(frames[i]->file));
+        p = gt_varint_put(p, frames[i]->line);
+        if (frames[i]->module)
+            use(frames[i]->module);
+    }
+    table->pos = p;
+}
+
+static void put_string(void *unused, struct gt_string *s)
+{
+    (void)unused;
+    table_room(1 + 2 * GT_VARINT_MAX + s->len);
+    uint8_t *p = table->pos;
+    *p++ = GT_EV_STRING;
+    p = gt_varint_put(p, s->id);
+    p = gt_varint_put(p, s->len);
+    memcpy(p, s->text, s->len);
+    table->pos = p + s->len;
+}
+
+static void put_sample(const struct gt_taken_sample *s)
+{
+    table_room(1 + 5 * GT_VARINT_MAX);
+    uint8_t *p = table->pos;
+    *p++ = GT_EV_CPU_SAMPLE;
+    p = gt_varint_put(gt_varint_put(p, s->ts), s->m);
+    p = gt_varint_put(gt_varint_put(p, s->p), s->g);
+    table->pos = gt_varint_put(p, s->stack ? s->stack->id : 0);
+}
+
+/* The clock: a lone frequency, or since Go 1.25 a batch that also has the time of day. */
+static void put_sync(const struct gt_clock_snapshot *snapshot)
+{
+    if (!gt_format->snapshot) {
+        table_begin(GT_EV_FREQUENCY);
+        table->pos = gt_varint_put(table->pos, gt_clock_hz());
+        table_end_at(gt_clock_now());
+        return;
+    }
+    table_begin(GT_EV_SYNC);
+    *table->pos++ = GT_EV_FREQUENCY;
+    table->pos = gt_varint_put(table->pos, gt_clock_hz());
+    *table->pos++ = GT_EV_CLOCK_SNAPSHOT;
+    table->pos = gt_varint_put(table->pos, 0); /* since the batch's time */
+    table->pos = gt_varint_put(table->pos, snapshot->mono_ns);
+    table->pos = gt_varint_put(table->pos, snapshot->wall_s);
+    table->pos = gt_varint_put(table->pos, snapshot->wall_ns);
+    table_end_at(snapshot->units);
+}
+
+/* What follows the batches of threads. */
+static bool begin_tables(const struct gt_drain_config *config, uint32_t gen, uint32_t mark)
+{
+    if (!has_batches)
+        write_nothing(gen);
+    if (!table && !(table = gt_pages_alloc(sizeof *table)))
+        return false;
+    table->config = config;
+    table->gen = gen;
+    table->mark = mark;
+    return true;
+}
+
+static void end_generation(const struct gt_clock_snapshot *snapshot)
+{
+    static const uint8_t end_marker = GT_EV_END_OF_GENERATION;
+    put_sync(snapshot);
+    if (gt_format->end_marker)
+        gt_output_write(&end_marker, 1);
+}
+
+void gt_v2_end(const struct gt_drain_config *config, uint32_t gen,
+               const struct gt_clock_snapshot *snapshot, uint64_t until)
+{
+    if (!begin_tables(config, gen, 0))
+        return;
+    table_begin(GT_EV_CPU_SAMPLES);
+    gt_samples_use(gen, until);
+    gt_samples_each(until, put_sample);
+    table_end();
+    table_begin(GT_EV_STACKS); /* after the samples, which use stacks */
+    gt_stacks_each(gen, put_stack, NULL);
+    table_end();
+    table_begin(GT_EV_STRINGS); /* after the stacks, which use strings */
+    gt_strings_each(gen, put_string, NULL);
+    table_end();
+    end_generation(snapshot);
+}
+
+void gt_v2_write_kept(const struct gt_drain_config *config, const struct gt_kept *kept)
+{
+    static uint32_t last_mark;
+    gt_v2_begin(kept->early);
+    gt_v2_write(kept->plain);
+    if (!begin_tables(config, kept->gen, ++last_mark))
+        return;
+    table_begin(GT_EV_CPU_SAMPLES);
+    for (uint32_t i = 0; i < kept->n_samples; i++)
+        for (uint32_t k = 0; k < kept->samples[i].times; k++)
+            put_sample(&kept->samples[i]);
+    table_end();
+    table_begin(GT_EV_STACKS);
+    for (uint32_t i = 0; i < kept->n_stacks; i++)
+        put_stack(NULL, kept->stacks[i]);
+    table_end();
+    for (uint32_t i = 0; i < kept->n_strings; i++)
+        use(kept->strings[i]);
+    table_begin(GT_EV_STRINGS);
+    gt_strings_each_written(last_mark, put_string, NULL);
+    table_end();
+    end_generation(&kept->snapshot);
+}

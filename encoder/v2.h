@@ -1,0 +1,37 @@
+/*
+ * The v2 family, Go 1.22 and later: the bytes of the file. A generation is its batches, as threads
+ * wrote them, and what says what they mean: CPU samples, stacks, strings, the clock. Drain side
+ * only; what goes wrong the output knows.
+ */
+#ifndef GT_V2_H
+#define GT_V2_H
+
+#include "buffers.h"
+#include "clock.h"
+#include "drain.h"
+#include "ring.h"
+#include "varint.h"
+
+/* A new file; the output is open. */
+void gt_v2_open(void);
+
+/* A generation begins, with encoded batches or none. */
+void gt_v2_begin(const struct gt_buf *encoded);
+
+/* Batches of it; any number of times. */
+void gt_v2_write(const struct gt_buf *plain);
+
+/* The rest of it, with the CPU samples from before `until`. snapshot: taken in gen. */
+void gt_v2_end(const struct gt_drain_config *config, uint32_t gen,
+               const struct gt_clock_snapshot *snapshot, uint64_t until);
+
+/* All of a generation that was kept. */
+void gt_v2_write_kept(const struct gt_drain_config *config, const struct gt_kept *kept);
+
+/* Longest encoding of a batch's header. */
+#define GT_V2_BATCH_HEADER_MAX (1 + 4 * GT_VARINT_MAX)
+
+/* The header of a batch with `size` bytes of payload, at p; returns its end. */
+uint8_t *gt_v2_batch_header(uint8_t *p, uint32_t gen, uint32_t m, uint64_t ts, uint32_t size);
+
+#endif
