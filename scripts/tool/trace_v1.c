@@ -74,98 +74,74 @@ static void read_stacks(struct reader *r)
 
 /* Events ------------------------------------------------------------------------------------- */
 
-/* Why a goroutine waits: in v2's words. */
-static const char *const reasons[GT_V1_EVENTS_END] = {
-    [GT_V1_GO_STOP] = "forever",
-    [GT_V1_GO_SLEEP] = "sleep",
-    [GT_V1_GO_BLOCK] = "",
-    [GT_V1_GO_BLOCK_SYNC] = "sync",
-    [GT_V1_GO_BLOCK_COND] = "sync.(*Cond).Wait",
-    [GT_V1_GO_BLOCK_NET] = "network",
-    [GT_V1_GO_BLOCK_SEND] = "chan send",
-    [GT_V1_GO_BLOCK_RECV] = "chan receive",
-    [GT_V1_GO_BLOCK_SELECT] = "select",
-    [GT_V1_GO_BLOCK_GC] = "GC",
+enum argument { NONE, G, SEQ, LABEL, ITS_STACK, STACK };
+
+/* What says something of goroutines, in v2's words. `text`: why one waits. */
+static const struct word {
+    enum gt_event_type type;
+    enum argument arg[GT_V1_ARGS_MAX];
+    const char *text;
+    enum gt_g_state state;
+} words[GT_V1_EVENTS_END] = {
+    [GT_V1_GO_CREATE] = {GT_EV_GO_CREATE, {G, ITS_STACK, STACK}},
+    [GT_V1_GO_START] = {GT_EV_GO_START, {G, SEQ}},
+    [GT_V1_GO_START_LABEL] = {GT_EV_GO_START, {G, SEQ, LABEL}},
+    [GT_V1_GO_START_LOCAL] = {GT_EV_GO_START, {G}},
+    [GT_V1_GO_END] = {GT_EV_GO_DESTROY},
+    [GT_V1_GO_SCHED] = {GT_EV_GO_STOP, {STACK}},
+    [GT_V1_GO_PREEMPT] = {GT_EV_GO_STOP, {STACK}},
+    [GT_V1_GO_STOP] = {GT_EV_GO_BLOCK, {STACK}, "forever"},
+    [GT_V1_GO_SLEEP] = {GT_EV_GO_BLOCK, {STACK}, "sleep"},
+    [GT_V1_GO_BLOCK] = {GT_EV_GO_BLOCK, {STACK}},
+    [GT_V1_GO_BLOCK_SYNC] = {GT_EV_GO_BLOCK, {STACK}, "sync"},
+    [GT_V1_GO_BLOCK_COND] = {GT_EV_GO_BLOCK, {STACK}, "sync.(*Cond).Wait"},
+    [GT_V1_GO_BLOCK_NET] = {GT_EV_GO_BLOCK, {STACK}, "network"},
+    [GT_V1_GO_BLOCK_SEND] = {GT_EV_GO_BLOCK, {STACK}, "chan send"},
+    [GT_V1_GO_BLOCK_RECV] = {GT_EV_GO_BLOCK, {STACK}, "chan receive"},
+    [GT_V1_GO_BLOCK_SELECT] = {GT_EV_GO_BLOCK, {STACK}, "select"},
+    [GT_V1_GO_BLOCK_GC] = {GT_EV_GO_BLOCK, {STACK}, "GC"},
+    [GT_V1_GO_UNBLOCK] = {GT_EV_GO_UNBLOCK, {G, SEQ, STACK}},
+    [GT_V1_GO_UNBLOCK_LOCAL] = {GT_EV_GO_UNBLOCK, {G, STACK}},
+    [GT_V1_GO_SYS_BLOCK] = {GT_EV_GO_SYSCALL_BEGIN},
+    /* Its goroutine can run, and is started by an event of its own. */
+    [GT_V1_GO_SYS_EXIT] = {GT_EV_GO_SYSCALL_END_BLOCKED, {G, SEQ}},
+    [GT_V1_GO_SYS_EXIT_LOCAL] = {GT_EV_GO_SYSCALL_END_BLOCKED, {G}},
+    [GT_V1_GO_WAITING] = {GT_EV_GO_STATUS, {G}, .state = GT_G_WAITING},
+    [GT_V1_GO_IN_SYSCALL] = {GT_EV_GO_STATUS, {G}, .state = GT_G_SYSCALL},
 };
+
+static void read_argument(struct reader *r, enum argument what, struct gt_bytes *args,
+                          struct gt_happening *h)
+{
+    switch (what) {
+    case G: h->g = gt_get_varint(args); break;
+    case SEQ: h->seq = gt_v1_global_order(r->trace->format) ? 0 : gt_get_varint(args); break;
+    case LABEL: h->text = text_of(r, gt_get_varint(args)); break;
+    case ITS_STACK: h->its = stack_of(r, gt_get_varint(args)); break;
+    case STACK: h->stack = stack_of(r, gt_get_varint(args)); break;
+    case NONE: break;
+    }
+}
 
 /* false: it says nothing of goroutines. */
 static bool translate(struct reader *r, struct gt_source *s, unsigned type, struct gt_bytes *args)
 {
+    const struct word *word = type < GT_V1_EVENTS_END ? &words[type] : &words[0];
     struct gt_happening *h = &s->next;
-    bool numbered = !gt_v1_global_order(r->trace->format);
-    uint64_t g;
-    switch (type) {
-    case GT_V1_PROC_START: s->stream.thread = gt_get_varint(args); return false;
-    case GT_V1_GO_CREATE:
-        h->type = GT_EV_GO_CREATE;
-        h->g = gt_get_varint(args);
-        h->its = stack_of(r, gt_get_varint(args));
-        h->stack = stack_of(r, gt_get_varint(args));
-        return true;
-    case GT_V1_GO_START:
-    case GT_V1_GO_START_LABEL:
-        h->type = GT_EV_GO_START;
-        h->g = gt_get_varint(args);
-        h->seq = numbered ? gt_get_varint(args) : 0;
-        h->text = type == GT_V1_GO_START_LABEL ? text_of(r, gt_get_varint(args)) : "";
-        return true;
-    case GT_V1_GO_START_LOCAL:
-        h->type = GT_EV_GO_START;
-        h->g = gt_get_varint(args);
-        return true;
-    case GT_V1_GO_END: h->type = GT_EV_GO_DESTROY; return true;
-    case GT_V1_GO_SCHED:
-    case GT_V1_GO_PREEMPT:
-        h->type = GT_EV_GO_STOP;
-        h->stack = stack_of(r, gt_get_varint(args));
-        return true;
-    case GT_V1_GO_STOP:
-    case GT_V1_GO_SLEEP:
-    case GT_V1_GO_BLOCK:
-    case GT_V1_GO_BLOCK_SYNC:
-    case GT_V1_GO_BLOCK_COND:
-    case GT_V1_GO_BLOCK_NET:
-    case GT_V1_GO_BLOCK_SEND:
-    case GT_V1_GO_BLOCK_RECV:
-    case GT_V1_GO_BLOCK_SELECT:
-    case GT_V1_GO_BLOCK_GC:
-        h->type = GT_EV_GO_BLOCK;
-        h->text = reasons[type];
-        h->stack = stack_of(r, gt_get_varint(args));
-        return true;
-    case GT_V1_GO_UNBLOCK:
-        h->type = GT_EV_GO_UNBLOCK;
-        h->g = gt_get_varint(args);
-        h->seq = numbered ? gt_get_varint(args) : 0;
-        h->stack = stack_of(r, gt_get_varint(args));
-        return true;
-    case GT_V1_GO_UNBLOCK_LOCAL:
-        h->type = GT_EV_GO_UNBLOCK;
-        h->g = gt_get_varint(args);
-        h->stack = stack_of(r, gt_get_varint(args));
-        return true;
-    case GT_V1_GO_SYS_CALL: s->call = stack_of(r, gt_get_varint(args)); return false;
-    case GT_V1_GO_SYS_BLOCK:
-        h->type = GT_EV_GO_SYSCALL_BEGIN;
-        h->stack = s->call;
-        return true;
-    case GT_V1_GO_SYS_EXIT: /* its goroutine can run, and is started by an event of its own */
-    case GT_V1_GO_SYS_EXIT_LOCAL:
-        h->type = GT_EV_GO_SYSCALL_END_BLOCKED;
-        h->g = gt_get_varint(args);
-        h->seq = numbered && type == GT_V1_GO_SYS_EXIT ? gt_get_varint(args) : 0;
-        return true;
-    case GT_V1_GO_WAITING:
-    case GT_V1_GO_IN_SYSCALL:
-        g = gt_get_varint(args);
-        *h = (struct gt_happening){
-            .type = GT_EV_GO_STATUS, .g = g, .seq = 1, .thread = GT_NO_THREAD};
-        h->state = type == GT_V1_GO_WAITING ? GT_G_WAITING : GT_G_SYSCALL;
-        h->text = "";
-        return true;
-    case GT_V1_CPU_SAMPLE: keep(&r->samples, args); return false;
-    default: return false;
-    }
+    if (type == GT_V1_PROC_START)
+        s->stream.thread = gt_get_varint(args);
+    else if (type == GT_V1_GO_SYS_CALL)
+        s->call = stack_of(r, gt_get_varint(args));
+    else if (type == GT_V1_CPU_SAMPLE)
+        keep(&r->samples, args);
+    h->type = word->type;
+    h->text = word->text ? word->text : "";
+    h->state = word->state;
+    h->seq = h->type == GT_EV_GO_STATUS ? 1 : 0;
+    h->stack = h->type == GT_EV_GO_SYSCALL_BEGIN ? s->call : NULL;
+    for (int i = 0; i < GT_V1_ARGS_MAX; i++)
+        read_argument(r, word->arg[i], args, h);
+    return h->type;
 }
 
 static bool next(void *arg, struct gt_source *s)
@@ -186,13 +162,10 @@ static bool next(void *arg, struct gt_source *s)
         r->trace->kinds[record.type]++;
         r->trace->events++;
         r->trace->event_bytes += record.size;
-        s->next = (struct gt_happening){.ts = s->ts, .text = "", .on = &s->stream};
+        s->next = (struct gt_happening){.ts = s->ts, .on = &s->stream, .thread = GT_NO_THREAD};
         s->key = global ? s->seq : s->ts;
-        if (translate(r, s, record.type, &record.args)) {
-            s->next.on = &s->stream;
-            s->next.ts = s->ts;
+        if (translate(r, s, record.type, &record.args))
             return true;
-        }
     }
 }
 
