@@ -157,6 +157,8 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IONBF, 0);
     if (strcmp(what, "early-unshare") == 0) /* only a single-threaded process may */
         printf("unshare: %d\n", unshare(CLONE_NEWUSER | CLONE_NEWNS));
+    else if (strcmp(what, "file-size") == 0) /* before more than that is written */
+        limit(RLIMIT_FSIZE, 8192);
     else
         work();
     if (strcmp(what, "closefrom") == 0)
@@ -171,8 +173,6 @@ int main(int argc, char **argv)
         occupy(path);
     else if (strcmp(what, "few-files") == 0)
         limit(RLIMIT_NOFILE, 4);
-    else if (strcmp(what, "file-size") == 0)
-        limit(RLIMIT_FSIZE, 8192);
     else if (strcmp(what, "unlink") == 0)
         printf("unlink: %d\n", unlink(path) == 0 || errno == ENOENT);
     else if (strcmp(what, "chroot") == 0)
