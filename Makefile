@@ -109,7 +109,15 @@ $(bench_prog): $(B)/%: %.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -pthread -o $@ $<
 
-bench: libgotrace.so $(bench_prog) $(micro) $(walk) ## measure what tracing costs, beside other tracers
+$(B)/test/bench/floor: test/bench/floor.c $(B)/encoder/clock.o $(B)/encoder/futex.o
+	@mkdir -p $(@D)
+	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) -pthread -o $@ $(filter %.c %.o,$^) -ldl
+
+$(B)/test/bench/empty.so: test/bench/empty.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -fvisibility=hidden -shared -Wl,-z,now -o $@ $<
+
+bench: libgotrace.so $(bench_prog) $(micro) $(walk) $(B)/test/bench/floor $(B)/test/bench/empty.so ## measure what tracing costs, beside other tracers
 	python3 test/bench/run.py
 
 $(prog_c): $(B)/%: %.c

@@ -14,6 +14,7 @@ import types
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "libgotrace.so"
+EMPTY = ROOT / "build/test/bench/empty.so"
 LOCKS = {"lock", "lock2", "lock4", "cond", "create", "trivial"}
 HEAP = {"malloc", "malloc2"}
 CALLS = {"read", "pipe"}
@@ -116,6 +117,13 @@ TRACERS = [
         ["git", "describe", "--always", "--dirty"],
         env={"LD_PRELOAD": str(LIBRARY), "GOTRACE_OUTPUT": "{out}"},
         sees=LOCKS | HEAP | CALLS | SERVERS | TOOLS,
+    ),
+    Tracer(
+        "empty hooks",
+        str(EMPTY),
+        ["echo", "a preloaded library whose functions only call the original ones: what interposition costs alone"],
+        env={"LD_PRELOAD": str(EMPTY)},
+        sees=LOCKS | HEAP | CALLS,
     ),
     Tracer(
         "LTTng-UST",

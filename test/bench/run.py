@@ -123,6 +123,7 @@ def micro(bench):
     if rows:
         bench.say("## Operations", "", "Added ns (and the ratio to bare), bytes of trace, for each operation. " + NOTE)
         bench.table(["", "bare, ns", *names], rows)
+        floors(bench)
     deep = [op for op in ("read", "yield") if bench.wanted(f"depth {op}")]
     stacks = [(frames, depth) for frames in STACKS for depth in DEPTHS]
     sees = [t for t in bench.tracers if t.name in ("bare", "libgotrace")]
@@ -141,6 +142,14 @@ def micro(bench):
         bench.say("Added ns of an operation with a stack of that depth (a yield is two events).")
         bench.table(["frames", "depth", *deep], [[f, d, *(number(added(f"{op} {d} {f}", bench)) for op in deep)] for f, d in stacks])
         walk(bench, stacks)
+
+
+def floors(bench):
+    """What events are made of."""
+    out = subprocess.run([BUILD / "floor"], capture_output=True, text=True, check=True).stdout
+    ns = dict(map(str.split, out.splitlines()))
+    bench.say(f"Floors: a look at the clock takes {ns['clock']} ns, a lock of ours, taken and given back, {ns['lock']} ns,")
+    bench.say(f"a cache line that another CPU wrote last {ns.get('line', '–')} ns.", "")
 
 
 def walk(bench, stacks):
@@ -314,8 +323,8 @@ REACH = [
     ("malloc+free", "ns", None, 5, lambda b: added("malloc", b), ""),
     *((f"an event with a known stack (half a yield, depth 20, {f})", "ns", None, 45, lambda b, f=f: half_a_yield(f, b), YIELD) for f in DEEP),
     *((f"read, depth {d}, {f}", "ns", None, 60, lambda b, d=d, f=f: added(f"read {d} {f}", b), READ) for d in (20, 100) for f in DEEP),
-    ("condition variable, there and back", "ns", None, 500, lambda b: added("cond", b), "12 events; 2,600 instructions a side, half of them for the two stacks: those of signal and wait differ, so each is walked again from its first frame"),
-    ("pipe, there and back", "ns", None, 350, lambda b: added("pipe", b), "4 calls as above, a stack and two looks at the clock each; 2 of them wait: 4 events"),
+    ("condition variable, there and back", "ns", None, 500, lambda b: added("cond", b), "12 events with 4 stacks, a clock for each, locks of 4 registry slots: 2,100 instructions a side, a third of them the stacks"),
+    ("pipe, there and back", "ns", None, 350, lambda b: added("pipe", b), "4 calls as above, of which 2 wait: 4 events with 2 stacks; 1,100 instructions a side"),
     ("create+join", "ns", None, 2000, lambda b: added("create", b), "8 events, 4,100 instructions: a slot and a P taken and given back, three stacks, one of them the first of a thread, one round of libc over its keys"),
     ("2 threads that contend, of bare", "", 0.95, 1.05, lambda b: against_bare("lock2", "ns", b), CONTENDED),
     ("4 threads that contend, of bare", "", 0.95, 1.05, lambda b: against_bare("lock4", "ns", b), CONTENDED),
