@@ -381,7 +381,7 @@ void gt_ev_call_show(struct gt_writer *w)
     if (!since)
         return;
     struct gt_stack *found = find_call_stack(w);
-    /* acquire: pairs with gt_call_keep's release. What was found after that may be nonsense. */
+    /* acquire: pairs with gt_call_keep's release. After that nothing was found. */
     struct gt_stack *kept = atomic_load_explicit(&w->call.stack, memory_order_acquire);
     atomic_store_explicit(&w->call.since, 0, memory_order_relaxed);
     gt_ev_call_begin(w, since, w->call.reason, kept ? kept : found);
@@ -389,7 +389,7 @@ void gt_ev_call_show(struct gt_writer *w)
 
 void gt_call_keep(struct gt_writer *w)
 {
-    if (!atomic_load_explicit(&w->call.since, memory_order_relaxed))
+    if (!gt_call_is_announced(w))
         return;
     struct gt_stack *stack = find_call_stack(w);
     if (stack)
@@ -399,8 +399,7 @@ void gt_call_keep(struct gt_writer *w)
 void gt_ev_close_locked(struct gt_writer *w, uint32_t gen)
 {
     rewaits_locked(w, gen);
-    if (atomic_load_explicit(&w->call.since, memory_order_relaxed) &&
-        make_room(w, gen, GT_EVENT_ROOM))
+    if (gt_call_is_announced(w) && make_room(w, gen, GT_EVENT_ROOM))
         gt_ev_call_show(w);
 }
 

@@ -28,6 +28,8 @@
  *     handler), that does. Taking the announcement back is ordered like rule 1: a store, then the
  *     load of current. So a thread whose call somebody else writes cannot leave that call before
  *     the switch is over: until then its stack stands still and can be looked at (gt_call_stack).
+ *     But when recording ends, or a switch takes too long, it goes on at once; and a jump does not
+ *     ask. Then it finds its stack itself before (gt_call_keep), and whoever looks is waited for.
  *  6. Time goes from causes to effects, in the reader's eyes too. CPUs' clocks may disagree; and a
  *     reader adds up the time of an event from those before it in its batch and drops a fraction of
  *     a nanosecond each time (Go's batchCursor.nextEvent), so that it may see it early by as many
@@ -242,12 +244,21 @@ bool gt_ev_call_announce(struct gt_writer *w, uint64_t since, enum gt_reason rea
 
 /*
  * Finds the stack of the call that w has announced without one; NULL: it is not known. Called by
- * w's own thread in a signal handler, or by another one while that cannot leave its call (rule 5).
- * Set before the first announcement; NULL where all calls have their stacks.
+ * w's own thread, or by another one; should that have left its call (rule 5), what it has kept is
+ * right, not the result. Set before the first announcement; NULL where all calls have their stacks.
  */
 extern struct gt_stack *(*gt_call_stack)(struct gt_writer *w);
 
-/* By w's own thread, which is about to leave the announced call by a jump, if there is one. */
+/* Whether w's own thread, which asks, has announced a call that it has not withdrawn. */
+static inline bool gt_call_is_announced(const struct gt_writer *w)
+{
+    return atomic_load_explicit(&w->call.since, memory_order_relaxed) != 0;
+}
+
+/*
+ * By w's own thread, which is about to leave the call that it has announced, if it has, and cannot
+ * withdraw it: by a jump, or because nothing can be written. Finds its stack, if that is not known.
+ */
 void gt_call_keep(struct gt_writer *w);
 
 /*

@@ -79,6 +79,10 @@ static void write_slice(struct gt_thread *t, struct gt_slice *slice, bool unseen
         gt_ev_go_resume(&t->w, t->w.g.wait_stack);
         gt_writer_leave(&t->w);
     }
+    if (!entered && !unseen) {
+        gt_call_keep(&t->w);
+        gt_capture_leave(t);
+    }
     gt_thread_leave(t);
     gt_process_check_queue();
 }

@@ -69,25 +69,43 @@ static void load_libunwind(void)
 
 bool gt_capture_later(struct gt_thread *t, enum gt_hook hook, const uintptr_t *frame)
 {
-    t->call = (struct gt_site){hook, frame, frame[0], frame[1]};
+    t->call.hook = hook;
+    t->call.fp = frame[0];
+    t->call.pc = frame[1];
+    atomic_store_explicit(&t->call.frame, frame, memory_order_relaxed);
     return walks && gt_trail_covers(&t->trail, (uintptr_t)frame);
 }
 
-/* A hook's frame is not deeper than those that it calls; and nobody writes there but it. */
-static bool still_there(const struct gt_thread *t)
+void gt_capture_leave(struct gt_thread *t)
 {
-    const struct gt_site *call = &t->call;
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    bool left = gt_self == t && gt_trail_covers(&t->trail, here) && here > (uintptr_t)call->frame;
-    return !left && call->frame[0] == call->fp && call->frame[1] == call->pc;
+    enum { SLICES = 10 };
+    int saved = errno;
+    atomic_store(&t->call.frame, NULL); /* then the load: see stack_of_other */
+    for (int i = 0; i < SLICES && atomic_load(&t->call.looked_at); i++)
+        gt_futex_wait(&t->call.looked_at, 1, GT_LOCK_PATIENCE_NS / SLICES);
+    errno = saved;
 }
 
-static struct gt_stack *walk_noted(struct gt_thread *t, uint64_t *pcs)
+/* A hook's frame is not deeper than those that it calls; and nobody writes there but it. */
+static bool still_there(const struct gt_thread *t, const uintptr_t *frame)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    bool left = gt_self == t && gt_trail_covers(&t->trail, here) && here > (uintptr_t)frame;
+    return !left && frame[0] == t->call.fp && frame[1] == t->call.pc;
+}
+
+static uint32_t walk_noted(const struct gt_thread *t, uint32_t epoch, uint64_t *pcs)
+{
+    const uintptr_t *frame = atomic_load(&t->call.frame);
+    if (!walks || !gt_trail_covers(&t->trail, (uintptr_t)frame) || !still_there(t, frame))
+        return 0;
+    return gt_unwind_hook(&t->trail, epoch, frame, pcs);
+}
+
+static struct gt_stack *get_noted(const struct gt_thread *t, uint32_t epoch, uint64_t *pcs,
+                                  uint32_t n)
 {
     const struct gt_stack *routine = t->w.g.routine;
-    uint32_t epoch = (uint32_t)gt_modules_epoch(), n = 0;
-    if (walks && gt_trail_covers(&t->trail, (uintptr_t)t->call.frame) && still_there(t))
-        n = gt_unwind_hook(&t->trail, epoch, t->call.frame, pcs + 1);
     if (n == 0 && routine) {
         pcs[++n] = routine->pcs[0] + 1; /* but for the leaf, PCs are taken for return addresses */
         epoch = routine->epoch;
@@ -96,18 +114,27 @@ static struct gt_stack *walk_noted(struct gt_thread *t, uint64_t *pcs)
     return gt_stacks_get(pcs, n + 1, epoch);
 }
 
-static __attribute__((noinline)) struct gt_stack *walk_noted_of_other(struct gt_thread *t)
+/* Either its thread sees, leaving, that it is looked at, or it is seen here to have left. */
+static __attribute__((noinline)) struct gt_stack *stack_of_other(struct gt_thread *t,
+                                                                 uint32_t epoch)
 {
     uint64_t pcs[GT_FRAMES_MAX];
-    return walk_noted(t, pcs);
+    atomic_store(&t->call.looked_at, 1);
+    uint32_t n = walk_noted(t, epoch, pcs + 1);
+    atomic_store(&t->call.looked_at, 0);
+    gt_futex_wake(&t->call.looked_at, 1);
+    return get_noted(t, epoch, pcs, n);
 }
 
 static struct gt_stack *stack_of_call(struct gt_writer *w)
 {
     struct gt_thread *t = (void *)((char *)w - offsetof(struct gt_thread, w));
+    uint32_t epoch = (uint32_t)gt_modules_epoch();
     int saved = errno;
     /* Its own thread may be short of stack; what is its another one must not write. */
-    struct gt_stack *s = t == gt_self ? walk_noted(t, t->trail.fresh_pcs) : walk_noted_of_other(t);
+    uint64_t *own = t->trail.fresh_pcs;
+    struct gt_stack *s = t == gt_self ? get_noted(t, epoch, own, walk_noted(t, epoch, own + 1))
+                                      : stack_of_other(t, epoch);
     errno = saved;
     return s;
 }

@@ -29,6 +29,13 @@ struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook);
  */
 bool gt_capture_later(struct gt_thread *t, enum gt_hook hook, const uintptr_t *frame);
 
+/*
+ * t's thread, which calls, is about to leave that hook, or has done so, and could not withdraw the
+ * call: nobody looks at its stack for that any more. Waits for who does so now, which takes a walk.
+ * Any context; errno is kept.
+ */
+void gt_capture_leave(struct gt_thread *t);
+
 /* The same without a leaf of ours: it is where the program called us. */
 struct gt_stack *gt_capture_caller(struct gt_thread *t);
 

@@ -100,6 +100,7 @@ static void leave_trace(struct gt_thread *t)
         gt_ev_thread_end(&t->w);
         gt_writer_leave(&t->w);
     }
+    gt_capture_leave(t); /* a call left by a jump may still be announced */
     gt_self = &gt_nobody;
     if (t != &main_thread)
         thread_free(t);

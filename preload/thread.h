@@ -18,9 +18,10 @@
 
 /* Where the program called a hook of ours: enough to find the stack by while that is under way. */
 struct gt_site {
-    uint32_t hook;          /* the leaf */
-    const uintptr_t *frame; /* the hook's */
-    uintptr_t fp, pc;       /* what stands there */
+    uint32_t hook;                    /* the leaf */
+    _Atomic(const uintptr_t *) frame; /* the hook's; NULL: it may be gone */
+    uintptr_t fp, pc;                 /* what stands there */
+    _Atomic uint32_t looked_at;       /* futex: another thread walks from there */
 };
 
 struct gt_thread {

@@ -215,14 +215,18 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_barrier(enum gt_hook hook
 static void note_jump(void)
 {
     struct gt_thread *t = gt_self;
-    if (!t || !t->frame)
+    if (!t)
         return;
-    t->jumped = true;
-    if (t->inside)
+    if (t->frame)
+        t->jumped = true;
+    if (!gt_call_is_announced(&t->w))
         return;
-    gt_thread_reenter(t);
-    gt_call_keep(&t->w);
-    gt_thread_leave(t);
+    if (!t->inside) {
+        gt_thread_reenter(t);
+        gt_call_keep(&t->w);
+        gt_thread_leave(t);
+    }
+    gt_capture_leave(t);
 }
 
 #define JUMP(name, env_type)                     \

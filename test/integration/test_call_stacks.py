@@ -1,0 +1,68 @@
+"""Stacks of calls into the kernel, found late and by other threads, are those of the calls (test/hostile/chains.c)."""
+
+import os
+
+import pytest
+
+from lib import HOSTILE, gotools, proc
+
+pytestmark = pytest.mark.beside
+
+CALLS = ["read", "poll", "select", "epoll_wait", "recv", "write", "ppoll", "sigtimedwait"]
+RUNS = int(os.environ.get("CHAIN_RUNS", "3"))
+RECORDER = {"GOTRACE_RING": "1M", "GOTRACE_QUIET": "1"}
+
+
+def is_right(stack):
+    """Do the functions, from the call outward, belong together?"""
+    call, caller, *chain = [frame.func for frame in stack]
+    ends = [i for i, name in enumerate(chain) if name.startswith("routine_")]
+    if caller != f"call_{call}" or not ends or not ends[0]:
+        return False
+    if not all(name.startswith("digit_") for name in chain[: ends[0]]):
+        return False
+    inner, *digits, routine = [int(name[-1]) for name in chain[: ends[0] + 1]]
+    return inner == (sum(digits) + CALLS.index(call) + routine) % 8
+
+
+def stacks_of_calls(trace):
+    for e in gotools.parse(trace):
+        for stack in (e.stack, e.transition_stack):
+            if stack and stack[0].func in CALLS:
+                yield stack
+
+
+def check(tmp_path, how, changes, threads, returncode=0, runs=RUNS, **env):
+    seen = 0
+    for _ in range(runs):
+        result = proc.traced([HOSTILE / "chains", how, changes, threads], tmp_path / "t.out", env=env)
+        assert result.returncode == returncode, result
+        for stack in stacks_of_calls(result.trace):
+            seen += 1
+            assert len(stack) > 2 and is_right(stack), stack
+        result.trace.unlink()
+    assert seen > 100 * runs
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("how", ["exit", "brief"])
+def test_at_the_end(tmp_path, how):
+    """Of the process, which keeps nobody in his call; some threads end, and their stacks are gone."""
+    check(tmp_path, how, changes=2, threads=80)
+
+
+@pytest.mark.limit(120)
+def test_in_a_crash(tmp_path):
+    check(tmp_path, "crash", changes=2, threads=100, returncode=-11, **RECORDER)
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("how", ["exit", "brief", "signals"])
+def test_many_generations(tmp_path, how):
+    check(tmp_path, how, changes=80, threads=16, runs=1)
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("format", [f for f, (_, last) in gotools.FORMATS.items() if not last])
+def test_formats(tmp_path, format):
+    check(tmp_path, "brief", changes=40, threads=16, runs=1, GOTRACE_FORMAT=format)
