@@ -37,6 +37,7 @@
 #include <termios.h>
 #include <threads.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 /* The ABI of pthread_cond_t in use since glibc 2.3.2; other architectures only ever had one. */

@@ -208,6 +208,8 @@ GT_EXPORT long syscall(long number, ...)
         return futex(number, a);
     if (makes_process(number))
         return make_process(number, a);
+    if (number == SYS_exit)
+        gt_wait_note_jump();
     int on = blocks_on(number, a);
     if (on == GT_NOTHING)
         return call(number, a);

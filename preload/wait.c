@@ -210,9 +210,7 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_barrier(enum gt_hook hook
     return wait;
 }
 
-/* What may leave a wait or a call without its end; a handler's own jump does not. */
-
-static void note_jump(void)
+void gt_wait_note_jump(void)
 {
     struct gt_thread *t = gt_self;
     if (!t)
@@ -232,7 +230,7 @@ static void note_jump(void)
 #define JUMP(name, env_type)                     \
     GT_EXPORT void name(env_type env, int value) \
     {                                            \
-        note_jump();                             \
+        gt_wait_note_jump();                     \
         gt_real.name(env, value);                \
         __builtin_unreachable();                 \
     }
@@ -241,3 +239,10 @@ JUMP(longjmp, jmp_buf)
 JUMP(_longjmp, jmp_buf)
 JUMP(siglongjmp, sigjmp_buf)
 JUMP(__longjmp_chk, sigjmp_buf)
+
+/* Not swapcontext: what is left by that is gone back to; and a frame of ours would be, too. */
+GT_EXPORT int setcontext(const ucontext_t *context)
+{
+    gt_wait_note_jump();
+    return gt_real.setcontext(context);
+}

@@ -59,6 +59,12 @@ struct gt_wait gt_wait_begin_barrier(enum gt_hook hook, const void *barrier, uin
  */
 bool gt_wait_may_begin(struct gt_thread *t, uintptr_t frame);
 
+/*
+ * The calling thread is about to do what may leave a wait or a call without its end; a handler's
+ * own jump does not. Any context; errno is kept.
+ */
+void gt_wait_note_jump(void);
+
 /* Takes the thread out of the registry; inside the guard. false: see gt_registry_remove. */
 bool gt_wait_forget(struct gt_thread *t, int64_t patience_ns);
 

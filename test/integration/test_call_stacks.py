@@ -8,6 +8,7 @@ from lib import HOSTILE, gotools, proc
 
 pytestmark = pytest.mark.beside
 
+DEPARTURES = ["siglongjmp", "setcontext", "SYS_exit"]
 CALLS = ["read", "poll", "select", "epoll_wait", "recv", "write", "ppoll", "sigtimedwait"]
 RUNS = int(os.environ.get("CHAIN_RUNS", "3"))
 RECORDER = {"GOTRACE_RING": "1M", "GOTRACE_QUIET": "1"}
@@ -66,3 +67,16 @@ def test_many_generations(tmp_path, how):
 @pytest.mark.parametrize("format", [f for f, (_, last) in gotools.FORMATS.items() if not last])
 def test_formats(tmp_path, format):
     check(tmp_path, "brief", changes=40, threads=16, runs=1, GOTRACE_FORMAT=format)
+
+
+@pytest.mark.parametrize("way", DEPARTURES)
+def test_left_by_signal_handlers(tmp_path, way):
+    """What the thread did next does not show in the stack of the call; nor is a stack read that is gone."""
+    for _ in range(RUNS):
+        result = proc.traced([HOSTILE / "departures", way], tmp_path / "t.out").ok()
+        stacks = [[frame.func for frame in s] for e in gotools.parse(result.trace) for s in (e.stack, e.transition_stack)]
+        calls = [s for s in stacks if s[:1] == ["ppoll"]]
+        assert len(calls) > 100
+        for functions in calls:
+            way_down = set(functions[2 : functions.index("run")])
+            assert functions[1] == "leaf" and way_down in ({"down"}, {"up"}), functions
