@@ -70,6 +70,7 @@ __attribute__((noinline)) struct gt_slice gt_slice_begin(enum gt_hook hook, int 
 static void write_slice(struct gt_thread *t, struct gt_slice *slice, bool unseen)
 {
     gt_thread_reenter(t);
+    t->frame = 0;
     struct gt_stack *stack = unseen ? gt_capture(t, slice->hook) : NULL;
     bool entered = gt_writer_enter(&t->w);
     t->stuck = !entered && !unseen; /* its begin stands in the trace, its end must follow */
@@ -92,12 +93,14 @@ void gt_slice_end(struct gt_slice *slice)
     struct gt_thread *t = slice->thread;
     if (!t || t->frame != slice->frame)
         return;
-    t->frame = 0;
     bool muted = slice->since == UNTIMED;
     uint64_t units = muted ? 0 : gt_clock_now() - slice->since;
     bool unseen = gt_call_withdraw(&t->w, slice->since);
-    if (__builtin_expect(unseen && (muted || too_short(units)), 1))
+    /* The frame stays until then: a signal handler's call would be noted in this one's place. */
+    if (__builtin_expect(unseen && (muted || too_short(units)), 1)) {
+        t->frame = 0;
         return;
+    }
     int saved = errno;
     write_slice(t, slice, unseen);
     errno = saved;
