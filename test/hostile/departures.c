@@ -1,6 +1,7 @@
 /*
- * Signal handlers that do not go back to the call that they interrupted, while generations change
- * as fast as they can: `departures <way>`. Calls are made from functions of one name, down or up.
+ * Signal handlers that do not go back to the call that they interrupted, or in another process,
+ * while generations change as fast as they can: `departures <way>`. Calls are made from functions
+ * of one name, down or up.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -14,19 +15,20 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { THREADS = 8, CHANGES = 100, STACK = 256 << 10 };
+enum { THREADS = 8, CHANGES = 100, FORKS = 30, STACK = 256 << 10 };
 #define NOINLINE __attribute__((noinline))
 
 static const char *way;
 static uintptr_t libc_ppoll;
-static atomic_int stop;
+static atomic_int stop, forks;
 static __thread sigjmp_buf jump;
 static __thread ucontext_t context;
-static __thread volatile bool calling;
+static __thread volatile bool calling, child;
 
 /* In libc's function: a tracer's own code could not be left without its noticing. */
 static bool in_call(const ucontext_t *interrupted)
@@ -40,6 +42,27 @@ static bool in_call(const ucontext_t *interrupted)
 #endif
 }
 
+static void *sleeps(void *arg)
+{
+    poll(NULL, 0, 1);
+    return arg;
+}
+
+/* The child, which has a trace of its own then, goes back to the call. */
+static void go_on_in_child(void)
+{
+    pthread_t thread;
+    pid_t pid = fork();
+    child = pid == 0;
+    forks++;
+    while (!child && waitpid(pid, NULL, 0) < 0)
+        ;
+    for (int i = 0; i < 3 && child; i++) {
+        if (pthread_create(&thread, NULL, sleeps, NULL) == 0)
+            pthread_join(thread, NULL);
+    }
+}
+
 static void depart(int number, siginfo_t *info, void *interrupted)
 {
     (void)info;
@@ -50,6 +73,8 @@ static void depart(int number, siginfo_t *info, void *interrupted)
         siglongjmp(jump, number);
     if (strcmp(way, "setcontext") == 0)
         setcontext(&context);
+    if (strcmp(way, "fork") == 0)
+        go_on_in_child();
     if (strcmp(way, "SYS_exit") == 0)
         syscall(SYS_exit, 0);
 }
@@ -60,6 +85,10 @@ NOINLINE static int leaf(void)
     calling = true;
     int r = ppoll(NULL, 0, &time, NULL);
     calling = false;
+    for (int i = 0; i < 50 && child; i++)
+        poll(NULL, 0, 0);
+    if (child)
+        exit(0);
     return r;
 }
 
@@ -128,7 +157,8 @@ int main(int argc, char **argv)
     sigaction(SIGUSR1, &action, NULL);
     for (uintptr_t i = 0; i < THREADS; i++)
         pthread_create(&thread[i], NULL, brief ? make_brief : run, (void *)(i + 1));
-    for (int i = 0; i < CHANGES; i++) {
+    bool forking = strcmp(way, "fork") == 0;
+    for (int i = 0; i < CHANGES || (forking && forks < FORKS); i++) {
         for (int k = 0; k < THREADS; k++)
             pthread_kill(thread[k], SIGUSR1);
         execv("/nowhere", none); /* what was recorded is in the file before */

@@ -58,7 +58,7 @@ def test_in_a_crash(tmp_path):
 
 
 @pytest.mark.limit(120)
-@pytest.mark.parametrize("how", ["exit", "brief", "signals"])
+@pytest.mark.parametrize("how", ["exit", "brief", "signals", "altstack"])
 def test_many_generations(tmp_path, how):
     check(tmp_path, how, changes=80, threads=16, runs=1)
 
@@ -80,3 +80,14 @@ def test_left_by_signal_handlers(tmp_path, way):
         for functions in calls:
             way_down = set(functions[2 : functions.index("run")])
             assert functions[1] == "leaf" and way_down in ({"down"}, {"up"}), functions
+
+
+def test_forks_in_signal_handlers(tmp_path):
+    """The child, which goes back to the call and has a trace of its own, does not write what is the parent's."""
+    for _ in range(RUNS):
+        proc.traced([HOSTILE / "departures", "fork"], tmp_path / "t.out").ok()
+        traces = sorted(tmp_path.glob("t.out*"))
+        assert len(traces) > 20
+        assert proc.run([gotools.read_all(gotools.find()), *traces]).ok().stdout == ""
+        for trace in traces:
+            trace.unlink()
