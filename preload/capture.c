@@ -86,11 +86,18 @@ void gt_capture_leave(struct gt_thread *t)
     errno = saved;
 }
 
+static bool on_signal_stack(void)
+{
+    stack_t now;
+    return gt_real.sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_ONSTACK);
+}
+
 /* A hook's frame is not deeper than those that it calls; and nobody writes there but it. */
 static bool still_there(const struct gt_thread *t, const uintptr_t *frame)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    bool left = gt_self == t && gt_trail_covers(&t->trail, here) && here > (uintptr_t)frame;
+    bool left = gt_self == t && gt_trail_covers(&t->trail, here) && here > (uintptr_t)frame &&
+                !on_signal_stack(); /* which may be part of the thread's own */
     return !left && frame[0] == t->call.fp && frame[1] == t->call.pc;
 }
 

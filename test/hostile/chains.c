@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DEPTH_MAX = 24, CALLS = 8, ROUTINES = 4, ON_STACK = 20 };
+enum { DEPTH_MAX = 24, CALLS = 8, ROUTINES = 4, ON_STACK = 20, ALTSTACK = 32 << 10 };
 #define NOINLINE __attribute__((noinline))
 
 struct worker {
@@ -38,6 +38,7 @@ struct worker {
 };
 
 static atomic_int stop;
+static int on_altstack;
 static int null;
 static sem_t sem;
 
@@ -135,10 +136,15 @@ static void choose(struct worker *w, int routine)
     w->digits = n + 1;
 }
 
+/* The signal stack is a part of the thread's own. */
 #define ROUTINE(n)                                                   \
     static void *routine_##n(void *arg)                              \
     {                                                                \
+        char room[ALTSTACK];                                         \
+        stack_t alternate = {.ss_sp = room, .ss_size = ALTSTACK};    \
         struct worker *w = arg;                                      \
+        if (on_altstack)                                             \
+            sigaltstack(&alternate, NULL);                           \
         for (int i = 0; !stop && (!w->stack || i < ON_STACK); i++) { \
             choose(w, n);                                            \
             DOWN(w, 0);                                              \
@@ -201,7 +207,7 @@ static void *waits(void *arg)
 
 static void storm(void)
 {
-    struct sigaction action = {.sa_handler = post};
+    struct sigaction action = {.sa_handler = post, .sa_flags = on_altstack ? SA_ONSTACK : 0};
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
     struct itimerspec every = {{0, 200000}, {0, 200000}};
     pthread_t thread;
@@ -221,6 +227,7 @@ int main(int argc, char **argv)
     sigset_t alarm;
     sigemptyset(&alarm);
     sigaddset(&alarm, SIGALRM);
+    on_altstack = strcmp(how, "altstack") == 0;
     null = open("/dev/null", O_RDWR);
     sem_init(&sem, 0, 0);
     for (int i = 0; i < threads; i++) {
@@ -230,7 +237,7 @@ int main(int argc, char **argv)
                        worker[i]);
     }
     pthread_sigmask(SIG_BLOCK, &alarm, NULL);
-    if (strcmp(how, "signals") == 0)
+    if (strcmp(how, "signals") == 0 || on_altstack)
         storm();
     for (int i = 0; i < changes; i++)
         execv("/nowhere", none); /* what was recorded is in the file before */
