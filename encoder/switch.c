@@ -3,6 +3,7 @@
 
 #include <linux/membarrier.h>
 #include <sched.h>
+#include <string.h>
 
 static _Atomic(struct gt_writer *) writers; /* push only */
 
@@ -125,7 +126,9 @@ bool gt_switch_self(struct gt_writer *w)
     int saved = errno;
     bool ok = true;
     uint32_t old = atomic_load_explicit(&w->gen, memory_order_acquire);
-    if (old & GT_GEN_SWITCHING) {
+    if (old == GT_GEN_GONE) {
+        ok = false;
+    } else if (old & GT_GEN_SWITCHING) {
         ok = settled_within(w, old, GT_LOCK_PATIENCE_NS);
     } else if (claim(w, old)) {
         /* After the claim: either the drain side sees that, or we see what it announced. */
@@ -161,24 +164,61 @@ static void emit_scratch(struct gt_writer *w, uint32_t m, uint32_t gen, const st
 
 /*
  * The owner is inside only for an event or two; but it may have been suspended there, for as long
- * as a collector takes.
+ * as a collector takes. false: it was given time enough, and has jumped.
  */
-static void await_leave(struct gt_writer *w)
+static bool await_leave(struct gt_writer *w)
 {
+    enum { YIELDS = 1000, JUMPED_MS = 100 };
     static const struct timespec ms = {0, 1000000};
     /* acquire: pairs with gt_writer_leave */
     for (int i = 0; atomic_load_explicit(&w->busy, memory_order_acquire); i++) {
-        if (i < 1000)
+        if (i < YIELDS)
             sched_yield();
+        else if (i > YIELDS + JUMPED_MS && atomic_load(&w->jumped))
+            return false;
         else
             gt_syscall(SYS_nanosleep, &ms, NULL);
     }
+    return true;
+}
+
+static void push_copy(const struct gt_buf *buf, uint32_t used, uint32_t m, uint32_t gen)
+{
+    struct gt_buf *copy = used ? gt_buffers_get(true) : NULL;
+    if (!copy)
+        return;
+    copy->gen = gen;
+    copy->m = m;
+    copy->ts = buf->ts;
+    copy->used = used;
+    copy->cuts = buf->cuts;
+    memcpy(copy->cut, buf->cut, sizeof copy->cut);
+    memcpy(copy->data, buf->data, used);
+    gt_buffers_push(copy);
+}
+
+/*
+ * What a writer that is given up has written, in generation old. The buffers stay its own: should
+ * its thread come back after all, it does no harm there.
+ */
+static void salvage(const struct gt_writer *w, uint32_t old)
+{
+    const struct gt_buf *texts = w->texts.buf;
+    if (w->buf)
+        push_copy(w->buf, (uint32_t)(w->pos - w->buf->data), w->m, old);
+    if (texts && !gt_gen_is_mute(old))
+        push_copy(texts, texts->used, texts->m, old);
 }
 
 /* The drain side's half for one writer, which it has claimed in generation old. */
 static void switch_silent(struct gt_writer *w, uint32_t old, uint32_t next, const struct emitter *e)
 {
-    await_leave(w);
+    if (!await_leave(w)) {
+        salvage(w, old);
+        gt_lost();
+        settle(w, GT_GEN_GONE);
+        return;
+    }
     gt_lock(&w->g.lock);
     leave_generation_locked(w, old);
     if (e->scratch && w->p && w->p->state != GT_P_IDLE) {
@@ -215,7 +255,7 @@ void gt_switch_all(uint32_t next, void (*emit)(void *arg, struct gt_buf *batch),
     struct emitter e = {speaks ? gt_buffers_get(true) : NULL, emit, arg};
     for (struct gt_writer *w = atomic_load(&writers); w; w = w->next) {
         uint32_t gen = atomic_load(&w->gen);
-        while (gen != next) {
+        while (gen != next && gen != GT_GEN_GONE) {
             if (gen & GT_GEN_SWITCHING)
                 wait_settled(w, gen, -1);
             else if (claim(w, gen))

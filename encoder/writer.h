@@ -62,6 +62,7 @@
 
 #define GT_GEN_SWITCHING 0x80000000u
 #define GT_GEN_WAITED 0x40000000u /* with SWITCHING: somebody sleeps until it is over */
+#define GT_GEN_GONE 0x3fffffffu   /* of a writer that was given up, see gt_writer_jumped */
 
 /* One event never needs more: a type byte and at most five full varints, twice for statuses. */
 #define GT_EVENT_ROOM 256
@@ -125,6 +126,7 @@ struct gt_call {
 struct gt_writer {
     _Atomic uint32_t busy;
     _Atomic uint32_t gen;
+    _Atomic bool jumped; /* see gt_writer_jumped */
     uint8_t *pos, *end;
     uint64_t last; /* timestamp of the last event */
     struct gt_buf *buf;
@@ -177,6 +179,22 @@ static inline void gt_writer_leave(struct gt_writer *w)
 {
     /* release: the drain side, seeing 0, sees the events. Pairs with its acquire of busy. */
     atomic_store_explicit(&w->busy, 0, memory_order_release);
+}
+
+/*
+ * A signal handler, which has interrupted w's thread between enter and leave, jumps, perhaps out of
+ * that. If leave does not follow, the drain side gives the writer up: what the thread would write
+ * is lost, what it has written is not, and its goroutine stays as it was. Any context.
+ */
+static inline void gt_writer_jumped(struct gt_writer *w)
+{
+    atomic_store_explicit(&w->jumped, true, memory_order_relaxed);
+}
+
+/* Whether that has happened: then the memory cannot serve another thread. */
+static inline bool gt_writer_gone(const struct gt_writer *w)
+{
+    return atomic_load_explicit(&w->gen, memory_order_relaxed) == GT_GEN_GONE;
 }
 
 static inline bool gt_writer_busy(const struct gt_writer *w)

@@ -102,7 +102,7 @@ static void leave_trace(struct gt_thread *t)
     }
     gt_capture_leave(t); /* a call left by a jump may still be announced */
     gt_self = &gt_nobody;
-    if (t != &main_thread)
+    if (t != &main_thread && !gt_writer_gone(&t->w))
         thread_free(t);
 }
 

@@ -217,6 +217,8 @@ void gt_wait_note_jump(void)
         return;
     if (t->frame)
         t->jumped = true;
+    if (t->inside && gt_writer_busy(&t->w))
+        gt_writer_jumped(&t->w);
     if (!gt_call_is_announced(&t->w))
         return;
     if (!t->inside) {

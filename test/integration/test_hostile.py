@@ -88,6 +88,15 @@ def test_a_call_left_by_longjmp_has_its_stack(tmp_path):
         assert stacks == [[call, f"wait_{call}", "jump_out_of", "jumps"]] * 5
 
 
+@pytest.mark.parametrize("end", ["exit", "exec"])
+def test_jumps_out_of_the_tracer(tmp_path, end):
+    """The drain side does not wait for an event that will never be whole; what was written before is in the trace."""
+    result = same("leaves", tmp_path, end, env={"GOTRACE_SYSCALL_MIN": "0"})
+    gotools.check_all(result.trace)
+    assert end == "exec" or re.search(r", \d+ events lost", result.stderr), result.stderr
+    assert len({e.goid for e in gotools.parse(result.trace) if e.is_go("Running", "Syscall")}) >= 2
+
+
 @pytest.mark.parametrize("memory", ["1M", "256M"])
 def test_collector_that_stops_threads_by_signals(tmp_path, memory):
     """Also those that are inside the tracer, which must not make the collector wait for them."""
