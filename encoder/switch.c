@@ -215,7 +215,6 @@ static void switch_silent(struct gt_writer *w, uint32_t old, uint32_t next, cons
 {
     if (!await_leave(w)) {
         salvage(w, old);
-        gt_lost();
         settle(w, GT_GEN_GONE);
         return;
     }

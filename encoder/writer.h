@@ -182,13 +182,15 @@ static inline void gt_writer_leave(struct gt_writer *w)
 }
 
 /*
- * A signal handler, which has interrupted w's thread between enter and leave, jumps, perhaps out of
- * that. If leave does not follow, the drain side gives the writer up: what the thread would write
- * is lost, what it has written is not, and its goroutine stays as it was. Any context.
+ * A signal handler, which has interrupted our code in w's thread, jumps, perhaps out of that. If
+ * that was between enter and leave, and leave does not follow, the drain side gives the writer up:
+ * what the thread would write is lost (and one event is counted for that), what it has written is
+ * not, and its goroutine stays as it was. Any context.
  */
 static inline void gt_writer_jumped(struct gt_writer *w)
 {
-    atomic_store_explicit(&w->jumped, true, memory_order_relaxed);
+    if (!atomic_exchange_explicit(&w->jumped, true, memory_order_relaxed))
+        gt_lost();
 }
 
 /* Whether that has happened: then the memory cannot serve another thread. */

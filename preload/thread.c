@@ -49,6 +49,7 @@ static struct gt_thread *thread_alloc(void)
     t->inside = 0;
     t->frame = 0;
     t->jumped = false;
+    t->w.jumped = false;
     t->stuck = false;
     t->regions.open = 0;
     return t;

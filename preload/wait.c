@@ -217,7 +217,7 @@ void gt_wait_note_jump(void)
         return;
     if (t->frame)
         t->jumped = true;
-    if (t->inside && gt_writer_busy(&t->w))
+    if (t->inside)
         gt_writer_jumped(&t->w);
     if (!gt_call_is_announced(&t->w))
         return;
