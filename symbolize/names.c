@@ -71,18 +71,6 @@ static bool follow(struct gt_units *units, Dwarf_Die *die)
     return true;
 }
 
-static void add_scope_name(struct gt_units *units, struct gt_text *t, Dwarf_Die *scope)
-{
-    const struct gt_elfutils *dw = units->dw;
-    const char *name = text_of(dw, scope, DW_AT_name);
-    for (int hops = 0; !name && hops < HOPS_MAX && follow(units, scope); hops++)
-        name = text_of(dw, scope, DW_AT_name);
-    if (!name && dw->dwarf_tag(scope) == DW_TAG_namespace)
-        name = "(anonymous namespace)";
-    gt_text_add(t, name ? name : UNNAMED);
-    gt_text_add(t, "::");
-}
-
 /* The mangled name of a DIE or of what it is an instance of; at ends where the chain ends. */
 static const char *linkage_name(struct gt_units *units, Dwarf_Die *at, const char **plain)
 {
@@ -101,51 +89,49 @@ static const char *linkage_name(struct gt_units *units, Dwarf_Die *at, const cha
     return NULL;
 }
 
-static void qualify(struct gt_names *names, struct gt_units *units, struct gt_text *t,
-                    Dwarf_Off offset, int depth);
-
 static bool in_file(const struct gt_units *units, const Dwarf_Die *die)
 {
     return units->dw->dwarf_cu_getdwarf(die->cu) == units->dwarf;
 }
 
 /*
- * Appends "f::" for a function that others are declared in, or from the start "a::b::f::": a
- * definition does not stand in the scopes of its declaration, and a linkage name has its own.
+ * What a scope is called. *whole: with all scopes around it. Leaves *die where it is declared: a
+ * definition does not stand in the scopes of that.
  */
-static void add_function(struct gt_names *names, struct gt_units *units, struct gt_text *t,
-                         char *start, Dwarf_Die *die, int depth)
+static const char *scope_name(struct gt_names *names, struct gt_units *units, Dwarf_Die *die,
+                              bool *whole)
 {
-    Dwarf_Off offset = units->dw->dwarf_dieoffset(die);
+    int tag = units->dw->dwarf_tag(die);
     const char *plain, *mangled = linkage_name(units, die, &plain);
-    bool elsewhere = in_file(units, die) && units->dw->dwarf_dieoffset(die) != offset;
-    if (mangled || elsewhere)
-        t->pos = start;
-    if (!mangled && elsewhere && depth < HOPS_MAX)
-        qualify(names, units, t, units->dw->dwarf_dieoffset(die), depth + 1);
-    gt_text_add(t, mangled ? gt_names_of_symbol(names, mangled) : plain ? plain : UNNAMED);
-    gt_text_add(t, "::");
+    *whole = mangled && tag == DW_TAG_subprogram;
+    if (*whole)
+        return gt_names_of_symbol(names, mangled);
+    return plain ? plain : tag == DW_TAG_namespace ? "(anonymous namespace)" : UNNAMED;
 }
 
 /* Appends "a::b::" for the scopes around the DIE at offset. */
 static void qualify(struct gt_names *names, struct gt_units *units, struct gt_text *t,
-                    Dwarf_Off offset, int depth)
+                    Dwarf_Off offset)
 {
-    uint32_t scope, chain[SCOPES_MAX];
+    const char *name[SCOPES_MAX];
     int n = 0;
-    char *start = t->pos;
+    bool whole = false;
+    uint32_t scope;
     struct gt_unit *unit = gt_units_scope_of(units, offset, &scope);
-    for (; unit && scope != GT_NO_ID && n < SCOPES_MAX; scope = unit->scope[scope].parent)
-        chain[n++] = scope;
-    while (n--) {
+    while (unit && scope != GT_NO_ID && n < SCOPES_MAX && !whole) {
         Dwarf_Die die;
-        Dwarf_Off where = unit->start + unit->scope[chain[n]].start;
+        Dwarf_Off where = unit->start + unit->scope[scope].start;
+        scope = unit->scope[scope].parent;
         if (!units->dw->dwarf_offdie(units->dwarf, where, &die))
             continue;
-        if (units->dw->dwarf_tag(&die) == DW_TAG_subprogram)
-            add_function(names, units, t, start, &die, depth);
-        else
-            add_scope_name(units, t, &die);
+        bool function = units->dw->dwarf_tag(&die) == DW_TAG_subprogram;
+        name[n++] = scope_name(names, units, &die, &whole);
+        if (function && in_file(units, &die) && units->dw->dwarf_dieoffset(&die) != where)
+            unit = gt_units_scope_of(units, units->dw->dwarf_dieoffset(&die), &scope);
+    }
+    while (n--) {
+        gt_text_add(t, name[n]);
+        gt_text_add(t, "::");
     }
 }
 
@@ -170,7 +156,7 @@ static const char *compose(struct gt_names *names, struct gt_units *units, Dwarf
     struct gt_text t = gt_text_start(names->more, sizeof names->more);
     /* What stands in dwz's common part has its scopes there, at offsets of its own. */
     if (in_file(units, origin))
-        qualify(names, units, &t, units->dw->dwarf_dieoffset(origin), 0);
+        qualify(names, units, &t, units->dw->dwarf_dieoffset(origin));
     name_lambda(&t, names->more, name);
     gt_text_add(&t, name);
     return remember(names, origin->addr, names->more);
