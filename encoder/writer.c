@@ -1,7 +1,6 @@
 /* Writing events, and a writer's own side of a generation switch. See writer.h. */
 #include "writer.h"
 
-#include "procs.h"
 #include "switch.h"
 
 struct gt_generation gt_gen;
@@ -367,11 +366,8 @@ struct gt_stack *(*gt_call_stack)(struct gt_writer *w);
 /* NULL where the call has its stack already. */
 static struct gt_stack *find_call_stack(struct gt_writer *w)
 {
-    if (atomic_load_explicit(&w->call.stack, memory_order_relaxed) || !gt_call_stack)
-        return NULL;
-    struct gt_stack *stack = gt_call_stack(w);
-    atomic_thread_fence(memory_order_acquire); /* before what the caller reads next */
-    return stack;
+    bool has = atomic_load_explicit(&w->call.stack, memory_order_relaxed);
+    return has || !gt_call_stack ? NULL : gt_call_stack(w);
 }
 
 void gt_ev_call_show(struct gt_writer *w)

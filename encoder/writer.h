@@ -156,6 +156,12 @@ bool gt_writer_enter_slow(struct gt_writer *w);
 void gt_lost(void);
 uint64_t gt_lost_count(void);
 
+/* Whether w's thread has announced a call that it has not withdrawn. By that, or who switches w. */
+static inline bool gt_call_is_announced(const struct gt_writer *w)
+{
+    return atomic_load_explicit(&w->call.since, memory_order_relaxed) != 0;
+}
+
 /*
  * Pins the current generation; false when nothing is being recorded, or nothing can be (which is
  * counted as lost); then do not call leave. May wait for a buffer if the disk cannot keep up.
@@ -168,8 +174,7 @@ static inline bool gt_writer_enter(struct gt_writer *w)
     atomic_signal_fence(memory_order_seq_cst); /* rule 1 */
     uint32_t gen = atomic_load_explicit(&gt_gen.current, memory_order_acquire);
     if (__builtin_expect(atomic_load_explicit(&w->gen, memory_order_acquire) == gen &&
-                             w->end - w->pos >= GT_EVENT_ROOM &&
-                             !atomic_load_explicit(&w->call.since, memory_order_relaxed),
+                             w->end - w->pos >= GT_EVENT_ROOM && !gt_call_is_announced(w),
                          1))
         return true;
     return gt_writer_enter_slow(w);
@@ -268,12 +273,6 @@ bool gt_ev_call_announce(struct gt_writer *w, uint64_t since, enum gt_reason rea
  * right, not the result. Set before the first announcement; NULL where all calls have their stacks.
  */
 extern struct gt_stack *(*gt_call_stack)(struct gt_writer *w);
-
-/* Whether w's own thread, which asks, has announced a call that it has not withdrawn. */
-static inline bool gt_call_is_announced(const struct gt_writer *w)
-{
-    return atomic_load_explicit(&w->call.since, memory_order_relaxed) != 0;
-}
 
 /*
  * By w's own thread, which is about to leave the call that it has announced, if it has, and cannot

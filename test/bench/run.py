@@ -68,9 +68,9 @@ class Bench:
             self.say("| " + " | ".join(map(str, row)) + " |")
         self.say("")
 
-    def measure(self, case, once, once_for_peers=False):
+    def measure(self, case, once, once_for_peers=False, tracers=None):
         """Runs once(tracer) → {column: number or None} under each tracer in turn, several times; keeps medians."""
-        tracers = [t for t in self.tracers if t.name == "bare" or case in t.sees]
+        tracers = list(tracers or [t for t in self.tracers if t.name == "bare" or case in t.sees])
         samples = {t.name: [] for t in tracers}
         for i in range(self.runs):
             for tracer in [t for t in tracers if i == 0 or not once_for_peers or t.name in ("bare", "libgotrace")]:
@@ -129,13 +129,7 @@ def micro(bench):
     sees = [t for t in bench.tracers if t.name in ("bare", "libgotrace")]
     for op in deep:
         for frames, depth in stacks:
-            case, measure = f"{op} {depth} {frames}", once(op, depth, "micro" + STACKS[frames])
-            for _ in range(bench.runs):
-                for t in sees:
-                    bench.results.setdefault((case, t.name), {}).setdefault("all", []).append(measure(t)["ns"])
-            for t in sees:
-                cell = bench.results[case, t.name]
-                cell["ns"] = statistics.median(cell["all"])
+            bench.measure(f"{op} {depth} {frames}", once(op, depth, "micro" + STACKS[frames]), tracers=sees)
     if deep:
         bench.say("## Stacks", "", "gcc -O2, which omits frame pointers: recursion in C; in C++ virtual functions, lambdas, templates, `std::sort`, `std::ostream`,")
         bench.say("hardly two return addresses alike. For comparison the same C++ with `-fno-omit-frame-pointer`, which its libraries are not.", "")
