@@ -79,6 +79,8 @@ int main(int argc, char **argv)
     pthread_barrier_init(&barrier, NULL, 2);
     pthread_create(&thread, NULL, idle, NULL);
     pthread_barrier_wait(&barrier);
+    pthread_mutex_lock(&mutex); /* free once that thread sleeps */
+    pthread_mutex_unlock(&mutex);
     puts(how);
     if (strcmp(how, "exit") == 0)
         exit(3);
