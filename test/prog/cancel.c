@@ -1,12 +1,13 @@
 /* Cancellation in every place a thread can wait, and while it computes; clean-up handlers run. */
+#include "truth.h"
+
 #include <pthread.h>
-#include <stdio.h>
-#include <time.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t ready;
 static pthread_t sleeper;
+static _Atomic int joiner;
 
 static void cleanup(void *what)
 {
@@ -43,6 +44,7 @@ static void *in_join(void *arg)
 {
     pthread_cleanup_push(cleanup, "join");
     pthread_barrier_wait(&ready);
+    joiner = tid();
     pthread_join(sleeper, NULL);
     pthread_cleanup_pop(0);
     return arg;
@@ -78,7 +80,6 @@ static pthread_t start(void *(*routine)(void *))
 
 int main(void)
 {
-    struct timespec ms5 = {0, 5000000};
     pthread_barrier_init(&ready, NULL, 2);
     cancel(start(in_sleep));
     pthread_t t = start(in_cond);
@@ -87,7 +88,7 @@ int main(void)
     cancel(t);
     sleeper = start(in_sleep);
     t = start(in_join);
-    nanosleep(&ms5, NULL);
+    until_asleep(&joiner);
     cancel(t);
     cancel(sleeper);
     cancel(start(computing));

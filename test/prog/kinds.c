@@ -1,12 +1,11 @@
 /*
  * Every kind of mutex, alone and contended: prints what each call returned. argv[1] = "contended"
- * makes another thread hold each mutex for 10 ms first.
+ * makes another thread hold each mutex until the first has waited for 10 ms.
  */
+#include "truth.h"
+
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
 
 static const struct {
     const char *name;
@@ -24,12 +23,14 @@ static const struct {
 
 static pthread_mutex_t mutex;
 static pthread_barrier_t held;
+static _Atomic int waiter;
 
 static void *hold(void *arg)
 {
     struct timespec ms10 = {0, 10000000};
     pthread_mutex_lock(&mutex);
     pthread_barrier_wait(&held);
+    until_asleep(&waiter);
     nanosleep(&ms10, NULL);
     pthread_mutex_unlock(&mutex);
     return arg;
@@ -44,8 +45,10 @@ static void *die_holding(void *arg)
 static void contend(void)
 {
     pthread_t thread;
+    waiter = 0;
     pthread_create(&thread, NULL, hold, NULL);
     pthread_barrier_wait(&held);
+    waiter = tid();
     printf(" wait %d", pthread_mutex_lock(&mutex));
     printf(" unlock %d", pthread_mutex_unlock(&mutex));
     pthread_join(thread, NULL);

@@ -1,8 +1,7 @@
 /* A program linked against the condition variables from before glibc 2.3.2. */
+#include "truth.h"
+
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #if defined(__x86_64__)
 __asm__(".symver pthread_cond_wait,pthread_cond_wait@GLIBC_2.2.5");
@@ -16,10 +15,12 @@ static struct {
 } cond = {.after = "untouched"};
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int go;
+static _Atomic int sleeper;
 
 static void *waiter(void *arg)
 {
     pthread_mutex_lock(&mutex);
+    sleeper = tid();
     while (!go)
         pthread_cond_wait((pthread_cond_t *)&cond, &mutex);
     pthread_mutex_unlock(&mutex);
@@ -30,7 +31,7 @@ int main(void)
 {
     pthread_t thread;
     pthread_create(&thread, NULL, waiter, NULL);
-    usleep(50000);
+    until_asleep(&sleeper);
     pthread_mutex_lock(&mutex);
     go = 1;
     pthread_cond_signal((pthread_cond_t *)&cond);

@@ -1,13 +1,15 @@
 /* Ends while one thread waits for a mutex and another reads from a pipe that nobody fills. */
+#include "truth.h"
+
 #include <pthread.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int pipes[2];
+static _Atomic int waiter, reader;
 
 static void *wait_for_mutex(void *arg)
 {
+    waiter = tid();
     pthread_mutex_lock(&mutex);
     return arg;
 }
@@ -15,6 +17,7 @@ static void *wait_for_mutex(void *arg)
 static void *wait_for_bytes(void *arg)
 {
     char byte;
+    reader = tid();
     return read(pipes[0], &byte, 1) == 1 ? arg : NULL;
 }
 
@@ -26,6 +29,7 @@ int main(void)
     pthread_mutex_lock(&mutex);
     pthread_create(&thread, NULL, wait_for_mutex, NULL);
     pthread_create(&thread, NULL, wait_for_bytes, NULL);
-    usleep(100000);
+    until_asleep(&waiter);
+    until_asleep(&reader);
     exit(0);
 }
