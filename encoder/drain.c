@@ -17,6 +17,8 @@
 /* How long the end of the process waits for the drain thread before it gives up. */
 #define FINISH_TIMEOUT_NS 20000000000
 
+#define ALONE_EVERY_NS 1000000000
+
 enum phase { IDLE, OPEN, FINISHING, FINISHED };
 
 static struct {
@@ -101,11 +103,23 @@ static bool take_side(int64_t patience_ns)
     return false;
 }
 
+static bool goes_on(void)
+{
+    return atomic_load(&drain.phase) == OPEN && !(drain.config.alone && drain.config.alone());
+}
+
+/* Nobody wakes the last thread of a process. */
+static int64_t idle_ns(uint64_t now)
+{
+    int64_t ns = gt_recording_idle_ns(now);
+    return ns < 0 || ns > ALONE_EVERY_NS ? ALONE_EVERY_NS : ns;
+}
+
 void gt_drain_run(void)
 {
     gt_lock(&drain.side);
     note_unattended();
-    while (atomic_load(&drain.phase) == OPEN) {
+    while (goes_on()) {
         if (atomic_exchange(&drain.sample, 0))
             drain.config.sample();
         uint64_t now = gt_clock_monotonic_raw();
@@ -114,7 +128,7 @@ void gt_drain_run(void)
         if (asked != atomic_load(&drain.answered))
             answer(asked, gt_drain_execute(drain.command, drain.path));
         else if (!gt_recording_advance(now))
-            gt_buffers_sleep(gt_recording_idle_ns(now));
+            gt_buffers_sleep(idle_ns(now));
         gt_recording_give_up();
     }
     if (atomic_load(&drain.phase) != FINISHED)

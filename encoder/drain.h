@@ -50,6 +50,7 @@ struct gt_drain_config {
      */
     int (*resolve)(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max);
     void (*sample)(void); /* see gt_drain_sample */
+    bool (*alone)(void);  /* or NULL; whether the drain thread is the process's last */
 };
 
 /* From here on writers can be entered; unless config->manual, this is recorded. */

@@ -29,6 +29,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 static struct {
     pid_t pid; /* of the process whose trace this is; a vfork child's differs */
@@ -39,7 +40,8 @@ static struct {
     unsigned files;            /* so many have been named */
     _Atomic uint64_t crash_ns; /* when it began to die of a signal; 0: it has not */
     struct gt_symbolizer *symbolizer;
-    uint32_t *same_memory; /* zero in a forked child: MADV_WIPEONFORK */
+    _Atomic uint32_t drain_tid; /* of the drain thread, until the kernel is done with it */
+    uint32_t *same_memory;      /* zero in a forked child: MADV_WIPEONFORK */
 } process;
 
 bool gt_process_is_ours(void)
@@ -103,8 +105,22 @@ static bool leave_descriptors(void)
     return gt_syscall(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) == 0;
 }
 
+/*
+ * Threads may end by the bare system call, unseen. The first one stays, as a zombie without a
+ * program, until it is the last. No descriptor: the table may be the program's.
+ */
+static bool is_alone(void)
+{
+    enum { OWN_LINKS = 2, FIRST_AND_US = 2 };
+    struct stat tasks;
+    char program[1];
+    return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == OWN_LINKS + FIRST_AND_US &&
+           readlink("/proc/self/exe", program, sizeof program) < 0 && errno == ENOENT;
+}
+
 static void *drain_main(void *unused)
 {
+    atomic_store(&process.drain_tid, (uint32_t)gt_syscall(SYS_set_tid_address, &process.drain_tid));
     gt_thread_ignore();
     gt_nursery_only = true;
     gt_heap_own_begin();
@@ -116,6 +132,7 @@ static void *drain_main(void *unused)
     if (gt_options.ring_bytes)
         gt_symbolize_prepare(); /* not when it is too late: see gt_process_crash */
     gt_drain_run();
+    gt_process_end(); /* where no other thread has seen to that */
     return unused;
 }
 
@@ -178,7 +195,8 @@ static void start_recording(bool manual)
                                             .stopped = say_stopped,
                                             .serve = gt_control_serve,
                                             .resolve = resolve,
-                                            .sample = gt_heap_sample_goal});
+                                            .sample = gt_heap_sample_goal,
+                                            .alone = is_alone});
     gt_thread_main_begin();
     struct gt_thread *t = gt_thread_enter();
     if (t) {
@@ -290,6 +308,16 @@ void gt_process_end(void)
     bool first = !atomic_exchange(&process.ended, 1);
     if (gt_drain_finish() && first)
         say_stopped();
+}
+
+void gt_process_end_last(void)
+{
+    enum { SLICES = 10 };
+    static const struct timespec slice = {0, 1000000000 / SLICES};
+    uint32_t tid;
+    gt_process_end();
+    for (int i = 0; i < SLICES && (tid = atomic_load(&process.drain_tid)) != 0; i++)
+        gt_syscall(SYS_futex, &process.drain_tid, FUTEX_WAIT, tid, &slice);
 }
 
 void gt_process_crash(void)
@@ -438,7 +466,7 @@ static void after_fork(void)
     if (process.same_memory)
         *process.same_memory = 1;
     process.descendant = true;
-    process.drain_started = process.ended = process.serving = 0;
+    process.drain_started = process.ended = process.serving = process.drain_tid = 0;
     process.crash_ns = 0;
     gt_control_after_fork();
     gt_drain_after_fork();

@@ -56,6 +56,13 @@ void gt_process_after_fork(bool before);
 void gt_process_end(void);
 
 /*
+ * The same by the program's last thread; ours is gone afterwards. libc counts it, and would have it
+ * do what the last one does: flush stdio, which it cannot, and call what atexit was given. And the
+ * kernel takes the status of whichever ends last.
+ */
+void gt_process_end_last(void);
+
+/*
  * The same in the handler of a signal of which the process dies. The program may be in the middle
  * of anything, malloc and the loader included.
  */

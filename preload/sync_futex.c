@@ -209,7 +209,7 @@ GT_EXPORT long syscall(long number, ...)
     if (makes_process(number))
         return make_process(number, a);
     if (number == SYS_exit)
-        gt_wait_note_jump();
+        gt_thread_exit();
     int on = blocks_on(number, a);
     if (on == GT_NOTHING)
         return call(number, a);

@@ -23,7 +23,7 @@ static struct {
     _Atomic(struct gt_thread *) cloned; /* without thread-local variables of their own, by tid */
     struct gt_arena arena;
     _Atomic uint64_t last_g;
-    _Atomic uint32_t live; /* threads in the trace that have not ended */
+    _Atomic uint32_t live; /* threads in the trace that have not ended, or not even begun */
     pthread_key_t key;
     pthread_attr_t attr; /* all defaults: libc fills them in when asked */
 } threads;
@@ -78,7 +78,6 @@ static void adopt(struct gt_thread *t)
     t->w.last = gt_clock_now();
     t->self = pthread_self();
     gt_self = t;
-    atomic_fetch_add(&threads.live, 1);
     pthread_setspecific(threads.key, t);
 }
 
@@ -133,6 +132,7 @@ struct gt_thread *gt_thread_appear(void)
     if (!t)
         return NULL;
     t->inside = 1;
+    atomic_fetch_add(&threads.live, 1);
     adopt(t);
     gt_sampler_thread_begin(t);
     struct gt_stack *routine = gt_capture_bottom(t);
@@ -187,12 +187,20 @@ struct gt_thread *gt_thread_elsewhere(struct gt_thread *t)
     return cloned ? cloned : clone_appear(tid);
 }
 
-static void thread_end(struct gt_thread *t)
+/* Whether it was the last one. */
+static bool thread_end(struct gt_thread *t)
 {
     gt_wake_all(GT_HOOK_pthread_join, (const void *)t->self);
     leave_trace(t);
-    if (atomic_fetch_sub(&threads.live, 1) == 1)
-        gt_process_end(); /* libc counts our drain thread: it would never see the last one go */
+    return atomic_fetch_sub(&threads.live, 1) == 1;
+}
+
+void gt_thread_exit(void)
+{
+    struct gt_thread *t = gt_self;
+    gt_wait_note_jump(); /* from the call that a signal handler of the thread has interrupted */
+    if (t && !t->inside && t->w.m == (uint32_t)gt_syscall(SYS_gettid) && thread_end(t))
+        gt_process_end_last();
 }
 
 /*
@@ -207,8 +215,8 @@ static void key_destructor(void *arg)
         return;
     if (gt_keys_have_destructors && ++t->exit_round < PTHREAD_DESTRUCTOR_ITERATIONS)
         pthread_setspecific(threads.key, t);
-    else
-        thread_end(t);
+    else if (thread_end(t))
+        gt_process_end_last();
 }
 
 void gt_thread_init(void)
@@ -225,6 +233,7 @@ void gt_thread_main(void)
     atomic_store(&threads.last_g, 1);
     t->w.g.id = 1;
     t->inside = 1; /* until recording starts */
+    atomic_store(&threads.live, 1);
     adopt(t);
 }
 
@@ -248,7 +257,6 @@ void gt_thread_after_fork(void)
     threads.arena.lock = (struct gt_lock){0};
     threads.free = (struct gt_freelist){0};
     threads.cloned = NULL;
-    atomic_store(&threads.live, 0);
     gt_annotate_after_fork();
     gt_thread_main();
 }
@@ -281,6 +289,7 @@ static struct gt_thread *create_event(enum gt_hook hook, struct gt_thread *t,
     }
     gt_ev_go_create(&t->w, &child->w.g, routine, stack);
     gt_writer_leave(&t->w);
+    atomic_fetch_add(&threads.live, 1);
     return child;
 }
 
@@ -307,6 +316,7 @@ static void create_failed(struct gt_thread *child)
 {
     gt_ev_go_forget(&child->w.g);
     thread_free(child);
+    atomic_fetch_sub(&threads.live, 1);
 }
 
 GT_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),

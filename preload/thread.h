@@ -123,6 +123,9 @@ void gt_thread_main(void);
 /* Writes the main thread's beginning; recording has started. */
 void gt_thread_main_begin(void);
 
+/* The calling thread is about to end by the bare system call, of which libc does not know. */
+void gt_thread_exit(void);
+
 /* From here on nothing of the calling thread is recorded (the drain thread). */
 void gt_thread_ignore(void);
 

@@ -2,14 +2,11 @@
  * The ways a process can end; argv[1] names one. Two more threads exist meanwhile, one of them
  * asleep on a condition variable.
  */
+#include "truth.h"
+
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
@@ -37,6 +34,11 @@ static void finish(void)
     finished = 1;
     pthread_cond_broadcast(&cond);
     pthread_mutex_unlock(&mutex);
+}
+
+static void say_at_exit(void)
+{
+    puts("at exit");
 }
 
 static void *last(void *arg)
@@ -95,6 +97,22 @@ int main(int argc, char **argv)
     if (strcmp(how, "thread-exit") == 0) {
         pthread_create(&thread, NULL, call_exit, &status);
         pause();
+    }
+    if (strcmp(how, "last-flushes") == 0) {
+        setvbuf(stdout, NULL, _IOFBF, BUFSIZ);
+        atexit(say_at_exit);
+        finish();
+        pthread_join(thread, NULL);
+        pthread_exit(NULL);
+    }
+    if (strcmp(how, "SYS_exit") == 0) {
+        finish();
+        pthread_join(thread, NULL);
+        syscall(SYS_exit, 8);
+    }
+    if (strcmp(how, "unseen") == 0) {
+        pthread_create(&thread, NULL, last, NULL);
+        RAW(SYS_exit, 9);
     }
     if (strcmp(how, "last-thread") == 0) {
         pthread_create(&thread, NULL, last, NULL);
