@@ -4,6 +4,7 @@
 #include "capture.h"
 #include "control.h"
 #include "descent.h"
+#include "drain_thread.h"
 #include "elf_names.h"
 #include "gc.h"
 #include "heap.h"
@@ -22,14 +23,12 @@
 #include "../symbolize/modules.h"
 #include "../symbolize/symbolize.h"
 
-#include <linux/close_range.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 static struct {
     pid_t pid; /* of the process whose trace this is; a vfork child's differs */
@@ -40,8 +39,7 @@ static struct {
     unsigned files;            /* so many have been named */
     _Atomic uint64_t crash_ns; /* when it began to die of a signal; 0: it has not */
     struct gt_symbolizer *symbolizer;
-    _Atomic uint32_t drain_tid; /* of the drain thread, until the kernel is done with it */
-    uint32_t *same_memory;      /* zero in a forked child: MADV_WIPEONFORK */
+    uint32_t *same_memory; /* zero in a forked child: MADV_WIPEONFORK */
 } process;
 
 bool gt_process_is_ours(void)
@@ -93,70 +91,7 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
     return n;
 }
 
-/* The drain thread --------------------------------------------------------------------------- */
-
-/*
- * A descriptor table of its own, empty: nothing that the program closes, duplicates or counts
- * meets a descriptor of ours, and none of its pipes stays open because of us. Not on kernels
- * before 5.9; there encoder/output.c looks twice before each write.
- */
-static bool leave_descriptors(void)
-{
-    return gt_syscall(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) == 0;
-}
-
-/*
- * Threads may end by the bare system call, unseen. The first one stays, as a zombie without a
- * program, until it is the last. No descriptor: the table may be the program's.
- */
-static bool is_alone(void)
-{
-    enum { OWN_LINKS = 2, FIRST_AND_US = 2 };
-    struct stat tasks;
-    char program[1];
-    return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == OWN_LINKS + FIRST_AND_US &&
-           readlink("/proc/self/exe", program, sizeof program) < 0 && errno == ENOENT;
-}
-
-static void *drain_main(void *unused)
-{
-    atomic_store(&process.drain_tid, (uint32_t)gt_syscall(SYS_set_tid_address, &process.drain_tid));
-    gt_thread_ignore();
-    gt_nursery_only = true;
-    gt_heap_own_begin();
-    gt_syscall(SYS_prctl, 15 /* PR_SET_NAME */, GT_CONTROL_THREAD);
-    if (leave_descriptors()) {
-        gt_log_apart();
-        gt_control_open();
-    }
-    if (gt_options.ring_bytes)
-        gt_symbolize_prepare(); /* not when it is too late: see gt_process_crash */
-    gt_drain_run();
-    gt_process_end(); /* where no other thread has seen to that */
-    return unused;
-}
-
-/* With all signals blocked: the program's handlers must not run on our thread. */
-static void start_drain_thread(void)
-{
-    sigset_t all, before;
-    pthread_t thread;
-    pthread_attr_t attr;
-    sigfillset(&all);
-    gt_real.pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attr, 1 << 20);
-    gt_drain_set_threaded();
-    int error = gt_real.pthread_create(&thread, &attr, drain_main, NULL);
-    pthread_attr_destroy(&attr);
-    gt_real.pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (error) {
-        gt_drain_set_unthreaded();
-        gt_log("no thread to write with (%s): the trace is written at exit",
-               strerrordesc_np(error));
-    }
-}
+/* Recording ---------------------------------------------------------------------------------- */
 
 static const char *next_path(void)
 {
@@ -196,7 +131,7 @@ static void start_recording(bool manual)
                                             .serve = gt_control_serve,
                                             .resolve = resolve,
                                             .sample = gt_heap_sample_goal,
-                                            .alone = is_alone});
+                                            .alone = gt_drain_thread_is_last});
     gt_thread_main_begin();
     struct gt_thread *t = gt_thread_enter();
     if (t) {
@@ -254,7 +189,7 @@ void gt_process_threaded(void)
     if (!gt_recording())
         start_recording(gt_options.manual);
     if (gt_recording())
-        start_drain_thread();
+        gt_drain_thread_start();
     errno = saved;
 }
 
@@ -312,12 +247,8 @@ void gt_process_end(void)
 
 void gt_process_end_last(void)
 {
-    enum { SLICES = 10 };
-    static const struct timespec slice = {0, 1000000000 / SLICES};
-    uint32_t tid;
     gt_process_end();
-    for (int i = 0; i < SLICES && (tid = atomic_load(&process.drain_tid)) != 0; i++)
-        gt_syscall(SYS_futex, &process.drain_tid, FUTEX_WAIT, tid, &slice);
+    gt_drain_thread_await_end();
 }
 
 void gt_process_crash(void)
@@ -466,9 +397,10 @@ static void after_fork(void)
     if (process.same_memory)
         *process.same_memory = 1;
     process.descendant = true;
-    process.drain_started = process.ended = process.serving = process.drain_tid = 0;
+    process.drain_started = process.ended = process.serving = 0;
     process.crash_ns = 0;
     gt_control_after_fork();
+    gt_drain_thread_after_fork();
     gt_drain_after_fork();
     gt_registry_after_fork();
     gt_modules_after_fork();
@@ -581,6 +513,7 @@ __attribute__((constructor)) static void at_start(void)
     gt_old_cond_scan();
     gt_gc_init();
     gt_thread_init();
+    gt_drain_thread_init();
     gt_capture_init();
     gt_sampler_init();
     gt_thread_main();

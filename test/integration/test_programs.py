@@ -42,6 +42,13 @@ def test_every_end_leaves_a_whole_file(traced, how):
     assert any(e.stack[0].func == "pthread_cond_wait" for e in blocks), "the sleeping thread is not in the trace"
 
 
+@pytest.mark.parametrize("how", ["now", "manual"])
+def test_our_thread_keeps_out_of_the_way(traced, how):
+    """It is not where the program's first thread went, nor as urgent."""
+    assert proc.run(program("placed")).ok().stdout == ""
+    assert traced(program("placed"), env={"GOTRACE_START": how}).ok().stdout == f"{os.SCHED_OTHER} 1\n"
+
+
 def test_contended_mutexes_of_all_kinds(traced):
     result = traced(program("kinds contended")).ok()
     waits = gotools.pprof(result.trace)

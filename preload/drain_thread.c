@@ -1,0 +1,128 @@
+/* See drain_thread.h. */
+#include "drain_thread.h"
+
+#include "control.h"
+#include "heap.h"
+#include "nursery.h"
+#include "options.h"
+#include "process.h"
+#include "real.h"
+#include "thread.h"
+
+#include "../encoder/drain.h"
+#include "../encoder/log.h"
+#include "../symbolize/symbolize.h"
+
+#include <linux/close_range.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
+static struct {
+    _Atomic uint32_t tid; /* until the kernel is done with it */
+    unsigned long cpus[128];
+    long cpus_size; /* of the mask, in bytes; negative: it is larger than that */
+} drain_thread;
+
+void gt_drain_thread_init(void)
+{
+    drain_thread.cpus_size =
+        gt_syscall(SYS_sched_getaffinity, 0, sizeof drain_thread.cpus, drain_thread.cpus);
+}
+
+/*
+ * The thread that makes the second one may be where nothing else is to run, and more urgent than
+ * anything. Ours runs where the program was started, like anybody; it might never come to see to
+ * that itself.
+ */
+static void place(pthread_t thread)
+{
+    struct sched_param none = {0};
+    long policy = gt_syscall(SYS_sched_getscheduler, 0) & ~(long)SCHED_RESET_ON_FORK;
+    if (policy == SCHED_FIFO || policy == SCHED_RR)
+        pthread_setschedparam(thread, SCHED_OTHER, &none);
+    if (drain_thread.cpus_size > 0)
+        pthread_setaffinity_np(thread, (size_t)drain_thread.cpus_size, (void *)drain_thread.cpus);
+}
+
+/*
+ * A descriptor table of its own, empty: nothing that the program closes, duplicates or counts
+ * meets a descriptor of ours, and none of its pipes stays open because of us. Not on kernels
+ * before 5.9; there encoder/output.c looks twice before each write.
+ */
+static bool leave_descriptors(void)
+{
+    return gt_syscall(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) == 0;
+}
+
+static void *run(void *unused)
+{
+    atomic_store(&drain_thread.tid, (uint32_t)gt_syscall(SYS_set_tid_address, &drain_thread.tid));
+    gt_thread_ignore();
+    gt_nursery_only = true;
+    gt_heap_own_begin();
+    gt_syscall(SYS_prctl, PR_SET_NAME, GT_CONTROL_THREAD);
+    if (leave_descriptors()) {
+        gt_log_apart();
+        gt_control_open();
+    }
+    if (gt_options.ring_bytes)
+        gt_symbolize_prepare(); /* not when it is too late: see gt_process_crash */
+    gt_drain_run();
+    gt_process_end(); /* where no other thread has seen to that */
+    return unused;
+}
+
+/* With all signals blocked: the program's handlers must not run on our thread. */
+void gt_drain_thread_start(void)
+{
+    sigset_t all, before;
+    pthread_t thread;
+    pthread_attr_t attr;
+    sigfillset(&all);
+    gt_real.pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attr, 1 << 20);
+    gt_drain_set_threaded();
+    int error = gt_real.pthread_create(&thread, &attr, run, NULL);
+    if (!error)
+        place(thread);
+    pthread_attr_destroy(&attr);
+    gt_real.pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error) {
+        gt_drain_set_unthreaded();
+        gt_log("no thread to write with (%s): the trace is written at exit",
+               strerrordesc_np(error));
+    }
+}
+
+/*
+ * Threads may end by the bare system call, unseen. The first one stays, as a zombie without a
+ * program, until it is the last. No descriptor: the table may be the program's.
+ */
+bool gt_drain_thread_is_last(void)
+{
+    enum { OWN_LINKS = 2, FIRST_AND_US = 2 };
+    struct stat tasks;
+    char program[1];
+    return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == OWN_LINKS + FIRST_AND_US &&
+           readlink("/proc/self/exe", program, sizeof program) < 0 && errno == ENOENT;
+}
+
+void gt_drain_thread_await_end(void)
+{
+    enum { SLICES = 10 };
+    static const struct timespec slice = {0, 1000000000 / SLICES};
+    uint32_t tid;
+    /* Not FUTEX_PRIVATE: what the kernel does at a thread's end is not. */
+    for (int i = 0; i < SLICES && (tid = atomic_load(&drain_thread.tid)) != 0; i++)
+        gt_syscall(SYS_futex, &drain_thread.tid, FUTEX_WAIT, tid, &slice);
+}
+
+void gt_drain_thread_after_fork(void)
+{
+    atomic_store(&drain_thread.tid, 0);
+}
