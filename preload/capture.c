@@ -86,18 +86,12 @@ void gt_capture_leave(struct gt_thread *t)
     errno = saved;
 }
 
-static bool on_signal_stack(void)
-{
-    stack_t now;
-    return gt_real.sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_ONSTACK);
-}
-
 /* A hook's frame is not deeper than those that it calls; and nobody writes there but it. */
 static bool still_there(const struct gt_thread *t, const uintptr_t *frame)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     bool left = gt_self == t && gt_trail_covers(&t->trail, here) && here > (uintptr_t)frame &&
-                !on_signal_stack(); /* which may be part of the thread's own */
+                !gt_thread_on_signal_stack(); /* which may be part of the thread's own */
     return !left && frame[0] == t->call.fp && frame[1] == t->call.pc;
 }
 
@@ -184,12 +178,12 @@ struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook)
     enum gt_walked walked = walks ? gt_unwind(trail, epoch, &n) : GT_WALK_ODD;
     if (walked <= GT_WALK_TRAIL) {
         struct gt_path *p = gt_trail_last(trail);
-        if (walked == GT_WALK_SAME && p->leaf == hook)
-            return p->stack;
-        uint64_t *pcs = gt_trail_pcs(trail, &n) - 1;
-        p->leaf = hook;
-        pcs[0] = hook;
-        p->stack = gt_stacks_get_hashed(pcs, n + 1, epoch, gt_path_hash(p));
+        if (walked != GT_WALK_SAME || p->leaf != hook) {
+            uint64_t *pcs = gt_trail_pcs(trail, &n) - 1;
+            p->leaf = hook;
+            pcs[0] = hook;
+            p->stack = gt_stacks_get_hashed(pcs, n + 1, epoch, gt_path_hash(p));
+        }
         errno = saved;
         return p->stack;
     }

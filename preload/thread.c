@@ -187,6 +187,12 @@ struct gt_thread *gt_thread_elsewhere(struct gt_thread *t)
     return cloned ? cloned : clone_appear(tid);
 }
 
+bool gt_thread_on_signal_stack(void)
+{
+    stack_t now;
+    return gt_real.sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_ONSTACK);
+}
+
 /* Whether it was the last one. */
 static bool thread_end(struct gt_thread *t)
 {

@@ -57,6 +57,9 @@ struct gt_thread *gt_thread_appear(void);
  */
 struct gt_thread *gt_thread_elsewhere(struct gt_thread *t);
 
+/* Whether the caller is, or was called by, a signal handler on a stack of its own. */
+bool gt_thread_on_signal_stack(void);
+
 /*
  * A thread that could not leave the registry after a wait (gt_registry_remove), or not write the
  * wait's end, stays inside, so that nothing is recorded, and tries again at each hook. The thread,

@@ -37,7 +37,7 @@ struct gt_thread *gt_thread_unstick(struct gt_thread *t)
 
 bool gt_wait_may_begin(struct gt_thread *t, uintptr_t frame)
 {
-    if (t->frame && frame < t->frame && !t->jumped)
+    if (t->frame && !t->jumped && (frame < t->frame || gt_thread_on_signal_stack()))
         return false;
     if (t->frame)
         resume(t, t->w.g.wait_stack, GT_LOCK_PATIENCE_NS);

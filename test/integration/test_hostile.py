@@ -97,6 +97,20 @@ def test_jumps_out_of_the_tracer(tmp_path, end):
     assert len({e.goid for e in gotools.parse(result.trace) if e.is_go("Running", "Syscall")}) >= 2
 
 
+def test_errno_on_a_stack_of_unknown_size(tmp_path):
+    gotools.check_all(same("stacks", tmp_path, "coroutine").trace)
+
+
+def test_a_call_in_a_handler_on_a_stack_above_is_part_of_the_wait(tmp_path):
+    """One wait, which the main thread ends, however many signals come; but for the first ones, which may come before."""
+    events = gotools.parse(same("stacks", tmp_path, "high").trace)
+    waits = [e for e in events if e.is_go("Running", "Waiting") and "waits_below" in [f.func for f in e.stack]]
+    leaves = [e.stack[0].func for e in waits]
+    assert leaves.count("sem_wait") == 1 and leaves[-1] == "sem_wait", leaves
+    (end,) = [e for e in events if e.is_go("Waiting", "Runnable") and e.goid == waits[-1].goid and e.time > waits[-1].time]
+    assert end.stack[0].func == "sem_post", end
+
+
 @pytest.mark.parametrize("memory", ["1M", "256M"])
 def test_collector_that_stops_threads_by_signals(tmp_path, memory):
     """Also those that are inside the tracer, which must not make the collector wait for them."""
