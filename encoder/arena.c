@@ -1,9 +1,17 @@
 /* See arena.h. */
 #include "arena.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 
 #define CHUNK (256u << 10)
+
+/* A cache line. */
+struct gt_chunk {
+    _Alignas(64) _Atomic size_t used; /* more than size: what did not fit was asked for, too */
+    size_t size;
+};
 
 void *gt_pages_alloc(size_t size)
 {
@@ -16,30 +24,34 @@ void gt_pages_free(void *p, size_t size)
     munmap(p, size);
 }
 
-static void *alloc_locked(struct gt_arena *arena, size_t size)
+/* In place of `full`, unless somebody else was faster. false: no memory. */
+static bool add_chunk(struct gt_arena *arena, struct gt_chunk *full, size_t size)
 {
-    if ((size_t)(arena->end - arena->pos) < size) {
-        size_t chunk = size > CHUNK ? size : CHUNK;
-        char *fresh = gt_pages_alloc(chunk);
-        if (!fresh)
-            return NULL;
-        arena->mapped += chunk;
-        arena->pos = fresh;
-        arena->end = fresh + chunk;
-    }
-    void *p = arena->pos;
-    arena->pos += size;
-    return p;
+    size_t bytes = sizeof *full + size > CHUNK ? sizeof *full + size : CHUNK;
+    struct gt_chunk *fresh = gt_pages_alloc(bytes);
+    if (!fresh)
+        return false;
+    fresh->used = sizeof *fresh;
+    fresh->size = bytes;
+    /* release: pairs with the acquire in gt_arena_alloc */
+    if (!atomic_compare_exchange_strong_explicit(&arena->chunk, &full, fresh, memory_order_release,
+                                                 memory_order_relaxed))
+        gt_pages_free(fresh, bytes);
+    return true;
 }
 
 void *gt_arena_alloc(struct gt_arena *arena, size_t size)
 {
     int saved = errno;
     size = (size + 15) & ~(size_t)15;
-    if (!gt_lock_within(&arena->lock, GT_LOCK_PATIENCE_NS))
-        return NULL;
-    void *p = alloc_locked(arena, size);
-    gt_unlock(&arena->lock);
-    errno = saved;
-    return p;
+    for (;;) {
+        struct gt_chunk *c = atomic_load_explicit(&arena->chunk, memory_order_acquire);
+        size_t at = c ? atomic_fetch_add_explicit(&c->used, size, memory_order_relaxed) : 0;
+        if (c && at + size <= c->size)
+            return (char *)c + at;
+        bool added = add_chunk(arena, c, size);
+        errno = saved;
+        if (!added)
+            return NULL;
+    }
 }

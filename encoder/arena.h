@@ -1,19 +1,16 @@
 /*
- * Memory that is only ever added to: chunks from mmap, never from malloc. gt_arena_alloc may be
- * called by several threads at once and from signal handlers guarded as in futex.h. Zeroed,
+ * Memory that is only ever added to: chunks from mmap, never from malloc. Without a lock:
+ * gt_arena_alloc may be called by any thread in any context, and be left in the middle. Zeroed,
  * 16-byte aligned, NULL when the system has none left.
  */
 #ifndef GT_ARENA_H
 #define GT_ARENA_H
 
-#include "futex.h"
-
+#include <stdatomic.h>
 #include <stddef.h>
 
 struct gt_arena {
-    struct gt_lock lock;
-    char *pos, *end;
-    size_t mapped; /* bytes taken from the system */
+    _Atomic(struct gt_chunk *) chunk; /* the last one */
 };
 
 void *gt_arena_alloc(struct gt_arena *arena, size_t size);

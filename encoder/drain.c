@@ -253,9 +253,7 @@ void gt_drain_after_fork(void)
 {
     gt_generation_after_fork();
     gt_output_after_fork();
-    gt_stacks_after_fork();
     gt_strings_after_fork();
-    gt_symbols_after_fork();
     gt_merge_after_fork();
     gt_samples_after_fork();
     gt_switch_after_fork();

@@ -67,8 +67,3 @@ void gt_stacks_each(uint32_t gen, void (*fn)(void *arg, struct gt_stack *s), voi
         }
     }
 }
-
-void gt_stacks_after_fork(void)
-{
-    atomic_store(&table.arena.lock.word, 0);
-}

@@ -67,6 +67,4 @@ static inline uint32_t gt_stack_use(struct gt_stack *s, uint32_t gen)
 /* Calls fn for every stack used in gen, which no writer has pinned any more. */
 void gt_stacks_each(uint32_t gen, void (*fn)(void *arg, struct gt_stack *s), void *arg);
 
-void gt_stacks_after_fork(void);
-
 #endif

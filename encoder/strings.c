@@ -3,6 +3,7 @@
 
 #include "arena.h"
 #include "format.h"
+#include "futex.h"
 
 #include <string.h>
 
@@ -104,5 +105,4 @@ void gt_strings_each_written(uint32_t mark, void (*fn)(void *arg, struct gt_stri
 void gt_strings_after_fork(void)
 {
     atomic_store(&table.lock.word, 0);
-    atomic_store(&table.arena.lock.word, 0);
 }

@@ -90,8 +90,3 @@ uint32_t gt_symbols_of(const struct gt_drain_config *config, const struct gt_sta
     }
     return n;
 }
-
-void gt_symbols_after_fork(void)
-{
-    atomic_store(&symbols.arena.lock.word, 0);
-}

@@ -19,6 +19,4 @@ struct gt_symbol {
 uint32_t gt_symbols_of(const struct gt_drain_config *config, const struct gt_stack *s,
                        struct gt_symbol *out[GT_FRAMES_MAX]);
 
-void gt_symbols_after_fork(void);
-
 #endif

@@ -2,6 +2,7 @@
 #include "v2.h"
 
 #include "arena.h"
+#include "futex.h"
 #include "output.h"
 #include "samples.h"
 #include "stacks.h"

@@ -225,7 +225,6 @@ void gt_heap_thread_end(struct gt_thread *t, bool last)
 
 void gt_heap_after_fork(void)
 {
-    heap.arena.lock = (struct gt_lock){0};
     atomic_store(&heap.goal_due, 0);
     atomic_store(&heap.goal, 0);
 }

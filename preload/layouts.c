@@ -2,6 +2,7 @@
 #include "layouts.h"
 
 #include "../encoder/arena.h"
+#include "../encoder/futex.h"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -261,7 +261,6 @@ void gt_thread_after_fork(void)
 {
     if (gt_self)
         gt_self->frame = 0; /* what it is in has begun in the parent, and is of its trace */
-    threads.arena.lock = (struct gt_lock){0};
     threads.free = (struct gt_freelist){0};
     threads.cloned = NULL;
     gt_annotate_after_fork();

@@ -5,6 +5,7 @@
 #include "text.h"
 
 #include "../encoder/arena.h"
+#include "../encoder/futex.h"
 
 #include <elf.h>
 #include <limits.h>
@@ -368,5 +369,5 @@ const struct gt_module *gt_modules_add(const char *s)
 
 void gt_modules_after_fork(void)
 {
-    map.lock = map.arena.lock = (struct gt_lock){0};
+    map.lock = (struct gt_lock){0};
 }
