@@ -5,6 +5,8 @@
 
 long (*gt_syscall)(long number, ...) = syscall;
 
+_Atomic bool gt_any_jumped;
+
 void gt_lock_slow(struct gt_lock *lock)
 {
     /* errno belongs to the program: a hook may come through here. */
@@ -16,18 +18,38 @@ void gt_lock_slow(struct gt_lock *lock)
 
 bool gt_lock_within(struct gt_lock *lock, int64_t ns)
 {
-    enum { SLICES = 10 };
+    enum { SLICES = 10, LEFT = 3 };
     if (gt_trylock(lock))
         return true;
+    if (!ns || atomic_load_explicit(&lock->word, memory_order_relaxed) == LEFT)
+        return false;
     int saved = errno;
     bool locked = false;
-    for (int i = 0; i < SLICES && ns && !locked; i++) {
+    for (int i = 0; i <= SLICES && !locked; i++) {
         locked = atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) == 0;
-        if (!locked)
+        if (!locked && i < SLICES)
             gt_futex_wait(&lock->word, 2, ns / SLICES);
     }
+    uint32_t held = 2;
+    if (!locked && atomic_load_explicit(&gt_any_jumped, memory_order_relaxed))
+        atomic_compare_exchange_strong_explicit(&lock->word, &held, LEFT, memory_order_relaxed,
+                                                memory_order_relaxed);
     errno = saved;
-    return locked || (ns && atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) == 0);
+    return locked;
+}
+
+uint64_t gt_signals_hold(void)
+{
+    static const uint64_t faults = 1u << (SIGSEGV - 1) | 1u << (SIGBUS - 1) | 1u << (SIGFPE - 1) |
+                                   1u << (SIGILL - 1) | 1u << (SIGTRAP - 1) | 1u << (SIGSYS - 1);
+    uint64_t others = ~faults, before = 0;
+    gt_syscall(SYS_rt_sigprocmask, SIG_BLOCK, &others, &before, sizeof before);
+    return before;
+}
+
+void gt_signals_release(uint64_t before)
+{
+    gt_syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
 }
 
 void gt_quiet_begin(struct gt_quiet *q)

@@ -35,10 +35,16 @@ static inline void gt_futex_wake(_Atomic uint32_t *word, int count)
     gt_syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count);
 }
 
-/* 0 = free, 1 = held, 2 = held and somebody may sleep. */
+/*
+ * 0 = free, 1 = held, 2 = held and somebody may sleep, 3 = held, perhaps for ever: waited for in
+ * vain when gt_any_jumped.
+ */
 struct gt_lock {
     _Atomic uint32_t word;
 };
+
+/* Whether a thread has left our code in the middle, perhaps with a lock that nobody gives back. */
+extern _Atomic bool gt_any_jumped;
 
 void gt_lock_slow(struct gt_lock *lock);
 
@@ -57,10 +63,18 @@ static inline void gt_lock(struct gt_lock *lock)
 
 /*
  * In hooks: whoever holds the lock may have been suspended, by a collector that stops its threads
- * with a signal and now waits in a hook of ours itself. false: not free within so many ns.
+ * with a signal and now waits in a hook of ours itself. false: not free within so many ns;
+ * or it has not been when somebody waited before, and will not be.
  */
 #define GT_LOCK_PATIENCE_NS 1000000000
 bool gt_lock_within(struct gt_lock *lock, int64_t ns);
+
+/*
+ * Between hold and release no signal handler comes to the calling thread, which might stay there or
+ * jump; nor does it end by cancellation. hold returns what release wants. errno is kept.
+ */
+uint64_t gt_signals_hold(void);
+void gt_signals_release(uint64_t before);
 
 /*
  * Between begin and end nothing that we write becomes a SIGPIPE or SIGXFSZ of the program's, in
@@ -74,7 +88,7 @@ void gt_quiet_end(struct gt_quiet *q);
 
 static inline void gt_unlock(struct gt_lock *lock)
 {
-    if (atomic_exchange_explicit(&lock->word, 0, memory_order_release) == 2)
+    if (atomic_exchange_explicit(&lock->word, 0, memory_order_release) >= 2)
         gt_futex_wake(&lock->word, 1);
 }
 

@@ -75,3 +75,10 @@ void gt_procs_after_fork(void)
     }
     procs.ever = 0;
 }
+
+void gt_procs_set_aside(struct gt_p *p)
+{
+    uint32_t id = (uint32_t)(p - procs.slot);
+    claim(id);
+    note_ever(id / 64 + 1);
+}

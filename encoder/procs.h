@@ -28,4 +28,7 @@ void gt_procs_release(struct gt_p *p, uint32_t gen, uint64_t at);
 /* In a forked child: all are free. */
 void gt_procs_after_fork(void);
 
+/* Afterwards: this one is not to be taken. */
+void gt_procs_set_aside(struct gt_p *p);
+
 #endif

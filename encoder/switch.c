@@ -101,44 +101,67 @@ static void leave_generation_locked(struct gt_writer *w, uint32_t old)
         w->events_before = w->events;
 }
 
-/* Moves w, claimed in generation old, to next. false: no memory, or whoever has its lock sleeps. */
-static bool move(struct gt_writer *w, uint32_t old, uint32_t next)
+/* Moves w, claimed in generation old, to next. false: no memory. */
+static bool move_locked(struct gt_writer *w, uint32_t old, uint32_t next)
 {
     struct gt_buf *fresh = gt_gen_is_mute(next) ? NULL : gt_buffers_get(true);
     if (!fresh && !gt_gen_is_mute(next))
         return false;
-    if (!gt_lock_within(&w->g.lock, GT_LOCK_PATIENCE_NS)) {
-        if (fresh)
-            gt_buffers_put(fresh);
-        return false;
-    }
     leave_generation_locked(w, old);
     if (fresh) {
         gt_switch_install(w, fresh);
         gt_ev_statuses_locked(w, next);
     }
-    gt_unlock(&w->g.lock);
     return true;
+}
+
+static bool claim_and_move_locked(struct gt_writer *w, uint32_t old)
+{
+    if (!claim(w, old))
+        return true;
+    /* After the claim: either the drain side sees that, or we see what it announced. */
+    uint32_t next = atomic_load(&gt_gen.current);
+    bool moves = next && next != old, ok = !moves || move_locked(w, old, next);
+    settle(w, moves && ok ? next : old);
+    return ok;
+}
+
+/* With signals held, but not while it waits. false: whoever has the lock stands still. */
+static bool lock_held(struct gt_lock *lock, uint64_t *signals)
+{
+    *signals = gt_signals_hold();
+    if (gt_trylock(lock))
+        return true;
+    gt_signals_release(*signals);
+    if (!gt_lock_within(lock, GT_LOCK_PATIENCE_NS))
+        return false;
+    *signals = gt_signals_hold();
+    return true;
+}
+
+/* A handler that jumped, or ended the process, would leave w claimed and everybody waiting. */
+static bool move_self(struct gt_writer *w, uint32_t old)
+{
+    uint64_t signals;
+    if (!lock_held(&w->g.lock, &signals))
+        return false;
+    bool ok = claim_and_move_locked(w, old);
+    gt_unlock(&w->g.lock);
+    gt_signals_release(signals);
+    return ok;
 }
 
 bool gt_switch_self(struct gt_writer *w)
 {
     int saved = errno;
-    bool ok = true;
+    bool ok;
     uint32_t old = atomic_load_explicit(&w->gen, memory_order_acquire);
-    if (old == GT_GEN_GONE) {
+    if (old == GT_GEN_GONE)
         ok = false;
-    } else if (old & GT_GEN_SWITCHING) {
+    else if (old & GT_GEN_SWITCHING)
         ok = settled_within(w, old, GT_LOCK_PATIENCE_NS);
-    } else if (claim(w, old)) {
-        /* After the claim: either the drain side sees that, or we see what it announced. */
-        uint32_t next = atomic_load(&gt_gen.current);
-        if (next && next != old) {
-            ok = move(w, old, next);
-            old = ok ? next : old;
-        }
-        settle(w, old);
-    }
+    else
+        ok = move_self(w, old);
     errno = saved;
     return ok;
 }
@@ -182,6 +205,16 @@ static bool await_leave(struct gt_writer *w)
     return true;
 }
 
+/* Whoever has it may have been suspended, too. false: perhaps it is one that has jumped. */
+static bool lock_patiently(struct gt_lock *lock)
+{
+    bool locked;
+    do
+        locked = gt_lock_within(lock, GT_LOCK_PATIENCE_NS);
+    while (!locked && !atomic_load(&gt_any_jumped));
+    return locked;
+}
+
 static void push_copy(const struct gt_buf *buf, uint32_t used, uint32_t m, uint32_t gen)
 {
     struct gt_buf *copy = used ? gt_buffers_get(true) : NULL;
@@ -204,8 +237,9 @@ static void push_copy(const struct gt_buf *buf, uint32_t used, uint32_t m, uint3
 static void salvage(const struct gt_writer *w, uint32_t old)
 {
     const struct gt_buf *texts = w->texts.buf;
-    if (w->buf)
-        push_copy(w->buf, (uint32_t)(w->pos - w->buf->data), w->m, old);
+    size_t used = w->buf ? (uintptr_t)w->pos - (uintptr_t)w->buf->data : 0;
+    if (used <= GT_BUF_ROOM) /* else it was between the two */
+        push_copy(w->buf, (uint32_t)used, w->m, old);
     if (texts && !gt_gen_is_mute(old))
         push_copy(texts, texts->used, texts->m, old);
 }
@@ -213,12 +247,11 @@ static void salvage(const struct gt_writer *w, uint32_t old)
 /* The drain side's half for one writer, which it has claimed in generation old. */
 static void switch_silent(struct gt_writer *w, uint32_t old, uint32_t next, const struct emitter *e)
 {
-    if (!await_leave(w)) {
+    if (!await_leave(w) || !lock_patiently(&w->g.lock)) {
         salvage(w, old);
         settle(w, GT_GEN_GONE);
         return;
     }
-    gt_lock(&w->g.lock);
     leave_generation_locked(w, old);
     if (e->scratch && w->p && w->p->state != GT_P_IDLE) {
         gt_switch_install(w, e->scratch);

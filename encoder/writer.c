@@ -78,7 +78,8 @@ static bool enter_slow(struct gt_writer *w)
 bool gt_writer_enter_slow(struct gt_writer *w)
 {
     bool entered = enter_slow(w);
-    if (!entered && atomic_load_explicit(&gt_gen.current, memory_order_relaxed) != 0)
+    if (!entered && atomic_load_explicit(&gt_gen.current, memory_order_relaxed) != 0 &&
+        !gt_writer_gone(w))
         gt_lost();
     return entered;
 }
@@ -123,6 +124,14 @@ void gt_writer_after_fork(void)
 {
     collections.end = 0;
     lost = 0;
+    gt_any_jumped = false;
+}
+
+void gt_writer_leave_to_parent(struct gt_writer *w)
+{
+    atomic_store_explicit(&w->gen, GT_GEN_GONE, memory_order_relaxed);
+    if (w->p)
+        gt_procs_set_aside(w->p); /* it may change that, too */
 }
 
 /* Events ------------------------------------------------------------------------------------- */

@@ -187,13 +187,14 @@ static inline void gt_writer_leave(struct gt_writer *w)
 }
 
 /*
- * A signal handler, which has interrupted our code in w's thread, jumps, perhaps out of that. If
- * that was between enter and leave, and leave does not follow, the drain side gives the writer up:
- * what the thread would write is lost (and one event is counted for that), what it has written is
- * not, and its goroutine stays as it was. Any context.
+ * A signal handler, which has interrupted our code in w's thread, jumps, perhaps out of that; or
+ * the thread ends there, by cancellation. If that was between enter and leave, and leave does not
+ * follow, the drain side gives the writer up: what the thread would write is lost (and one event is
+ * counted for that), what it has written is not, and its goroutine stays as it was. Any context.
  */
 static inline void gt_writer_jumped(struct gt_writer *w)
 {
+    atomic_store_explicit(&gt_any_jumped, true, memory_order_relaxed);
     if (!atomic_exchange_explicit(&w->jumped, true, memory_order_relaxed))
         gt_lost();
 }
@@ -203,6 +204,12 @@ static inline bool gt_writer_gone(const struct gt_writer *w)
 {
     return atomic_load_explicit(&w->gen, memory_order_relaxed) == GT_GEN_GONE;
 }
+
+/*
+ * In a forked child, after all else is as new: a signal handler has forked, and goes back into the
+ * middle of an event of the parent's. What w's thread writes from there comes to nothing.
+ */
+void gt_writer_leave_to_parent(struct gt_writer *w);
 
 static inline bool gt_writer_busy(const struct gt_writer *w)
 {

@@ -217,9 +217,9 @@ void gt_heap_thread_end(struct gt_thread *t, bool last)
         slot_put(s);
     }
     gt_heap_late = 1;
-    if (last)
+    if (t && last)
         gt_heap_write_exact(t);
-    else
+    else if (t)
         gt_heap_settle(t);
 }
 

@@ -173,7 +173,8 @@ static inline void gt_heap_restart(void)
     atomic_store_explicit(&gt_heap.shown, INT64_MIN / 2, memory_order_relaxed);
 }
 
-/* The calling thread ends, being the last in the trace or not. Inside the guard. */
+/* The calling thread ends, being the last in the trace or not; t NULL: it can write nothing. Inside
+ * the guard. */
 void gt_heap_thread_end(struct gt_thread *t, bool last);
 
 void gt_heap_after_fork(void);

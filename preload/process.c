@@ -233,6 +233,8 @@ void gt_process_end(void)
     struct gt_thread *t = gt_self;
     if (t && t != &gt_nobody) {
         bool mid_event = gt_writer_busy(&t->w) || (process.crash_ns && t->inside);
+        if (t->inside)
+            atomic_store(&gt_any_jumped, true); /* what is locked stays so */
         /* A signal handler that ends the process in the middle of our code never goes back there;
          * the drain side must not wait for it. */
         t->inside = 1;

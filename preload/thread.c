@@ -28,7 +28,7 @@ static struct {
     pthread_attr_t attr; /* all defaults: libc fills them in when asked */
 } threads;
 
-static struct gt_thread main_thread;
+static struct gt_thread first_thread, *main_thread = &first_thread;
 
 /* Structs ------------------------------------------------------------------------------------ */
 
@@ -88,21 +88,38 @@ void gt_thread_ignore(void)
 
 /* Beginning and end -------------------------------------------------------------------------- */
 
+/*
+ * Whether the thread was cancelled, or has jumped, out of the middle of an event: what it would
+ * write now could contradict that.
+ */
+static bool is_torn(struct gt_thread *t)
+{
+    bool torn = gt_writer_busy(&t->w);
+    if (t->inside && !t->stuck)
+        atomic_store(&gt_any_jumped, true);
+    if (torn)
+        gt_writer_jumped(&t->w);
+    return torn;
+}
+
 /* The thread's goroutine ends; the thread itself is not traced any more, or as another one. */
 static void leave_trace(struct gt_thread *t)
 {
+    bool torn = is_torn(t);
     t->inside = 1;
     gt_sampler_thread_end(t);
-    while (!gt_wait_forget(t, GT_LOCK_PATIENCE_NS)) /* of one left by cancellation or longjmp */
-        ;
-    gt_heap_thread_end(t, atomic_load(&threads.live) == 1);
-    if (gt_writer_enter(&t->w)) {
+    bool forgotten; /* a wait that was left by cancellation or longjmp */
+    do
+        forgotten = gt_wait_forget(t, GT_LOCK_PATIENCE_NS);
+    while (!forgotten && !atomic_load(&gt_any_jumped));
+    gt_heap_thread_end(torn ? NULL : t, atomic_load(&threads.live) == 1);
+    if (forgotten && !torn && gt_writer_enter(&t->w)) {
         gt_ev_thread_end(&t->w);
         gt_writer_leave(&t->w);
     }
     gt_capture_leave(t); /* a call left by a jump may still be announced */
     gt_self = &gt_nobody;
-    if (t != &main_thread && !gt_writer_gone(&t->w))
+    if (t != main_thread && forgotten && !torn && !gt_writer_gone(&t->w))
         thread_free(t);
 }
 
@@ -234,7 +251,7 @@ void gt_thread_init(void)
 
 void gt_thread_main(void)
 {
-    struct gt_thread *t = &main_thread;
+    struct gt_thread *t = main_thread;
     memset(t, 0, sizeof *t);
     gt_writer_register(&t->w);
     atomic_store(&threads.last_g, 1);
@@ -246,7 +263,7 @@ void gt_thread_main(void)
 
 void gt_thread_main_begin(void)
 {
-    struct gt_thread *t = &main_thread;
+    struct gt_thread *t = main_thread;
     t->w.last = gt_clock_now(); /* adopt came before the clock */
     if (gt_writer_enter(&t->w)) {
         gt_ev_thread_running(&t->w);
@@ -257,10 +274,25 @@ void gt_thread_main_begin(void)
     gt_thread_leave(t);
 }
 
+/*
+ * A signal handler has forked, and goes back to the parent's call, or to the middle of our code:
+ * what that does there is of the parent's trace, and comes to nothing.
+ */
+static void leave_to_parent(struct gt_thread *t)
+{
+    if ((!t->inside && !t->frame) || !gt_writer_gen(&t->w))
+        return;
+    t->frame = 0;
+    gt_writer_leave_to_parent(&t->w);
+    struct gt_thread *fresh = t == main_thread ? gt_arena_alloc(&threads.arena, sizeof *t) : NULL;
+    if (fresh)
+        main_thread = fresh;
+}
+
 void gt_thread_after_fork(void)
 {
-    if (gt_self)
-        gt_self->frame = 0; /* what it is in has begun in the parent, and is of its trace */
+    if (gt_self && gt_self != &gt_nobody)
+        leave_to_parent(gt_self);
     threads.free = (struct gt_freelist){0};
     threads.cloned = NULL;
     gt_annotate_after_fork();

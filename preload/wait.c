@@ -213,11 +213,11 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_barrier(enum gt_hook hook
 void gt_wait_note_jump(void)
 {
     struct gt_thread *t = gt_self;
-    if (!t)
+    if (!t || !gt_writer_gen(&t->w))
         return;
     if (t->frame)
         t->jumped = true;
-    if (t->inside)
+    if (t->inside && !t->stuck)
         gt_writer_jumped(&t->w);
     if (!gt_call_is_announced(&t->w))
         return;

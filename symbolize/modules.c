@@ -253,17 +253,10 @@ static void retire_locked(uint64_t mark)
  * A collector that stops its threads with signals looks for its roots by dl_iterate_phdr too: it
  * would wait for ever for the loader's lock, were this thread stopped with it.
  */
-static uint64_t set_signals(uint64_t blocked)
-{
-    uint64_t before = 0;
-    gt_syscall(SYS_rt_sigprocmask, SIG_SETMASK, &blocked, &before, sizeof before);
-    return before;
-}
-
 uint64_t gt_modules_refresh(void)
 {
     int saved = errno;
-    uint64_t signals = set_signals(UINT64_MAX);
+    uint64_t signals = gt_signals_hold();
     gt_lock(&map.lock);
     if (!map.epoch)
         atomic_store(&map.epoch, 1);
@@ -273,7 +266,7 @@ uint64_t gt_modules_refresh(void)
         retire_locked(snap.mark);
     uint64_t epoch = map.epoch;
     gt_unlock(&map.lock);
-    set_signals(signals);
+    gt_signals_release(signals);
     errno = saved;
     return epoch;
 }

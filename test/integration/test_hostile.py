@@ -111,6 +111,61 @@ def test_a_call_in_a_handler_on_a_stack_above_is_part_of_the_wait(tmp_path):
     assert end.stack[0].func == "sem_post", end
 
 
+LATE_JUMPS = """
+#include <pthread.h>
+#include <setjmp.h>
+static pthread_key_t key;
+static void destroy(void *p)
+{
+    jmp_buf here;
+    if (setjmp(here) == 0)
+        longjmp(here, 1);
+    pthread_setspecific(key, p); /* again in the next round, also in the last one, after the tracer */
+}
+static void *run(void *arg) { pthread_setspecific(key, arg); return arg; }
+int main(void)
+{
+    pthread_t thread;
+    pthread_key_create(&key, destroy);
+    pthread_create(&thread, NULL, run, &key);
+    return pthread_join(thread, NULL);
+}
+"""
+
+
+def test_a_jump_behind_the_end_of_the_trace_loses_nothing(tmp_path):
+    program = proc.compile(LATE_JUMPS, tmp_path / "late")
+    assert "nothing lost" in proc.traced([program], tmp_path / "t.out").ok().stderr
+
+
+def steps(tmp_path, *args):
+    """The traces of test/hostile/steps.c, which all tools can read."""
+    env = {"GOTRACE_SYSCALL_MIN": "0", "GOTRACE_QUIET": "1"}
+    result = proc.traced([HOSTILE / "steps", *args], tmp_path / "t.out", env=env, timeout=60)
+    traces = sorted(tmp_path.glob("t.out*"))
+    assert proc.run([gotools.read_all(gotools.find()), *traces]).ok().stdout == ""
+    return result, traces
+
+
+@pytest.mark.beside
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("way", ["siglongjmp", "pthread_exit"])
+def test_threads_that_leave_the_tracer_at_each_instruction(tmp_path, way):
+    """What is half done nobody trips over: neither readers of the trace nor the threads that come later."""
+    result, (trace,) = steps(tmp_path, way, "sem_post", 1, 5)
+    assert result.returncode == 0
+    stacks = [[f.func for f in e.stack] for e in gotools.parse(trace) if e.is_go("Running", "Waiting")]
+    assert any(s[:2] == ["usleep", "last"] for s in stacks)
+
+
+@pytest.mark.beside
+@pytest.mark.limit(120)
+def test_forks_at_each_instruction_of_the_tracer(tmp_path):
+    """The child goes back there, and has a trace of its own."""
+    result, traces = steps(tmp_path, "fork", "write", 1, 5)
+    assert (result.returncode, result.stdout) == (0, "") and len(traces) > 100
+
+
 @pytest.mark.parametrize("memory", ["1M", "256M"])
 def test_collector_that_stops_threads_by_signals(tmp_path, memory):
     """Also those that are inside the tracer, which must not make the collector wait for them."""
