@@ -195,6 +195,8 @@ static bool await_leave(struct gt_writer *w)
     static const struct timespec ms = {0, 1000000};
     /* acquire: pairs with gt_writer_leave */
     for (int i = 0; atomic_load_explicit(&w->busy, memory_order_acquire); i++) {
+        if (atomic_load_explicit(&w->torn, memory_order_acquire)) /* pairs with is_torn */
+            return false;
         if (i < YIELDS)
             sched_yield();
         else if (i > YIELDS + JUMPED_MS && atomic_load(&w->jumped))

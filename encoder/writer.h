@@ -127,6 +127,7 @@ struct gt_writer {
     _Atomic uint32_t busy;
     _Atomic uint32_t gen;
     _Atomic bool jumped; /* see gt_writer_jumped */
+    _Atomic bool torn;   /* that is sure: its thread has ended */
     uint8_t *pos, *end;
     uint64_t last; /* timestamp of the last event */
     struct gt_buf *buf;

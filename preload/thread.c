@@ -99,6 +99,8 @@ static bool is_torn(struct gt_thread *t)
         atomic_store(&gt_any_jumped, true);
     if (torn)
         gt_writer_jumped(&t->w);
+    /* release: what it has written is whole. Pairs with the drain side's acquire. */
+    atomic_store_explicit(&t->w.torn, torn, memory_order_release);
     return torn;
 }
 

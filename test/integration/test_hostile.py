@@ -158,6 +158,11 @@ def test_threads_that_leave_the_tracer_at_each_instruction(tmp_path, way):
     assert any(s[:2] == ["usleep", "last"] for s in stacks)
 
 
+def test_threads_cancelled_anywhere(tmp_path):
+    result = same("cancels", tmp_path, env={"GOTRACE_SYSCALL_MIN": "0"})
+    assert proc.run([gotools.read_all(gotools.find()), result.trace], timeout=120).ok().stdout == ""
+
+
 @pytest.mark.beside
 @pytest.mark.limit(120)
 def test_forks_at_each_instruction_of_the_tracer(tmp_path):
