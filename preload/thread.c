@@ -224,7 +224,7 @@ void gt_thread_exit(void)
 {
     struct gt_thread *t = gt_self;
     gt_wait_note_jump(); /* from the call that a signal handler of the thread has interrupted */
-    if (gt_recording() && t && !t->inside && t->w.m == (uint32_t)gt_syscall(SYS_gettid) &&
+    if (gt_recording() && t && t != &gt_nobody && t->w.m == (uint32_t)gt_syscall(SYS_gettid) &&
         thread_end(t))
         gt_process_end_last();
 }

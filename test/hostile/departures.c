@@ -20,12 +20,12 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { THREADS = 8, CHANGES = 100, FORKS = 30, STACK = 256 << 10 };
+enum { THREADS = 8, CHANGES = 100, DEPARTURES = 300, FORKS = 30, STACK = 256 << 10 };
 #define NOINLINE __attribute__((noinline))
 
 static const char *way;
 static uintptr_t libc_ppoll;
-static atomic_int stop, forks;
+static atomic_int stop, departures;
 static __thread sigjmp_buf jump;
 static __thread ucontext_t context;
 static __thread volatile bool calling, child;
@@ -54,7 +54,6 @@ static void go_on_in_child(void)
     pthread_t thread;
     pid_t pid = fork();
     child = pid == 0;
-    forks++;
     while (!child && waitpid(pid, NULL, 0) < 0)
         ;
     for (int i = 0; i < 3 && child; i++) {
@@ -69,6 +68,7 @@ static void depart(int number, siginfo_t *info, void *interrupted)
     if (!calling || !in_call(interrupted))
         return;
     calling = false;
+    departures++;
     if (strcmp(way, "siglongjmp") == 0)
         siglongjmp(jump, number);
     if (strcmp(way, "setcontext") == 0)
@@ -157,8 +157,8 @@ int main(int argc, char **argv)
     sigaction(SIGUSR1, &action, NULL);
     for (uintptr_t i = 0; i < THREADS; i++)
         pthread_create(&thread[i], NULL, brief ? make_brief : run, (void *)(i + 1));
-    bool forking = strcmp(way, "fork") == 0;
-    for (int i = 0; i < CHANGES || (forking && forks < FORKS); i++) {
+    int enough = strcmp(way, "fork") == 0 ? FORKS : DEPARTURES;
+    for (int i = 0; i < CHANGES || departures < enough; i++) {
         for (int k = 0; k < THREADS; k++)
             pthread_kill(thread[k], SIGUSR1);
         execv("/nowhere", none); /* what was recorded is in the file before */
