@@ -33,6 +33,8 @@ RESOURCES = [
     "close-all",
     "few-files",
     "seccomp",
+    "seccomp-kills",
+    "seccomp-children",
     "small-stacks",
     "memory",
     "early-unshare",
@@ -183,6 +185,13 @@ def test_collector_that_stops_threads_by_signals(tmp_path, memory):
 @pytest.mark.parametrize("case", RESOURCES)
 def test_resources(tmp_path, case):
     gotools.check_all(same("resources", tmp_path, case).trace)
+
+
+def test_confined_before_there_are_threads(tmp_path):
+    """There the program's own thread would have to write the trace, by calls for which it is killed."""
+    result = same("resources", tmp_path, "early-seccomp")
+    assert "gotrace: the program confines itself by seccomp(2): nothing is recorded from here on\n" in result.stderr
+    gotools.check_all(result.trace)
 
 
 @pytest.mark.skipif(not ROOT, reason="needs root")
