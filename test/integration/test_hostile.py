@@ -263,7 +263,7 @@ def test_fifo_whose_reader_stands_still(tmp_path):
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
     bare = proc.run(program)
-    result = proc.traced(program, fifo, env={"GOTRACE_MAX_MEM": "1M"}, timeout=60)
+    result = proc.traced(program, fifo, env=proc.EVERY_YIELD | {"GOTRACE_MAX_MEM": "1M"}, timeout=60)
     os.close(reader)
     assert (result.returncode, result.stdout) == (bare.returncode, bare.stdout)
     assert result.stderr == f"gotrace: {fifo}: could not be written in time; its end is missing\n"
