@@ -227,6 +227,8 @@ int main(int argc, char **argv)
         stack_size = PTHREAD_STACK_MIN;
     else if (strcmp(what, "memory") == 0)
         limit(RLIMIT_AS, 1);
+    else if (strcmp(what, "locked") == 0)
+        printf("mlockall: %d\n", mlockall(MCL_CURRENT | MCL_FUTURE));
     for (int i = 0; i < 20; i++)
         work();
     if (strcmp(what, "occupy") == 0)

@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 
 import pytest
 
@@ -198,6 +199,21 @@ def test_confined_before_there_are_threads(tmp_path):
 @pytest.mark.parametrize("case", AS_ROOT)
 def test_rights(tmp_path, case):
     gotools.check_all(same("resources", tmp_path, case).trace)
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root")
+def test_locked_memory(tmp_path):
+    """What the program locks is made when it is mapped: the tracer maps no more than it uses."""
+    script = (
+        "import resource,subprocess,sys;"
+        "subprocess.run(sys.argv[1:], check=False, stdout=subprocess.DEVNULL);"
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt)"
+    )
+    gotools.check_all(same("resources", tmp_path, "locked").trace)
+    env = proc.traced_env(tmp_path / "f.out")
+    program = ["env", *[f"{k}={v}" for k, v in env.items()], HOSTILE / "resources", "locked"]
+    faults = int(proc.run([sys.executable, "-c", script, *program]).ok().stdout)
+    assert faults * 4096 < 150 << 20
 
 
 @pytest.mark.skipif(not ROOT, reason="needs root")
