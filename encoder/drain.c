@@ -148,6 +148,11 @@ void gt_drain_set_unthreaded(void)
     note_unattended();
 }
 
+bool gt_drain_is_threaded(void)
+{
+    return atomic_load(&drain.threaded);
+}
+
 bool gt_drain_finish(void)
 {
     uint32_t phase = OPEN;

@@ -92,6 +92,7 @@ void gt_drain_attend(void);
 void gt_drain_run(void);
 void gt_drain_set_threaded(void);
 void gt_drain_set_unthreaded(void); /* it could not be made */
+bool gt_drain_is_threaded(void);    /* any thread */
 
 /*
  * The end: threads are not followed any more; a recording is completed. Any thread, once; later

@@ -544,12 +544,14 @@ bool gt_ev_go_block(struct gt_writer *w, uint64_t since, enum gt_reason reason,
     return true;
 }
 
-bool gt_ev_go_stop(struct gt_writer *w, enum gt_reason reason, struct gt_stack *stack)
+bool gt_ev_go_stop(struct gt_writer *w, uint64_t since, enum gt_reason reason,
+                   struct gt_stack *stack)
 {
     if (w->g.state != GT_G_RUNNING)
         return false;
     w->g.state = GT_G_RUNNABLE;
-    event2(w, GT_EV_GO_STOP, reason, gt_stack_use(stack, gt_writer_gen(w)));
+    uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_STOP, since), reason);
+    w->pos = gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w)));
     return true;
 }
 

@@ -260,7 +260,8 @@ void gt_ev_thread_end(struct gt_writer *w);
  */
 bool gt_ev_go_block(struct gt_writer *w, uint64_t since, enum gt_reason reason,
                     struct gt_stack *stack);
-bool gt_ev_go_stop(struct gt_writer *w, enum gt_reason reason, struct gt_stack *stack);
+bool gt_ev_go_stop(struct gt_writer *w, uint64_t since, enum gt_reason reason,
+                   struct gt_stack *stack);
 
 /*
  * w's own goroutine runs again after block, stop or the beginning of a system call. If it waits and

@@ -12,7 +12,7 @@
 /* GOTRACE_SYSCALL_MIN in trace units; measured when it is first needed. */
 static _Atomic uint64_t min_units;
 
-static bool too_short(uint64_t units)
+bool gt_call_is_short(uint64_t units)
 {
     uint64_t min = atomic_load_explicit(&min_units, memory_order_relaxed);
     if (__builtin_expect(!min, 0) && gt_options.call_min) {
@@ -97,7 +97,7 @@ void gt_slice_end(struct gt_slice *slice)
     uint64_t units = muted ? 0 : gt_clock_now() - slice->since;
     bool unseen = gt_call_withdraw(&t->w, slice->since);
     /* The frame stays until then: a signal handler's call would be noted in this one's place. */
-    if (__builtin_expect(unseen && (muted || too_short(units)), 1)) {
+    if (__builtin_expect(unseen && (muted || gt_call_is_short(units)), 1)) {
         t->frame = 0;
         return;
     }

@@ -28,6 +28,9 @@ struct gt_slice {
 struct gt_slice gt_slice_begin(enum gt_hook hook, int on);
 void gt_slice_end(struct gt_slice *slice);
 
+/* Whether a call that took so long is one that GOTRACE_SYSCALL_MIN leaves out. */
+bool gt_call_is_short(uint64_t units);
+
 #define GT_SLICE(name) __attribute__((cleanup(gt_slice_end))) struct gt_slice name
 
 #endif

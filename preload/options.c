@@ -97,7 +97,7 @@ static bool read_children(const char *value)
     return gt_options.children || strcmp(value, "0") == 0;
 }
 
-static uint64_t call_min; /* GOTRACE_SYSCALL_MIN, for `blocking` */
+static uint64_t call_min; /* GOTRACE_SYSCALL_MIN, but for `all` */
 
 static bool read_call_min(const char *value)
 {
@@ -109,9 +109,9 @@ static bool read_call_min(const char *value)
 
 static bool read_calls(const char *value)
 {
-    bool blocking = strcmp(value, "blocking") == 0;
-    gt_options.calls = blocking || strcmp(value, "all") == 0;
-    gt_options.call_min = blocking ? call_min : 0;
+    bool all = strcmp(value, "all") == 0;
+    gt_options.calls = all || strcmp(value, "blocking") == 0;
+    gt_options.call_min = all ? 0 : call_min;
     return gt_options.calls || strcmp(value, "none") == 0;
 }
 

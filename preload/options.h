@@ -18,7 +18,7 @@ struct gt_options {
     const struct gt_format *format;
     char output[PATH_MAX]; /* pattern, absolute */
     bool calls;            /* calls into the kernel are shown */
-    uint64_t call_min;     /* unless they are shorter, in ns */
+    uint64_t call_min;     /* unless they are shorter, in ns; and yields */
     bool manual;           /* recording starts when told to */
     uint64_t delay;        /* or so many ns after the program; 0: never */
     uint64_t duration;     /* of a recording, in ns; 0: any */

@@ -267,6 +267,20 @@ void gt_process_crash(void)
     gt_process_end();
 }
 
+void gt_process_withdraw(void)
+{
+    if (!gt_process_is_ours())
+        return;
+    int saved = errno;
+    if (gt_recording())
+        gt_log("the program confines itself by seccomp(2): nothing is recorded from here on");
+    if (gt_self)
+        gt_sampler_thread_end(gt_self);
+    gt_process_end_last(); /* a filter may be for all threads, ours too */
+    process.pid = 0;
+    errno = saved;
+}
+
 __attribute__((destructor)) static void at_exit(void)
 {
     gt_process_end();

@@ -68,4 +68,10 @@ void gt_process_end_last(void);
  */
 void gt_process_crash(void);
 
+/*
+ * The same for a process that lives on, but must make none of our system calls from here on, and
+ * neither must its children. Not inside the guard.
+ */
+void gt_process_withdraw(void);
+
 #endif

@@ -5,6 +5,7 @@
  */
 #include "call.h"
 #include "process.h"
+#include "seccomp.h"
 #include "wait.h"
 
 #include <linux/futex.h>
@@ -210,6 +211,8 @@ GT_EXPORT long syscall(long number, ...)
         return make_process(number, a);
     if (number == SYS_exit)
         gt_thread_exit();
+    if (number == SYS_seccomp)
+        gt_seccomp_begins((unsigned long)a[0], (unsigned long)a[1], (const void *)a[2]);
     int on = blocks_on(number, a);
     if (on == GT_NOTHING)
         return call(number, a);

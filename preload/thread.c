@@ -6,11 +6,13 @@
 #include "keys.h"
 #include "process.h"
 #include "routine.h"
+#include "seccomp.h"
 #include "wait.h"
 
 #include "../encoder/arena.h"
 
 #include <limits.h>
+#include <linux/seccomp.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -464,6 +466,8 @@ GT_EXPORT int prctl(int option, ...)
     unsigned long a = va_arg(ap, unsigned long), b = va_arg(ap, unsigned long);
     unsigned long c = va_arg(ap, unsigned long), d = va_arg(ap, unsigned long);
     va_end(ap);
+    if (option == PR_SET_SECCOMP) /* its modes count from 1, the operations from 0 */
+        gt_seccomp_begins(a - SECCOMP_MODE_STRICT, 0, (const void *)b);
     int r = (int)gt_syscall(SYS_prctl, option, a, b, c, d);
     if (r == 0 && option == PR_SET_NAME)
         label((const char *)a);

@@ -1,8 +1,10 @@
 /* See wait.h. The order of steps is rule 4 of encoder/writer.h. */
 #include "wait.h"
 
+#include "call.h"
 #include "capture.h"
 #include "heap.h"
+#include "options.h"
 #include "process.h"
 
 #include "../encoder/drain.h"
@@ -98,14 +100,20 @@ struct gt_wait gt_wait_begin(enum gt_hook hook, enum gt_reason reason, const voi
 
 __attribute__((noinline)) struct gt_wait gt_wait_begin_yield(enum gt_hook hook)
 {
-    struct gt_wait wait = {.frame = FRAME()};
+    struct gt_wait wait = {.frame = FRAME(), .hook = hook};
+    if (!gt_recording() || gt_muted())
+        return wait;
+    if (gt_options.call_min) {
+        wait.since = gt_clock_now();
+        return wait;
+    }
     struct gt_thread *t = gt_thread_enter();
     if (!t)
         return wait;
-    if (!gt_muted() && gt_wait_may_begin(t, wait.frame)) {
+    if (gt_wait_may_begin(t, wait.frame)) {
         wait.stack = gt_capture(t, hook);
         if (gt_writer_enter(&t->w)) {
-            if (gt_ev_go_stop(&t->w, GT_REASON_YIELD, wait.stack))
+            if (gt_ev_go_stop(&t->w, gt_clock_now(), GT_REASON_YIELD, wait.stack))
                 wait.thread = t;
             gt_writer_leave(&t->w);
         }
@@ -116,8 +124,31 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_yield(enum gt_hook hook)
     return wait;
 }
 
+static void yielded(const struct gt_wait *wait)
+{
+    if (gt_call_is_short(gt_clock_now() - wait->since))
+        return;
+    struct gt_thread *t = gt_thread_enter();
+    if (!t)
+        return;
+    if (!gt_muted() && gt_wait_may_begin(t, wait->frame)) {
+        struct gt_stack *stack = gt_capture(t, wait->hook);
+        if (gt_writer_enter(&t->w)) {
+            if (gt_ev_go_stop(&t->w, wait->since, GT_REASON_YIELD, stack))
+                gt_ev_go_resume(&t->w, stack);
+            gt_writer_leave(&t->w);
+        }
+    }
+    gt_thread_leave(t);
+    gt_process_check_queue();
+}
+
 void gt_wait_end(struct gt_wait *wait)
 {
+    if (wait->since) {
+        yielded(wait);
+        return;
+    }
     struct gt_thread *t = wait->thread;
     if (!t || t->frame != wait->frame)
         return;

@@ -14,6 +14,8 @@ struct gt_wait {
     struct gt_thread *thread; /* NULL: nothing recorded */
     struct gt_stack *stack;
     uintptr_t frame; /* tells this wait from others of the thread */
+    uint64_t since;  /* of a yield that is written when it is over, if it was long; else 0 */
+    enum gt_hook hook;
 };
 
 #define GT_WAIT(name) __attribute__((cleanup(gt_wait_end))) struct gt_wait name
@@ -45,7 +47,11 @@ struct gt_wait gt_wait_begin(enum gt_hook hook, enum gt_reason reason, const voi
 
 void gt_wait_end(struct gt_wait *wait);
 
-/* The thread goes on with something else, and stays runnable: sched_yield. */
+/*
+ * The thread lets others run, and stays runnable: sched_yield. Where nobody else has work for the
+ * CPU it is over at once, and those who spin (OpenBLAS, LLVM's OpenMP) make a million of them a
+ * second; so only one of GOTRACE_SYSCALL_MIN or longer is written.
+ */
 struct gt_wait gt_wait_begin_yield(enum gt_hook hook);
 
 /* For pthread_barrier_wait of the thread that is not the last of `count`; thread is NULL for that.

@@ -171,11 +171,26 @@ static void notice_fork(void)
     atomic_store_explicit(&birth->mine, 1, memory_order_relaxed);
 }
 
-/* libdw 0.188 follows null pointers when memory runs out. */
+/* Whether memory is made as soon as it is mapped: after mlockall(MCL_FUTURE). */
+static bool is_locked(void)
+{
+    unsigned char resident = 0;
+    void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return false;
+    mincore(p, 4096, &resident);
+    munmap(p, 4096);
+    return resident & 1;
+}
+
+/*
+ * libdw 0.188 follows null pointers when memory runs out. Where so much would be made at once, for
+ * which all other threads that need memory had to wait, its address space has to do.
+ */
 static bool has_headroom(void)
 {
     enum { HEADROOM = 32 << 20 };
-    void *p = mmap(NULL, HEADROOM, PROT_READ | PROT_WRITE,
+    void *p = mmap(NULL, HEADROOM, is_locked() ? PROT_NONE : PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
         return false;

@@ -105,3 +105,22 @@ def test_node(tmp_path):
     (trace,) = apps.same(["node", HERE / "pool.js", data], tmp_path, env={"UV_THREADPOOL_SIZE": 4})
     assert apps.waits([trace], "pthread_cond_wait", above="uv_cond_wait") > 4
     assert apps.waits([trace], ("epoll_wait", "epoll_pwait"), above="uv_run", kind="net") > 0
+
+
+@pytest.mark.limit(90)
+@compiler("sbcl")
+def test_sbcl(tmp_path):
+    """The collector stops threads by signals, guard pages and timers are signals' business too."""
+    argv = ["sbcl", "--noinform", "--non-interactive", "--no-sysinit", "--no-userinit", "--load", HERE / "sync.lisp"]
+    (trace,) = apps.same(argv, tmp_path)
+    assert apps.created(trace) >= 4 + 1
+    assert apps.waits([trace], "syscall", above="futex_wait") > 0
+
+
+@pytest.mark.limit(90)
+@compiler("escript")
+def test_beam(tmp_path):
+    traces = apps.same(["escript", HERE / "sync.erl"], tmp_path, env={"ERL_FLAGS": "+S 2:2"})
+    (trace,) = [t for t in traces if apps.created(t) >= 2]  # escript forks, and has no threads
+    assert apps.waits([trace], "syscall", above="ethr_event") > 0
+    assert apps.waits([trace], ("epoll_wait", "ppoll"), above="erts_poll_wait", kind="net") > 0

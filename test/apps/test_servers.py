@@ -14,7 +14,7 @@ import tempfile
 
 import pytest
 
-from lib import LIBRARY, apps, proc
+from lib import LIBRARY, apps, gotools, proc
 
 PG_BIN = max(glob.glob("/usr/lib/postgresql/*/bin"), default="/nonexistent", key=lambda path: int(path.split("/")[4]))
 ROOT_USER = os.getuid() == 0
@@ -186,3 +186,28 @@ def test_postgresql_under_pgbench(shared):
     assert apps.created(bench) == 1  # the first of the two is main
     assert apps.waits([bench], "pthread_join") <= 1
     assert apps.waits([bench], ("ppoll", "poll"), kind="net") > 100
+
+
+# --- chronyd: one thread, and after the start a seccomp filter that kills
+
+
+@pytest.mark.limit(60)
+@pytest.mark.skipif(not ROOT_USER or not shutil.which("chronyd"), reason="chronyd is not installed, or this is not root")
+def test_chronyd_confined(shared):
+    """Its end is its own; the trace is whole and ends where the filter was set."""
+
+    def run(cwd, env=None):
+        cwd.mkdir(mode=0o700)
+        settings = ["port 0", "cmdport 0", "bindcmdaddress /", f"pidfile {cwd}/pid", "server 127.0.0.1"]
+        argv = ["chronyd", "-d", "-x", "-F", "1", "-f", "/dev/null", "-u", "root", *settings]
+        log = cwd / "log"
+        with apps.server(argv, log, lambda: "Loaded seccomp filter" in log.read_text(), env=env):
+            pass
+        return log.read_text()
+
+    assert "gotrace" not in run(shared / "bare")
+    text = run(shared / "traced", proc.traced_env(shared / "t.out"))
+    assert "gotrace: the program confines itself by seccomp(2): nothing is recorded from here on\n" in text
+    assert f"gotrace: {shared / 't.out'}: " in text and "nothing lost;" in text
+    assert text.index("gotrace: ") < text.index("Loaded seccomp filter")
+    gotools.check_all(shared / "t.out")

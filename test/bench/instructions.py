@@ -17,6 +17,7 @@ HEAD = """# Instructions of hot paths
 Written by `python3 test/bench/run.py --instructions` (callgrind, x86-64, gcc 12 -O2): those of the thread that makes the
 calls, on a stack of so many frames of `descend.c` or `descend.cc`. `bare`: without the library; what it adds while
 recording to a file, with the flight recorder (`GOTRACE_RING`), and while nothing is recorded (`GOTRACE_START=manual`).
+Each yield is written (`GOTRACE_SYSCALL_MIN=0`), and no read.
 `test/integration/test_instructions.py` fails when one grows by a tenth.
 
 | operation | frames | depth | bare | recording | ring | manual |
@@ -29,8 +30,9 @@ def count(op, frames, depth, library, mode):
 
     def total(times):
         with tempfile.TemporaryDirectory(dir="/dev/shm") as scratch:
-            # Under callgrind some calls take long enough to be events: none of them is to be.
-            settings = {"GOTRACE_OUTPUT": f"{scratch}/t.out", "GOTRACE_SYSCALL_MIN": str(10**12)}
+            # Under callgrind some calls take long enough to be events: none of them is to be, and every yield.
+            least = 0 if op == "yield" else 10**12
+            settings = {"GOTRACE_OUTPUT": f"{scratch}/t.out", "GOTRACE_SYSCALL_MIN": str(least)}
             env = os.environ | settings | mode | ({"LD_PRELOAD": str(library)} if library else {})
             options = ["--tool=callgrind", "--separate-threads=yes", f"--callgrind-out-file={scratch}/callgrind"]
             argv = ["valgrind", *options, str(BUILD / STACKS[frames]), op, str(depth), str(times)]

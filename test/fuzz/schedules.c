@@ -189,7 +189,7 @@ static void block(void)
         return;
     enum gt_reason reason = 1 + (enum gt_reason)number(GT_REASONS_END - 1);
     if (reason == GT_REASON_YIELD) {
-        gt_ev_go_stop(&t->w, reason, some_stack());
+        gt_ev_go_stop(&t->w, since, reason, some_stack());
         set(t, YIELDED);
     } else {
         gt_ev_go_block(&t->w, since, reason, some_stack());

@@ -21,6 +21,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -107,48 +108,80 @@ static void print_size(const char *path)
     printf("%s: %ld bytes\n", path, stat(path, &st) == 0 ? (long)st.st_size : -1);
 }
 
-/* Only what a worker that is done with its setup needs; all else kills. */
-static void strict_seccomp(void)
+/* What a worker that is done with its setup needs. */
+static const unsigned worker_calls[] = {
+    SYS_read,
+    SYS_write,
+    SYS_futex,
+    SYS_exit,
+    SYS_exit_group,
+    SYS_mmap,
+    SYS_munmap,
+    SYS_madvise,
+    SYS_mprotect,
+    SYS_clone,
+    SYS_clone3,
+    SYS_rt_sigprocmask,
+    SYS_rt_sigaction,
+    SYS_prlimit64,
+    SYS_getrandom,
+    SYS_set_robust_list,
+    SYS_rseq,
+    SYS_sched_yield,
+    SYS_fstat,
+    SYS_newfstatat,
+    SYS_lseek,
+    SYS_close,
+    SYS_brk,
+    SYS_gettid,
+    SYS_getpid,
+    SYS_rt_sigreturn,
+    SYS_sched_getaffinity,
+};
+
+/* What a child that only computes needs. */
+static const unsigned child_calls[] = {SYS_write, SYS_exit_group};
+
+enum { N_WORKER_CALLS = sizeof worker_calls / sizeof *worker_calls };
+
+/* Confines itself to the system calls in the list; all else has the answer `otherwise`. */
+static void confine(const unsigned *calls, int n, uint32_t otherwise)
 {
-    static const unsigned allowed[] = {
-        SYS_read,
-        SYS_write,
-        SYS_futex,
-        SYS_exit,
-        SYS_exit_group,
-        SYS_mmap,
-        SYS_munmap,
-        SYS_madvise,
-        SYS_mprotect,
-        SYS_clone,
-        SYS_clone3,
-        SYS_rt_sigprocmask,
-        SYS_set_robust_list,
-        SYS_rseq,
-        SYS_sched_yield,
-        SYS_fstat,
-        SYS_newfstatat,
-        SYS_lseek,
-        SYS_close,
-        SYS_brk,
-        SYS_gettid,
-        SYS_getpid,
-        SYS_rt_sigreturn,
-        SYS_sched_getaffinity,
-    };
-    enum { N = sizeof allowed / sizeof *allowed };
-    struct sock_filter filter[2 * N + 3] = {
+    struct sock_filter filter[2 * N_WORKER_CALLS + 2] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
     int k = 1;
-    for (int i = 0; i < N; i++) {
-        filter[k++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, allowed[i], 0, 1);
+    for (int i = 0; i < n; i++) {
+        filter[k++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, calls[i], 0, 1);
         filter[k++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     }
-    filter[k++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+    filter[k++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, otherwise);
     struct sock_fprog program = {(unsigned short)k, filter};
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
         perror("seccomp");
+}
+
+/* As sandboxes do, by the one call or the other. */
+static void confine_children(void)
+{
+    for (int i = 0; i < 3; i++) {
+        int status = 0;
+        pid_t child = fork();
+        if (child == 0) {
+            if (i == 0)
+                confine(child_calls, 2, SECCOMP_RET_KILL_PROCESS);
+            else if (i == 1)
+                confine(child_calls, 2, SECCOMP_RET_TRAP);
+            else
+                syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 0, NULL);
+            ssize_t written = write(STDOUT_FILENO, "confined\n", 9);
+            if (i < 2)
+                _exit((int)written);
+            syscall(SYS_exit, 9); /* all that strict mode allows */
+        }
+        waitpid(child, &status, 0);
+        printf("child %d: %x\n", i, (unsigned)status);
+    }
 }
 
 int main(int argc, char **argv)
@@ -159,6 +192,8 @@ int main(int argc, char **argv)
         printf("unshare: %d\n", unshare(CLONE_NEWUSER | CLONE_NEWNS));
     else if (strcmp(what, "file-size") == 0) /* before more than that is written */
         limit(RLIMIT_FSIZE, 8192);
+    else if (strcmp(what, "early-seccomp") == 0)
+        confine(worker_calls, N_WORKER_CALLS, SECCOMP_RET_KILL_PROCESS);
     else
         work();
     if (strcmp(what, "closefrom") == 0)
@@ -180,7 +215,11 @@ int main(int argc, char **argv)
     else if (strcmp(what, "setuid") == 0)
         printf("setuid: %d %d\n", setgid(65534), setuid(65534));
     else if (strcmp(what, "seccomp") == 0)
-        strict_seccomp();
+        confine(worker_calls, N_WORKER_CALLS, SECCOMP_RET_ERRNO | EPERM);
+    else if (strcmp(what, "seccomp-kills") == 0)
+        confine(worker_calls, N_WORKER_CALLS, SECCOMP_RET_KILL_PROCESS);
+    else if (strcmp(what, "seccomp-children") == 0)
+        confine_children();
     else if (strcmp(what, "no-threads") == 0) {
         setuid(65534);
         limit(RLIMIT_NPROC, 1);
@@ -188,6 +227,8 @@ int main(int argc, char **argv)
         stack_size = PTHREAD_STACK_MIN;
     else if (strcmp(what, "memory") == 0)
         limit(RLIMIT_AS, 1);
+    else if (strcmp(what, "locked") == 0)
+        printf("mlockall: %d\n", mlockall(MCL_CURRENT | MCL_FUTURE));
     for (int i = 0; i < 20; i++)
         work();
     if (strcmp(what, "occupy") == 0)

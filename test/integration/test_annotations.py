@@ -198,7 +198,7 @@ int main(void) {{
     for (int i = 0; i < {TALKERS}; i++) pthread_join(t[i], NULL);
 }}
 """
-    result = traced([proc.compile(text, tmp_path / "talk")], env={"GOTRACE_MAX_MEM": memory}).ok()
+    result = traced([proc.compile(text, tmp_path / "talk")], env=proc.EVERY_YIELD | {"GOTRACE_MAX_MEM": memory}).ok()
     assert "nothing lost" in result.stderr
     said = collections.defaultdict(list)
     for e in gotools.parse(result.trace):

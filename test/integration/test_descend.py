@@ -10,9 +10,9 @@ BENCH = ROOT / "build/test/bench"
 
 
 def stack(traced, program, depth):
-    """That of its last yield; the first is made by way of preparation."""
-    trace = traced([program, "yield", str(depth), "1"]).ok().trace
-    *_, yielded = [e.stack for e in gotools.parse(trace) if e.is_go("Running", "Runnable") and e.stack]
+    """That of its yield."""
+    trace = traced([program, "yield", str(depth), "1"], env=proc.EVERY_YIELD).ok().trace
+    (yielded,) = [e.stack for e in gotools.parse(trace) if e.is_go("Running", "Runnable") and e.stack]
     return yielded
 
 

@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 
 import pytest
 
@@ -33,6 +34,8 @@ RESOURCES = [
     "close-all",
     "few-files",
     "seccomp",
+    "seccomp-kills",
+    "seccomp-children",
     "small-stacks",
     "memory",
     "early-unshare",
@@ -185,10 +188,32 @@ def test_resources(tmp_path, case):
     gotools.check_all(same("resources", tmp_path, case).trace)
 
 
+def test_confined_before_there_are_threads(tmp_path):
+    """There the program's own thread would have to write the trace, by calls for which it is killed."""
+    result = same("resources", tmp_path, "early-seccomp")
+    assert "gotrace: the program confines itself by seccomp(2): nothing is recorded from here on\n" in result.stderr
+    gotools.check_all(result.trace)
+
+
 @pytest.mark.skipif(not ROOT, reason="needs root")
 @pytest.mark.parametrize("case", AS_ROOT)
 def test_rights(tmp_path, case):
     gotools.check_all(same("resources", tmp_path, case).trace)
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root")
+def test_locked_memory(tmp_path):
+    """What the program locks is made when it is mapped: the tracer maps no more than it uses."""
+    script = (
+        "import resource,subprocess,sys;"
+        "subprocess.run(sys.argv[1:], check=False, stdout=subprocess.DEVNULL);"
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt)"
+    )
+    gotools.check_all(same("resources", tmp_path, "locked").trace)
+    env = proc.traced_env(tmp_path / "f.out")
+    program = ["env", *[f"{k}={v}" for k, v in env.items()], HOSTILE / "resources", "locked"]
+    faults = int(proc.run([sys.executable, "-c", script, *program]).ok().stdout)
+    assert faults * 4096 < 150 << 20
 
 
 @pytest.mark.skipif(not ROOT, reason="needs root")
@@ -254,7 +279,7 @@ def test_fifo_whose_reader_stands_still(tmp_path):
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
     bare = proc.run(program)
-    result = proc.traced(program, fifo, env={"GOTRACE_MAX_MEM": "1M"}, timeout=60)
+    result = proc.traced(program, fifo, env=proc.EVERY_YIELD | {"GOTRACE_MAX_MEM": "1M"}, timeout=60)
     os.close(reader)
     assert (result.returncode, result.stdout) == (bare.returncode, bare.stdout)
     assert result.stderr == f"gotrace: {fifo}: could not be written in time; its end is missing\n"

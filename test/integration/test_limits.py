@@ -31,7 +31,7 @@ def test_max_size_not_reached(traced):
 
 def test_max_mem(traced):
     """Threads wait for a buffer, which is said; nothing is missing."""
-    result = traced([PROGRAMS / "yields", "8", "20000"], env={"GOTRACE_MAX_MEM": "1M"}, timeout=60).ok()
+    result = traced([PROGRAMS / "yields", "8", "20000"], env=proc.EVERY_YIELD | {"GOTRACE_MAX_MEM": "1M"}, timeout=60).ok()
     assert "nothing lost" in result.stderr
     gotools.check(result.trace)
     assert gotools.count(result.trace, "GoStop") == 160000
@@ -40,7 +40,7 @@ def test_max_mem(traced):
 def test_slow_disk(tmp_path):
     """A reader of a megabyte a second: threads wait, the exit line says how long, and nothing is missing."""
     os.mkfifo(tmp_path / "fifo")
-    env = proc.traced_env(tmp_path / "fifo", {"GOTRACE_MAX_MEM": "1M"})
+    env = proc.traced_env(tmp_path / "fifo", proc.EVERY_YIELD | {"GOTRACE_MAX_MEM": "1M"})
     child = proc.spawn([PROGRAMS / "yields", "8", "40000"], env=env, stderr=subprocess.PIPE, text=True)
     with open(tmp_path / "fifo", "rb", buffering=0) as source, open(tmp_path / "t.out", "wb") as target:
         while piece := source.read(65536):
@@ -79,7 +79,8 @@ def test_max_mem_of_a_child(tmp_path):
         waitpid(child, NULL, 0);
         _exit(0);
     }"""
-    result = proc.traced([proc.compile(source, tmp_path / "p")], tmp_path / "t.out", env={"GOTRACE_MAX_MEM": "1M"}).ok()
+    env = proc.EVERY_YIELD | {"GOTRACE_MAX_MEM": "1M"}
+    result = proc.traced([proc.compile(source, tmp_path / "p")], tmp_path / "t.out", env=env).ok()
     (line,) = [line for line in result.stderr.splitlines() if "t.out." in line]
     assert "nothing lost;" in line
 

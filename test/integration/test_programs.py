@@ -116,7 +116,7 @@ def test_two_thousand_threads_at_once(traced):
 
 @pytest.mark.limit(300)
 def test_ten_million_events(traced):
-    result = traced(["/usr/bin/env", "bash", "-c", 'exec "$0" 8 625000', *program("yields")[:1]], timeout=120)
+    result = traced(["/usr/bin/env", "bash", "-c", 'exec "$0" 8 625000', *program("yields")[:1]], env=proc.EVERY_YIELD, timeout=120)
     result.ok()
     assert "nothing lost" in result.stderr, result.stderr
     for go in gotools.readers():
@@ -125,7 +125,7 @@ def test_ten_million_events(traced):
 
 def test_memory_is_bounded(tmp_path):
     """The library's buffers: at most 256 MiB by default, whatever the program writes."""
-    env = proc.traced_env(tmp_path / "t.out")
+    env = proc.traced_env(tmp_path / "t.out", proc.EVERY_YIELD)
     script = (
         "import os,resource,subprocess,sys;"
         "subprocess.run(sys.argv[1:], check=True);"
@@ -140,7 +140,7 @@ def test_memory_is_bounded(tmp_path):
 def test_sigkill_leaves_all_complete_generations(tmp_path):
     for run in range(KILLS):
         trace = tmp_path / f"{run}.out"
-        child = proc.spawn(program("yields 8 100000000"), env=proc.traced_env(trace))
+        child = proc.spawn(program("yields 8 100000000"), env=proc.traced_env(trace, proc.EVERY_YIELD))
         while not trace.exists() or trace.stat().st_size == 0:
             time.sleep(0.001)
         time.sleep(random.uniform(0, 1.8))  # the random moment is the point

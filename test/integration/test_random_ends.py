@@ -155,7 +155,7 @@ def one_run(seed, directory):
     directory.mkdir()
     sentinel = Sentinel(directory)
     run.kind, run.format = rng.choice([*SIGNALS, "disk"]), rng.choice(FORMATS)
-    env = proc.traced_env(directory / "t.out", {"GOTRACE_FORMAT": run.format, "GOTRACE_QUIET": "1"})
+    env = proc.traced_env(directory / "t.out", proc.EVERY_YIELD | {"GOTRACE_FORMAT": run.format, "GOTRACE_QUIET": "1"})
     (end_by_signal if run.kind in SIGNALS else end_of_disk)(run, rng, env, sentinel.fds)
     sentinel.check(run)
     run.traces = [trace for trace in sorted(directory.glob("t.out*")) if whole(run, trace)]

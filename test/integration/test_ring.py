@@ -198,7 +198,7 @@ def test_file_smaller_than_the_ring(tmp_path, format, limit):
     """It holds the newest."""
     size = 300 << 10
     program = proc.compile(RECORDER, tmp_path / "p")
-    env = {"GOTRACE_RING": "8M", "GOTRACE_FORMAT": format}
+    env = proc.EVERY_YIELD | {"GOTRACE_RING": "8M", "GOTRACE_FORMAT": format}
     argv = [program]
     if limit == "RLIMIT_FSIZE":
         env["GOTRACE_RING"] = "1M"  # its generations are a sixteenth of that

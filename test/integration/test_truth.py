@@ -87,3 +87,12 @@ def test_sleep_reason(traced):
     assert {reasons[hook] for hook in SLEEPS} == {"sleep"}
     assert reasons["pthread_cond_wait"] in ("sync.(*Cond).Wait", "sync")
     assert reasons["pthread_join"] == "sync"
+
+
+def test_only_long_yields(traced):
+    """A thread that spins by sched_yield makes a million of them a second, which are over at once."""
+    result = traced([PROGRAMS / "spins"]).ok()
+    yields, may, must = map(int, result.stdout.split())
+    stops = [e for e in gotools.parse(result.trace) if e.is_go("Running", "Runnable") and e.reason == "runtime.Gosched"]
+    assert 10 < must <= len(stops) <= may < yields / 10, (must, len(stops), may, yields)
+    assert all([f.func for f in e.stack][:2] == ["sched_yield", "main"] for e in stops)

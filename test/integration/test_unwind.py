@@ -214,7 +214,7 @@ int main(void)
 def test_a_stack_that_ran_over(traced, tmp_path, size):
     """In the handler the interrupted stack pointer may stand where nothing can be read."""
     flags = ["-O1", "-fno-optimize-sibling-calls", f"-DSIZE={size}", "-w"]
-    result = traced([proc.compile(OVERFLOW, tmp_path / "overflow", *flags)]).ok()
+    result = traced([proc.compile(OVERFLOW, tmp_path / "overflow", *flags)], env=proc.EVERY_YIELD).ok()
     assert result.stdout == "1\n1\n"
     yields = [e.stack for e in gotools.parse(result.trace) if e.is_go("Running", "Runnable")]
     handlers = [[f.func for f in stack[:2]] for stack in yields if stack]

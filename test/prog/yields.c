@@ -1,4 +1,5 @@
-/* yields T N: T threads call sched_yield N times each: two events a call. */
+/* yields T N: T threads call sched_yield N times each: two events a call if every yield is written
+ * (GOTRACE_SYSCALL_MIN=0). */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>

@@ -79,7 +79,7 @@ static void scene_play(struct gt_writer *a, struct gt_writer *b)
     gt_writer_leave(b);
     scene_call(b, stack);
     at(b, 90);
-    gt_ev_go_stop(b, GT_REASON_YIELD, NULL);
+    gt_ev_go_stop(b, 90, GT_REASON_YIELD, NULL);
     gt_writer_leave(b);
     at(b, 100);
     gt_ev_go_resume(b, NULL);

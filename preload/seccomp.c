@@ -1,0 +1,205 @@
+/*
+ * See seccomp.h. The filter is run here as the kernel would, once for each system call that we may
+ * still make: seccomp(2) and linux/filter.h say what is valid in one and what that does. A filter
+ * that the thread had before, or that was inherited, cannot be looked at.
+ */
+#include "seccomp.h"
+
+#include "process.h"
+
+#include "../encoder/drain.h"
+
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#if defined(__x86_64__)
+#define ARCHITECTURE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define ARCHITECTURE AUDIT_ARCH_AARCH64
+#endif
+
+/* Where no filter can be; the kernel's EFAULT is the program's to see. */
+#define LOWEST_ADDRESS 4096ul
+
+/* What the system call is asked for, as far as filters are known to look at it. */
+struct need {
+    int number;
+    uint32_t args[6];
+};
+
+/* What any thread may do in a hook. */
+static const struct need threads_need[] = {
+    {SYS_futex, {0, FUTEX_WAIT_PRIVATE}},
+    {SYS_futex, {0, FUTEX_WAKE_PRIVATE}},
+    {SYS_mmap, {0, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1u}},
+    {SYS_munmap, {0}},
+    {SYS_getpid, {0}},
+    {SYS_gettid, {0}},
+    {SYS_rt_sigprocmask, {SIG_SETMASK}},
+};
+
+/* The drain side: the drain thread, which is made when a second thread is; or whoever ends. */
+static const struct need drain_needs[] = {
+    {SYS_membarrier, {0}},
+    {SYS_openat, {-100u /* AT_FDCWD */, 0, O_RDONLY | O_CLOEXEC}},
+    {SYS_openat, {-100u, 0, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600}},
+    {SYS_newfstatat, {0}},
+    {SYS_read, {0}},
+    {SYS_pread64, {0}},
+    {SYS_write, {1000}},
+    {SYS_close, {1000}},
+    {SYS_fcntl, {1000, F_DUPFD_CLOEXEC}},
+    {SYS_flock, {1000}},
+    {SYS_ftruncate, {1000}},
+    {SYS_readlinkat, {0}},
+#ifdef SYS_readlink /* only the older architectures have it */
+    {SYS_readlink, {0}},
+#endif
+    {SYS_mmap, {0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED}},
+    {SYS_mprotect, {0, 4096, PROT_READ}},
+    {SYS_mremap, {0}},
+    {SYS_madvise, {0}},
+    {SYS_memfd_create, {0}},
+    {SYS_close_range, {0}},
+    {SYS_prctl, {15 /* PR_SET_NAME */}},
+    {SYS_rt_sigpending, {0}},
+    {SYS_set_tid_address, {0}},
+    {SYS_sched_getscheduler, {0}},
+    {SYS_sched_setaffinity, {0}},
+};
+
+/* The machine -------------------------------------------------------------------------------- */
+
+struct machine {
+    uint32_t a, x, memory[BPF_MEMWORDS];
+};
+
+static uint32_t calculate(uint16_t operation, uint32_t a, uint32_t b)
+{
+    switch (operation) {
+    case BPF_ADD: return a + b;
+    case BPF_SUB: return a - b;
+    case BPF_MUL: return a * b;
+    case BPF_DIV: return b ? a / b : 0;
+    case BPF_AND: return a & b;
+    case BPF_OR: return a | b;
+    case BPF_XOR: return a ^ b;
+    case BPF_LSH: return a << (b & 31);
+    case BPF_RSH: return a >> (b & 31);
+    default: return -a; /* BPF_NEG */
+    }
+}
+
+static bool holds(uint16_t condition, uint32_t a, uint32_t b)
+{
+    switch (condition) {
+    case BPF_JEQ: return a == b;
+    case BPF_JGT: return a > b;
+    case BPF_JGE: return a >= b;
+    default: return a & b; /* BPF_JSET */
+    }
+}
+
+static uint32_t load(const struct machine *m, const struct sock_filter *f,
+                     const struct seccomp_data *data)
+{
+    uint32_t word = 0;
+    switch (BPF_MODE(f->code)) {
+    case BPF_IMM: return f->k;
+    case BPF_MEM: return m->memory[f->k % BPF_MEMWORDS];
+    case BPF_LEN: return sizeof *data;
+    default: /* BPF_ABS */
+        if (f->k <= sizeof *data - sizeof word)
+            memcpy(&word, (const char *)data + f->k, sizeof word);
+        return word;
+    }
+}
+
+static void move(struct machine *m, uint16_t operation)
+{
+    if (operation == BPF_TAX)
+        m->x = m->a;
+    else
+        m->a = m->x;
+}
+
+/* What the filter answers. One that has no end is refused by the kernel, and confines nobody. */
+static uint32_t run(const struct sock_fprog *program, const struct seccomp_data *data)
+{
+    struct machine m = {0};
+    for (uint64_t at = 0; at < program->len; at++) {
+        const struct sock_filter *f = &program->filter[at];
+        uint32_t b = BPF_SRC(f->code) == BPF_X ? m.x : f->k;
+        switch (BPF_CLASS(f->code)) {
+        case BPF_LD: m.a = load(&m, f, data); break;
+        case BPF_LDX: m.x = load(&m, f, data); break;
+        case BPF_ST: m.memory[f->k % BPF_MEMWORDS] = m.a; break;
+        case BPF_STX: m.memory[f->k % BPF_MEMWORDS] = m.x; break;
+        case BPF_ALU: m.a = calculate(BPF_OP(f->code), m.a, b); break;
+        case BPF_MISC: move(&m, BPF_MISCOP(f->code)); break;
+        case BPF_RET: return BPF_RVAL(f->code) == BPF_A ? m.a : f->k;
+        case BPF_JMP:
+            if (BPF_OP(f->code) == BPF_JA)
+                at += f->k;
+            else
+                at += holds(BPF_OP(f->code), m.a, b) ? f->jt : f->jf;
+        }
+    }
+    return SECCOMP_RET_ALLOW;
+}
+
+/* What it is run for ------------------------------------------------------------------------- */
+
+/* An error at most; not a signal, nor a tracer or supervisor that may end the program for it. */
+static bool is_harmless(uint32_t answer)
+{
+    uint32_t action = answer & SECCOMP_RET_ACTION_FULL;
+    return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG || action == SECCOMP_RET_ERRNO;
+}
+
+static bool allows(const struct sock_fprog *program, const struct need *needs, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct seccomp_data data = {.nr = needs[i].number, .arch = ARCHITECTURE};
+        for (int k = 0; k < 6; k++)
+            data.args[k] = needs[i].args[k];
+        if (!is_harmless(run(program, &data)))
+            return false;
+    }
+    return true;
+}
+
+#define ALLOWS(program, needs) allows(program, needs, sizeof needs / sizeof *needs)
+
+static bool may_stay(unsigned long operation, unsigned long flags, const struct sock_fprog *program)
+{
+    if (operation == SECCOMP_SET_MODE_STRICT)
+        return false;
+    bool spares_drain = gt_drain_is_threaded() && !(flags & SECCOMP_FILTER_FLAG_TSYNC);
+    return ALLOWS(program, threads_need) && (spares_drain || ALLOWS(program, drain_needs));
+}
+
+static bool confines(unsigned long operation, const struct sock_fprog *program)
+{
+    if (operation == SECCOMP_SET_MODE_STRICT)
+        return true;
+    return operation == SECCOMP_SET_MODE_FILTER && (uintptr_t)program >= LOWEST_ADDRESS &&
+           (uintptr_t)program->filter >= LOWEST_ADDRESS && program->len > 0 &&
+           program->len <= BPF_MAXINSNS;
+}
+
+void gt_seccomp_begins(unsigned long operation, unsigned long flags, const void *filter)
+{
+    if (confines(operation, filter) && !may_stay(operation, flags, filter))
+        gt_process_withdraw();
+}

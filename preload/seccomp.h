@@ -1,0 +1,16 @@
+/*
+ * seccomp(2): a filter that a program confines itself by was made for the system calls that the
+ * program makes, not for ours. One that answers with an error costs us the end of a trace; one that
+ * kills would kill the program for what we do. Recording ends before such a filter is there.
+ */
+#ifndef GT_SECCOMP_H
+#define GT_SECCOMP_H
+
+/*
+ * Before the system call that confines the calling thread, with the arguments that seccomp(2)
+ * documents. Ends recording, and with it all system calls of ours, where they would be answered
+ * with more than an error. Not inside the guard.
+ */
+void gt_seccomp_begins(unsigned long operation, unsigned long flags, const void *filter);
+
+#endif
