@@ -13,6 +13,7 @@
 #include "../encoder/log.h"
 #include "../symbolize/symbolize.h"
 
+#include <fcntl.h>
 #include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
@@ -109,7 +110,7 @@ bool gt_drain_thread_is_last(void)
     struct stat tasks;
     char program[1];
     return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == OWN_LINKS + FIRST_AND_US &&
-           readlink("/proc/self/exe", program, sizeof program) < 0 && errno == ENOENT;
+           readlinkat(AT_FDCWD, "/proc/self/exe", program, sizeof program) < 0 && errno == ENOENT;
 }
 
 void gt_drain_thread_await_end(void)

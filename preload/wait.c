@@ -101,32 +101,14 @@ struct gt_wait gt_wait_begin(enum gt_hook hook, enum gt_reason reason, const voi
 __attribute__((noinline)) struct gt_wait gt_wait_begin_yield(enum gt_hook hook)
 {
     struct gt_wait wait = {.frame = FRAME(), .hook = hook};
-    if (!gt_recording() || gt_muted())
-        return wait;
-    if (gt_options.call_min) {
+    if (gt_recording() && !gt_muted())
         wait.since = gt_clock_now();
-        return wait;
-    }
-    struct gt_thread *t = gt_thread_enter();
-    if (!t)
-        return wait;
-    if (gt_wait_may_begin(t, wait.frame)) {
-        wait.stack = gt_capture(t, hook);
-        if (gt_writer_enter(&t->w)) {
-            if (gt_ev_go_stop(&t->w, gt_clock_now(), GT_REASON_YIELD, wait.stack))
-                wait.thread = t;
-            gt_writer_leave(&t->w);
-        }
-        if (wait.thread)
-            t->frame = wait.frame;
-    }
-    gt_thread_leave(t);
     return wait;
 }
 
-static void yielded(const struct gt_wait *wait)
+static void write_yield(const struct gt_wait *wait)
 {
-    if (gt_call_is_short(gt_clock_now() - wait->since))
+    if (gt_options.call_min && gt_call_is_short(gt_clock_now() - wait->since))
         return;
     struct gt_thread *t = gt_thread_enter();
     if (!t)
@@ -146,7 +128,7 @@ static void yielded(const struct gt_wait *wait)
 void gt_wait_end(struct gt_wait *wait)
 {
     if (wait->since) {
-        yielded(wait);
+        write_yield(wait);
         return;
     }
     struct gt_thread *t = wait->thread;

@@ -14,7 +14,7 @@ struct gt_wait {
     struct gt_thread *thread; /* NULL: nothing recorded */
     struct gt_stack *stack;
     uintptr_t frame; /* tells this wait from others of the thread */
-    uint64_t since;  /* of a yield that is written when it is over, if it was long; else 0 */
+    uint64_t since;  /* of a yield, which is written when it is over; else 0 */
     enum gt_hook hook;
 };
 
