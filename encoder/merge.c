@@ -99,7 +99,7 @@ void gt_merge_after_fork(void)
     if (merge.used)
         memset(merge.bucket, 0, sizeof merge.bucket);
     merge.free = NULL;
-    merge.arena = (struct gt_arena){0};
+    merge.arena = (struct gt_arena){.chunk = NULL};
 }
 
 /* Streams ------------------------------------------------------------------------------------ */
