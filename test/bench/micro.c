@@ -4,7 +4,6 @@
  * micro <operation> [depth [times]]: the stack below it is `depth` frames deep (descend.h); with
  * `times` it is made so often, untimed. A second thread always exists, so that libc does not take
  * its single-threaded ways. Ping-pong partners share a CPU: across two their times vary tenfold.
- * What is timed there has a real-time priority, if it may: nobody else's work counts.
  */
 #include "descend.h"
 
@@ -227,12 +226,6 @@ static void pin(void)
     sched_setaffinity(0, sizeof set, &set);
 }
 
-static void be_urgent(void)
-{
-    struct sched_param priority = {1};
-    sched_setscheduler(0, SCHED_FIFO, &priority);
-}
-
 int main(int argc, char **argv)
 {
     pthread_t thread;
@@ -242,11 +235,8 @@ int main(int argc, char **argv)
     if (argc < 2 || k == n)
         return 2;
     const struct operation *op = &operations[k];
-    times = argc > 3 ? atol(argv[3]) : 0;
     if (op->partner != rival)
         pin();
-    if (op->partner != rival && !times)
-        be_urgent();
     zero = open("/dev/zero", O_RDONLY);
     if (pipe(there) != 0 || pipe(back) != 0)
         return 1;
@@ -254,6 +244,7 @@ int main(int argc, char **argv)
         partners[i].run = op->run;
         pthread_create(&thread, NULL, op->partner, &partners[i]);
     }
+    times = argc > 3 ? atol(argv[3]) : 0;
     descend(argc > 2 ? atoi(argv[2]) : 1, times ? repeat : measure, op);
     return 0;
 }

@@ -316,11 +316,11 @@ DEEP = ("C", "C++")
 CONTENDED = "bare, every 22nd lock is a call of futex(2) (`perf stat`): each of these waits is 3 events of two threads, some 250 ns with the cache lines that change CPUs"
 # what, the unit, the least and the most that is aimed at, what was reached, where the floor is
 REACH = [
-    ("lock+unlock, uncontended", "ns", None, 2, lambda b: added("lock", b), ""),
+    ("lock+unlock, uncontended", "ns", None, 2, lambda b: added("lock", b), "going through a library at all: empty hooks above"),
     ("malloc+free", "ns", None, 5, lambda b: added("malloc", b), ""),
     *((f"an event with a known stack (half a yield, depth 20, {f})", "ns", None, 45, lambda b, f=f: half_a_yield(f, b), YIELD) for f in DEEP),
     *((f"read, depth {d}, {f}", "ns", None, 60, lambda b, d=d, f=f: added(f"read {d} {f}", b), READ) for d in (20, 100) for f in DEEP),
-    ("condition variable, there and back", "ns", None, 500, lambda b: added("cond", b), "6 events with 4 stacks, and 4 entries in the registry: 4,250 instructions, cold, as each side has just been switched to (empty hooks do some 50). Left out by turns: the stacks 170 ns, the entries at the mutex 90, the clock 20"),
+    ("condition variable, there and back", "ns", None, 500, lambda b: added("cond", b), "6 events with 4 stacks, and 4 entries in the registry: 4,250 instructions. Left out by turns: the stacks 170 ns, the entries at the mutex 90, the clock 20"),
     ("pipe, there and back", "ns", None, 350, lambda b: added("pipe", b), "4 calls as above, which are too short to be events"),
     ("create+join", "ns", None, 2000, lambda b: added("create", b), "8 events, 4,100 instructions: a slot and a P taken and given back, three stacks, one of them the first of a thread, one round of libc over its keys"),
     ("2 threads that contend, of bare", "", 0.95, 1.05, lambda b: against_bare("lock2", "ns", b), CONTENDED),
