@@ -91,7 +91,8 @@ void gt_clock_init(void)
     }
 }
 
-/* Units a second since gt_clock_init, which was at least least_ns ago; *over_ns: how long it was.
+/*
+ * Units a second since gt_clock_init, which was at least least_ns ago; *over_ns: how long it was.
  */
 static uint64_t measure(uint64_t least_ns, uint64_t *over_ns)
 {

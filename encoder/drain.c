@@ -103,9 +103,9 @@ static bool take_side(int64_t patience_ns)
     return false;
 }
 
-static bool goes_on(void)
+static bool is_alone(void)
 {
-    return atomic_load(&drain.phase) == OPEN && !(drain.config.alone && drain.config.alone());
+    return drain.config.alone && drain.config.alone();
 }
 
 /* Nobody wakes the last thread of a process. */
@@ -119,7 +119,7 @@ void gt_drain_run(void)
 {
     gt_lock(&drain.side);
     note_unattended();
-    while (goes_on()) {
+    while (atomic_load(&drain.phase) == OPEN) {
         if (atomic_exchange(&drain.sample, 0))
             drain.config.sample();
         uint64_t now = gt_clock_monotonic_raw();
@@ -127,8 +127,11 @@ void gt_drain_run(void)
         attend(now);
         if (asked != atomic_load(&drain.answered))
             answer(asked, gt_drain_execute(drain.command, drain.path));
-        else if (!gt_recording_advance(now))
+        else if (!gt_recording_advance(now)) {
+            if (is_alone())
+                break;
             gt_buffers_sleep(idle_ns(now));
+        }
         gt_recording_give_up();
     }
     if (atomic_load(&drain.phase) != FINISHED)

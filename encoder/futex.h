@@ -22,7 +22,8 @@
  */
 extern long (*gt_syscall)(long number, ...);
 
-/* Waits while *word == expected; relative timeout in ns, or -1 for none. Spurious returns happen.
+/*
+ * Waits while *word == expected; relative timeout in ns, or -1 for none. Spurious returns happen.
  */
 static inline void gt_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
 {

@@ -159,7 +159,8 @@ static bool write_end(struct gt_thread *t, const struct gt_region *r)
     return written;
 }
 
-/* Innermost first. What cannot be written now, in a signal handler in the middle of a wait, stays.
+/*
+ * Innermost first. What cannot be written now, in a signal handler in the middle of a wait, stays.
  */
 static void close_ended(struct gt_thread *t)
 {

@@ -10,8 +10,7 @@
 /* In the constructor, when the program has had no chance to move its first thread. */
 void gt_drain_thread_init(void);
 
-/* Makes it; or says on stderr why not, and the drain side is without one. Once in a process.
- */
+/* Makes it, once in a process; or says on stderr why not, and the drain side is without one. */
 void gt_drain_thread_start(void);
 
 /* For the thread itself: whether there is no other one. */

@@ -119,7 +119,8 @@ void gt_heap_sample_goal(void)
     atomic_store(&heap.goal, memory_from_system());
 }
 
-/* Once in a while sees to it that there is a new goal: in a program of one thread now, else soon.
+/*
+ * Once in a while sees to it that there is a new goal: in a program of one thread now, else soon.
  */
 static uint64_t take_goal(void)
 {
@@ -140,7 +141,8 @@ static void write_event(struct gt_thread *t, bool exact)
     uint64_t goal = take_goal();
     if (!gt_writer_enter(&t->w))
         return;
-    /* The time first, then the bytes: of two threads' events the later one then never knows less.
+    /*
+     * The time first, then the bytes: of two threads' events the later one then never knows less.
      */
     uint64_t now = gt_clock_now();
     int64_t live = exact ? live_bytes() : atomic_load(&gt_heap.total);
@@ -261,8 +263,7 @@ static struct {
     bool reallocarray, posix_memalign, aligned_alloc, memalign, valloc, pvalloc;
 } counted;
 
-/* Whether p's header says what malloc_usable_size does: chunk size and flags, as ever since 1996.
- */
+/* Whether p's header says what malloc_usable_size does: chunk size and flags, since 1996. */
 static bool has_header(void *p, size_t size)
 {
 #if defined(__x86_64__)

@@ -106,7 +106,8 @@ static bool say_stopped(void)
     return gt_log("%s", line);
 }
 
-/* Begins to follow threads, and to record them unless that is for later: when told to, if manual.
+/*
+ * Begins to follow threads, and to record them unless that is for later: when told to, if manual.
  */
 static void start_recording(bool manual)
 {

@@ -7,7 +7,8 @@
 
 #include <limits.h>
 
-/* Whether this process is the traced one: not a child of vfork's, which has its memory. Anywhere.
+/*
+ * Whether this process is the traced one: not a child of vfork's, which has its memory. Anywhere.
  */
 bool gt_process_is_ours(void);
 

@@ -34,12 +34,15 @@ GT_EXPORT int thrd_sleep(const struct timespec *time, struct timespec *left)
 
 GT_EXPORT int sched_yield(void)
 {
-    GT_WAIT(wait) = gt_wait_begin_yield(GT_HOOK_sched_yield);
-    return gt_real.sched_yield();
+    uint64_t since = gt_yield_begin();
+    int result = gt_real.sched_yield();
+    gt_yield_end(GT_HOOK_sched_yield, since);
+    return result;
 }
 
 GT_EXPORT void thrd_yield(void)
 {
-    GT_WAIT(wait) = gt_wait_begin_yield(GT_HOOK_thrd_yield);
+    uint64_t since = gt_yield_begin();
     gt_real.thrd_yield();
+    gt_yield_end(GT_HOOK_thrd_yield, since);
 }

@@ -11,6 +11,8 @@
 
 #define FRAME() ((uintptr_t)__builtin_frame_address(0))
 
+enum { NO_YIELD = 0 }; /* for the time when one began */
+
 bool gt_wait_forget(struct gt_thread *t, int64_t patience_ns)
 {
     return (!t->waiter.addr || gt_registry_remove(&t->waiter, patience_ns)) &&
@@ -98,44 +100,41 @@ struct gt_wait gt_wait_begin(enum gt_hook hook, enum gt_reason reason, const voi
     return gt_wait_begin_for(&(struct gt_wait_for){.hook = hook, .reason = reason, .addr = addr});
 }
 
-__attribute__((noinline)) struct gt_wait gt_wait_begin_yield(enum gt_hook hook)
-{
-    struct gt_wait wait = {.frame = FRAME(), .hook = hook};
-    if (gt_recording() && !gt_muted())
-        wait.since = gt_clock_now();
-    return wait;
-}
-
-static void write_yield(const struct gt_wait *wait)
-{
-    if (gt_options.call_min && gt_call_is_short(gt_clock_now() - wait->since))
-        return;
-    struct gt_thread *t = gt_thread_enter();
-    if (!t)
-        return;
-    if (!gt_muted() && gt_wait_may_begin(t, wait->frame)) {
-        struct gt_stack *stack = gt_capture(t, wait->hook);
-        if (gt_writer_enter(&t->w)) {
-            if (gt_ev_go_stop(&t->w, wait->since, GT_REASON_YIELD, stack))
-                gt_ev_go_resume(&t->w, stack);
-            gt_writer_leave(&t->w);
-        }
-    }
-    gt_thread_leave(t);
-    gt_process_check_queue();
-}
-
 void gt_wait_end(struct gt_wait *wait)
 {
-    if (wait->since) {
-        write_yield(wait);
-        return;
-    }
     struct gt_thread *t = wait->thread;
     if (!t || t->frame != wait->frame)
         return;
     gt_thread_reenter(t);
     resume(t, wait->stack, GT_LOCK_PATIENCE_NS);
+    gt_thread_leave(t);
+    gt_process_check_queue();
+}
+
+uint64_t gt_yield_begin(void)
+{
+    return gt_recording() && !gt_muted() ? gt_clock_now() : NO_YIELD;
+}
+
+static void write_yield(struct gt_thread *t, uint64_t since, struct gt_stack *stack)
+{
+    if (!gt_writer_enter(&t->w))
+        return;
+    if (gt_ev_go_stop(&t->w, since, GT_REASON_YIELD, stack))
+        gt_ev_go_resume(&t->w, stack);
+    gt_writer_leave(&t->w);
+}
+
+__attribute__((noinline)) void gt_yield_end(enum gt_hook hook, uint64_t since)
+{
+    bool all = gt_options.call_min == 0;
+    if (since == NO_YIELD || (!all && gt_call_is_short(gt_clock_now() - since)))
+        return;
+    struct gt_thread *t = gt_thread_enter();
+    if (!t)
+        return;
+    if (!gt_muted() && gt_wait_may_begin(t, FRAME()))
+        write_yield(t, since, gt_capture(t, hook));
     gt_thread_leave(t);
     gt_process_check_queue();
 }

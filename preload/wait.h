@@ -14,8 +14,6 @@ struct gt_wait {
     struct gt_thread *thread; /* NULL: nothing recorded */
     struct gt_stack *stack;
     uintptr_t frame; /* tells this wait from others of the thread */
-    uint64_t since;  /* of a yield, which is written when it is over; else 0 */
-    enum gt_hook hook;
 };
 
 #define GT_WAIT(name) __attribute__((cleanup(gt_wait_end))) struct gt_wait name
@@ -50,12 +48,13 @@ void gt_wait_end(struct gt_wait *wait);
 /*
  * The thread lets others run, and stays runnable: sched_yield. Where nobody else has work for the
  * CPU it is over at once, and those who spin (OpenBLAS, LLVM's OpenMP) make a million of them a
- * second; so only one of GOTRACE_SYSCALL_MIN or longer is written.
+ * second; so it is written when it is over, and only one of GOTRACE_SYSCALL_MIN or longer. What
+ * gt_yield_begin returns is for gt_yield_end; errno is kept by both.
  */
-struct gt_wait gt_wait_begin_yield(enum gt_hook hook);
+uint64_t gt_yield_begin(void);
+void gt_yield_end(enum gt_hook hook, uint64_t since);
 
-/* For pthread_barrier_wait of the thread that is not the last of `count`; thread is NULL for that.
- */
+/* For pthread_barrier_wait but of the last of `count` threads, for which thread is NULL. */
 struct gt_wait gt_wait_begin_barrier(enum gt_hook hook, const void *barrier, uint32_t count);
 
 /*

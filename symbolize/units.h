@@ -49,7 +49,8 @@ struct gt_units {
     Dwarf_Off seen; /* headers before this offset have been looked at */
 };
 
-/* With dw, dwarf, packed, pool, base and limit set. aranges: the contents of that section, or NULL.
+/*
+ * With dw, dwarf, packed, pool, base and limit set. aranges: the contents of that section, or NULL.
  */
 void gt_units_init(struct gt_units *units, const void *aranges, size_t size);
 

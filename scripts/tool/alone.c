@@ -22,7 +22,8 @@ struct program {
     uint64_t attend;
 };
 
-/* What the kernel says of it ---------------------------------------------------------------------
+/*
+ * What the kernel says of it ---------------------------------------------------------------------
  */
 
 /* The last number of a line of /proc/PID/status; 0: there is none. */
@@ -56,7 +57,8 @@ static bool is_confined(const struct program *p)
            status(p, "Seccomp_filters:") > status_of("self", "Seccomp_filters:");
 }
 
-/* Its memory -------------------------------------------------------------------------------------
+/*
+ * Its memory -------------------------------------------------------------------------------------
  */
 
 /* 0; -ESRCH: it is gone. */
@@ -129,7 +131,8 @@ static int check(struct program *p)
     return is_confined(p) ? -EOPNOTSUPP : 0;
 }
 
-/* Asking -----------------------------------------------------------------------------------------
+/*
+ * Asking -----------------------------------------------------------------------------------------
  */
 
 /* Moved on, a command stays good; 0: it is good no more. */

@@ -1,4 +1,5 @@
-/* New names for the frames of a trace: what frames there are at an address, and a file with them.
+/*
+ * New names for the frames of a trace: what frames there are at an address, and a file with them.
  */
 #ifndef GT_NAMING_H
 #define GT_NAMING_H

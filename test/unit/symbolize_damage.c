@@ -86,7 +86,8 @@ static void rounds(const char *flags, const char *name, uint64_t seed, int count
     dlclose(lib);
 }
 
-/* Each entry says that the next one is its child, and its sibling too: 2^60 ways lead to the last.
+/*
+ * Each entry says that the next one is its child, and its sibling too: 2^60 ways lead to the last.
  */
 static void check_siblings_among_children(void)
 {

@@ -86,7 +86,8 @@ static void check_relative(void)
     gt_symbolizer_free(s);
 }
 
-/* Notes aligned to 8 bytes: their contents begin at such an offset, whatever their name's length.
+/*
+ * Notes aligned to 8 bytes: their contents begin at such an offset, whatever their name's length.
  */
 static void check_notes(void)
 {

@@ -1,4 +1,5 @@
-/* C++ for unwindcheck.so: exceptions through many frames, destructors, alloca, callbacks, threads.
+/*
+ * C++ for unwindcheck.so: exceptions through many frames, destructors, alloca, callbacks, threads.
  */
 #include <alloca.h>
 #include <algorithm>
