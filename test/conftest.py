@@ -21,6 +21,10 @@ SKIPPED = 77  # a unit test's exit status
 def pytest_configure(config):
     config.addinivalue_line("markers", f"limit(seconds): fail the test after this time (default {LIMIT} s)")
     config.addinivalue_line("markers", "beside: may run beside another test with this mark; measures no time")
+    # Who starts the tests in the background may have told them to ignore these, which programs inherit.
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 # --- what runs at the same time
