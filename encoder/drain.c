@@ -196,7 +196,10 @@ static int execute_or_ask(enum gt_drain_command command, const char *path)
 {
     if (!take_side(GT_LOCK_PATIENCE_NS))
         return atomic_load(&drain.threaded) ? ask_locked(command, path) : -EBUSY;
+    struct gt_quiet quiet;
+    gt_quiet_begin(&quiet);
     int r = gt_drain_execute(command, path);
+    gt_quiet_end(&quiet);
     gt_unlock(&drain.side);
     return r;
 }
@@ -204,15 +207,12 @@ static int execute_or_ask(enum gt_drain_command command, const char *path)
 int gt_drain_command(enum gt_drain_command command, const char *path)
 {
     int r = -ESHUTDOWN;
-    struct gt_quiet quiet;
     gt_lock(&drain.client);
-    gt_quiet_begin(&quiet);
     if (path && strlen(path) >= PATH_MAX)
         r = -ENAMETOOLONG;
     else if (atomic_load(&drain.phase) == OPEN)
         r = execute_or_ask(command, path);
     note_unattended();
-    gt_quiet_end(&quiet);
     gt_unlock(&drain.client);
     return r;
 }

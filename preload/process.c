@@ -33,6 +33,7 @@
 static struct {
     pid_t pid; /* of the process whose trace this is; a vfork child's differs */
     bool descendant;
+    _Atomic bool leaves_children; /* to themselves, whatever the options say */
     _Atomic uint32_t drain_started, ended;
     _Atomic uint32_t serving; /* see serve_unfollowed */
     char path[PATH_MAX];
@@ -282,6 +283,11 @@ void gt_process_withdraw(void)
     errno = saved;
 }
 
+void gt_process_leave_children(void)
+{
+    atomic_store(&process.leaves_children, true);
+}
+
 __attribute__((destructor)) static void at_exit(void)
 {
     gt_process_end();
@@ -410,7 +416,8 @@ static void after_fork(void)
 {
     if (!process.pid)
         return;
-    process.pid = gt_options.children ? (pid_t)gt_syscall(SYS_getpid) : 0;
+    bool followed = gt_options.children && !atomic_load(&process.leaves_children);
+    process.pid = followed ? (pid_t)gt_syscall(SYS_getpid) : 0;
     if (process.same_memory)
         *process.same_memory = 1;
     process.descendant = true;

@@ -5,10 +5,13 @@
  */
 #include "seccomp.h"
 
+#include "layouts.h"
+#include "options.h"
 #include "process.h"
 
 #include "../encoder/drain.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -28,8 +31,7 @@
 #define ARCHITECTURE AUDIT_ARCH_AARCH64
 #endif
 
-/* Where no filter can be; the kernel's EFAULT is the program's to see. */
-#define LOWEST_ADDRESS 4096ul
+enum { PAGE = 4096 }; /* or a part of one */
 
 /* What the system call is asked for, as far as filters are known to look at it. */
 struct need {
@@ -41,11 +43,22 @@ struct need {
 static const struct need threads_need[] = {
     {SYS_futex, {0, FUTEX_WAIT_PRIVATE}},
     {SYS_futex, {0, FUTEX_WAKE_PRIVATE}},
+    {SYS_futex, {0, FUTEX_WAIT}},
     {SYS_mmap, {0, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1u}},
     {SYS_munmap, {0}},
     {SYS_getpid, {0}},
     {SYS_gettid, {0}},
     {SYS_rt_sigprocmask, {SIG_SETMASK}},
+    {SYS_sigaltstack, {0}},
+    {SYS_newfstatat, {2}},
+    {SYS_write, {2}},
+};
+
+/* Beside that, with options by which signals are ours. */
+static const struct need handlers_need[] = {
+    {SYS_rt_sigreturn, {0}}, {SYS_rt_sigaction, {0}}, {SYS_rt_tgsigqueueinfo, {0}},
+    {SYS_tgkill, {0}},       {SYS_timer_create, {0}}, {SYS_timer_settime, {0}},
+    {SYS_timer_delete, {0}},
 };
 
 /* The drain side: the drain thread, which is made when a second thread is; or whoever ends. */
@@ -57,29 +70,42 @@ static const struct need drain_needs[] = {
     {SYS_read, {0}},
     {SYS_pread64, {0}},
     {SYS_write, {1000}},
+    {SYS_lseek, {1000}},
     {SYS_close, {1000}},
     {SYS_fcntl, {1000, F_DUPFD_CLOEXEC}},
     {SYS_flock, {1000}},
+    {SYS_fchmod, {1000}},
     {SYS_ftruncate, {1000}},
+    {SYS_geteuid, {0}},
+    {SYS_getcwd, {0}},
     {SYS_readlinkat, {0}},
 #ifdef SYS_readlink /* only the older architectures have it */
     {SYS_readlink, {0}},
 #endif
+    {SYS_renameat2, {-100u}},
+    {SYS_unlinkat, {-100u}},
     {SYS_mmap, {0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED}},
+    {SYS_mmap, {0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED}},
     {SYS_mprotect, {0, 4096, PROT_READ}},
+    {SYS_sysinfo, {0}}, /* libc's qsort */
+    {SYS_getrandom, {0}},
     {SYS_mremap, {0}},
     {SYS_madvise, {0}},
+    {SYS_mincore, {0}},
     {SYS_memfd_create, {0}},
     {SYS_close_range, {0}},
+    {SYS_pidfd_open, {0}},
+    {SYS_pidfd_getfd, {0}},
+    {SYS_prlimit64, {0}},
     {SYS_prctl, {15 /* PR_SET_NAME */}},
     {SYS_set_tid_address, {0}},
     {SYS_sched_getscheduler, {0}},
+    {SYS_sched_setscheduler, {0}},
     {SYS_sched_setaffinity, {0}},
-    {SYS_futex, {0, FUTEX_WAIT}},
+    {SYS_sched_yield, {0}},
+    {SYS_nanosleep, {0}},
     {SYS_rt_sigpending, {0}},
-    {SYS_set_tid_address, {0}},
-    {SYS_sched_getscheduler, {0}},
-    {SYS_sched_setaffinity, {0}},
+    {SYS_rt_sigtimedwait, {0}},
 };
 
 /* The machine -------------------------------------------------------------------------------- */
@@ -185,25 +211,51 @@ static bool allows(const struct sock_fprog *program, const struct need *needs, s
 
 #define ALLOWS(program, needs) allows(program, needs, sizeof needs / sizeof *needs)
 
-static bool may_stay(unsigned long operation, unsigned long flags, const struct sock_fprog *program)
+static bool spares_threads(const struct sock_fprog *program)
 {
-    if (operation == SECCOMP_SET_MODE_STRICT)
-        return false;
-    bool spares_drain = gt_drain_is_threaded() && !(flags & SECCOMP_FILTER_FLAG_TSYNC);
-    return ALLOWS(program, threads_need) && (spares_drain || ALLOWS(program, drain_needs));
+    bool handlers = gt_options.cpu_hz || gt_options.ring_bytes || gt_options.signal;
+    return ALLOWS(program, threads_need) && (!handlers || ALLOWS(program, handlers_need));
 }
 
-static bool confines(unsigned long operation, const struct sock_fprog *program)
+static bool can_be_read(const void *at, size_t size)
 {
-    if (operation == SECCOMP_SET_MODE_STRICT)
-        return true;
-    return operation == SECCOMP_SET_MODE_FILTER && (uintptr_t)program >= LOWEST_ADDRESS &&
-           (uintptr_t)program->filter >= LOWEST_ADDRESS && program->len > 0 &&
-           program->len <= BPF_MAXINSNS;
+    uintptr_t page = (uintptr_t)at & ~(uintptr_t)(PAGE - 1), last = (uintptr_t)at + size - 1;
+    bool wraps = last < page;
+    while (page <= last && gt_page_readable(page))
+        page += PAGE;
+    return !wraps && page > last;
+}
+
+/* Where nothing can be read the kernel's EFAULT is the program's to see. */
+static bool is_filter(const struct sock_fprog *program)
+{
+    return can_be_read(program, sizeof *program) && program->len > 0 &&
+           program->len <= BPF_MAXINSNS &&
+           can_be_read(program->filter, program->len * sizeof *program->filter);
+}
+
+static void filter_begins(unsigned long flags, const struct sock_fprog *program)
+{
+    bool for_all = !gt_drain_is_threaded() || (flags & SECCOMP_FILTER_FLAG_TSYNC);
+    if (!spares_threads(program))
+        gt_process_withdraw();
+    else if (!ALLOWS(program, drain_needs))
+        (for_all ? gt_process_withdraw : gt_process_leave_children)();
 }
 
 void gt_seccomp_begins(unsigned long operation, unsigned long flags, const void *filter)
 {
-    if (confines(operation, filter) && !may_stay(operation, flags, filter))
+    if (!gt_process_is_ours())
+        return;
+    int saved = errno;
+    if (operation == SECCOMP_SET_MODE_STRICT)
         gt_process_withdraw();
+    else if (operation == SECCOMP_SET_MODE_FILTER && is_filter(filter))
+        filter_begins(flags, filter);
+    errno = saved;
+}
+
+void gt_seccomp_begins_prctl(unsigned long mode, const void *filter)
+{
+    gt_seccomp_begins(mode - SECCOMP_MODE_STRICT, 0, filter);
 }

@@ -9,6 +9,7 @@
 #include "wait.h"
 
 #include <linux/futex.h>
+#include <sys/prctl.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
 
@@ -197,6 +198,17 @@ static long make_process(long number, const long a[WORDS])
     return r;
 }
 
+/* What has to be known beforehand. */
+static void about_to(long number, const long a[WORDS])
+{
+    if (number == SYS_exit)
+        gt_thread_exit();
+    else if (number == SYS_seccomp)
+        gt_seccomp_begins((unsigned long)a[0], (unsigned long)a[1], (const void *)a[2]);
+    else if (number == SYS_prctl && a[0] == PR_SET_SECCOMP)
+        gt_seccomp_begins_prctl((unsigned long)a[1], (const void *)a[2]);
+}
+
 GT_EXPORT long syscall(long number, ...)
 {
     va_list ap;
@@ -209,10 +221,7 @@ GT_EXPORT long syscall(long number, ...)
         return futex(number, a);
     if (makes_process(number))
         return make_process(number, a);
-    if (number == SYS_exit)
-        gt_thread_exit();
-    if (number == SYS_seccomp)
-        gt_seccomp_begins((unsigned long)a[0], (unsigned long)a[1], (const void *)a[2]);
+    about_to(number, a);
     int on = blocks_on(number, a);
     if (on == GT_NOTHING)
         return call(number, a);

@@ -12,7 +12,6 @@
 #include "../encoder/arena.h"
 
 #include <limits.h>
-#include <linux/seccomp.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -466,8 +465,8 @@ GT_EXPORT int prctl(int option, ...)
     unsigned long a = va_arg(ap, unsigned long), b = va_arg(ap, unsigned long);
     unsigned long c = va_arg(ap, unsigned long), d = va_arg(ap, unsigned long);
     va_end(ap);
-    if (option == PR_SET_SECCOMP) /* its modes count from 1, the operations from 0 */
-        gt_seccomp_begins(a - SECCOMP_MODE_STRICT, 0, (const void *)b);
+    if (option == PR_SET_SECCOMP)
+        gt_seccomp_begins_prctl(a, (const void *)b);
     int r = (int)gt_syscall(SYS_prctl, option, a, b, c, d);
     if (r == 0 && option == PR_SET_NAME)
         label((const char *)a);

@@ -195,6 +195,33 @@ def test_confined_before_there_are_threads(tmp_path):
     gotools.check_all(result.trace)
 
 
+SYSTEM_CALLS = range(470)  # Linux 6.12 has 467 on x86-64
+SIGNALS_OF_OURS = {"GOTRACE_CPU_HZ": "1000", "GOTRACE_RING": "1M"}
+
+
+@pytest.mark.beside
+@pytest.mark.limit(300)
+@pytest.mark.parametrize(
+    "when, options",
+    [("before", {}), ("after", {}), ("after", SIGNALS_OF_OURS), ("all", {}), ("child", {}), ("parent", {})],
+    ids=str,
+)
+def test_each_system_call_may_kill(tmp_path, when, options):
+    """What the program can do without when it is bare, it can do without when it is traced."""
+    spared, killed = 0, []
+    for number in SYSTEM_CALLS:
+        argv = [HOSTILE / "confines", when, number]
+        if proc.run(argv).returncode == 0:
+            spared += 1
+            if proc.traced(argv, tmp_path / "t.out", env=options).returncode != 0:
+                killed.append(number)
+    assert spared > 400 and not killed
+
+
+def test_filter_that_cannot_be_read(tmp_path):
+    assert same("confines", tmp_path, "unreadable").stdout.count("-1 Bad address\n") == 6
+
+
 @pytest.mark.skipif(not ROOT, reason="needs root")
 @pytest.mark.parametrize("case", AS_ROOT)
 def test_rights(tmp_path, case):

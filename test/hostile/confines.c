@@ -1,0 +1,124 @@
+/*
+ * Confines itself so that one system call, argv[2], kills it; argv[1] names when. Threads lock and
+ * wait after that. 77: the kernel refuses the filter. "unreadable": what the kernel refuses.
+ */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { THREADS = 3, ROUNDS = 3, SPINS = 100000, PAGE = 4096 };
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void *compete(void *arg)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_mutex_lock(&mutex);
+        for (volatile int k = 0; k < SPINS; k++)
+            ;
+        pthread_mutex_unlock(&mutex);
+    }
+    return arg;
+}
+
+/* Whether libc's threads wait is left to chance. */
+static void call_futex(void)
+{
+    static uint32_t word;
+    syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1);
+}
+
+static void work(void)
+{
+    pthread_t thread[THREADS];
+    call_futex();
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&thread[i], NULL, compete, NULL);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+}
+
+static void confine(unsigned number, unsigned flags)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    long r = flags ? syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program)
+                   : syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    if (r != 0)
+        _exit(77);
+}
+
+static void in_child(void (*begin)(unsigned), unsigned number)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        begin(number);
+        work();
+        exit(0);
+    }
+    waitpid(child, &status, 0);
+    if (status)
+        exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+static void at_once(unsigned number)
+{
+    confine(number, 0);
+}
+
+static void before(unsigned number)
+{
+    (void)number;
+}
+
+static void unreadable(void)
+{
+    char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mprotect(pages + PAGE, PAGE, PROT_NONE);
+    void *bad[] = {pages + PAGE, pages + PAGE - 8, (void *)-1};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct sock_fprog program = {4, bad[i]};
+        long r = prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, bad[i]);
+        printf("%ld %s\n", r, strerror(errno));
+        r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+        printf("%ld %s\n", r, strerror(errno));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *when = argc > 1 ? argv[1] : "";
+    unsigned number = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
+    if (strcmp(when, "unreadable") == 0) {
+        unreadable();
+    } else if (strcmp(when, "child") == 0) {
+        in_child(at_once, number);
+    } else {
+        if (strcmp(when, "before") != 0)
+            work();
+        confine(number, strcmp(when, "all") == 0 ? SECCOMP_FILTER_FLAG_TSYNC : 0);
+        if (strcmp(when, "parent") == 0)
+            in_child(before, number);
+        work();
+    }
+    return 0;
+}
