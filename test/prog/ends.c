@@ -110,6 +110,8 @@ int main(int argc, char **argv)
         pthread_join(thread, NULL);
         syscall(SYS_exit, 8);
     }
+    if (strcmp(how, "SYS_exit_group") == 0)
+        syscall(SYS_exit_group, 10);
     if (strcmp(how, "unseen") == 0) {
         pthread_create(&thread, NULL, last, NULL);
         RAW(SYS_exit, 9);
