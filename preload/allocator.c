@@ -50,9 +50,11 @@ static void *function(const char *name)
     return symbol && !indirect ? (void *)(allocator.before_us->l_addr + symbol->st_value) : NULL;
 }
 
-/* The executable has no name. */
+/* The executable has no name. libc cannot do without its own names: see gt_elf_hide. */
 static bool find_place(void)
 {
+    if (gt_elf_is_late())
+        return false;
     allocator.before_us = gt_elf_definer_before_us(family[0].name);
     for (int i = 1; i < REQUIRED; i++) {
         if (gt_elf_definer_before_us(family[i].name) != allocator.before_us)

@@ -105,6 +105,11 @@ struct link_map *gt_elf_definer_before_us(const char *name)
     return map == ours ? NULL : map;
 }
 
+bool gt_elf_is_late(void)
+{
+    return gt_elf_definer_before_us("gnu_get_libc_version");
+}
+
 static bool protect(const ElfW(Sym) * first, const ElfW(Sym) * last, int how)
 {
     uintptr_t lo = (uintptr_t)first & -(uintptr_t)sysconf(_SC_PAGESIZE);

@@ -21,6 +21,9 @@ ElfW(Sym) * gt_elf_definition(const struct link_map *map, const char *name);
  */
 struct link_map *gt_elf_definer_before_us(const char *name);
 
+/* Whether even libc comes before us, which dlopen has loaded: the program's calls do not come. */
+bool gt_elf_is_late(void);
+
 /*
  * From now on no symbol look-up finds a module's definitions of these names. Modules bound to them
  * keep them. false: nothing happened, the symbol table cannot be made writable.

@@ -521,6 +521,10 @@ __attribute__((constructor)) static void at_start(void)
         gt_heap_off();
     if (secure || !gt_options.on)
         return;
+    if (gt_elf_is_late()) {
+        gt_log("loaded by dlopen(3), not by LD_PRELOAD: nothing is recorded");
+        return;
+    }
     if (gt_sanitizer_of_threads()) {
         gt_log("a program with ThreadSanitizer is not traced");
         return;

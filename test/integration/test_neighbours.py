@@ -1,5 +1,6 @@
 """Beside other libraries that come between a program and libc, and programs that are not like others."""
 
+import errno
 import os
 import re
 import shutil
@@ -241,6 +242,44 @@ int main(int argc, char **argv)
     return 0;
 }
 """
+
+
+LATE = """
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+
+static void *nothing(void *arg)
+{
+    return arg;
+}
+
+static int make_thread(void)
+{
+    pthread_t thread;
+    return pthread_create(&thread, NULL, nothing, NULL) || pthread_join(thread, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    void *library = dlopen(argv[argc - 1], RTLD_NOW | RTLD_GLOBAL);
+    int (*start)(void) = (int (*)(void))dlsym(library, "gotrace_start");
+    printf("%d", start());
+    printf(" %d", make_thread());
+    printf(" %d", dlclose(library));
+    printf(" %d\\n", make_thread());
+    return 0;
+}
+"""
+
+
+def test_loaded_late(folder, tmp_path):
+    """Nothing calls it then; and it is gone when the program closes it."""
+    program = proc.compile(LATE, folder / "late", "-ldl")
+    result = proc.run([program, LIBRARY], env={"GOTRACE_OUTPUT": tmp_path / "t.out"}).ok()
+    assert result.stdout == f"{errno.ESHUTDOWN} 0 0 0\n"
+    assert result.stderr == "gotrace: loaded by dlopen(3), not by LD_PRELOAD: nothing is recorded\n"
+    assert not (tmp_path / "t.out").exists()
 
 
 def test_deepbind(folder, tmp_path):
