@@ -276,8 +276,7 @@ void gt_process_withdraw(void)
     int saved = errno;
     if (gt_recording())
         gt_log("the program confines itself by seccomp(2): nothing is recorded from here on");
-    if (gt_self)
-        gt_sampler_thread_end(gt_self);
+    gt_sampler_end();
     gt_process_end_last(); /* a filter may be for all threads, ours too */
     process.pid = 0;
     errno = saved;
@@ -429,6 +428,7 @@ static void after_fork(void)
     gt_registry_after_fork();
     gt_modules_after_fork();
     gt_heap_after_fork();
+    gt_sampler_after_fork();
     gt_thread_after_fork();
 }
 

@@ -16,7 +16,8 @@
 #include <sys/auxv.h>
 #include <sys/utsname.h>
 
-static int number; /* of the signal; 0: no samples */
+static int number;                            /* of the signal; 0: no samples */
+static _Atomic(struct gt_sampler *) samplers; /* push only */
 
 /* All signals are blocked; t's thread may have been anywhere, also in our own code. */
 static void take(struct gt_thread *t, void *context, uint32_t times)
@@ -111,10 +112,25 @@ static bool has_room(void)
     return gt_real.sigaltstack(NULL, &now) == 0 && !too_small(&now);
 }
 
+static bool has_ring(struct gt_sampler *s)
+{
+    if (s->ring)
+        return true;
+    s->ring = gt_samples_ring();
+    if (!s->ring)
+        return false;
+    s->next = atomic_load_explicit(&samplers, memory_order_relaxed);
+    /* release: pairs with gt_sampler_end */
+    while (!atomic_compare_exchange_weak_explicit(&samplers, &s->next, s, memory_order_release,
+                                                  memory_order_relaxed))
+        ;
+    return true;
+}
+
 void gt_sampler_thread_begin(struct gt_thread *t)
 {
     t->sampler.running = false;
-    if (!number || (!t->sampler.ring && !(t->sampler.ring = gt_samples_ring())))
+    if (!number || !has_ring(&t->sampler))
         return;
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
                              .sigev_signo = number,
@@ -126,12 +142,29 @@ void gt_sampler_thread_begin(struct gt_thread *t)
         say_failed();
 }
 
+/* Once: its number may be that of another timer next. */
+static void end(struct gt_sampler *s)
+{
+    if (atomic_exchange(&s->running, false))
+        gt_syscall(SYS_timer_delete, s->timer);
+}
+
 void gt_sampler_thread_end(struct gt_thread *t)
 {
-    if (!t->sampler.running)
-        return;
-    t->sampler.running = false;
-    gt_syscall(SYS_timer_delete, t->sampler.timer);
+    end(&t->sampler);
+}
+
+void gt_sampler_end(void)
+{
+    /* acquire: pairs with has_ring */
+    struct gt_sampler *s = atomic_load_explicit(&samplers, memory_order_acquire);
+    for (; s; s = s->next)
+        end(s);
+}
+
+void gt_sampler_after_fork(void)
+{
+    atomic_store(&samplers, NULL);
 }
 
 /* Where it begins and ends: it may lie on two pages. */

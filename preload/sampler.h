@@ -17,7 +17,8 @@ struct gt_thread;
 struct gt_sampler {
     struct gt_sample_ring *ring; /* of this struct's threads, one after the other; NULL: none yet */
     int timer;
-    bool running;
+    _Atomic bool running;
+    struct gt_sampler *next; /* in the list of all that have a ring */
 };
 
 /* In the constructor, before the first thread is followed: what GOTRACE_CPU_HZ asks for. */
@@ -26,5 +27,11 @@ void gt_sampler_init(void);
 /* t's thread, which calls, begins and ends. */
 void gt_sampler_thread_begin(struct gt_thread *t);
 void gt_sampler_thread_end(struct gt_thread *t);
+
+/* For all threads, from any: no timer of ours is left. */
+void gt_sampler_end(void);
+
+/* In a forked child, which has none of the parent's timers. */
+void gt_sampler_after_fork(void);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * Confines itself so that one system call, argv[2], kills it; argv[1] names when. Threads lock and
- * wait after that. 77: the kernel refuses the filter. "unreadable": what the kernel refuses.
+ * Confines itself so that one system call, argv[2], kills it; argv[1] names when. Threads compete
+ * after that, of which some run already ("all"). 77: the kernel refuses the filter.
+ * "unreadable": what the kernel refuses.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -31,6 +32,18 @@ static void *compete(void *arg)
         pthread_mutex_unlock(&mutex);
     }
     return arg;
+}
+
+static pthread_barrier_t barrier;
+
+/* From before the filter until after it, and long enough for CPU samples. */
+static void *stay(void *arg)
+{
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    for (volatile int k = 0; k < 100 * SPINS; k++)
+        ;
+    return compete(arg);
 }
 
 /* Whether libc's threads wait is left to chance. */
@@ -64,6 +77,17 @@ static void confine(unsigned number, unsigned flags)
                    : syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
     if (r != 0)
         _exit(77);
+}
+
+static void confine_all(unsigned number)
+{
+    pthread_t thread;
+    pthread_barrier_init(&barrier, NULL, 2);
+    pthread_create(&thread, NULL, stay, NULL);
+    pthread_barrier_wait(&barrier);
+    confine(number, SECCOMP_FILTER_FLAG_TSYNC);
+    pthread_barrier_wait(&barrier);
+    pthread_join(thread, NULL);
 }
 
 static void in_child(void (*begin)(unsigned), unsigned number)
@@ -115,7 +139,10 @@ int main(int argc, char **argv)
     } else {
         if (strcmp(when, "before") != 0)
             work();
-        confine(number, strcmp(when, "all") == 0 ? SECCOMP_FILTER_FLAG_TSYNC : 0);
+        if (strcmp(when, "all") == 0)
+            confine_all(number);
+        else
+            confine(number, 0);
         if (strcmp(when, "parent") == 0)
             in_child(before, number);
         work();
