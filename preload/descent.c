@@ -13,6 +13,9 @@
 /* The first process tells all others through the environment, which also survives exec. */
 #define ROOT_MARK "GOTRACE_ROOT_PID"
 
+/* In place of its first digit. */
+#define CONFINED 'x'
+
 /* When this process began, as CLOCK_REALTIME in seconds; 0 when /proc does not say. */
 static double process_start(void)
 {
@@ -58,4 +61,18 @@ bool gt_descent_is_descendant(const char *path)
         return false;
     }
     return strcmp(root, own) != 0 || written_by_this_process(path);
+}
+
+/* Where the text stands: setenv would allocate, and arrays made for exec already point there. */
+void gt_descent_confine(void)
+{
+    char *root = getenv(ROOT_MARK);
+    if (root && *root)
+        *root = CONFINED;
+}
+
+bool gt_descent_is_confined(void)
+{
+    const char *root = getenv(ROOT_MARK);
+    return root && *root == CONFINED;
 }

@@ -14,4 +14,13 @@
  */
 bool gt_descent_is_descendant(const char *path);
 
+/*
+ * Later images (exec) of this process, and what descends from them, are to do nothing: they inherit
+ * a filter of system calls that cannot be asked what it does. Any thread.
+ */
+void gt_descent_confine(void);
+
+/* Whether an image before this one has said so. */
+bool gt_descent_is_confined(void);
+
 #endif

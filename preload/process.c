@@ -276,6 +276,7 @@ void gt_process_withdraw(void)
     int saved = errno;
     if (gt_recording())
         gt_log("the program confines itself by seccomp(2): nothing is recorded from here on");
+    gt_descent_confine();
     gt_sampler_end();
     gt_process_end_last(); /* a filter may be for all threads, ours too */
     process.pid = 0;
@@ -284,6 +285,7 @@ void gt_process_withdraw(void)
 
 void gt_process_leave_children(void)
 {
+    gt_descent_confine();
     atomic_store(&process.leaves_children, true);
 }
 
@@ -512,14 +514,14 @@ __attribute__((constructor)) static void at_start(void)
 {
     gt_real_resolve();
     GT_HEAP_OWN(own);
-    bool secure = getauxval(AT_SECURE) != 0;
-    if (!secure) {
+    bool barred = getauxval(AT_SECURE) != 0 || gt_descent_is_confined();
+    if (!barred) {
         gt_log_init();
         gt_options_read();
     }
-    if (secure || !gt_options.on || !gt_options.heap)
+    if (barred || !gt_options.on || !gt_options.heap)
         gt_heap_off();
-    if (secure || !gt_options.on)
+    if (barred || !gt_options.on)
         return;
     if (gt_elf_is_late()) {
         gt_log("loaded by dlopen(3), not by LD_PRELOAD: nothing is recorded");

@@ -75,7 +75,7 @@ void gt_process_crash(void);
  */
 void gt_process_withdraw(void);
 
-/* For its forked children only, from here on. */
+/* For its forked children only, and later images (exec), from here on. */
 void gt_process_leave_children(void);
 
 #endif

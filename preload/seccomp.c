@@ -99,6 +99,8 @@ static const struct need drain_needs[] = {
     {SYS_prlimit64, {0}},
     {SYS_prctl, {15 /* PR_SET_NAME */}},
     {SYS_set_tid_address, {0}},
+    {SYS_clock_gettime, {0}}, /* where the vDSO cannot */
+    {SYS_sched_getaffinity, {0}},
     {SYS_sched_getscheduler, {0}},
     {SYS_sched_setscheduler, {0}},
     {SYS_sched_setaffinity, {0}},

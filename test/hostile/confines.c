@@ -109,6 +109,13 @@ static void at_once(unsigned number)
     confine(number, 0);
 }
 
+static void exec_again(unsigned number)
+{
+    confine(number, 0);
+    execl("/proc/self/exe", "confines", "again", NULL);
+    _exit(1);
+}
+
 static void before(unsigned number)
 {
     (void)number;
@@ -134,8 +141,12 @@ int main(int argc, char **argv)
     unsigned number = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
     if (strcmp(when, "unreadable") == 0) {
         unreadable();
+    } else if (strcmp(when, "again") == 0) {
+        puts("again"); /* as most programs it has a use for malloc */
     } else if (strcmp(when, "child") == 0) {
         in_child(at_once, number);
+    } else if (strcmp(when, "exec") == 0) {
+        in_child(exec_again, number);
     } else {
         if (strcmp(when, "before") != 0)
             work();

@@ -203,7 +203,7 @@ SIGNALS_OF_OURS = {"GOTRACE_CPU_HZ": "1000", "GOTRACE_RING": "1M"}
 @pytest.mark.limit(300)
 @pytest.mark.parametrize(
     "when, options",
-    [("before", {}), ("after", {}), ("all", {}), ("all", SIGNALS_OF_OURS), ("child", {}), ("parent", {})],
+    [("before", {}), ("after", {}), ("all", {}), ("all", SIGNALS_OF_OURS), ("child", {}), ("parent", {}), ("exec", {})],
     ids=str,
 )
 def test_each_system_call_may_kill(tmp_path, when, options):
