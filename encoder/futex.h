@@ -70,6 +70,13 @@ static inline void gt_lock(struct gt_lock *lock)
 #define GT_LOCK_PATIENCE_NS 1000000000
 bool gt_lock_within(struct gt_lock *lock, int64_t ns);
 
+/* For a hook that does without: where a thread has jumped, that is the likelier reason. */
+static inline int64_t gt_hook_patience_ns(void)
+{
+    bool jumped = atomic_load_explicit(&gt_any_jumped, memory_order_relaxed);
+    return jumped ? GT_LOCK_PATIENCE_NS / 10 : GT_LOCK_PATIENCE_NS;
+}
+
 /*
  * Between hold and release no signal handler comes to the calling thread, which might stay there or
  * jump; nor does it end by cancellation. hold returns what release wants. errno is kept.

@@ -335,7 +335,7 @@ static void rewaits_locked(struct gt_writer *w, uint32_t gen)
 /* In hooks, while others may find the goroutine in a registry: see GT_LOCK_PATIENCE_NS. */
 static bool lock_g(struct gt_g *g)
 {
-    bool locked = gt_lock_within(&g->lock, GT_LOCK_PATIENCE_NS);
+    bool locked = gt_lock_within(&g->lock, gt_hook_patience_ns());
     if (!locked)
         gt_lost();
     return locked;

@@ -23,7 +23,7 @@ static struct slot {
 /* In hooks; false is counted. */
 static bool lock_within(struct shard *s)
 {
-    bool locked = gt_lock_within(&s->lock, GT_LOCK_PATIENCE_NS);
+    bool locked = gt_lock_within(&s->lock, gt_hook_patience_ns());
     if (!locked)
         gt_lost();
     return locked;

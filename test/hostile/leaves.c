@@ -4,23 +4,36 @@
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { JUMPS = 3000, THREADS = 2 };
+enum { JUMPS = 3000, THREADS = 2, EVERY_NS = 50000 };
 
 static __thread sigjmp_buf out;
 static __thread volatile int left;
-static atomic_int ready, done;
+static sem_t done;
 
 static void leave(int number)
 {
     siglongjmp(out, number);
+}
+
+/* Signals at any instruction, however many CPUs there are. */
+static void begin_signals(void)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1};
+    struct itimerspec every = {{0, EVERY_NS}, {0, EVERY_NS}};
+    timer_t timer;
+    event._sigev_un._tid = gettid();
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 ||
+        timer_settime(timer, 0, &every, NULL) != 0)
+        abort();
 }
 
 static void *run(void *arg)
@@ -33,14 +46,15 @@ static void *run(void *arg)
     if (sigsetjmp(out, 0) != 0)
         left++;
     else
-        ready++;
+        begin_signals();
     while (left < JUMPS) {
         pthread_sigmask(SIG_UNBLOCK, &set, NULL);
         for (int i = 0; i < 100; i++)
             if (read(zero, &c, 1) != 1)
                 abort();
     }
-    done++;
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    sem_post(&done);
     pause();
     return arg;
 }
@@ -54,13 +68,12 @@ int main(int argc, char **argv)
     sigemptyset(&set);
     sigaddset(&set, SIGUSR1);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
+    sem_init(&done, 0, 0);
     sigaction(SIGUSR1, &action, NULL);
     for (int i = 0; i < THREADS; i++)
         pthread_create(&thread[i], NULL, run, NULL);
-    while (ready < THREADS)
-        ;
-    for (int i = 0; done < THREADS; i++)
-        pthread_kill(thread[i % THREADS], SIGUSR1);
+    for (int i = 0; i < THREADS; i++)
+        sem_wait(&done);
     puts("done");
     fflush(stdout);
     if (argc > 1 && strcmp(argv[1], "exec") == 0)

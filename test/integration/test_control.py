@@ -637,8 +637,8 @@ def test_only_the_process_that_is_meant(tmp_path, who, mode):
     int main(void)
     {
         pid_t child = fork();
-        if (child) {
-            printf("%d\\n", child);
+        if (!child) {
+            printf("%d\\n", getpid());
             fflush(stdout);
         }
         naps();
