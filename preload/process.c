@@ -315,9 +315,7 @@ GT_EXPORT __attribute__((noreturn)) void abort(void)
     __builtin_unreachable();
 }
 
-/* exec: what was recorded is complete in the file; should exec fail, recording goes on. */
-
-static void before_exec(void)
+void gt_process_before_exec(void)
 {
     struct gt_thread *t;
     /* A single-threaded program that turns into another has no trace of its own to leave. */
@@ -333,26 +331,38 @@ static void before_exec(void)
 
 GT_EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
-    before_exec();
+    gt_process_before_exec();
     return gt_real.execve(path, argv, envp);
 }
 
 GT_EXPORT int execv(const char *path, char *const argv[])
 {
-    before_exec();
+    gt_process_before_exec();
     return gt_real.execv(path, argv);
 }
 
 GT_EXPORT int execvp(const char *file, char *const argv[])
 {
-    before_exec();
+    gt_process_before_exec();
     return gt_real.execvp(file, argv);
 }
 
 GT_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-    before_exec();
+    gt_process_before_exec();
     return gt_real.execvpe(file, argv, envp);
+}
+
+GT_EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
+{
+    gt_process_before_exec();
+    return gt_real.fexecve(fd, argv, envp);
+}
+
+GT_EXPORT int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
+{
+    gt_process_before_exec();
+    return gt_real.execveat(dir, path, argv, envp, flags);
 }
 
 /* The list forms, as the array forms they are defined by. */

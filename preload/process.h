@@ -78,4 +78,7 @@ void gt_process_withdraw(void);
 /* For its forked children only, and later images (exec), from here on. */
 void gt_process_leave_children(void);
 
+/* What was recorded is complete in the file; should exec fail, recording goes on. errno is kept. */
+void gt_process_before_exec(void);
+
 #endif

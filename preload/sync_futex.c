@@ -205,6 +205,8 @@ static void about_to(long number, const long a[WORDS])
         gt_thread_exit();
     else if (number == SYS_exit_group)
         gt_process_end();
+    else if (number == SYS_execve || number == SYS_execveat)
+        gt_process_before_exec();
     else if (number == SYS_seccomp)
         gt_seccomp_begins((unsigned long)a[0], (unsigned long)a[1], (const void *)a[2]);
     else if (number == SYS_prctl && a[0] == PR_SET_SECCOMP)

@@ -11,7 +11,7 @@ import pytest
 from lib import PROGRAMS, gotools, proc
 
 SAME = ["dlerror", "kinds", "kinds contended", "oldcond", "cancel", "cxx", "threads 100", "threads 1000 each", "yields 4 100"]
-ENDS = ["return", "exit", "_exit", "_Exit", "quick_exit", "abort", "thread-exit", "last-thread", "last-destructor", "last-flushes", "SYS_exit", "SYS_exit_group", "unseen", "exec", "SIGTERM", "SIGINT"]
+ENDS = ["return", "exit", "_exit", "_Exit", "quick_exit", "abort", "thread-exit", "last-thread", "last-destructor", "last-flushes", "SYS_exit", "SYS_exit_group", "unseen", "exec", "fexecve", "execveat", "SYS_execve", "SIGTERM", "SIGINT"]
 KILLS = int(os.environ.get("KILL_RUNS", "8"))  # the claim in test/README.md is 100
 
 

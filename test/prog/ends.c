@@ -72,6 +72,20 @@ static void *last_with_destructor(void *arg)
     return arg;
 }
 
+#define AFTER "echo after exec; exit 9"
+
+static void exec_shell(const char *how)
+{
+    char *argv[] = {"sh", "-c", AFTER, NULL};
+    int shell = open("/bin/sh", O_PATH | O_CLOEXEC);
+    if (strcmp(how, "fexecve") == 0)
+        fexecve(shell, argv, environ);
+    if (strcmp(how, "execveat") == 0)
+        execveat(shell, "", argv, environ, AT_EMPTY_PATH);
+    if (strcmp(how, "SYS_execve") == 0)
+        syscall(SYS_execve, "/bin/sh", argv, environ);
+}
+
 int main(int argc, char **argv)
 {
     static int status = 7;
@@ -126,7 +140,9 @@ int main(int argc, char **argv)
         pthread_exit(NULL);
     }
     if (strcmp(how, "exec") == 0)
-        execlp("sh", "sh", "-c", "echo after exec; exit 9", NULL);
+        execlp("sh", "sh", "-c", AFTER, NULL);
+    if (strstr(how, "exec"))
+        exec_shell(how);
     if (strcmp(how, "SIGTERM") == 0 || strcmp(how, "SIGINT") == 0) {
         usleep(150000); /* the first generation closes after 100 ms */
         raise(strcmp(how, "SIGINT") == 0 ? SIGINT : SIGTERM);
