@@ -1,6 +1,7 @@
 """Starting and stopping recordings: by the program (test/prog/control.c), the environment, a signal, from outside."""
 
 import contextlib
+import glob
 import os
 import re
 import select
@@ -451,11 +452,18 @@ def test_command_of_another_user(running):
     assert not program.trace.exists()
 
 
+def is_stopped(pid):
+    """All of its threads: the signal stops one, which then stops the others."""
+    states = [open(stat).read().rsplit(") ", 1)[1][0] for stat in glob.glob(f"/proc/{pid}/task/*/stat")]
+    return set(states) == {"T"}
+
+
 def test_process_that_does_not_answer(running):
     """One that ends instead of answering."""
     program = running(GOTRACE_START="manual")
     proc.run([COMMAND, "start", program.pid]).ok()
     os.kill(program.pid, signal.SIGSTOP)
+    wait_for(lambda: is_stopped(program.pid))
     asking = proc.spawn([COMMAND, "stop", program.pid], stderr=subprocess.PIPE, text=True)
     wait_for(lambda: open(f"/proc/{asking.pid}/syscall").read().startswith("202 "))  # futex
     proc.kill_group(program.child)
