@@ -3,37 +3,24 @@
  * socket that another thread fills after a known time. Prints the truth, a line for each hook:
  *   <hook> <ns from call to return, by our own clock, all together> <ns it had to wait>
  */
+#include "truth.h"
+
 #include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { ROUNDS = 8, WAIT_MS = 20, COMPUTE_MS = 9 };
 
 static int pipes[2], sockets[2];
 static _Atomic int turn; /* odd: the reader is about to read */
-
-static uint64_t now(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-static void compute(uint64_t ms)
-{
-    for (uint64_t start = now(); now() - start < ms * 1000000;)
-        ;
-}
+static _Atomic int reader;
 
 static void *fill(void *arg)
 {
     for (int i = 0; i < 2 * ROUNDS; i++) {
         while (turn != 2 * i + 1)
             ;
-        compute(WAIT_MS);
+        until_asleep(&reader);
+        busy(WAIT_MS * MS);
         if (write(i < ROUNDS ? pipes[1] : sockets[1], "x", 1) != 1)
             return NULL;
         turn++;
@@ -46,7 +33,7 @@ static uint64_t round_trip(int i)
     char byte;
     while (turn != 2 * i)
         ;
-    compute(COMPUTE_MS);
+    busy(COMPUTE_MS * MS);
     turn++;
     uint64_t start = now();
     ssize_t n = i < ROUNDS ? read(pipes[0], &byte, 1) : recv(sockets[0], &byte, 1, 0);
@@ -56,6 +43,7 @@ static uint64_t round_trip(int i)
 static void *drain(void *arg)
 {
     uint64_t *sums = arg;
+    reader = tid();
     for (int i = 0; i < 2 * ROUNDS; i++)
         sums[i / ROUNDS] += round_trip(i);
     return NULL;

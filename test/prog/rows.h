@@ -177,8 +177,8 @@ static inline void truth_line(const struct party *p, const struct note *t)
 
 static inline void report(const struct party *p)
 {
-    uint64_t arranged = row->wake || row->around ? p->woken - p->asleep : TIMEOUT;
-    struct note whole = {p->start, p->end, arranged};
+    uint64_t woken = row->wake || row->around ? p->woken : p->start + TIMEOUT;
+    struct note whole = {p->start, p->end, woken > p->asleep ? woken - p->asleep : 0};
     for (int i = 0; i < p->notes; i++)
         truth_line(p, &p->note[i]);
     if (!p->notes)

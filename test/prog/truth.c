@@ -31,11 +31,18 @@ struct scene {
     int main_tid;
     int ready;
     uint64_t arranged;
-    uint64_t asleep;   /* when the waiter of the mutex was seen asleep; under the mutex */
-    uint64_t unlocked; /* when the mutex was last given up; likewise */
-    uint64_t longest;  /* longest time it was held while somebody waited; likewise */
-    uint64_t free;     /* how long it was free, for want of a CPU; likewise */
+    uint64_t unlocked;       /* when the mutex was last given up; under the mutex */
+    uint64_t longest;        /* longest time it was held while somebody waited; likewise */
+    uint64_t free;           /* how long it was free, for want of a CPU; likewise */
+    _Atomic uint64_t asleep; /* when the waiters were seen asleep; 0: they have not been */
 };
+
+/* A thread may have to wait for a CPU between making up its mind and waiting. */
+static uint64_t since_asleep(const struct scene *s, uint64_t end)
+{
+    uint64_t asleep = s->asleep;
+    return asleep && asleep < end ? end - asleep : 0;
+}
 
 static void *lock_waiter(void *arg)
 {
@@ -44,7 +51,7 @@ static void *lock_waiter(void *arg)
     uint64_t start = now();
     pthread_mutex_lock(&s->mutex);
     truth("pthread_mutex_lock", tid(), s->main_tid, start,
-          s->unlocked - s->asleep - s->longest - s->free);
+          since_asleep(s, s->unlocked) - s->longest - s->free);
     pthread_mutex_unlock(&s->mutex);
     return NULL;
 }
@@ -65,12 +72,11 @@ static void *clocklock_timeout(void *arg)
 {
     struct scene *s = arg;
     s->waiter = tid();
-    uint64_t made = now();
-    struct timespec soon = after(CLOCK_MONOTONIC, 15 * MS);
     uint64_t start = now();
+    struct timespec soon = after(CLOCK_MONOTONIC, 15 * MS);
     if (pthread_mutex_clocklock(&s->mutex, CLOCK_MONOTONIC, &soon) != ETIMEDOUT)
         abort();
-    truth("pthread_mutex_clocklock", tid(), 0, start, made + 15 * MS - start);
+    truth("pthread_mutex_clocklock", tid(), 0, start, since_asleep(s, start + 15 * MS));
     s->timed_out = 1;
     return NULL;
 }
@@ -93,12 +99,11 @@ static void *cond_timeout(void *arg)
     struct scene *s = arg;
     pthread_mutex_lock(&s->mutex);
     s->waiter = tid();
-    uint64_t made = now();
-    struct timespec soon = after(CLOCK_REALTIME, 15 * MS);
     uint64_t start = now();
+    struct timespec soon = after(CLOCK_REALTIME, 15 * MS);
     while (pthread_cond_timedwait(&s->cond, &s->mutex, &soon) != ETIMEDOUT)
         ;
-    truth("pthread_cond_timedwait", tid(), 0, start, made + 15 * MS - start);
+    truth("pthread_cond_timedwait", tid(), 0, start, since_asleep(s, start + 15 * MS));
     s->timed_out = 1;
     pthread_mutex_unlock(&s->mutex);
     return NULL;
@@ -137,6 +142,7 @@ static void with_held_mutex(struct scene *s, void *(*waiter)(void *), int waiter
 {
     pthread_t thread[8];
     s->arranged = 20 * MS;
+    s->asleep = 0;
     pthread_mutex_lock(&s->mutex);
     for (int i = 0; i < waiters; i++) {
         s->waiter = 0;
@@ -160,11 +166,13 @@ static void with_cond(struct scene *s, void *(*waiter)(void *), int waiters, int
     pthread_t thread[8];
     s->ready = s->timed_out = 0;
     s->arranged = 20 * MS;
+    s->asleep = 0;
     for (int i = 0; i < waiters; i++) {
         s->waiter = 0;
         pthread_create(&thread[i], NULL, waiter, s);
         until_asleep(&s->waiter);
     }
+    s->asleep = now();
     busy(20 * MS);
     while (waiter == cond_timeout && !s->timed_out)
         busy(20000);
