@@ -40,6 +40,17 @@ bool gt_page_readable(uintptr_t page)
            errno == EINVAL;
 }
 
+bool gt_can_read(const void *at, size_t size)
+{
+    uintptr_t page = (uintptr_t)at & ~(uintptr_t)(PAGE - 1), last = (uintptr_t)at + size - 1;
+    bool wraps = last < page;
+    int saved = errno;
+    while (page <= last && gt_page_readable(page))
+        page += PAGE;
+    errno = saved;
+    return !wraps && page > last;
+}
+
 static bool is_header(uintptr_t at)
 {
     return memcmp((const void *)at, ELFMAG, SELFMAG) == 0;

@@ -24,6 +24,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -110,6 +111,9 @@ static inline void gt_layouts_are_of(uint32_t epoch)
 
 /* Whether the page there can be read: asks the kernel. */
 bool gt_page_readable(uintptr_t page);
+
+/* The same for all of a program's object, of at least a byte. errno is kept. */
+bool gt_can_read(const void *at, size_t size);
 
 /* In the constructor. false: not on this system. */
 bool gt_layouts_init(void);

@@ -167,20 +167,11 @@ void gt_sampler_after_fork(void)
     atomic_store(&samplers, NULL);
 }
 
-/* Where it begins and ends: it may lie on two pages. */
-static bool can_be_read(const stack_t *stack)
-{
-    int saved = errno;
-    uintptr_t first = (uintptr_t)stack, last = (uintptr_t)(stack + 1) - sizeof(uint64_t);
-    bool can = gt_page_readable(first) && gt_page_readable(last);
-    errno = saved;
-    return can;
-}
-
 GT_EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
 {
     const struct gt_thread *t = gt_self;
-    if (__builtin_expect(!number || !stack || !t || !t->sampler.running, 1) || !can_be_read(stack))
+    if (__builtin_expect(!number || !stack || !t || !t->sampler.running, 1) ||
+        !gt_can_read(stack, sizeof *stack))
         return gt_real.sigaltstack(stack, old);
     bool on = has_room(), small = too_small(stack);
     if (small) /* none of this thread from now on */

@@ -11,7 +11,6 @@
 
 #include "../encoder/drain.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -30,8 +29,6 @@
 #elif defined(__aarch64__)
 #define ARCHITECTURE AUDIT_ARCH_AARCH64
 #endif
-
-enum { PAGE = 4096 }; /* or a part of one */
 
 /* What the system call is asked for, as far as filters are known to look at it. */
 struct need {
@@ -219,21 +216,12 @@ static bool spares_threads(const struct sock_fprog *program)
     return ALLOWS(program, threads_need) && (!handlers || ALLOWS(program, handlers_need));
 }
 
-static bool can_be_read(const void *at, size_t size)
-{
-    uintptr_t page = (uintptr_t)at & ~(uintptr_t)(PAGE - 1), last = (uintptr_t)at + size - 1;
-    bool wraps = last < page;
-    while (page <= last && gt_page_readable(page))
-        page += PAGE;
-    return !wraps && page > last;
-}
-
 /* Where nothing can be read the kernel's EFAULT is the program's to see. */
 static bool is_filter(const struct sock_fprog *program)
 {
-    return can_be_read(program, sizeof *program) && program->len > 0 &&
+    return gt_can_read(program, sizeof *program) && program->len > 0 &&
            program->len <= BPF_MAXINSNS &&
-           can_be_read(program->filter, program->len * sizeof *program->filter);
+           gt_can_read(program->filter, program->len * sizeof *program->filter);
 }
 
 static void filter_begins(unsigned long flags, const struct sock_fprog *program)
@@ -249,12 +237,10 @@ void gt_seccomp_begins(unsigned long operation, unsigned long flags, const void 
 {
     if (!gt_process_is_ours())
         return;
-    int saved = errno;
     if (operation == SECCOMP_SET_MODE_STRICT)
         gt_process_withdraw();
     else if (operation == SECCOMP_SET_MODE_FILTER && is_filter(filter))
         filter_begins(flags, filter);
-    errno = saved;
 }
 
 void gt_seccomp_begins_prctl(unsigned long mode, const void *filter)

@@ -22,9 +22,7 @@ struct program {
     uint64_t attend;
 };
 
-/*
- * What the kernel says of it ---------------------------------------------------------------------
- */
+/* What the kernel says of it ------------------------------------------------------------------- */
 
 /* The last number of a line of /proc/PID/status; 0: there is none. */
 static long status_of(const char *pid, const char *line_name)
@@ -57,9 +55,7 @@ static bool is_confined(const struct program *p)
            status(p, "Seccomp_filters:") > status_of("self", "Seccomp_filters:");
 }
 
-/*
- * Its memory -------------------------------------------------------------------------------------
- */
+/* Its memory ----------------------------------------------------------------------------------- */
 
 /* 0; -ESRCH: it is gone. */
 static int get(const struct program *p, uint64_t at, void *to, size_t size)
@@ -131,9 +127,7 @@ static int check(struct program *p)
     return is_confined(p) ? -EOPNOTSUPP : 0;
 }
 
-/*
- * Asking -----------------------------------------------------------------------------------------
- */
+/* Asking --------------------------------------------------------------------------------------- */
 
 /* Moved on, a command stays good; 0: it is good no more. */
 static int put_until(const struct program *p, int64_t until)
