@@ -2,6 +2,7 @@
 #include "real.h"
 
 #include "../encoder/futex.h"
+#include "../symbolize/symbolize.h"
 #include "elf_names.h"
 #include "heap.h"
 
@@ -64,6 +65,7 @@ void gt_real_resolve(void)
             *rows[i].slot = fn;
     }
     gt_syscall = gt_real.syscall;
+    gt_symbolize_jump = gt_real.longjmp;
     gt_heap_resolve_end();
     atomic_store(&done, true);
 }

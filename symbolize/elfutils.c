@@ -9,6 +9,8 @@
  */
 #include "elfutils.h"
 
+#include "symbolize.h"
+
 #include "../encoder/futex.h"
 
 #include <dlfcn.h>
@@ -55,9 +57,11 @@ __asm__(".section .rodata\n"
 extern const char gt_nodlopen_start[] __attribute__((visibility("hidden")));
 extern const char gt_nodlopen_end[] __attribute__((visibility("hidden")));
 
+void (*gt_symbolize_jump)(jmp_buf env, int value) = longjmp;
+
 static void bail(void)
 {
-    longjmp(*state.bail, 1);
+    gt_symbolize_jump(*state.bail, 1);
 }
 
 #define FD_PATH_MAX 40

@@ -5,8 +5,15 @@
 #ifndef GT_SYMBOLIZE_H
 #define GT_SYMBOLIZE_H
 
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+/*
+ * longjmp, reached through a pointer as gt_syscall is: a hook of it would take our jump, in a
+ * thread of the program's, for one out of our code.
+ */
+extern void (*gt_symbolize_jump)(jmp_buf env, int value);
 
 struct gt_sym_frame {
     const char *func, *file;

@@ -1,5 +1,7 @@
 """Names of functions, files and lines in a trace, however the program was built, stripped or unloaded."""
 
+import re
+
 import pytest
 
 from lib import PROGRAMS, ROOT, gotools, proc
@@ -130,3 +132,20 @@ def test_rust_names(traced, tmp_path, mangling):
     names = {f.func for e in gotools.parse(result.trace) for f in e.stack}
     assert any(n.startswith("p::app::inner::work") for n in names), sorted(names)
     assert not any(n.startswith(("_R", "_ZN")) for n in names)
+
+
+def test_libdw_that_gives_up(traced, tmp_path):
+    """An assertion of libdw's costs names, no more: in a program's only thread, which ends the recording, it is no jump."""
+    names = re.findall(r"^GT_DW\((\w+)\)", (ROOT / "symbolize/elfutils.def").read_text(), re.M)
+    stubs = {name: f"void *{name}(void) {{ abort(); }}" for name in names}
+    stubs["elf_version"] = "int elf_version(void) { return 1; }"
+    libdw = ["#include <stdlib.h>", *stubs.values(), 'int lzma_stream_buffer_decode(void) { return 1; }']
+    proc.compile("\n".join(libdw), tmp_path / "libdw.so.1", "-shared", "-fPIC")
+    source = SOURCE + "int main(void) { for (int i = 0; i < 300; i++) outer(); return 0; }\n"
+    program = proc.compile(source, tmp_path / "prog")
+    result = traced([program], env={"LD_LIBRARY_PATH": tmp_path, "GOTRACE_DURATION": "100ms"}).ok()
+    assert "nothing lost" in result.stderr, result.stderr
+    stacks = frames(result.trace)
+    assert stacks
+    for stack in stacks:
+        assert [func for func, _, _ in stack[:2]] == ["outer", "main"], "no symbols, or libdw was another one"
