@@ -16,19 +16,30 @@ void gt_lock_slow(struct gt_lock *lock)
     errno = saved;
 }
 
+/*
+ * Being woken and late, another thread has it again, is no reason to give up: the lock moves. It
+ * costs a little of the patience, so that there is an end.
+ */
+static int impatience(void)
+{
+    enum { TIMED_OUT = 100, LATE = 1 };
+    return errno == ETIMEDOUT ? TIMED_OUT : LATE;
+}
+
 bool gt_lock_within(struct gt_lock *lock, int64_t ns)
 {
-    enum { SLICES = 10, LEFT = 3 };
+    enum { SLICES = 10, PATIENCE = 1000, LEFT = 3 };
     if (gt_trylock(lock))
         return true;
     if (!ns || atomic_load_explicit(&lock->word, memory_order_relaxed) == LEFT)
         return false;
-    int saved = errno;
-    bool locked = false;
-    for (int i = 0; i <= SLICES && !locked; i++) {
-        locked = atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) == 0;
-        if (!locked && i < SLICES)
-            gt_futex_wait(&lock->word, 2, ns / SLICES);
+    int saved = errno, patience = PATIENCE;
+    bool locked;
+    while (!(locked = atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) == 0) &&
+           patience > 0) {
+        errno = 0;
+        gt_futex_wait(&lock->word, 2, ns / SLICES);
+        patience -= impatience();
     }
     uint32_t held = 2;
     if (!locked && atomic_load_explicit(&gt_any_jumped, memory_order_relaxed))
