@@ -39,11 +39,11 @@ static bool start_over(struct gt_writer *w)
 }
 
 /* Replaces a full buffer, or none. Busy, generation pinned. false: no buffer to be had now. */
-static bool refresh_buffer(struct gt_writer *w)
+static bool refresh_buffer(struct gt_writer *w, bool force)
 {
     if (gt_gen_is_mute(gt_writer_gen(w)))
         return start_over(w);
-    struct gt_buf *fresh = gt_buffers_get(false);
+    struct gt_buf *fresh = gt_buffers_get(force);
     if (!fresh)
         return false;
     gt_switch_retire(w, gt_writer_gen(w));
@@ -51,7 +51,7 @@ static bool refresh_buffer(struct gt_writer *w)
     return true;
 }
 
-static bool enter_slow(struct gt_writer *w)
+static bool enter_slow(struct gt_writer *w, bool at_once)
 {
     uint64_t waiting_since = 0;
     for (;;) {
@@ -64,10 +64,12 @@ static bool enter_slow(struct gt_writer *w)
             gt_writer_leave(w); /* rule 2: not busy while switching */
             if (!gt_switch_self(w))
                 return false;
-        } else if (w->end - w->pos >= GT_EVENT_ROOM || cut_buffer(w) || refresh_buffer(w)) {
+        } else if (w->end - w->pos >= GT_EVENT_ROOM || cut_buffer(w) ||
+                   refresh_buffer(w, at_once)) {
             gt_ev_call_show(w); /* rule 5 */
             return true;
-        } else if (!wait_for_room(w, &waiting_since)) {
+        } else if (at_once || !wait_for_room(w, &waiting_since)) {
+            gt_writer_leave(w);
             return false;
         }
         atomic_store_explicit(&w->busy, 1, memory_order_relaxed);
@@ -75,9 +77,9 @@ static bool enter_slow(struct gt_writer *w)
     }
 }
 
-bool gt_writer_enter_slow(struct gt_writer *w)
+bool gt_writer_enter_slow(struct gt_writer *w, bool at_once)
 {
-    bool entered = enter_slow(w);
+    bool entered = enter_slow(w, at_once);
     if (!entered && atomic_load_explicit(&gt_gen.current, memory_order_relaxed) != 0 &&
         !gt_writer_gone(w))
         gt_lost();

@@ -148,7 +148,7 @@ struct gt_writer {
 /* Makes w known to the drain side. Once per memory of a writer; it may serve many threads. */
 void gt_writer_register(struct gt_writer *w);
 
-bool gt_writer_enter_slow(struct gt_writer *w);
+bool gt_writer_enter_slow(struct gt_writer *w, bool at_once);
 
 /*
  * Counts something that happened and could not be recorded. Any context. gt_lost_count: how many,
@@ -163,11 +163,7 @@ static inline bool gt_call_is_announced(const struct gt_writer *w)
     return atomic_load_explicit(&w->call.since, memory_order_relaxed) != 0;
 }
 
-/*
- * Pins the current generation; false when nothing is being recorded, or nothing can be (which is
- * counted as lost); then do not call leave. May wait for a buffer if the disk cannot keep up.
- */
-static inline bool gt_writer_enter(struct gt_writer *w)
+static inline bool gt_writer_pin(struct gt_writer *w, bool at_once)
 {
     atomic_store_explicit(&w->busy, 1, memory_order_relaxed);
     if (__builtin_expect(atomic_load_explicit(&gt_gen.fence, memory_order_relaxed), 0))
@@ -178,7 +174,25 @@ static inline bool gt_writer_enter(struct gt_writer *w)
                              w->end - w->pos >= GT_EVENT_ROOM && !gt_call_is_announced(w),
                          1))
         return true;
-    return gt_writer_enter_slow(w);
+    return gt_writer_enter_slow(w, at_once);
+}
+
+/*
+ * Pins the current generation; false when nothing is being recorded, or nothing can be (which is
+ * counted as lost); then do not call leave. May wait for a buffer if the disk cannot keep up.
+ */
+static inline bool gt_writer_enter(struct gt_writer *w)
+{
+    return gt_writer_pin(w, false);
+}
+
+/*
+ * The same with a lock that others want: takes a buffer beyond the limit rather than wait. enter
+ * and leave before that lock, so that this is needed for what does not fit in GT_EVENT_ROOM only.
+ */
+static inline bool gt_writer_enter_at_once(struct gt_writer *w)
+{
+    return gt_writer_pin(w, true);
 }
 
 static inline void gt_writer_leave(struct gt_writer *w)

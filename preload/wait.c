@@ -50,14 +50,23 @@ bool gt_wait_may_begin(struct gt_thread *t, uintptr_t frame)
 }
 
 static bool block(struct gt_thread *t, uint64_t since, enum gt_reason reason,
-                  struct gt_stack *stack)
+                  struct gt_stack *stack, bool at_once)
 {
     bool blocked = false;
-    if (gt_writer_enter(&t->w)) {
+    if (gt_writer_pin(&t->w, at_once)) {
         blocked = gt_ev_go_block(&t->w, since, reason, stack);
         gt_writer_leave(&t->w);
     }
     return blocked;
+}
+
+/* Where the disk cannot keep up, threads wait here: with the registry locked all others would. */
+static bool lock_with_room(struct gt_thread *t, const void *addr)
+{
+    if (!gt_writer_enter(&t->w))
+        return false;
+    gt_writer_leave(&t->w);
+    return gt_registry_lock(addr);
 }
 
 static void describe(struct gt_waiter *w, struct gt_thread *t, const struct gt_wait_for *what)
@@ -82,7 +91,7 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_
         /* Taking the stack is part of the call, as a wait is. */
         uint64_t since = what->since ? what->since : gt_clock_now();
         wait.stack = gt_capture(t, what->hook);
-        if (block(t, since, what->reason, wait.stack)) {
+        if (block(t, since, what->reason, wait.stack, false)) {
             wait.thread = t;
             t->frame = wait.frame;
         }
@@ -144,7 +153,7 @@ static void wake_locked(struct gt_thread *t, struct gt_waiter *target, uint64_t 
                         struct gt_stack *stack)
 {
     bool done = false;
-    while (!done && gt_writer_enter(&t->w)) {
+    while (!done && gt_writer_enter_at_once(&t->w)) {
         done = target->woken ? gt_ev_go_unblock_again(&t->w, target->g, stack)
                              : gt_ev_go_unblock(&t->w, target->g, stack);
         gt_writer_leave(&t->w);
@@ -174,7 +183,7 @@ uint32_t gt_wake_slow(const struct gt_wake *wake)
         return 0;
     struct gt_stack *stack = gt_capture(t, wake->hook);
     uint32_t n = 0;
-    if (gt_registry_lock(wake->addr)) {
+    if (lock_with_room(t, wake->addr)) {
         n = wake_some_locked(t, wake, stack);
         gt_registry_unlock(wake->addr);
     }
@@ -193,7 +202,7 @@ static bool arrive_locked(struct gt_thread *t, const void *barrier, uint32_t cou
         wake_some_locked(t, &(struct gt_wake){.addr = barrier, .max = UINT32_MAX}, stack);
         return false;
     }
-    if (!block(t, since, GT_REASON_SYNC, stack))
+    if (!block(t, since, GT_REASON_SYNC, stack, true))
         return false;
     describe(&t->waiter, t, &(struct gt_wait_for){.final = true});
     gt_registry_add_locked(&t->waiter, barrier, since);
@@ -210,7 +219,7 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_barrier(enum gt_hook hook
     if (gt_wait_may_begin(t, wait.frame)) {
         uint64_t since = gt_clock_now();
         wait.stack = gt_capture(t, hook);
-        if (gt_registry_lock(barrier)) {
+        if (lock_with_room(t, barrier)) {
             if (arrive_locked(t, barrier, count, since, wait.stack)) {
                 wait.thread = t;
                 t->frame = wait.frame;

@@ -53,6 +53,22 @@ def test_slow_disk(tmp_path):
     assert gotools.count(tmp_path / "t.out", "GoStop") == 320000
 
 
+def test_disk_that_stands_still_while_threads_wake_others(tmp_path):
+    """For 3 s, of 10 that threads wait: those who end waits keep nobody from what is at the same address meanwhile."""
+    os.mkfifo(tmp_path / "fifo")
+    env = proc.traced_env(tmp_path / "fifo", {"GOTRACE_MAX_MEM": "1M"})
+    child = proc.spawn([PROGRAMS / "posters", "8000"], env=env, stderr=subprocess.PIPE, text=True)
+    with open(tmp_path / "fifo", "rb", buffering=0) as source, open(tmp_path / "t.out", "wb") as target:
+        target.write(source.read(16))
+        time.sleep(3)
+        while piece := source.read(65536):
+            target.write(piece)
+    line = child.communicate()[1]
+    seconds = re.search(r"nothing lost, but threads waited \d+ times, ([\d.]+) s, to write; view", line)
+    assert seconds and float(seconds[1]) > 2, line
+    gotools.check(tmp_path / "t.out")
+
+
 def test_max_mem_of_a_child(tmp_path):
     """What the parent's threads hold does not count."""
     source = """
