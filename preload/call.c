@@ -27,8 +27,9 @@ bool gt_call_is_short(uint64_t units)
 
 static enum gt_reason reason_of(int on)
 {
-    return on == GT_NETWORK || (on >= 0 && gt_fd_is_socket(on)) ? GT_REASON_NETWORK
-                                                                : GT_REASON_NONE;
+    if (on >= 0)
+        return gt_fd_is_socket(on) ? GT_REASON_NETWORK : GT_REASON_NONE;
+    return on == GT_NETWORK ? GT_REASON_NETWORK : on == GT_SYNC ? GT_REASON_SYNC : GT_REASON_NONE;
 }
 
 /* Most calls turn out to be too short to be written: their stacks are never looked at. */

@@ -10,7 +10,7 @@
 #include "thread.h"
 
 /* What a call works on, where that is not a file descriptor. */
-enum { GT_FILE = -1, GT_NETWORK = -2, GT_NOTHING = -3 };
+enum { GT_FILE = -1, GT_NETWORK = -2, GT_NOTHING = -3, GT_SYNC = -4 };
 
 /* A call under way, on the stack of the hook. */
 struct gt_slice {

@@ -72,7 +72,7 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
     uint64_t pc = s->pcs[index], at = pc - (index > 0);
     if (!process.symbolizer)
         process.symbolizer = gt_symbolizer_new();
-    if (index == 0 && pc < GT_HOOKS_END) {
+    if (index == 0 && pc < GT_LEAVES_END) {
         out[0] = (struct gt_frame){.func = gt_real_name((enum gt_hook)pc), .file = "libc.so.6"};
         return 1;
     }

@@ -75,7 +75,15 @@ void gt_real_clear_dlerror(void)
     dlsym(RTLD_NEXT, "malloc"); /* one that succeeds forgets the error before */
 }
 
+static const char *const raw[GT_LEAVES_END - GT_HOOKS_END] = {
+#define GT_RAW(what, name) [GT_RAW_##name - GT_HOOKS_END] = #name,
+#define GT_RAW_FUTEX(id, text) [GT_RAW_FUTEX_##id - GT_HOOKS_END] = text,
+#include "raw.def"
+#undef GT_RAW_FUTEX
+#undef GT_RAW
+};
+
 const char *gt_real_name(enum gt_hook hook)
 {
-    return rows[hook].name;
+    return hook < GT_HOOKS_END ? rows[hook].name : raw[hook - GT_HOOKS_END];
 }

@@ -32,6 +32,7 @@
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/sendfile.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -53,6 +54,13 @@ enum gt_hook {
 #include "hooks.def"
 #undef GT_HOOK
     GT_HOOKS_END,
+/* What stands in a stack in place of the hook of syscall(2). */
+#define GT_RAW(what, name) GT_RAW_##name,
+#define GT_RAW_FUTEX(id, text) GT_RAW_FUTEX_##id,
+#include "raw.def"
+#undef GT_RAW_FUTEX
+#undef GT_RAW
+    GT_LEAVES_END,
 };
 
 struct gt_real {
@@ -72,6 +80,7 @@ void gt_real_resolve(void);
  */
 void gt_real_clear_dlerror(void);
 
+/* Of all leaves. */
 const char *gt_real_name(enum gt_hook hook);
 
 /* Marks a function as interposed: visible to the program. */

@@ -41,6 +41,7 @@ static const struct need threads_need[] = {
     {SYS_futex, {0, FUTEX_WAIT_PRIVATE}},
     {SYS_futex, {0, FUTEX_WAKE_PRIVATE}},
     {SYS_futex, {0, FUTEX_WAIT}},
+    {SYS_futex, {0, FUTEX_CMP_REQUEUE_PRIVATE}},
     {SYS_mmap, {0, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1u}},
     {SYS_munmap, {0}},
     {SYS_getpid, {0}},

@@ -1,9 +1,10 @@
 /*
  * syscall(2): how Rust's std, C++20's atomic::wait and many libraries reach futexes. Waiters and
  * wakers meet in the same registry as those of libc's own primitives. Other system calls that
- * may block show as slices.
+ * may block show as slices. In a stack all are called what they are, not `syscall`: raw.def.
  */
 #include "call.h"
+#include "layouts.h"
 #include "process.h"
 #include "seccomp.h"
 #include "wait.h"
@@ -19,24 +20,31 @@
 
 #define WORDS 6
 
-static const enum gt_hook HOOK = GT_HOOK_syscall;
-
 static long call(long number, const long a[WORDS])
 {
     return gt_real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-static uint32_t word_at(const long address)
+/*
+ * The kernel's answer to a requeue of nobody, 0 or an error: whether the first word has the value,
+ * and both can be read. Not by looking: at any moment another thread may unmap them.
+ */
+static int ask(const long a[WORDS], int command, long second, long value)
 {
-    return __atomic_load_n((const uint32_t *)address, __ATOMIC_RELAXED);
+    int saved = errno;
+    long r = gt_real.syscall(SYS_futex, a[0], command | ((int)a[1] & FUTEX_PRIVATE_FLAG), 0, 0,
+                             second, value);
+    int error = r < 0 ? errno : 0;
+    errno = saved;
+    return error;
 }
 
 /* Waits, if the word still has the value: else the kernel will answer EAGAIN at once. */
 static long futex_wait(long number, const long a[WORDS], uint32_t bits)
 {
-    if (!gt_recording() || word_at(a[0]) != (uint32_t)a[2])
+    if (!gt_recording() || ask(a, FUTEX_CMP_REQUEUE, a[0], a[2]) != 0)
         return call(number, a);
-    GT_WAIT(wait) = gt_wait_begin_for(&(struct gt_wait_for){.hook = HOOK,
+    GT_WAIT(wait) = gt_wait_begin_for(&(struct gt_wait_for){.hook = GT_RAW_FUTEX_WAIT,
                                                             .reason = GT_REASON_SYNC,
                                                             .addr = (const void *)a[0],
                                                             .bits = bits,
@@ -44,19 +52,21 @@ static long futex_wait(long number, const long a[WORDS], uint32_t bits)
     return call(number, a);
 }
 
-static void wake(long address, long max, uint32_t bits)
+/* So many as the kernel wakes: it takes the number for an int, and less than 1 for 1. */
+static void wake(enum gt_hook leaf, long address, long max, uint32_t bits)
 {
     if (__builtin_expect(gt_registry_any((const void *)address), 0))
-        gt_wake_slow(&(struct gt_wake){.hook = HOOK,
+        gt_wake_slow(&(struct gt_wake){.hook = leaf,
                                        .addr = (const void *)address,
-                                       .max = max < 1 ? 1 : (uint32_t)max,
+                                       .max = (int)max < 1 ? 1 : (uint32_t)max,
                                        .bits = bits});
 }
 
 /* futex(2), FUTEX_WAKE_OP: whether the old value of the second word lets its waiters go too. */
 static bool wake_op_compares(long address, uint32_t op)
 {
-    int32_t old = (int32_t)word_at(address), arg = (int32_t)(op << 20) >> 20;
+    int32_t old = (int32_t)__atomic_load_n((const uint32_t *)address, __ATOMIC_RELAXED);
+    int32_t arg = (int32_t)(op << 20) >> 20;
     switch (op >> 24 & 15) {
     case FUTEX_OP_CMP_EQ: return old == arg;
     case FUTEX_OP_CMP_NE: return old != arg;
@@ -67,114 +77,80 @@ static bool wake_op_compares(long address, uint32_t op)
     }
 }
 
-static void requeue(const long a[WORDS], bool compare)
+static void wake_op(const long a[WORDS])
 {
-    if (!gt_registry_any((const void *)a[0]) || (compare && word_at(a[0]) != (uint32_t)a[5]))
+    if (!gt_registry_any((const void *)a[0]) && !gt_registry_any((const void *)a[4]))
         return;
-    if (a[2] > 0)
-        wake(a[0], a[2], 0);
-    if (a[3] > 0)
+    if (!gt_can_read((const void *)a[4], sizeof(uint32_t)))
+        return;
+    bool both = wake_op_compares(a[4], (uint32_t)a[5]);
+    wake(GT_RAW_FUTEX_WAKE, a[0], a[2], 0);
+    if (both)
+        wake(GT_RAW_FUTEX_WAKE, a[4], a[3], 0);
+}
+
+/* command: as the kernel is asked whether it would do it. */
+static void requeue(const long a[WORDS], int command)
+{
+    if (!gt_registry_any((const void *)a[0]) || (int)a[2] < 0 || (int)a[3] < 0 ||
+        ask(a, command, a[4], a[5]) != 0)
+        return;
+    if ((int)a[2] > 0)
+        wake(GT_RAW_FUTEX_REQUEUE, a[0], a[2], 0);
+    if ((int)a[3] > 0)
         gt_registry_move((const void *)a[0], (const void *)a[4], (uint32_t)a[3]);
 }
 
 static long lock_pi(long number, const long a[WORDS])
 {
-    if ((word_at(a[0]) & FUTEX_TID_MASK) == 0)
+    bool held = gt_recording() && ask(a, FUTEX_CMP_REQUEUE, a[0], 0) == EAGAIN;
+    if (!held)
         return call(number, a);
-    GT_WAIT(wait) = gt_wait_begin(HOOK, GT_REASON_SYNC, (const void *)a[0]);
+    GT_WAIT(wait) = gt_wait_begin(GT_RAW_FUTEX_LOCK, GT_REASON_SYNC, (const void *)a[0]);
     return call(number, a);
 }
 
-/* Where no word can be; the kernel's EFAULT is the program's to see. */
-#define LOWEST_ADDRESS 4096ul
-
 static long futex(long number, const long a[WORDS])
 {
-    if ((unsigned long)a[0] < LOWEST_ADDRESS)
-        return call(number, a);
-    switch (a[1] & FUTEX_CMD_MASK) {
+    uint32_t bits = (uint32_t)a[5]; /* none is an error */
+    switch ((int)a[1] & FUTEX_CMD_MASK) {
     case FUTEX_WAIT: return futex_wait(number, a, 0);
-    case FUTEX_WAIT_BITSET: return futex_wait(number, a, (uint32_t)a[5]);
+    case FUTEX_WAIT_BITSET: return bits ? futex_wait(number, a, bits) : call(number, a);
     case FUTEX_WAIT_REQUEUE_PI: return futex_wait(number, a, 0);
     case FUTEX_LOCK_PI:
     case FUTEX_LOCK_PI2: return lock_pi(number, a);
-    case FUTEX_UNLOCK_PI: wake(a[0], 1, 0); break;
-    case FUTEX_WAKE: wake(a[0], a[2], 0); break;
-    case FUTEX_WAKE_BITSET: wake(a[0], a[2], (uint32_t)a[5]); break;
-    case FUTEX_WAKE_OP:
-        wake(a[0], a[2], 0);
-        if (gt_registry_any((const void *)a[4]) && wake_op_compares(a[4], (uint32_t)a[5]))
-            wake(a[4], a[3], 0);
+    case FUTEX_UNLOCK_PI: wake(GT_RAW_FUTEX_UNLOCK, a[0], 1, 0); break;
+    case FUTEX_WAKE: wake(GT_RAW_FUTEX_WAKE, a[0], a[2], 0); break;
+    case FUTEX_WAKE_BITSET:
+        if (bits)
+            wake(GT_RAW_FUTEX_WAKE, a[0], a[2], bits);
         break;
-    case FUTEX_REQUEUE: requeue(a, false); break;
+    case FUTEX_WAKE_OP: wake_op(a); break;
+    case FUTEX_REQUEUE: requeue(a, FUTEX_REQUEUE); break;
     case FUTEX_CMP_REQUEUE:
-    case FUTEX_CMP_REQUEUE_PI: requeue(a, true); break;
+    case FUTEX_CMP_REQUEUE_PI: requeue(a, FUTEX_CMP_REQUEUE); break;
     }
     return call(number, a);
 }
 
-/* What the call works on, where it may block. */
-static int blocks_on(long number, const long a[WORDS])
+/* How a call shows, if it may block. */
+struct shown {
+    enum gt_hook leaf;
+    int on;
+};
+
+static struct shown shown_as(long number, const long a[WORDS])
 {
+    int fd = (int)a[0] >= 0 ? (int)a[0] : GT_FILE;
     switch (number) {
-    case SYS_read:
-    case SYS_write:
-    case SYS_readv:
-    case SYS_writev: return a[0] >= 0 ? (int)a[0] : GT_FILE;
-    case SYS_recvfrom:
-    case SYS_recvmsg:
-    case SYS_recvmmsg:
-    case SYS_sendto:
-    case SYS_sendmsg:
-    case SYS_sendmmsg:
-    case SYS_connect:
-    case SYS_accept:
-    case SYS_accept4:
-    case SYS_ppoll:
-    case SYS_pselect6:
-    case SYS_epoll_pwait:
-#ifdef SYS_epoll_wait /* only the older architectures have these */
-    case SYS_poll:
-    case SYS_select:
-    case SYS_epoll_wait:
-#endif
-    case SYS_epoll_pwait2: return GT_NETWORK;
-    case SYS_pread64:
-    case SYS_pwrite64:
-    case SYS_preadv:
-    case SYS_pwritev:
-    case SYS_preadv2:
-    case SYS_pwritev2:
-    case SYS_openat:
-    case SYS_openat2:
-    case SYS_fsync:
-    case SYS_fdatasync:
-    case SYS_sync_file_range:
-    case SYS_msync:
-    case SYS_sendfile:
-    case SYS_splice:
-    case SYS_tee:
-    case SYS_copy_file_range:
-    case SYS_flock:
-    case SYS_wait4:
-    case SYS_waitid:
-    case SYS_rt_sigtimedwait:
-    case SYS_rt_sigsuspend:
-    case SYS_msgsnd:
-    case SYS_msgrcv:
-    case SYS_semop:
-    case SYS_semtimedop:
-    case SYS_mq_timedsend:
-    case SYS_mq_timedreceive:
-    case SYS_io_getevents:
-    case SYS_io_pgetevents:
-    case SYS_io_uring_enter:
-    case SYS_getrandom:
-    case SYS_ioctl:
-    case SYS_nanosleep:
-    case SYS_clock_nanosleep:
-    case SYS_futex_waitv: return GT_FILE;
-    default: return GT_NOTHING;
+#define GT_RAW(what, name) \
+    case SYS_##name:       \
+        return (struct shown){GT_RAW_##name, what};
+#define GT_RAW_FUTEX(id, text)
+#include "raw.def"
+#undef GT_RAW_FUTEX
+#undef GT_RAW
+    default: return (struct shown){GT_HOOK_NONE, GT_NOTHING};
     }
 }
 
@@ -226,9 +202,9 @@ GT_EXPORT long syscall(long number, ...)
     if (makes_process(number))
         return make_process(number, a);
     about_to(number, a);
-    int on = blocks_on(number, a);
-    if (on == GT_NOTHING)
+    struct shown shown = shown_as(number, a);
+    if (shown.on == GT_NOTHING)
         return call(number, a);
-    GT_SLICE(slice) = gt_slice_begin(HOOK, on);
+    GT_SLICE(slice) = gt_slice_begin(shown.leaf, shown.on);
     return call(number, a);
 }

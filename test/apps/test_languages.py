@@ -47,8 +47,8 @@ def test_cxx20(tmp_path, cxx20):
     assert apps.waits([trace], "pthread_join", above="std::jthread::~jthread") > 0
     assert apps.waits([trace], "pthread_cond_wait", above="stops") > 0
     for function in "ping_pong", "wide", "semaphores", "rounds":  # some of the lambdas' threads, some of main
-        assert apps.waits([trace], "syscall", above=function) > 0, function
-    assert apps.waits([trace], "syscall", above="std::__atomic_") + apps.waits([trace], "syscall", above="__platform_wait")
+        assert apps.waits([trace], "futex wait", above=function) > 0, function
+    assert apps.waits([trace], "futex wait", above="std::__atomic_") + apps.waits([trace], "futex wait", above="__platform_wait")
     rwlocks = "pthread_rwlock_rdlock", "pthread_rwlock_wrlock"
     assert apps.waits([trace], rwlocks, above="readers_and_writers") > 0
 
@@ -60,8 +60,8 @@ def test_rust(tmp_path, rust):
     assert apps.created(trace) == 4 + 1 + 3 + 1 + 3 + 1
     assert apps.waits([trace], "pthread_join", above="sync::counter") > 0
     for function in "sync::counter", "sync::turns", "sync::channels", "sync::parks", "sync::others":
-        assert apps.waits([trace], "syscall", above=function) > 0, function
-    assert apps.waits([trace], "syscall", above="park") > 0
+        assert apps.waits([trace], "futex wait", above=function) > 0, function
+    assert apps.waits([trace], "futex wait", above="park") > 0
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_sbcl(tmp_path):
     argv = ["sbcl", "--noinform", "--non-interactive", "--no-sysinit", "--no-userinit", "--load", HERE / "sync.lisp"]
     (trace,) = apps.same(argv, tmp_path)
     assert apps.created(trace) >= 4 + 1
-    assert apps.waits([trace], "syscall", above="futex_wait") > 0
+    assert apps.waits([trace], "futex wait", above="futex_wait") > 0
 
 
 @pytest.mark.limit(90)
@@ -122,5 +122,5 @@ def test_sbcl(tmp_path):
 def test_beam(tmp_path):
     traces = apps.same(["escript", HERE / "sync.erl"], tmp_path, env={"ERL_FLAGS": "+S 2:2"})
     (trace,) = [t for t in traces if apps.created(t) >= 2]  # escript forks, and has no threads
-    assert apps.waits([trace], "syscall", above="ethr_event") > 0
+    assert apps.waits([trace], "futex wait", above="ethr_event") > 0
     assert apps.waits([trace], ("epoll_wait", "ppoll"), above="erts_poll_wait", kind="net") > 0

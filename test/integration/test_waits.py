@@ -52,3 +52,21 @@ def test_threads_of_c11(traced):
     (joined,) = truth.truths(result)
     created = {e.goid: e.transition_stack[-1].func for e in events if e.is_go("NotExist", "Runnable")}
     assert created[truth.goroutines(events)[joined.waker]] == "ends_when_told"
+
+
+@pytest.mark.parametrize(
+    "row, leaves",
+    [
+        ("futex", {"futex wake"}),
+        ("futex-bitset", {"futex wake"}),
+        ("futex-wake_op", {"futex wake"}),
+        ("futex-cmp_requeue", {"futex requeue", "futex wake"}),
+        ("futex-pi", {"futex unlock"}),
+    ],
+)
+def test_futexes_are_called_what_they_are(traced, row, leaves):
+    """Also where they are woken, by the main thread: not `syscall`, and not the one for the other."""
+    result, events = run(traced, row)
+    waiting = {truth.goroutines(events)[t.waiter] for t in truth.truths(result)}
+    woken = [e for e in events if e.is_go("Waiting", "Runnable") and e.goid in waiting]
+    assert {e.stack[0].func for e in woken} == leaves

@@ -49,9 +49,9 @@ def skipped(result):
 
 
 def truths(result):
-    lines = [line.split() for line in result.stdout.splitlines()]
+    lines = [line.rsplit(maxsplit=6) for line in result.stdout.splitlines()]
     return [
-        Truth(f[0], *map(int, f[1:5]), f[5], int(f[6])) for f in lines if len(f) == 7 and f[0] not in ("result", "skip")
+        Truth(f[0], *map(int, f[1:5]), f[5], int(f[6])) for f in lines if len(f) == 7 and not f[0].startswith(("result", "skip"))
     ]
 
 

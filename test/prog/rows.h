@@ -4,7 +4,7 @@
  *
  * A row starts its threads one after the other, each once the one before sleeps in the kernel (or
  * spins), then computes for HOLD and ends their waits. It prints for each wait a line of truth,
- *   <hook> <waiter tid> <waker tid> <ns from call to return> <ns it had to wait> <class> <start>
+ *   <leaf> <waiter tid> <waker tid> <ns from call to return> <ns it had to wait> <class> <start>
  * all by our own clock. A waker of 0: nobody of this process ended it. The ns it had to wait are
  * those between when it was seen asleep and when it was woken; what is above the ns from call to
  * return nobody can have waited. And a line for each thread that is the same in every run:
