@@ -3,6 +3,7 @@
 
 #include "control.h"
 #include "heap.h"
+#include "libc_signal.h"
 #include "nursery.h"
 #include "options.h"
 #include "process.h"
@@ -89,6 +90,7 @@ void gt_drain_thread_start(void)
     pthread_attr_setstacksize(&attr, 1 << 20);
     gt_drain_set_threaded();
     int error = gt_real.pthread_create(&thread, &attr, run, NULL);
+    gt_libc_signal_retake();
     if (!error)
         place(thread);
     pthread_attr_destroy(&attr);

@@ -3,6 +3,7 @@
 
 #include "capture.h"
 #include "layouts.h"
+#include "libc_signal.h"
 #include "options.h"
 #include "signals.h"
 #include "thread.h"
@@ -16,7 +17,7 @@
 #include <sys/auxv.h>
 #include <sys/utsname.h>
 
-static int number;                            /* of the signal; 0: no samples */
+static bool on;                               /* there are samples */
 static _Atomic(struct gt_sampler *) samplers; /* push only */
 
 /* All signals are blocked; t's thread may have been anywhere, also in our own code. */
@@ -41,11 +42,11 @@ static void on_signal(int signal, siginfo_t *info, void *context)
     int saved = errno;
     struct gt_thread *t = gt_self;
     /* Behind the time of this thread's end the timer is gone, but not what it had sent. */
-    if (info->si_code == SI_TIMER && info->si_value.sival_ptr == (void *)&number) {
+    if (info->si_code == SI_TIMER && info->si_value.sival_ptr == (void *)&on) {
         if (t && t != &gt_nobody && t->sampler.running)
             take(t, context, 1 + (uint32_t)info->si_overrun);
     } else {
-        gt_signals_forward(signal, info, context);
+        gt_libc_signal_forward(signal, info, context);
     }
     errno = saved;
 }
@@ -74,13 +75,13 @@ void gt_sampler_init(void)
     if (!gt_options.cpu_hz)
         return;
     const char *why = missing();
-    int free = gt_signals_find();
-    if (!why && (!free || !gt_signals_take(free, on_signal)))
-        why = "a real-time signal is free";
-    if (why)
-        gt_log("GOTRACE_CPU_HZ: there are only CPU samples where %s", why);
+    if (!why && !gt_libc_signal_take(on_signal))
+        why = "libc has a signal of its own";
+    on = !why;
+    if (on)
+        gt_signals_keep_out(GT_LIBC_SIGNAL);
     else
-        number = free;
+        gt_log("GOTRACE_CPU_HZ: there are only CPU samples where %s", why);
 }
 
 /* Each timer takes one of RLIMIT_SIGPENDING. */
@@ -91,9 +92,9 @@ static void say_failed(void)
         gt_log("no CPU samples of some threads: %s", strerrordesc_np(errno));
 }
 
-static bool set_timer(const struct gt_thread *t, bool on)
+static bool set_timer(const struct gt_thread *t, bool runs)
 {
-    uint64_t ns = on ? 1000000000 / gt_options.cpu_hz : 0;
+    uint64_t ns = runs ? 1000000000 / gt_options.cpu_hz : 0;
     struct timespec period = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
     struct itimerspec every = {period, period};
     return gt_syscall(SYS_timer_settime, t->sampler.timer, 0, &every, NULL) == 0;
@@ -130,11 +131,12 @@ static bool has_ring(struct gt_sampler *s)
 void gt_sampler_thread_begin(struct gt_thread *t)
 {
     t->sampler.running = false;
-    if (!number || !has_ring(&t->sampler))
+    gt_libc_signal_retake();
+    if (!on || !has_ring(&t->sampler))
         return;
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
-                             .sigev_signo = number,
-                             .sigev_value.sival_ptr = &number,
+                             .sigev_signo = GT_LIBC_SIGNAL,
+                             .sigev_value.sival_ptr = &on,
                              ._sigev_un._tid = (pid_t)t->w.m};
     if (gt_syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &t->sampler.timer) == 0)
         t->sampler.running = set_timer(t, has_room());
@@ -170,16 +172,16 @@ void gt_sampler_after_fork(void)
 GT_EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
 {
     const struct gt_thread *t = gt_self;
-    if (__builtin_expect(!number || !stack || !t || !t->sampler.running, 1) ||
+    if (__builtin_expect(!on || !stack || !t || !t->sampler.running, 1) ||
         !gt_can_read(stack, sizeof *stack))
         return gt_real.sigaltstack(stack, old);
-    bool on = has_room(), small = too_small(stack);
+    bool had_room = has_room(), small = too_small(stack);
     if (small) /* none of this thread from now on */
         set_timer(t, false);
     int r = gt_real.sigaltstack(stack, old);
     int saved = errno;
     /* One that runs goes on: set anew, its period would begin anew. */
-    if (small ? on && r != 0 : !on && r == 0)
+    if (small ? had_room && r != 0 : !had_room && r == 0)
         set_timer(t, true);
     errno = saved;
     return r;

@@ -9,37 +9,27 @@
 #include "../encoder/futex.h"
 
 #include <errno.h>
-#include <string.h>
-#include <ucontext.h>
-
-#define TAKEN_MAX 2
 
 static struct taken {
     int number; /* 0: none */
     void (*handler)(int, siginfo_t *, void *);
     struct sigaction program; /* its action, as the program believes */
     struct gt_lock lock;      /* of `program` */
-} taken[TAKEN_MAX];
+} taken;
 
-static bool any; /* is taken, or watched by fatal.c */
+static bool any;                           /* is taken, or watched by fatal.c */
+static unsigned long kept_out;             /* see gt_signals_keep_out; as a set's first word */
+static _Atomic unsigned long added[_NSIG]; /* of that, to the mask of the program's handler */
+
+void gt_signals_keep_out(int number)
+{
+    kept_out |= 1ul << (number - 1);
+    any = true;
+}
 
 static struct taken *taken_as(int number)
 {
-    for (int i = 0; any && number && i < TAKEN_MAX; i++) {
-        if (taken[i].number == number)
-            return &taken[i];
-    }
-    return NULL;
-}
-
-int gt_signals_find(void)
-{
-    struct sigaction action;
-    for (int n = SIGRTMAX; n >= SIGRTMIN; n--) {
-        if (gt_real.sigaction(n, NULL, &action) == 0 && action.sa_handler == SIG_DFL)
-            return n;
-    }
-    return 0;
+    return any && number && taken.number == number ? &taken : NULL;
 }
 
 static bool has_handler(const struct sigaction *action)
@@ -59,20 +49,17 @@ static int install(struct taken *t)
     return gt_real.sigaction(t->number, &ours, NULL);
 }
 
-bool gt_signals_take(int number, void (*handler)(int, siginfo_t *, void *))
+static void take(int number, void (*handler)(int, siginfo_t *, void *))
 {
-    struct taken *t = taken;
-    while (t < taken + TAKEN_MAX && t->number)
-        t++;
-    if (t == taken + TAKEN_MAX || taken_as(number) ||
-        gt_real.sigaction(number, NULL, &t->program) != 0)
-        return false;
+    struct taken *t = &taken;
+    if (gt_real.sigaction(number, NULL, &t->program) != 0)
+        return;
     t->number = number;
     t->handler = handler;
-    if (install(t) != 0)
+    if (install(t) == 0)
+        gt_signals_keep_out(number);
+    else
         t->number = 0;
-    any |= t->number != 0;
-    return t->number != 0;
 }
 
 /* Kept; what the program reads and writes is `program`. */
@@ -91,54 +78,35 @@ static void exchange(struct taken *t, const struct sigaction *action, struct sig
         *old = before;
 }
 
-/* What it does without a handler is to end the process; that it does when we return. */
-static void by_default(int number)
-{
-    struct sigaction action = {.sa_handler = SIG_DFL};
-    gt_real.sigaction(number, &action, NULL);
-    gt_syscall(SYS_tgkill, gt_syscall(SYS_getpid), gt_syscall(SYS_gettid), number);
-}
-
-void gt_signals_forward(int number, siginfo_t *info, void *context)
-{
-    struct taken *t = taken_as(number);
-    struct sigaction action;
-    exchange(t, NULL, &action);
-    if (!has_handler(&action)) {
-        if (action.sa_handler == SIG_DFL)
-            by_default(number);
-        return;
-    }
-    if (action.sa_flags & (int)SA_RESETHAND)
-        exchange(t, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
-    sigset_t mask, all = ((ucontext_t *)context)->uc_sigmask;
-    sigorset(&mask, &all, &action.sa_mask);
-    if (!(action.sa_flags & SA_NODEFER))
-        sigaddset(&mask, number);
-    gt_real.pthread_sigmask(SIG_SETMASK, &mask, &all);
-    if (action.sa_flags & SA_SIGINFO)
-        action.sa_sigaction(number, info, context);
-    else
-        action.sa_handler(number);
-    gt_real.pthread_sigmask(SIG_SETMASK, &all, NULL);
-}
-
 /* What the program does with signals ---------------------------------------------------------- */
 
-/* A signal stack has room for the program's handler; not for ours on top of that. */
+static int pass_on(int number, const struct sigaction *action, struct sigaction *old)
+{
+    return gt_fatal_watches(number) ? gt_fatal_action(number, action, old)
+                                    : gt_real.sigaction(number, action, old);
+}
+
+/*
+ * A signal stack has room for the program's handler; not for ours on top of that. What is added to
+ * its mask for that the program does not see.
+ */
 static int set_other(int number, const struct sigaction *action, struct sigaction *old)
 {
+    bool valid = number > 0 && number < _NSIG;
+    unsigned long before = valid ? added[number] : 0, more = 0;
     struct sigaction alone;
     if (action && (action->sa_flags & SA_ONSTACK)) {
         alone = *action;
-        for (int i = 0; i < TAKEN_MAX; i++) {
-            if (taken[i].number)
-                sigaddset(&alone.sa_mask, taken[i].number);
-        }
+        more = kept_out & ~alone.sa_mask.__val[0];
+        alone.sa_mask.__val[0] |= more;
         action = &alone;
     }
-    return gt_fatal_watches(number) ? gt_fatal_action(number, action, old)
-                                    : gt_real.sigaction(number, action, old);
+    int r = pass_on(number, action, old);
+    if (r == 0 && action)
+        added[number] = more;
+    if (r == 0 && old)
+        old->sa_mask.__val[0] &= ~before;
+    return r;
 }
 
 static int set_action(int number, const struct sigaction *action, struct sigaction *old)
@@ -174,10 +142,8 @@ GT_EXPORT sighandler_t signal(int number, sighandler_t handler)
 static const sigset_t *without_taken(const sigset_t *set, sigset_t *ours)
 {
     *ours = *set;
-    for (int i = 0; i < TAKEN_MAX; i++) {
-        if (taken[i].number)
-            sigdelset(ours, taken[i].number);
-    }
+    if (taken.number)
+        sigdelset(ours, taken.number);
     return ours;
 }
 
@@ -206,7 +172,7 @@ static void on_toggle(int number, siginfo_t *info, void *context)
 void gt_signals_init(void)
 {
     if (gt_options.signal)
-        gt_signals_take(gt_options.signal, on_toggle);
+        take(gt_options.signal, on_toggle);
     if (gt_options.ring_bytes) {
         gt_fatal_init();
         any = true;

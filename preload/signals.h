@@ -11,13 +11,10 @@
 /* Constructor: what GOTRACE_SIGNAL and GOTRACE_RING take. Before the others below. */
 void gt_signals_init(void);
 
-/* The highest real-time signal that has the default action now; 0: none. */
-int gt_signals_find(void);
-
-/* From now on `handler` gets the signal, with all others blocked. Once, in the constructor. */
-bool gt_signals_take(int number, void (*handler)(int, siginfo_t *, void *));
-
-/* In that handler: this one was not for us. Does with it what the program wants. */
-void gt_signals_forward(int number, siginfo_t *info, void *context);
+/*
+ * A handler of the program's that runs on a signal stack has this signal blocked meanwhile, unseen.
+ * Constructor.
+ */
+void gt_signals_keep_out(int number);
 
 #endif

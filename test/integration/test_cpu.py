@@ -180,6 +180,21 @@ def test_signals_of_the_program(traced, tmp_path):
         gotools.check(trace)
 
 
+@pytest.mark.parametrize("args", [[], ["threads"]])
+def test_realtime_signals(traced, args):
+    """A program may block, await and handle all of them, and change users in all threads, as if there were no sampler."""
+    program = [PROGRAMS / "rtsigs", *args]
+    bare = proc.run(program, **LONG).ok().stdout
+    assert "in order 31 of 31\n" in bare and "groups 50, wrong 0\n" in bare, bare
+    for hz in (100, 1000):
+        result = traced(program, env={"GOTRACE_CPU_HZ": hz}, **LONG)
+        assert (result.returncode, result.stdout) == (0, bare), result
+        burners = [e for e in samples(result.trace) if any(f.func == "burn" for f in e.stack)]
+        assert len(burners) > 0.3 * hz  # those before there are threads, in handlers, and in each thread
+        for where in ("waits", "on_signal", "follow"):
+            assert any(f.func == where for e in burners for f in e.stack), where
+
+
 def test_small_signal_stack_from_before(traced, tmp_path):
     """A constructor that runs before ours sets one: no sample is taken on it."""
     library = """
