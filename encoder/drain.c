@@ -73,12 +73,21 @@ static void attend(uint64_t now)
         drain.config.serve();
 }
 
+static int settle(void)
+{
+    int error = gt_recording_settle();
+    if (!error && drain.config.hold)
+        drain.config.hold();
+    return error;
+}
+
 int gt_drain_execute(enum gt_drain_command command, const char *path)
 {
     switch (command) {
     case GT_DRAIN_START: return gt_recording_start();
     case GT_DRAIN_STOP: return gt_recording_stop();
     case GT_DRAIN_TOGGLE: return gt_recording_toggle();
+    case GT_DRAIN_SETTLE: return settle();
     default: return gt_recording_snapshot(path);
     }
 }

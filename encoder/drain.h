@@ -49,6 +49,7 @@ struct gt_drain_config {
      * the number, at least 1.
      */
     int (*resolve)(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max);
+    void (*hold)(void);   /* what resolve may have to read is to be read now; or NULL */
     void (*sample)(void); /* see gt_drain_sample */
     bool (*alone)(void);  /* or NULL; whether the drain thread is the process's last */
 };
@@ -66,6 +67,11 @@ enum gt_drain_command {
      * is -ENOTSUP. -EALREADY: nothing is recorded.
      */
     GT_DRAIN_SNAPSHOT,
+    /*
+     * Files may be out of reach from now on: opens that of the recording under way, unless it is
+     * the flight recorder, and has names held. -EALREADY: nothing is recorded.
+     */
+    GT_DRAIN_SETTLE,
 };
 
 /*

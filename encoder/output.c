@@ -117,6 +117,11 @@ const char *gt_output_path(void)
     return out.path;
 }
 
+int gt_output_descriptor(void)
+{
+    return fd_is_ours() ? out.fd : -1;
+}
+
 int gt_output_open(const char *path, bool fresh)
 {
     out.path = path;

@@ -24,6 +24,9 @@ int gt_output_open(const char *path, bool fresh);
 /* Where it really went: `path` with .<pid> appended when another process is writing there. */
 const char *gt_output_path(void);
 
+/* Its descriptor in the caller's table, or -1. */
+int gt_output_descriptor(void);
+
 /*
  * The file stays at or below this size (0: any size): writes beyond it fail with -EFBIG, and the
  * file is cut back to what was committed. Call before gt_output_open.

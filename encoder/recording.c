@@ -275,6 +275,15 @@ int gt_recording_snapshot(const char *path)
     return name_file(path) ? write_ring(path) : -ENAMETOOLONG;
 }
 
+int gt_recording_settle(void)
+{
+    if (!recording.on)
+        return -EALREADY;
+    if (!in_ring() && !recording.opened)
+        next_generation();
+    return recording.error;
+}
+
 void gt_recording_attend(bool toggle, uint64_t now)
 {
     int error = 0;

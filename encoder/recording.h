@@ -16,6 +16,7 @@ int gt_recording_start(void);
 int gt_recording_stop(void);
 int gt_recording_toggle(void);
 int gt_recording_snapshot(const char *path);
+int gt_recording_settle(void);
 
 /* What is due without anybody waiting for it: a toggle that was asked for, and by the clock. */
 void gt_recording_attend(bool toggle, uint64_t now);

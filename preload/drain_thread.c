@@ -12,6 +12,7 @@
 
 #include "../encoder/drain.h"
 #include "../encoder/log.h"
+#include "../encoder/output.h"
 #include "../symbolize/symbolize.h"
 
 #include <fcntl.h>
@@ -50,13 +51,19 @@ static void place(pthread_t thread)
 }
 
 /*
- * A descriptor table of its own, empty: nothing that the program closes, duplicates or counts
+ * A descriptor table of its own, empty but for the trace that may be open already (see
+ * gt_process_confines): nothing that the program closes, duplicates or counts
  * meets a descriptor of ours, and none of its pipes stays open because of us. Not on kernels
  * before 5.9; there encoder/output.c looks twice before each write.
  */
 static bool leave_descriptors(void)
 {
-    return gt_syscall(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) == 0;
+    int kept = gt_output_descriptor();
+    if (gt_syscall(SYS_close_range, kept + 1, ~0u, CLOSE_RANGE_UNSHARE) != 0)
+        return false;
+    if (kept > 0)
+        gt_syscall(SYS_close_range, 0, kept - 1, 0);
+    return true;
 }
 
 static void *run(void *unused)

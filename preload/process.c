@@ -92,6 +92,13 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
     return n;
 }
 
+static void hold_names(void)
+{
+    if (!process.symbolizer)
+        process.symbolizer = gt_symbolizer_new();
+    gt_symbolize_hold(process.symbolizer);
+}
+
 /* Recording ---------------------------------------------------------------------------------- */
 
 static const char *next_path(void)
@@ -132,6 +139,7 @@ static void start_recording(bool manual)
                                             .stopped = say_stopped,
                                             .serve = gt_control_serve,
                                             .resolve = resolve,
+                                            .hold = hold_names,
                                             .sample = gt_heap_sample_goal,
                                             .alone = gt_drain_thread_is_last});
     gt_thread_main_begin();
@@ -287,6 +295,23 @@ void gt_process_leave_children(void)
 {
     gt_descent_confine();
     atomic_store(&process.leaves_children, true);
+}
+
+void gt_process_confines(bool all)
+{
+    /* Our thread keeps what it has, unless it is meant too. */
+    if ((gt_drain_is_threaded() && !all) || atomic_load(&process.ended) || !gt_process_is_ours())
+        return;
+    int saved = errno;
+    GT_HEAP_OWN(own);
+    if (!gt_recording())
+        start_recording(gt_options.manual); /* could not begin when it makes a thread */
+    struct gt_thread *t = gt_thread_enter();
+    if (t) {
+        gt_drain_command(GT_DRAIN_SETTLE, NULL);
+        gt_thread_leave(t);
+    }
+    errno = saved;
 }
 
 __attribute__((destructor)) static void at_exit(void)

@@ -78,6 +78,12 @@ void gt_process_withdraw(void);
 /* For its forked children only, and later images (exec), from here on. */
 void gt_process_leave_children(void);
 
+/*
+ * The calling thread is about to give up access to files, or all threads are: what recording needs
+ * of them is opened first. Not inside the guard; errno is kept.
+ */
+void gt_process_confines(bool all);
+
 /* What was recorded is complete in the file; should exec fail, recording goes on. errno is kept. */
 void gt_process_before_exec(void);
 

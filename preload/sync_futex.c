@@ -174,6 +174,9 @@ static long make_process(long number, const long a[WORDS])
     return r;
 }
 
+/* landlock(7), which libc has no functions for; the headers may be older. */
+enum { LANDLOCK_RESTRICT_SELF = 446, LANDLOCK_ALL_THREADS = 1 << 3 };
+
 /* What has to be known beforehand. */
 static void about_to(long number, const long a[WORDS])
 {
@@ -187,6 +190,8 @@ static void about_to(long number, const long a[WORDS])
         gt_seccomp_begins((unsigned long)a[0], (unsigned long)a[1], (const void *)a[2]);
     else if (number == SYS_prctl && a[0] == PR_SET_SECCOMP)
         gt_seccomp_begins_prctl((unsigned long)a[1], (const void *)a[2]);
+    else if (number == LANDLOCK_RESTRICT_SELF)
+        gt_process_confines(a[1] & LANDLOCK_ALL_THREADS);
 }
 
 GT_EXPORT long syscall(long number, ...)

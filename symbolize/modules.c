@@ -291,6 +291,11 @@ const struct gt_module *gt_modules_find(uint64_t epoch, uint64_t pc)
     return m;
 }
 
+const struct gt_module *gt_modules_last(void)
+{
+    return atomic_load_explicit(&map.first, memory_order_acquire);
+}
+
 /* Descriptions ------------------------------------------------------------------------------- */
 
 static const char head[] = "gotrace-module ";

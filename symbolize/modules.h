@@ -38,6 +38,9 @@ uint64_t gt_modules_epoch(void);
 /* The module that held pc in the epoch, or NULL. Any context; reads without locks. */
 const struct gt_module *gt_modules_find(uint64_t epoch, uint64_t pc);
 
+/* The one added last; the others follow by `next`. Any context; reads without locks. */
+const struct gt_module *gt_modules_last(void);
+
 /*
  * What a trace has to say of a module so that its code can be found on another machine, as text:
  * "gotrace-module shown size address build-id path"; address: the ELF address of lo. Returns

@@ -41,12 +41,22 @@ static void release(voidpf window, voidpf p)
     (void)window, (void)p;
 }
 
+/* 0 or -errno. */
+static int read_packed(const struct gt_packed *p, const struct gt_unpacking *u, void *to,
+                       size_t size)
+{
+    if (!u->held)
+        return gt_image_read(p->image, to, size, u->at);
+    memcpy(to, u->held + (u->at - u->held_at), size);
+    return 0;
+}
+
 static bool refill(struct gt_packed *p, struct gt_unpacking *u)
 {
     struct gt_window *w = u->window;
     uint64_t rest = u->end - u->at;
     size_t size = rest < WINDOW ? (size_t)rest : WINDOW;
-    if (!size || gt_image_read(p->image, w->in, size, u->at) != 0)
+    if (!size || read_packed(p, u, w->in, size) != 0)
         return false;
     u->at += size;
     w->z.next_in = w->in;
@@ -58,7 +68,10 @@ static void finish(struct gt_unpacking *u)
 {
     if (u->window)
         gt_pages_free(u->window, sizeof *u->window);
+    if (u->held)
+        gt_pages_free(u->held, u->end - u->held_at);
     u->window = NULL;
+    u->held = NULL;
 }
 
 /* zlib counts in 32 bits. */
@@ -155,6 +168,20 @@ void gt_packed_close(struct gt_packed *p)
 {
     for (int i = 0; i < GT_PACKED_SECTIONS; i++)
         finish(&p->section[i]);
+}
+
+void gt_packed_hold(struct gt_packed *p)
+{
+    for (int i = 0; i < GT_PACKED_SECTIONS; i++) {
+        struct gt_unpacking *u = &p->section[i];
+        size_t size = (size_t)(u->end - u->at);
+        uint8_t *held = u->to && !u->failed && !u->held && size ? gt_pages_alloc(size) : NULL;
+        if (held && gt_image_read(p->image, held, size, u->at) == 0) {
+            u->held = held;
+            u->held_at = u->at;
+        } else if (held)
+            gt_pages_free(held, size);
+    }
 }
 
 bool gt_packed_need(struct gt_packed *p, enum gt_packed_section section, size_t upto)

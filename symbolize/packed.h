@@ -29,6 +29,8 @@ struct gt_packed {
         uint8_t *to; /* NULL: the section is not compressed, or libelf's affair */
         size_t size, done;
         uint64_t at, end; /* what is left in the file */
+        uint8_t *held;    /* NULL, or that part of the file, from held_at to end */
+        uint64_t held_at;
         bool failed;
         struct gt_window *window; /* while not all is done */
     } section[GT_PACKED_SECTIONS];
@@ -40,6 +42,9 @@ struct gt_packed {
  */
 bool gt_packed_open(struct gt_packed *packed, struct gt_image *image);
 void gt_packed_close(struct gt_packed *packed);
+
+/* Reads what is left in the file, as it is: the file may be out of reach from now on. */
+void gt_packed_hold(struct gt_packed *packed);
 
 /* From now on the section can be read up to the offset; SIZE_MAX: to its end. False: damaged. */
 bool gt_packed_need(struct gt_packed *packed, enum gt_packed_section section, size_t upto);

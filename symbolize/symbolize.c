@@ -383,6 +383,33 @@ int gt_symbolize(struct gt_symbolizer *s, uint64_t epoch, uint64_t pc, bool is_c
     return n;
 }
 
+static void hold(struct gt_symbolizer *s, const struct gt_module *m)
+{
+    struct opened *o = opened_module(s, m);
+    if (!o)
+        return;
+    gt_packed_hold(&o->packed);
+    gt_packed_hold(&o->packed_alt);
+}
+
+void gt_symbolize_hold(struct gt_symbolizer *s)
+{
+    uint64_t epoch = gt_modules_refresh();
+    for (const struct gt_module *m = gt_modules_last(); m && s != &poor; m = m->next) {
+        jmp_buf bail;
+        if (gt_modules_find(epoch, m->lo) != m)
+            continue;
+        if (setjmp(bail) == 0) {
+            s->dw = gt_elfutils_enter(&bail);
+            if (gt_elfutils_generation() != s->generation)
+                start_over(s);
+            hold(s, m);
+        } else
+            gt_elfutils_give_up();
+        gt_elfutils_leave();
+    }
+}
+
 bool gt_symbolize_fork_begin(void)
 {
     return gt_elfutils_fork_begin();

@@ -40,6 +40,12 @@ int gt_symbolize(struct gt_symbolizer *s, uint64_t epoch, uint64_t pc, bool is_c
 /* Loads what the first gt_symbolize would load. Not in signal handlers. */
 void gt_symbolize_prepare(void);
 
+/*
+ * Reads all that could be asked for of the modules that are loaded: files may be out of reach from
+ * now on. Where gt_symbolize may be called.
+ */
+void gt_symbolize_hold(struct gt_symbolizer *s);
+
 /* From now on nothing is loaded: the process may die holding malloc's or the loader's lock. */
 void gt_symbolize_freeze(void);
 

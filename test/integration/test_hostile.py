@@ -222,6 +222,34 @@ def test_filter_that_cannot_be_read(tmp_path):
     assert same("confines", tmp_path, "unreadable").stdout.count("-1 Bad address\n") == 6
 
 
+SANDBOXES = ["early", "late", "alone", "child", "closed"]
+
+
+@pytest.mark.parametrize(
+    "when, options",
+    [(when, {}) for when in SANDBOXES]
+    + [("early", {"GOTRACE_FORMAT": format}) for format in ("go1.21", "go1.26")]
+    + [("early", {"GOTRACE_SYSCALLS": "all"}), ("early", {"GOTRACE_CPU_HZ": "1000"})],
+    ids=str,
+)
+def test_sandboxed_before_there_are_threads(tmp_path, when, options):
+    """The file is opened, and names are read, before the program cannot do so any more."""
+    if proc.run([HOSTILE / "sandboxes", when], cwd=tmp_path).returncode == 77:
+        pytest.skip("this kernel has no Landlock")
+    (tmp_path / "new").unlink(missing_ok=True)
+    result = same("sandboxes", tmp_path, when, env=options)
+    trace = result.trace if when != "child" else next(tmp_path.glob("t.out.*"))
+    assert "open: -1 -1\n" in result.stdout  # the sandbox is one
+    assert ("nothing lost" in result.stderr) == (when != "closed"), result.stderr
+    readers = gotools.readers_of(options.get("GOTRACE_FORMAT", "go1.23"))
+    for go in readers.values():
+        gotools.check(trace, go=go)
+    if when != "alone" and options.get("GOTRACE_FORMAT") != "go1.21":
+        waits = [e.stack for e in gotools.parse(trace) if e.is_go("Running", "Waiting")]
+        named = [s for s in waits if [f.func for f in s[:2]] == ["pthread_cond_wait", "await_all"]]
+        assert named and all(s[1].file.endswith("sandboxes.c") and s[1].line for s in named), waits
+
+
 @pytest.mark.skipif(not ROOT, reason="needs root")
 @pytest.mark.parametrize("case", AS_ROOT)
 def test_rights(tmp_path, case):
