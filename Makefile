@@ -170,11 +170,12 @@ deb: all ## build a Debian package, as build/gotrace_*.deb
 
 sources := $(wildcard preload/*.[ch] encoder/*.[ch] symbolize/*.[ch] scripts/tool/*.[ch] \
 	test/*/*.[ch] test/fuzz/input/*.c test/*/*.cc)
+CLANG_FORMAT := $(firstword $(wildcard build/clang-format/clang_format/data/bin/clang-format) clang-format)
 format: ## reformat all sources
-	clang-format -i $(sources)
+	$(CLANG_FORMAT) -i $(sources)
 
 check-format: ## fail when a source is not formatted
-	clang-format --dry-run -Werror $(sources)
+	$(CLANG_FORMAT) --dry-run -Werror $(sources)
 
 clean: ## remove everything built
 	rm -rf $(B) libgotrace.so

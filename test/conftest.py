@@ -8,6 +8,8 @@ that come out alike however busy the machine is. They come first; each of the ot
 """
 
 import fcntl
+import os
+import shutil
 import signal
 
 import pytest
@@ -15,11 +17,13 @@ import pytest
 from lib import LIBRARY, UNIT_TESTS, gotools, proc
 
 LIMIT = 60
+ALL = os.environ.get("GOTRACE_TEST_ALL")  # `scripts/test --all` has installed everything: nothing may be missing
 SKIPPED = 77  # a unit test's exit status
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", f"limit(seconds): fail the test after this time (default {LIMIT} s)")
+    config.addinivalue_line("markers", "needs(command...): skip the test where one is not installed")
     config.addinivalue_line("markers", "beside: may run beside another test with this mark; measures no time")
     # Who starts the tests in the background may have told them to ignore these, which programs inherit.
     for number in (signal.SIGINT, signal.SIGQUIT):
@@ -38,6 +42,11 @@ def pytest_collection_modifyitems(items):
     """Files that have both kinds come after those that have nothing to wait for."""
     waiting = {item.path for item in items if not _beside(item)}
     items.sort(key=lambda item: (not _beside(item), item.path in waiting))
+    for item in items:
+        needs = [command for marker in item.iter_markers("needs") for command in marker.args]
+        for command in needs if not ALL else []:
+            if not shutil.which(command):
+                item.add_marker(pytest.mark.skip(reason=f"{command} is not here; ./scripts/deps all installs it"))
 
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
@@ -45,6 +54,27 @@ def pytest_runtest_protocol(item):
     with open(__file__) as file:
         fcntl.flock(file, fcntl.LOCK_SH if _beside(item) else fcntl.LOCK_EX)
         yield
+
+
+# --- what fails, when it does
+
+
+_terminal = None  # of the process that shows the results
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart(session):
+    global _terminal
+    if not hasattr(session.config, "workerinput"):
+        _terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_logreport(report):
+    """With -q there are only dots until the end."""
+    if _terminal and report.failed:
+        _terminal.ensure_newline()
+        _terminal.write_line(f"FAILED {report.nodeid}: {report.longreprtext.strip().splitlines()[-1]}")
 
 
 # --- the time limit

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import shutil
 import socket
 import subprocess
 import time
@@ -79,7 +78,6 @@ def answers(port, server):
 
 
 @pytest.mark.limit(120)
-@pytest.mark.skipif(not shutil.which("redis-server"), reason="redis-server is not installed")
 def test_redis_with_io_threads(tmp_path):
     trace, port = tmp_path / "t.out", free_port()
     argv = ["redis-server", "--port", port, "--io-threads", "4", "--io-threads-do-reads", "yes", "--save", ""]

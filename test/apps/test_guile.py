@@ -1,13 +1,12 @@
 """Garbage collections, where Guile's own counters say that there were some."""
 
 import re
-import shutil
 
 import pytest
 
 from lib import gotools, proc
 
-pytestmark = [pytest.mark.beside, pytest.mark.skipif(not shutil.which("guile"), reason="guile is not installed")]
+pytestmark = pytest.mark.beside
 
 # Prints how many collections there were, and how many ns they took. With an argument a second thread allocates too.
 PROGRAM = """

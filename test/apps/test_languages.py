@@ -3,17 +3,12 @@
 import hashlib
 import os
 import pathlib
-import shutil
 
 import pytest
 
 from lib import apps, gotools, proc
 
 HERE = pathlib.Path(__file__).parent
-
-
-def compiler(name):
-    return pytest.mark.skipif(not shutil.which(name), reason=f"{name} is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +49,7 @@ def test_cxx20(tmp_path, cxx20):
 
 
 @pytest.mark.limit(90)
-@compiler("rustc")
+@pytest.mark.needs("rustc")
 def test_rust(tmp_path, rust):
     (trace,) = apps.same([rust], tmp_path)
     assert apps.created(trace) == 4 + 1 + 3 + 1 + 3 + 1
@@ -66,7 +61,7 @@ def test_rust(tmp_path, rust):
 
 @pytest.fixture
 def cgo(built):
-    return built("cgo", gotools.find(), "-C", "cgo", "build", env={"CGO_ENABLED": 1})
+    return built("cgo", gotools.compiler(), "-C", "cgo", "build", env={"CGO_ENABLED": 1})
 
 
 # Go makes its system calls itself, exit_group among them: no exit line, and a last generation that is missing.
@@ -86,7 +81,7 @@ def test_children_of_go_write_beside(tmp_path, cgo):
 
 
 @pytest.mark.limit(90)
-@compiler("java")
+@pytest.mark.needs("java")
 def test_java(tmp_path):
     """The JVM compiles the source itself."""
     (trace,) = apps.same(["java", HERE / "Sync.java"], tmp_path)
@@ -98,7 +93,6 @@ def test_java(tmp_path):
 
 
 @pytest.mark.limit(90)
-@compiler("node")
 def test_node(tmp_path):
     data = tmp_path / "data"
     data.write_bytes(hashlib.shake_128(b"node").digest(500_000))
@@ -108,7 +102,6 @@ def test_node(tmp_path):
 
 
 @pytest.mark.limit(90)
-@compiler("sbcl")
 def test_sbcl(tmp_path):
     """The collector stops threads by signals, guard pages and timers are signals' business too."""
     argv = ["sbcl", "--noinform", "--non-interactive", "--no-sysinit", "--no-userinit", "--load", HERE / "sync.lisp"]
@@ -118,7 +111,6 @@ def test_sbcl(tmp_path):
 
 
 @pytest.mark.limit(90)
-@compiler("escript")
 def test_beam(tmp_path):
     traces = apps.same(["escript", HERE / "sync.erl"], tmp_path, env={"ERL_FLAGS": "+S 2:2"})
     (trace,) = [t for t in traces if apps.created(t) >= 2]  # escript forks, and has no threads

@@ -70,7 +70,6 @@ def fetch(port, files, times):
 
 
 @pytest.mark.limit(90)
-@pytest.mark.skipif(not shutil.which("nginx"), reason="nginx is not installed")
 def test_nginx_with_a_thread_pool(shared):
     files = shared / "files"
     files.mkdir(mode=0o755)
@@ -116,7 +115,6 @@ def memcached_client(port, number, rounds=150):
 
 
 @pytest.mark.limit(90)
-@pytest.mark.skipif(not shutil.which("memcached"), reason="memcached is not installed")
 def test_memcached_with_threads(shared):
     def session(env, cwd):
         port = apps.free_port()
@@ -142,7 +140,7 @@ def test_memcached_with_threads(shared):
 
 
 @pytest.mark.limit(120)
-@pytest.mark.skipif(not os.path.exists(f"{PG_BIN}/initdb"), reason="PostgreSQL is not installed")
+@pytest.mark.needs(f"{PG_BIN}/initdb")
 def test_postgresql_under_pgbench(shared):
     """All of it runs under the library, as a user who cannot be root."""
     as_user = {"user": "nobody", "group": pwd.getpwnam("nobody").pw_gid, "extra_groups": []} if ROOT_USER else {}
@@ -192,7 +190,7 @@ def test_postgresql_under_pgbench(shared):
 
 
 @pytest.mark.limit(60)
-@pytest.mark.skipif(not ROOT_USER or not shutil.which("chronyd"), reason="chronyd is not installed, or this is not root")
+@pytest.mark.skipif(not ROOT_USER, reason="needs root")
 def test_chronyd_confined(shared):
     """Its end is its own; the trace is whole and ends where the filter was set."""
 

@@ -3,7 +3,6 @@
 import os
 import random
 import re
-import shutil
 import socket
 import time
 
@@ -60,7 +59,6 @@ class Client:
 
 
 @pytest.mark.limit(2 * SECONDS + 120)
-@pytest.mark.skipif(not shutil.which("memcached"), reason="memcached is not installed")
 def test_soak(tmp_path, record_property):
     port, log, trace = apps.free_port(), tmp_path / "log", tmp_path / "t.out"
     user = ["-u", "root"] if os.geteuid() == 0 else []

@@ -67,7 +67,6 @@ def test_sqlite_with_many_writers(tmp_path, journal):
 
 
 @pytest.mark.limit(60)
-@pytest.mark.skipif(not shutil.which("sqlite3"), reason="sqlite3 is not installed")
 def test_sqlite_shells(tmp_path):
     """Processes of one thread leave nothing behind but the first one's trace."""
 
@@ -122,7 +121,6 @@ git no-such-command || echo $?
 
 
 @pytest.mark.limit(90)
-@pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 def test_git(tmp_path, repository):
     def session(env, cwd):
         where = cwd / "repository"

@@ -127,7 +127,7 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "clang", "g++"])
+@pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=pytest.mark.needs("clang")), "g++"])
 @pytest.mark.parametrize("way", WAYS)
 def test_built_in_any_way(traced, tmp_path, compiler, way):
     """Without the library nothing happens; with it everything is recorded, but in static programs."""

@@ -1,7 +1,6 @@
 """Hot paths do not get longer unnoticed: their instructions, against those kept in test/bench/instructions.md."""
 
 import platform
-import shutil
 import sys
 
 import pytest
@@ -13,7 +12,6 @@ import instructions  # noqa: E402
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the table is x86-64's")
-@pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
 @pytest.mark.parametrize("op, frames, depth", instructions.CASES)
 def test_hot_path_is_not_longer(op, frames, depth):
     kept = instructions.kept()[op, frames, depth]

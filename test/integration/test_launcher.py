@@ -146,7 +146,7 @@ def test_static(tmp_path):
 def test_go(tmp_path):
     (tmp_path / "main.go").write_text("package main\nfunc main() {}\n")
     env = {"CGO_ENABLED": "0", "GOFLAGS": ""}
-    proc.run([gotools.find(), "build", "-o", tmp_path / "go", tmp_path / "main.go"], env=env, timeout=50).ok()
+    proc.run([gotools.compiler(), "build", "-o", tmp_path / "go", tmp_path / "main.go"], env=env, timeout=50).ok()
     refused([tmp_path / "go"], "Go program without cgo")
 
 
@@ -306,8 +306,9 @@ def page(url):
 @pytest.mark.parametrize("format", ["go1.5", "go1.10", "go1.21", "go1.22", "go1.23", "go1.26"])
 def test_view(traced, format):
     trace = traced(THREADS, env={"GOTRACE_FORMAT": format}).ok().trace
-    stderr = view([trace], page)
     readers = gotools.readers_of(format)
+    path = [os.path.dirname(go) for go in readers.values()] + [os.environ["PATH"]]
+    stderr = view([trace], page, env={"PATH": ":".join(path)})
     assert f"with {readers[max(readers)]} (Go 1.{max(readers)})" in stderr
     assert "Ctrl-C ends the viewer" in stderr
 

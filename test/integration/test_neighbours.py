@@ -38,6 +38,7 @@ def same(program, trace, **options):
     return result
 
 
+@pytest.mark.needs("clang")
 @pytest.mark.parametrize("sanitizer", SANITIZERS)
 def test_sanitizer_in_the_program(folder, tmp_path, sanitizer):
     """clang puts the sanitizer's runtime into the program, where it comes before every preload."""
@@ -69,7 +70,6 @@ def test_sanitizer_preloaded_before(folder, tmp_path, sanitizer):
         assert not result.trace.exists()
 
 
-@pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
 @pytest.mark.limit(120)
 def test_valgrind(tmp_path):
     """A program has no more errors under both than under valgrind alone."""
@@ -79,7 +79,6 @@ def test_valgrind(tmp_path):
     assert (result.returncode, result.stdout) == (bare.returncode, bare.stdout) == (0, bare.stdout), str(result)
 
 
-@pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")
 @pytest.mark.limit(120)
 def test_gdb(tmp_path):
     script = ["-ex", f"set exec-wrapper env LD_PRELOAD={LIBRARY} GOTRACE_OUTPUT={tmp_path / 't.out'}"]
@@ -301,7 +300,6 @@ def test_deepbind(folder, tmp_path):
 MUSL_LOADER = "/lib/ld-musl-x86_64.so.1"
 
 
-@pytest.mark.skipif(not shutil.which("musl-gcc"), reason="musl-tools is not installed")
 def test_musl_program(folder, tmp_path):
     """The loader says which symbols it misses and ends, before the program and before anything of ours runs; a static
     program has no loader. The launcher says it in words."""

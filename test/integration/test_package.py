@@ -168,6 +168,7 @@ def package():
     return ROOT / f"build/gotrace_{VERSION}_{arch}.deb"
 
 
+@pytest.mark.needs("lintian")
 @pytest.mark.limit(180)
 def test_package(package):
     control = proc.run(["dpkg-deb", "-f", package]).ok().stdout

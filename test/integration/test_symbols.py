@@ -121,6 +121,7 @@ fn main() { thread::spawn(|| app::inner::work(3u32)).join().unwrap(); thread::sl
 """
 
 
+@pytest.mark.needs("rustc")
 @pytest.mark.parametrize("mangling", ["legacy", "v0"])
 def test_rust_names(traced, tmp_path, mangling):
     (tmp_path / "p.rs").write_text(RUST)

@@ -22,7 +22,10 @@ def compared(argv, at_least, **options):
     assert odd <= n / 1000, result  # left to libunwind: code written by hand, where a signal interrupted it
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+CLANG = pytest.param("clang", marks=pytest.mark.needs("clang"))
+
+
+@pytest.mark.parametrize("compiler", ["gcc", CLANG])
 @pytest.mark.parametrize(
     "flags",
     ["-O0", "-O2", "-O3 -fomit-frame-pointer", "-O2 -fno-omit-frame-pointer -fno-plt", "-O3 -march=native -Wl,-z,lazy"],
@@ -34,7 +37,10 @@ def test_c(tmp_path, compiler, flags):
     compared([tmp_path / "scenes"], 5000)
 
 
-@pytest.mark.parametrize("compiler, flags", [("g++", "-O0"), ("g++", "-O3 -fomit-frame-pointer"), ("clang++", "-O2")])
+CXX = [("g++", "-O0"), ("g++", "-O3 -fomit-frame-pointer"), pytest.param("clang++", "-O2", marks=pytest.mark.needs("clang++"))]
+
+
+@pytest.mark.parametrize("compiler, flags", CXX)
 def test_cxx(tmp_path, compiler, flags):
     proc.run([compiler, *flags.split(), "-o", tmp_path / "cxx", SOURCES / "cxx.cc", "-pthread"]).ok()
     compared([tmp_path / "cxx"], 5000)
@@ -81,6 +87,7 @@ fn main() {
 """
 
 
+@pytest.mark.needs("rustc")
 def test_rust(tmp_path):
     (tmp_path / "p.rs").write_text(RUST)
     proc.run(["rustc", "-O", "-o", tmp_path / "prog", tmp_path / "p.rs"], timeout=50).ok()

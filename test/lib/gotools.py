@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import functools
 import html
-import json
 import os
 import pathlib
 import re
@@ -22,34 +21,35 @@ FORMATS = {
     **dict.fromkeys(["go1.11", "go1.19"], (19, None)),
     **{f"go1.{minor}": (minor, None) for minor in (21, 22, 23, 25, 26)},
 }
-REQUIRED = (19, 21, 22, 23)  # what scripts/deps installs
+VERSIONS = (19, 21, 22, 23, 25, 26)  # between them they read every format; scripts/get-go gets them
 
 
 @functools.cache
 def find(version=None):
-    """The path of the newest Go on this machine that reads go 1.23 traces, or of exactly `version` ("1.23")."""
-    # never let one Go fetch another
-    os.environ["GOTOOLCHAIN"] = "local"
-    result = proc.run([ROOT / "scripts/find-go", *([version] if version else [])])
-    assert result.returncode == 0, f"no Go {version or '>= 1.23'} here; ./scripts/deps test installs it"
+    """The `go` of that version ("1.23"), or of the newest, with the little of it that scripts/get-go keeps."""
+    os.environ["GOTOOLCHAIN"] = "local"  # never let one Go fetch another
+    result = proc.run([ROOT / "scripts/get-go", "--where", version or f"1.{VERSIONS[-1]}"])
+    assert result.returncode == 0, f"Go {version or 'is'} not here: {result.stderr}; ./scripts/deps test installs it"
+    return result.stdout.strip()
+
+
+@functools.cache
+def compiler():
+    """A whole Go, of whichever version this machine has."""
+    result = proc.run([ROOT / "scripts/find-go"])
+    assert result.returncode == 0, "no Go here; ./scripts/deps demo installs it"
     return result.stdout.strip()
 
 
 def readers():
     """Both ends of the range of Go versions that must read our traces: 1.23 and the newest."""
-    return list(dict.fromkeys([find("1.23"), find()]))
+    return [find("1.23"), find()]
 
 
 @functools.cache
 def versions():
-    """Minor version → path of each Go on this machine from 1.19 on. Those that scripts/deps installs must be there."""
-    found = {}
-    for minor in range(19, minor_of(find()) + 1):
-        result = proc.run([ROOT / "scripts/find-go", f"1.{minor}"])
-        assert result.returncode == 0 or minor not in REQUIRED, f"no Go 1.{minor} here; ./scripts/deps test installs it"
-        if result.returncode == 0:
-            found[minor] = result.stdout.strip()
-    return found
+    """Minor version → path of each Go."""
+    return {minor: find(f"1.{minor}") for minor in VERSIONS}
 
 
 @functools.cache
@@ -57,44 +57,28 @@ def minor_of(go):
     return int(re.search(r"go1\.(\d+)", proc.run([go, "version"]).ok().stdout)[1])
 
 
+def program(go, name):
+    """A program built with that Go: readall, or one of test/apps/itself."""
+    return pathlib.Path(go).parent / name
+
+
 def readers_of(format):
-    """Minor version → path of each Go on this machine that reads this format."""
+    """Minor version → path of each Go that reads this format."""
     first, last = FORMATS[format]
     return {minor: go for minor, go in versions().items() if first <= minor <= (last or minor)}
 
 
-@functools.cache
 def read_all(go):
     """A program that reads the traces it is given with that Go's own reader, and prints what it refuses and why.
 
-    Faster than `go tool trace` for many small files. A package below cmd may import internal/trace: the overlay puts
-    ours there.
+    Faster than `go tool trace` for many small files.
     """
-    minor = minor_of(go)
-    source = ROOT / "test/lib/readall" / ("v1.go" if minor < 22 else "v122.go" if minor == 22 else "v2.go")
-    program = ROOT / f"build/test/readall-1.{minor}"
-    if program.exists() and program.stat().st_mtime > max(source.stat().st_mtime, os.stat(go).st_mtime):
-        return program
-    program.parent.mkdir(parents=True, exist_ok=True)
-    place = pathlib.Path(proc.run([go, "env", "GOROOT"]).ok().stdout.strip()) / "src/cmd"
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as overlay:
-        places = {place, place.resolve()}  # Debian keeps the sources behind a link
-        json.dump({"Replace": {str(p / "gtreadall/main.go"): str(source) for p in places}}, overlay)
-        overlay.flush()
-        new = f"{program}.{os.getpid()}"  # another process of pytest may do the same
-        argv = [go, "build", "-overlay", overlay.name, "-o", new, "./gtreadall"]
-        proc.run(argv, cwd=place, env={"GOFLAGS": ""}, timeout=300).ok()
-    os.replace(new, program)
-    return program
+    return program(go, "readall")
 
 
-@functools.cache
 def tool(go):
-    """The command `go tool trace`. From Go 1.25 on `go` builds that tool when it is asked for it, and then looks at
-    each call whether it must do so again, for longer than most traces take to read: here once."""
-    if minor_of(go) < 25:
-        return [go, "tool", "trace"]
-    return [proc.run([go, "tool", "-n", "trace"], timeout=300).ok().stdout.strip()]
+    """The command `go tool trace`."""
+    return [go, "tool", "trace"]
 
 
 def program_of(trace):

@@ -7,6 +7,6 @@ const { open } = require('./browser');
 
 open(async (page, [url, picture]) => {
   await page.goto(url);
-  await page.screenshot({ path: picture });
-  console.log(await page.innerText('body'));
+  await page.screenshot(picture);
+  console.log(await page.evaluate(() => document.body.innerText));
 });

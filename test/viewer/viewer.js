@@ -86,21 +86,18 @@ function showSlowestWakeup() {
 }
 
 open(async (page, [url, picture, what]) => {
-  const errors = [];
-  page.on('pageerror', (error) => errors.push(String(error)));
-  if (what === '--slowest-wakeup') await page.setViewportSize({ width: 1400, height: 860 }); // for both its ends
+  if (what === '--slowest-wakeup') await page.setSize(1400, 860); // for both its ends
   await page.goto(url);
-  await page.waitForFunction(isDrawn, null, { polling: 'raf' });
-  await page.getByText('Hide', { exact: true }).first().click(); // the viewer's remark about Chromium's polyfills
+  await page.until(isDrawn);
+  await page.click('Hide'); // the viewer's remark about Chromium's polyfills
   let selected = {};
   if (what) {
-    await page.evaluate(`globalThis.select = ${select}`);
-    const show = what === '--slowest-wakeup' ? showSlowestWakeup : showWait;
-    selected = await page.evaluate(show, what);
-    await page.waitForFunction(isDrawn, null, { polling: 'raf' });
+    await page.evaluate(`() => { globalThis.select = ${select}; }`);
+    selected = await page.evaluate(what === '--slowest-wakeup' ? showSlowestWakeup : showWait, what);
+    await page.until(isDrawn);
   }
-  await page.screenshot({ path: picture });
+  await page.screenshot(picture);
   const model = await page.evaluate(contents);
-  model.errors.push(...errors);
+  model.errors.push(...page.errors);
   console.log(JSON.stringify({ ...model, ...selected }));
 });
