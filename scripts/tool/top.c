@@ -3,6 +3,7 @@
  * way: the function it called and the line that called it.
  */
 #include "duration.h"
+#include "nameless.h"
 #include "threads.h"
 #include "tool.h"
 
@@ -328,6 +329,16 @@ static void print_threads(const struct rows *rows, const struct gt_threads *thre
     free(totals);
 }
 
+static void explain_nameless(const struct rows *rows, const struct gt_trace *trace)
+{
+    struct gt_nameless these = {0};
+    for (size_t i = 0; i < rows->n && i < options.most; i++) {
+        const struct row *row = &rows->row[i];
+        gt_nameless_add(&these, row->site ? row->site->func : row->what, row->ns);
+    }
+    gt_nameless_explain(&these, trace);
+}
+
 static void print(struct sums *sums, const struct gt_threads *threads)
 {
     const struct gt_trace *t = threads->trace;
@@ -359,6 +370,7 @@ static void print(struct sums *sums, const struct gt_threads *threads)
         puts("\nStill waiting when the trace ends, and not counted above:");
         print_rows(&sums->cut, NULL, total(&sums->cut, NULL));
     }
+    explain_nameless(&over, t);
 }
 
 /* Options ------------------------------------------------------------------------------------ */

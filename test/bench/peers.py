@@ -92,7 +92,7 @@ def lttng_session(directory):
 @contextlib.contextmanager
 def lttng_daemon():
     """A session daemon of our own, unless there is one."""
-    if subprocess.run(["lttng", "list"], capture_output=True).returncode == 0 or not shutil.which("lttng-sessiond"):
+    if not shutil.which("lttng-sessiond") or subprocess.run(["lttng", "list"], capture_output=True).returncode == 0:
         yield
         return
     with tempfile.TemporaryDirectory() as home:

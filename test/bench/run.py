@@ -391,7 +391,8 @@ def main():
     with contextlib.ExitStack() as stack:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="gotrace-bench-"))
         os.chmod(scratch, 0o777)
-        stack.enter_context(peers.lttng_daemon())
+        if "LTTng-UST" in args.tracers:
+            stack.enter_context(peers.lttng_daemon())
         bench = Bench(args, scratch)
         bench.storm_seconds = args.storm_seconds
         for part in (head, micro, processes, programs, go, reach):
