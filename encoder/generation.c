@@ -6,6 +6,7 @@
 #include "output.h"
 #include "samples.h"
 #include "switch.h"
+#include "symbols.h"
 #include "v1.h"
 #include "v2.h"
 
@@ -16,8 +17,14 @@ static struct {
     const struct gt_drain_config *config;
     struct gt_kept now;     /* gen, and what was known when it began */
     uint64_t events_before; /* written then; kept ones alone are counted */
-    struct gt_buf *early;   /* batches of the next one, encoded; see keep_early */
+    struct gt_buf *early;   /* batches of it, encoded, not in the file yet; see keep_early */
     struct gt_buf *early_last;
+
+    /* The one that is over and not in the file yet. */
+    struct gt_kept past;
+    struct gt_buf *past_early;
+    uint64_t until; /* the CPU samples from before that are its */
+    enum gt_successor successor;
 } generation;
 
 /* From one to the next ----------------------------------------------------------------------- */
@@ -68,12 +75,15 @@ static void note_beginning(uint32_t gen)
                                       .from = atomic_load(&gt_gen.from)};
 }
 
-/* Returns what is known of the one that all writers have left: its buffers are queued. */
+/*
+ * To generation `next`, or to none. Returns what is known of the one that all writers have left:
+ * its buffers are queued. What the next one begins with is known either way: it may be all of it.
+ */
 static struct gt_kept move_on(uint32_t next)
 {
     struct gt_kept past = generation.now;
-    gt_switch_all(next, keep_early, NULL);
-    note_beginning(next);
+    gt_switch_all(next, past.gen + 1, keep_early, NULL);
+    note_beginning(past.gen + 1);
     past.end_ns = generation.now.begin_ns;
     return past;
 }
@@ -112,14 +122,13 @@ void gt_generation_begin(void)
     generation.events_before = gt_switch_events();
     tell_all(next);
     gt_samples_forget();
+    gt_buffers_put_all(take_early()); /* of a file before */
     move_on(next);
-    if (!gt_format->v1 && !generation.config->ring_bytes)
-        write_early();
 }
 
 void gt_generation_leave(void)
 {
-    gt_switch_all(0, keep_early, NULL);
+    gt_switch_all(0, 0, keep_early, NULL);
 }
 
 /* Its end ------------------------------------------------------------------------------------ */
@@ -152,38 +161,78 @@ void gt_generation_write_queued(void)
     write_queue(generation.now.gen);
 }
 
-static void write_v2(uint32_t next, uint64_t until)
+void gt_generation_close(enum gt_successor successor)
 {
-    struct gt_kept past = move_on(next);
-    write_queue(past.gen);
-    gt_v2_end(generation.config, past.gen, &past.snapshot, until);
+    generation.successor = successor;
+    generation.until = samples_until(successor);
+    uint32_t next = number_of(successor);
+    generation.past_early = take_early();
+    generation.past = move_on(next);
+}
+
+static void look_up(void *config, struct gt_stack *s)
+{
+    struct gt_symbol *frames[GT_FRAMES_MAX];
+    gt_symbols_of(config, s, frames);
+}
+
+void gt_generation_look_up(void)
+{
+    gt_samples_use(generation.past.gen, generation.until);
+    gt_stacks_each(generation.past.gen, look_up, (void *)generation.config);
+}
+
+void gt_generation_look_up_kept(const struct gt_kept *k)
+{
+    for (uint32_t i = 0; k && i < k->n_stacks; i++)
+        look_up((void *)generation.config, k->stacks[i]);
+}
+
+static void write_v2(bool whole)
+{
+    const struct gt_kept *past = &generation.past;
+    if (generation.past_early)
+        gt_v2_begin(generation.past_early);
+    write_queue(past->gen);
+    gt_v2_end(generation.config, past->gen, &past->snapshot, generation.until, whole);
 }
 
 /* Nothing of a generation can be written before all of it is known. */
-static int write_v1(uint32_t next, uint64_t until)
+static int write_v1(bool whole)
 {
-    struct gt_buf *early = take_early();
-    struct gt_kept past = move_on(next);
-    struct gt_buf *plain = gt_buffers_take(past.gen);
-    int error = gt_v1_write(generation.config, past.gen, early, plain, until);
-    gt_buffers_put_all(early);
+    uint32_t gen = generation.past.gen;
+    struct gt_buf *plain = gt_buffers_take(gen);
+    int error = gt_v1_write(generation.config, gen, generation.past_early, plain, generation.until);
     gt_buffers_put_all(plain);
+    if (!error && whole)
+        gt_v1_end(generation.now.snapshot.units);
     return error;
 }
 
-int gt_generation_write(enum gt_successor successor)
+int gt_generation_write(bool whole)
 {
     int error = 0;
-    uint64_t until = samples_until(successor);
-    uint32_t next = number_of(successor);
     if (gt_format->v1)
-        error = write_v1(next, until);
+        error = write_v1(whole);
     else
-        write_v2(next, until);
+        write_v2(whole);
+    gt_buffers_put_all(generation.past_early);
+    generation.past_early = NULL;
     error = error ? error : gt_output_commit();
-    if (!gt_format->v1)
+    if (generation.successor == GT_SUCCESSOR_WRITTEN && !gt_format->v1)
         write_early();
     return error;
+}
+
+int gt_generation_write_end(void)
+{
+    if (gt_format->v1) {
+        gt_v1_end(generation.now.snapshot.units);
+    } else {
+        gt_v2_begin(generation.early); /* not taken: a flight recorder may go on with that */
+        gt_v2_end(generation.config, generation.now.gen, &generation.now.snapshot, 0, true);
+    }
+    return gt_output_commit();
 }
 
 void gt_generation_keep(enum gt_successor successor)
@@ -218,5 +267,6 @@ void gt_generation_after_fork(void)
 {
     atomic_store(&gt_gen.current, 0);
     gt_buffers_put_all(generation.early);
+    gt_buffers_put_all(generation.past_early);
     memset(&generation, 0, sizeof generation);
 }

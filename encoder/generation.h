@@ -15,7 +15,7 @@ void gt_generation_init(const struct gt_drain_config *config, bool mute);
 /* From here on writers can be entered. */
 void gt_generation_open(void);
 
-/* From a mute one to one that is written, to a file that is open or for the flight recorder. */
+/* From a mute one to one that is written, to a file or for the flight recorder. */
 void gt_generation_begin(void);
 
 /* From a mute one to none: threads are not followed any more. */
@@ -28,8 +28,23 @@ enum gt_successor {
     GT_SUCCESSOR_NONE, /* and threads are not followed any more */
 };
 
-/* Closes it and opens the next: the file is complete up to now. 0 or -errno. */
-int gt_generation_write(enum gt_successor next);
+/* Closes it and opens the next. Before the next one is closed it is to be written. */
+void gt_generation_close(enum gt_successor next);
+
+/* Looks up all names that the closed one needs: before a file is made, which is whole at once. */
+void gt_generation_look_up(void);
+
+/*
+ * Writes the closed one: the file is complete up to then. whole: it says that nothing is missing,
+ * should nothing follow. 0 or -errno.
+ */
+int gt_generation_write(bool whole);
+
+/*
+ * The end of a file: what waits now, has waited until now, and nothing is missing. After the last
+ * one was written; or for a flight recorder that goes on. 0 or -errno.
+ */
+int gt_generation_write_end(void);
 
 /* The same into the flight recorder's ring. What the ring cannot take is forgotten. */
 void gt_generation_keep(enum gt_successor next);
@@ -37,8 +52,9 @@ void gt_generation_keep(enum gt_successor next);
 /* What is queued of it up to now, into the file; in v2 alone that is possible. */
 void gt_generation_write_queued(void);
 
-/* One that was kept, into the file. 0 or -errno. */
+/* One that was kept, into the file. 0 or -errno. Its names before: see gt_generation_look_up. */
 int gt_generation_write_kept(const struct gt_kept *kept);
+void gt_generation_look_up_kept(const struct gt_kept *kept);
 
 /* In a forked child: there is none. */
 void gt_generation_after_fork(void);

@@ -420,6 +420,11 @@ uint64_t gt_merge_time(void)
     return merge.last_ts;
 }
 
+void gt_merge_move_on(uint64_t ts)
+{
+    merge.last_ts = ts > merge.last_ts ? ts : merge.last_ts;
+}
+
 void gt_merge_running(void (*fn)(struct gt_merge_g *g, uint64_t ts))
 {
     for (size_t i = 0; i < BUCKETS; i++) {

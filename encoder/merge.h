@@ -47,10 +47,11 @@ void gt_merge_after_fork(void);
 int gt_merge(uint32_t gen, const struct gt_buf *packed, const struct gt_buf *plain,
              void (*fn)(const struct gt_merge_event *ev));
 
-/* The time of the last event. */
+/* The time of the last event, or to which it was moved on. */
 uint64_t gt_merge_time(void);
+void gt_merge_move_on(uint64_t ts);
 
-/* Calls fn for every goroutine that runs, and the time of the last event. */
+/* Calls fn for every goroutine that runs, and that time. */
 void gt_merge_running(void (*fn)(struct gt_merge_g *g, uint64_t ts));
 
 #endif

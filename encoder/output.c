@@ -22,6 +22,8 @@ static struct {
     dev_t dev;
     ino_t ino;
     bool regular;
+    bool unnamed; /* until the first commit: see publish */
+    bool stale;   /* what an earlier run has left, until we have something */
     int error;
     char *stage;
     size_t staged;
@@ -88,9 +90,28 @@ static int create(void)
     return open_at(out.path, O_CREAT | O_EXCL | O_NOFOLLOW);
 }
 
-static int open_path(void)
+/*
+ * A file that appears under its name when there is something to read in it. Not all file systems
+ * know such; then it is empty for a moment.
+ */
+static int create_unnamed(void)
 {
-    int fd = create();
+    char directory[PATH_MAX];
+    const char *slash = strrchr(out.path, '/');
+    snprintf(directory, sizeof directory, "%.*s", slash ? (int)(slash - out.path) + 1 : 0,
+             out.path);
+    long fd = gt_syscall(SYS_openat, AT_FDCWD, directory, O_RDWR | O_CLOEXEC | O_TMPFILE, 0600);
+    out.unnamed = fd >= 0;
+    return out.unnamed ? move_up((int)fd) : create();
+}
+
+static int open_path(bool fresh)
+{
+    struct stat st;
+    bool found = lstat(out.path, &st) == 0;
+    if (found && fresh)
+        return -EEXIST;
+    int fd = found ? -EEXIST : create_unnamed();
     return fd == -EEXIST ? open_found(out.path) : fd;
 }
 
@@ -104,12 +125,28 @@ static bool taken(void)
            errno == EWOULDBLOCK;
 }
 
+static void choose_own(void)
+{
+    snprintf(out.own_path, sizeof out.own_path, "%s.%ld", out.path, gt_syscall(SYS_getpid));
+    out.path = out.own_path;
+}
+
 static void open_own(void)
 {
     gt_syscall(SYS_close, out.fd);
-    snprintf(out.own_path, sizeof out.own_path, "%s.%ld", out.path, gt_syscall(SYS_getpid));
-    out.path = out.own_path;
-    out.fd = open_path();
+    choose_own();
+    out.fd = open_path(false);
+}
+
+static int know_file(void)
+{
+    struct stat st;
+    if (fstat(out.fd, &st) != 0)
+        return -errno;
+    out.dev = st.st_dev;
+    out.ino = st.st_ino;
+    out.regular = S_ISREG(st.st_mode);
+    return 0;
 }
 
 const char *gt_output_path(void)
@@ -126,24 +163,18 @@ int gt_output_open(const char *path, bool fresh)
 {
     out.path = path;
     out.error = 0;
-    out.limited = false;
+    out.limited = out.unnamed = out.stale = false;
     out.staged = 0;
     out.written = out.committed = 0;
     if (!out.stage && !(out.stage = gt_pages_alloc(STAGE)))
         return out.error = -ENOMEM;
-    out.fd = fresh ? create() : open_path();
+    out.fd = open_path(fresh);
     if (taken())
         open_own();
-    struct stat st;
     if (out.fd < 0)
         return out.error = out.fd;
-    (void)!ftruncate(out.fd, 0); /* a device or a FIFO has nothing to truncate */
-    if (fstat(out.fd, &st) != 0)
-        return out.error = -errno;
-    out.dev = st.st_dev;
-    out.ino = st.st_ino;
-    out.regular = S_ISREG(st.st_mode);
-    return 0;
+    out.stale = !out.unnamed;
+    return out.error = know_file();
 }
 
 /* Our descriptor again after the program closed or replaced it (then it is not ours to close). */
@@ -178,6 +209,9 @@ static int write_all(const char *p, size_t size)
     while (size) {
         if (!fd_is_ours() && reopen() != 0)
             return -EBADF;
+        if (out.stale)
+            (void)!ftruncate(out.fd, 0); /* a device or a FIFO has nothing to truncate */
+        out.stale = false;
         long n = gt_syscall(SYS_write, out.fd, p, size);
         if (n < 0 && errno == EINTR)
             continue;
@@ -211,9 +245,50 @@ int gt_output_write(const void *data, size_t size)
     return 0;
 }
 
+/* 0, or the errno for which the unnamed file does not get the name. */
+static int link_to(const char *path)
+{
+    char self[64];
+    snprintf(self, sizeof self, "/proc/thread-self/fd/%d", out.fd);
+    return gt_syscall(SYS_linkat, AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 ? 0
+                                                                                          : errno;
+}
+
+/* Where that is not to be had (no /proc): all of it again, in a file with a name. */
+static int copy_to_path(void)
+{
+    int unnamed = out.fd, fd = create(), error;
+    uint64_t whole = out.written;
+    if (fd < 0)
+        return fd;
+    out.fd = fd;
+    out.written = 0;
+    error = taken() ? -EEXIST : know_file();
+    while (!error && out.written < whole) {
+        long n = gt_syscall(SYS_pread64, unnamed, out.stage, STAGE, out.written);
+        error = n <= 0 ? -EIO : write_all(out.stage, (size_t)n);
+    }
+    gt_syscall(SYS_close, unnamed);
+    return error;
+}
+
+/* The first whole that there is gets its name. Somebody else may have taken that meanwhile. */
+static int publish(void)
+{
+    int why = link_to(out.path);
+    if (why == EEXIST) {
+        choose_own();
+        why = link_to(out.path);
+    }
+    out.unnamed = false;
+    return why ? copy_to_path() : 0;
+}
+
 int gt_output_commit(void)
 {
-    if (flush() == 0)
+    if (flush() == 0 && out.unnamed)
+        out.error = publish();
+    if (!out.error)
         out.committed = out.written;
     return out.error;
 }

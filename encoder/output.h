@@ -14,10 +14,10 @@
 #include <stdint.h>
 
 /*
- * Creates the file (mode 0600), or overwrites what is there when nobody else can have placed it:
- * never through a symbolic link (-ELOOP), no file or FIFO that is not ours (-EPERM), no file with
- * other names (-EMLINK). A FIFO's reader is awaited for a second (-ENXIO). fresh: nothing must be
- * there (-EEXIST). 0 or -errno. `path` must stay valid.
+ * Creates the file (mode 0600; it is seen from the first commit on), or overwrites what is there
+ * when nobody else can have placed it: never through a symbolic link (-ELOOP), no file or FIFO that
+ * is not ours (-EPERM), no file with other names (-EMLINK). A FIFO's reader is awaited for a second
+ * (-ENXIO). fresh: nothing must be there (-EEXIST). 0 or -errno. `path` must stay valid.
  */
 int gt_output_open(const char *path, bool fresh);
 
@@ -47,7 +47,7 @@ int gt_output_commit(void);
  */
 int gt_output_rewind(void);
 
-/* Commits or cuts back, and closes. */
+/* Cuts back to what was committed, and closes. */
 void gt_output_close(void);
 
 /*

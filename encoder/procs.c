@@ -1,11 +1,9 @@
 /* See procs.h. */
 #include "procs.h"
 
-#define MAX_P 65536u
-
 static struct {
-    struct gt_p slot[MAX_P];
-    _Atomic uint64_t taken[MAX_P / 64];
+    struct gt_p slot[GT_PROCS_MAX];
+    _Atomic uint64_t taken[GT_PROCS_MAX / 64];
     _Atomic uint32_t ever; /* words in which one was ever taken */
 } procs;
 
@@ -49,7 +47,7 @@ static void note_ever(uint32_t words)
 struct gt_p *gt_procs_take(uint32_t gen)
 {
     struct gt_p *p = NULL;
-    for (uint32_t first = 0; first < MAX_P && !p; first += 64)
+    for (uint32_t first = 0; first < GT_PROCS_MAX && !p; first += 64)
         p = claim_from(first, gen);
     if (!p)
         return NULL;

@@ -10,6 +10,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#define GT_PROCS_MAX 65536u
+
 struct gt_p {
     uint32_t id;
     uint32_t status_gen;

@@ -99,19 +99,25 @@ static int write_kept_from(const struct gt_kept *first)
         error = gt_generation_write_kept(k);
         error = error ? error : gt_output_commit();
     }
-    return error;
+    return error ? error : gt_generation_write_end();
 }
 
 /* What does not fit the file is the oldest. */
 static int write_ring(bool fresh)
 {
-    int error = open_file(fresh);
     size_t bytes = gt_ring_memory();
-    error = error ? error : write_kept_from(gt_ring_newest(bytes));
-    while (error == -EFBIG && gt_ring_newest(bytes)->next && gt_output_rewind() == 0) {
+    const struct gt_kept *first = gt_ring_newest(bytes);
+    gt_generation_look_up_kept(first);
+    int error = open_file(fresh);
+    error = error ? error : write_kept_from(first);
+    while (error == -EFBIG && first && first->next) {
         bytes -= bytes / 4;
+        first = gt_ring_newest(bytes);
+        gt_generation_look_up_kept(first);
+        if (gt_output_rewind() != 0)
+            break;
         begin_file();
-        error = write_kept_from(gt_ring_newest(bytes));
+        error = write_kept_from(first);
     }
     gt_output_close();
     return error;
@@ -119,26 +125,48 @@ static int write_ring(bool fresh)
 
 /* Its generations ---------------------------------------------------------------------------- */
 
-static void close_generation(enum gt_successor next)
+/*
+ * A file is made when its first generation is there and its names are known, which may take long: a
+ * process killed meanwhile leaves none, and a file that is there can be read.
+ */
+static int write_generation(bool whole)
+{
+    if (!recording.opened) {
+        gt_generation_look_up();
+        open_file(false);
+    }
+    int error = gt_generation_write(whole);
+    recording.generations += error == 0;
+    return error;
+}
+
+static void note(int error)
+{
+    recording.error = recording.error ? recording.error : error;
+}
+
+/* whole: see gt_generation_write. */
+static void next_generation(bool whole)
+{
+    if (in_ring()) {
+        gt_generation_keep(GT_SUCCESSOR_WRITTEN);
+    } else {
+        gt_generation_close(GT_SUCCESSOR_WRITTEN);
+        note(write_generation(whole));
+    }
+    recording.deadline = gt_clock_monotonic_raw() + recording.length;
+    recording.length = recording.length * 2 < GENERATION_NS ? recording.length * 2 : GENERATION_NS;
+}
+
+static void last_generation(enum gt_successor next)
 {
     if (in_ring()) {
         gt_generation_keep(next);
         return;
     }
-    if (!recording.opened)
-        open_file(false);
-    int error = gt_generation_write(next);
-    if (error == 0)
-        recording.generations++;
-    else if (!recording.error)
-        recording.error = error;
-}
-
-static void next_generation(void)
-{
-    close_generation(GT_SUCCESSOR_WRITTEN);
-    recording.deadline = gt_clock_monotonic_raw() + recording.length;
-    recording.length = recording.length * 2 < GENERATION_NS ? recording.length * 2 : GENERATION_NS;
+    gt_generation_close(next);
+    int error = write_generation(false);
+    note(error ? error : gt_generation_write_end());
 }
 
 /* Those of a flight recorder and of v1 formats, until they are over. */
@@ -179,7 +207,7 @@ bool gt_recording_advance(uint64_t now)
         gt_generation_write_queued();
     due |= now >= recording.deadline || file_full();
     if (due)
-        next_generation();
+        next_generation(false);
     return due;
 }
 
@@ -215,30 +243,10 @@ static void begin(void)
         gt_ring_open(config->ring_bytes, config->ring_ns);
 }
 
-int gt_recording_start(void)
-{
-    if (recording.on)
-        return -EALREADY;
-    recording.start_at = 0;
-    if (!in_ring() && !name_file(NULL))
-        return -ENAMETOOLONG;
-    begin();
-    int error = in_ring() ? 0 : open_file(false);
-    if (error) {
-        recording.on = false;
-        recording.stop_at = 0;
-        return error;
-    }
-    gt_generation_begin();
-    if (recording.config->started)
-        recording.config->started();
-    return 0;
-}
-
 static void end(enum gt_successor next)
 {
-    close_generation(next);
     recording.end_ns = gt_clock_monotonic_raw();
+    last_generation(next);
     recording.stop_at = 0;
     recording.on = false;
     recording.unreported = true;
@@ -247,6 +255,27 @@ static void end(enum gt_successor next)
         recording.error = name_file(NULL) ? write_ring(false) : -ENAMETOOLONG;
         gt_ring_clear();
     }
+}
+
+int gt_recording_start(void)
+{
+    if (recording.on)
+        return -EALREADY;
+    recording.start_at = 0;
+    if (!in_ring() && !name_file(NULL))
+        return -ENAMETOOLONG;
+    begin();
+    gt_generation_begin();
+    if (recording.config->started)
+        recording.config->started();
+    if (in_ring())
+        return 0;
+    next_generation(false); /* makes the file */
+    if (!recording.error || gt_output_limited())
+        return 0;
+    end(GT_SUCCESSOR_MUTE);
+    recording.unreported = false;
+    return recording.error;
 }
 
 int gt_recording_stop(void)
@@ -269,10 +298,11 @@ int gt_recording_snapshot(const char *path)
         return -EALREADY;
     if (!in_ring() && path)
         return -ENOTSUP;
-    next_generation();
-    if (!in_ring())
-        return recording.error;
-    return name_file(path) ? write_ring(path) : -ENAMETOOLONG;
+    next_generation(false);
+    if (in_ring())
+        return name_file(path) ? write_ring(path) : -ENAMETOOLONG;
+    next_generation(true); /* in v2 that what waits has waited until now is said by this one */
+    return recording.error;
 }
 
 int gt_recording_settle(void)
@@ -335,7 +365,7 @@ struct gt_recording_summary gt_recording_summary(void)
     struct gt_buffers_stats buffers = gt_buffers_stats();
     bool ring = recording.config && in_ring();
     return (struct gt_recording_summary){
-        .path = gt_output_path(),
+        .path = recording.opened ? gt_output_path() : recording.path,
         .bytes = gt_output_size(),
         .events = ring ? recording.ring_events : gt_switch_events() - recording.events_before,
         .duration_ns = ring ? recording.ring_ns : recording.end_ns - recording.start_ns,

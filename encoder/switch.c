@@ -169,15 +169,16 @@ bool gt_switch_self(struct gt_writer *w)
 /* Where the drain side writes statuses of others; NULL buffer: none are due. */
 struct emitter {
     struct gt_buf *scratch;
+    uint32_t gen;
     void (*emit)(void *, struct gt_buf *);
     void *arg;
 };
 
 /* What stands in w's buffer, which is the scratch one, is a batch of thread m. */
-static void emit_scratch(struct gt_writer *w, uint32_t m, uint32_t gen, const struct emitter *e)
+static void emit_scratch(struct gt_writer *w, uint32_t m, const struct emitter *e)
 {
     e->scratch->used = (uint32_t)(w->pos - e->scratch->data);
-    e->scratch->gen = gen;
+    e->scratch->gen = e->gen;
     e->scratch->m = m;
     w->buf = NULL;
     w->pos = w->end = NULL;
@@ -257,8 +258,10 @@ static void switch_silent(struct gt_writer *w, uint32_t old, uint32_t next, cons
     leave_generation_locked(w, old);
     if (e->scratch && w->p && w->p->state != GT_P_IDLE) {
         gt_switch_install(w, e->scratch);
-        gt_ev_statuses_locked(w, next);
-        emit_scratch(w, w->m, next, e);
+        gt_ev_statuses_locked(w, e->gen);
+        emit_scratch(w, w->m, e);
+        if (!next || gt_gen_is_mute(next))
+            w->events_before = w->events; /* the last ones of the file */
     }
     gt_unlock(&w->g.lock);
     settle(w, next);
@@ -268,25 +271,25 @@ static void switch_silent(struct gt_writer *w, uint32_t old, uint32_t next, cons
  * Goroutines created before, whose threads have not begun: their statuses cannot wait for that, a
  * reader who starts here must hear of them now. No creator is in an older generation any more.
  */
-static void tell_unstarted(uint32_t next, const struct emitter *e)
+static void tell_unstarted(const struct emitter *e)
 {
     static struct gt_writer teller;
     for (struct gt_writer *w = atomic_load(&writers); w && e->scratch; w = w->next) {
         if (!gt_ev_is_unstarted(&w->g))
             continue;
         gt_switch_install(&teller, e->scratch);
-        gt_ev_status_unstarted(&teller, &w->g, next);
-        emit_scratch(&teller, (uint32_t)gt_syscall(SYS_getpid), next, e);
+        gt_ev_status_unstarted(&teller, &w->g, e->gen);
+        emit_scratch(&teller, (uint32_t)gt_syscall(SYS_getpid), e);
     }
 }
 
-void gt_switch_all(uint32_t next, void (*emit)(void *arg, struct gt_buf *batch), void *arg)
+void gt_switch_all(uint32_t next, uint32_t told, void (*emit)(void *arg, struct gt_buf *batch),
+                   void *arg)
 {
     atomic_store(&gt_gen.current, next);
     if (!atomic_load(&gt_gen.fence))
         membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-    bool speaks = next && !gt_gen_is_mute(next);
-    struct emitter e = {speaks ? gt_buffers_get(true) : NULL, emit, arg};
+    struct emitter e = {told ? gt_buffers_get(true) : NULL, told, emit, arg};
     for (struct gt_writer *w = atomic_load(&writers); w; w = w->next) {
         uint32_t gen = atomic_load(&w->gen);
         while (gen != next && gen != GT_GEN_GONE) {
@@ -297,7 +300,7 @@ void gt_switch_all(uint32_t next, void (*emit)(void *arg, struct gt_buf *batch),
             gen = atomic_load(&w->gen);
         }
     }
-    tell_unstarted(next, &e);
+    tell_unstarted(&e);
     if (e.scratch)
         gt_buffers_put(e.scratch);
 }

@@ -26,10 +26,12 @@ bool gt_switch_self(struct gt_writer *w);
 /*
  * Announces generation `next` (0: recording ends) and moves every writer there. Afterwards nobody
  * writes the old one any more and all its buffers are queued. The statuses of writers that did not
- * move by themselves are given to `emit`, a batch each; they belong into the file before any
- * buffer of the next generation.
+ * move by themselves are given to `emit`, a batch each, of generation `told`; they belong into the
+ * file before any buffer of that. told: `next`; or where nothing is written in that, the one with
+ * which the file ends; 0: no statuses.
  */
-void gt_switch_all(uint32_t next, void (*emit)(void *arg, struct gt_buf *batch), void *arg);
+void gt_switch_all(uint32_t next, uint32_t told, void (*emit)(void *arg, struct gt_buf *batch),
+                   void *arg);
 
 /* Events written by all writers so far. */
 uint64_t gt_switch_events(void);

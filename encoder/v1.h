@@ -24,4 +24,7 @@ int gt_v1_write(const struct gt_drain_config *config, uint32_t gen, const struct
 /* The same for a generation that was kept. */
 int gt_v1_write_kept(const struct gt_drain_config *config, const struct gt_kept *kept);
 
+/* All is as it was until ts, and nothing is missing (GT_V1_WHOLE), should nothing follow. */
+void gt_v1_end(uint64_t ts);
+
 #endif

@@ -154,6 +154,17 @@ void gt_v1_tables_frequency(void)
     gt_v1_pages_record(record, (size_t)(q - record));
 }
 
+/* A frame has three more numbers from Go 1.7 on. */
+void gt_v1_tables_whole(void)
+{
+    uint8_t body[GT_VARINT_MAX + 5] = {0, 1}, record[2 + sizeof body] = {GT_V1_STACK | 3u << 6};
+    uint8_t *end = gt_varint_put(body + 2, GT_V1_WHOLE);
+    size_t size = (size_t)(end - body) + (gt_v1_global_order(gt_format) ? 0 : 3);
+    record[1] = (uint8_t)size;
+    memcpy(record + 2, body, size);
+    gt_v1_pages_record(record, 2 + size);
+}
+
 void gt_v1_tables_write(const struct gt_drain_config *config, uint32_t gen,
                         const struct gt_kept *kept)
 {

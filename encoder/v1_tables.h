@@ -21,6 +21,9 @@ void gt_v1_tables_frequency(void);
 enum { GT_V1_STACK_MAIN = 0x7ffffffe, GT_V1_STACK_UNKNOWN };
 void gt_v1_tables_unknown(void);
 
+/* That nothing is missing. */
+void gt_v1_tables_whole(void);
+
 /* Those that generation gen uses, or `kept` (else NULL), which was kept. */
 void gt_v1_tables_write(const struct gt_drain_config *config, uint32_t gen,
                         const struct gt_kept *kept);

@@ -4,6 +4,7 @@
 #include "arena.h"
 #include "futex.h"
 #include "output.h"
+#include "procs.h"
 #include "samples.h"
 #include "stacks.h"
 #include "strings.h"
@@ -70,13 +71,15 @@ void gt_v2_write(const struct gt_buf *plain)
 
 /*
  * Readers refuse a generation without events, which is what is left when no thread that we know of
- * runs any more. P 0, the main thread's, is idle then, and nobody has said so in this generation.
+ * runs any more, or when the last one is empty. A P that no thread ever has is idle.
  */
 static void write_nothing(uint32_t gen)
 {
-    static const uint8_t batch[] = {GT_EV_PROC_STATUS, 0, 0, GT_P_IDLE};
+    uint8_t batch[2 + 2 * GT_VARINT_MAX] = {GT_EV_PROC_STATUS, 0};
+    uint8_t *end = gt_varint_put(batch + 2, GT_PROCS_MAX);
+    *end++ = GT_P_IDLE;
     uint32_t main_thread = (uint32_t)gt_syscall(SYS_getpid);
-    write_batch(gen, main_thread, gt_clock_now(), batch, sizeof batch);
+    write_batch(gen, main_thread, gt_clock_now(), batch, (uint32_t)(end - batch));
 }
 
 /* Tables ------------------------------------------------------------------------------------- */
@@ -212,8 +215,11 @@ static void end_generation(const struct gt_clock_snapshot *snapshot)
 }
 
 void gt_v2_end(const struct gt_drain_config *config, uint32_t gen,
-               const struct gt_clock_snapshot *snapshot, uint64_t until)
+               const struct gt_clock_snapshot *snapshot, uint64_t until, bool whole)
 {
+    struct gt_string *mark = whole ? gt_strings_intern(GT_WHOLE) : NULL;
+    if (mark)
+        gt_string_use(mark, gen);
     if (!begin_tables(config, gen, 0))
         return;
     table_begin(GT_EV_CPU_SAMPLES);

@@ -21,9 +21,12 @@ void gt_v2_begin(const struct gt_buf *encoded);
 /* Batches of it; any number of times. */
 void gt_v2_write(const struct gt_buf *plain);
 
-/* The rest of it, with the CPU samples from before `until`. snapshot: taken in gen. */
+/*
+ * The rest of it, with the CPU samples from before `until`. snapshot: taken in gen. whole: if it is
+ * the file's last one, nothing is missing (GT_WHOLE).
+ */
 void gt_v2_end(const struct gt_drain_config *config, uint32_t gen,
-               const struct gt_clock_snapshot *snapshot, uint64_t until);
+               const struct gt_clock_snapshot *snapshot, uint64_t until, bool whole);
 
 /* All of a generation that was kept. */
 void gt_v2_write_kept(const struct gt_drain_config *config, const struct gt_kept *kept);

@@ -288,8 +288,15 @@ static const char *accepted_by(size_t i)
     return table[i].accepted ? table[i].accepted : gt_format_names();
 }
 
+/*
+ * As it was called: later the text may be a title (setproctitle), of blanks, slashes, any length. A
+ * forked child keeps the name.
+ */
+static char program_name[NAME_MAX + 1];
+
 void gt_options_read(void)
 {
+    snprintf(program_name, sizeof program_name, "%s", program_invocation_short_name);
     for (size_t i = 0; i < SWITCHES; i++) {
         table[i].read(table[i].fallback);
         const char *value = getenv(table[i].name);
@@ -315,6 +322,7 @@ const char *gt_options_refusal(const char *name, const char *value)
 struct text {
     char *pos, *end;
     bool whole;
+    size_t most; /* bytes of each name in it */
 };
 
 static void add(struct text *t, const char *s)
@@ -333,11 +341,31 @@ static void add_number(struct text *t, long n)
     add(t, digits);
 }
 
+static bool is_plain(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c && strchr("._+-", c));
+}
+
+/*
+ * A name that others chose, as a part of a file's: no directory, nothing that a shell or `ls`
+ * would take for something else, and t->most bytes of it.
+ */
+static void add_name(struct text *t, const char *name)
+{
+    char plain[NAME_MAX + 1] = "_"; /* of no name at all */
+    size_t n = strnlen(name, t->most);
+    for (size_t i = 0; i < n; i++)
+        plain[i] = is_plain(name[i]) && (i || (*name != '.' && *name != '-')) ? name[i] : '_';
+    plain[n ? n : 1] = 0;
+    add(t, plain);
+}
+
 static void add_host(struct text *t)
 {
     char host[256] = "";
     gethostname(host, sizeof host - 1);
-    add(t, host);
+    add_name(t, host);
 }
 
 /* One %-escape; false: not one of ours, taken literally. */
@@ -345,7 +373,7 @@ static bool expand(struct text *t, char escape, unsigned n)
 {
     switch (escape) {
     case 'p': add_number(t, gt_syscall(SYS_getpid)); return true;
-    case 'e': add(t, program_invocation_short_name); return true;
+    case 'e': add_name(t, program_name); return true;
     case 'h': add_host(t); return true;
     case 't': add_number(t, (long)time(NULL)); return true;
     case 'n': add_number(t, n); return true;
@@ -354,9 +382,9 @@ static bool expand(struct text *t, char escape, unsigned n)
     }
 }
 
-bool gt_options_output_path(char path[PATH_MAX], bool descendant, unsigned n)
+static bool put_path(char path[PATH_MAX], bool descendant, unsigned n, size_t most)
 {
-    struct text t = {path, path + PATH_MAX, true};
+    struct text t = {path, path + PATH_MAX, true, most};
     const char *p = gt_options.output;
     bool has_pid = false, has_n = false;
     for (; *p; p++) {
@@ -377,4 +405,26 @@ bool gt_options_output_path(char path[PATH_MAX], bool descendant, unsigned n)
         add_number(&t, n);
     }
     return t.whole;
+}
+
+/* Whether a part of it is longer than file systems take, with what the encoder may yet append. */
+static bool has_long_part(const char *path)
+{
+    enum { MORE = sizeof ".4194304.elf.new" - 1 };
+    for (size_t n; *path; path += n + (path[n] == '/')) {
+        n = strcspn(path, "/");
+        if (n + MORE > NAME_MAX)
+            return true;
+    }
+    return false;
+}
+
+bool gt_options_output_path(char path[PATH_MAX], bool descendant, unsigned n)
+{
+    size_t most = NAME_MAX;
+    bool whole;
+    do
+        whole = put_path(path, descendant, n, most);
+    while (has_long_part(path) && (most /= 2));
+    return whole;
 }

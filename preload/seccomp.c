@@ -74,6 +74,8 @@ static const struct need drain_needs[] = {
     {SYS_membarrier, {0}},
     {SYS_openat, {-100u /* AT_FDCWD */, 0, O_RDONLY | O_CLOEXEC}},
     {SYS_openat, {-100u, 0, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600}},
+    {SYS_openat, {-100u, 0, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600}},
+    {SYS_linkat, {-100u, 0, -100u, 0, AT_SYMLINK_FOLLOW}},
     {SYS_newfstatat, {0}},
     {SINCE(39, SYS_fstat), {1000}},
     {SYS_read, {0}},

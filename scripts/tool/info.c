@@ -35,8 +35,10 @@ static void print_lost(const struct gt_trace *t)
     if (t->lost)
         printf("  %-12s cut: its last %llu bytes are no whole %s, and what they say is lost\n",
                "file", (unsigned long long)t->lost, t->format->v1 ? "event" : "generation");
-    else
+    else if (t->whole)
         printf("  %-12s whole: no part of it is missing\n", "file");
+    else
+        printf("  %-12s without a mark of its end: up to a second may be missing there\n", "file");
     if (t->odd)
         printf("  %-12s %llu events that cannot have happened as they stand\n", "damage",
                (unsigned long long)t->odd);

@@ -49,6 +49,7 @@ struct gt_trace {
     uint64_t event_bytes;       /* batches of events, with their headers; not tables */
     uint64_t generations;       /* v2 */
     uint64_t lost;              /* bytes at the end that are no whole piece */
+    bool whole;                 /* says that nothing is missing (GT_WHOLE) */
     uint64_t odd;               /* events that no order makes possible */
     uint64_t ns;                /* from the first event to the last */
     uint64_t wall_s, wall_ns;   /* time of day when it began; 0: not known */

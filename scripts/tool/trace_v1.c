@@ -18,7 +18,7 @@ struct reader {
     struct gt_piece *samples; /* when all goroutines are: they stand where P 0 happens to be */
     struct gt_v1_lines lines; /* Go 1.5 */
     double ns_per_unit;
-    uint64_t start;
+    uint64_t start, end;
 };
 
 /* Tables ------------------------------------------------------------------------------------- */
@@ -159,6 +159,7 @@ static bool next(void *arg, struct gt_source *s)
             continue;
         s->seq += global ? gt_get_varint(&record.args) : 0;
         s->ts += gt_get_varint(&record.args);
+        r->end = s->ts > r->end ? s->ts : r->end;
         r->trace->kinds[record.type]++;
         r->trace->events++;
         r->trace->event_bytes += record.size;
@@ -211,6 +212,14 @@ static void keep_string(struct reader *r, struct gt_v1_record *record)
         (uintptr_t)gt_contents_name(&r->trace->contents, text.p, gt_bytes_left(&text));
 }
 
+/* Whether this stack is none, but says that nothing is missing. */
+static bool is_mark(const struct gt_v1_record *record)
+{
+    struct gt_bytes args = record->args;
+    uint64_t id = gt_get_varint(&args), n = gt_get_varint(&args);
+    return id == 0 && n == 1 && gt_get_varint(&args) == GT_V1_WHOLE;
+}
+
 /* Which bytes are whose, and the tables. */
 static void sort_out(struct reader *r)
 {
@@ -224,17 +233,22 @@ static void sort_out(struct reader *r)
         switch (record.type) {
         case GT_V1_BATCH: begin_piece(r, &record, bytes.p, &current); break;
         case GT_V1_STRING: keep_string(r, &record); break;
-        case GT_V1_STACK: keep(&r->stack_records, &record.args); break;
+        case GT_V1_STACK:
+            keep(&r->stack_records, &record.args);
+            t->whole |= is_mark(&record);
+            break;
         case GT_V1_FREQUENCY:
             if ((hz = gt_get_varint(&record.args)))
                 r->ns_per_unit = 1e9 / (double)hz;
             break;
+        default: t->whole = false; break;
         }
         whole = bytes.p;
         if (current)
             current->last->end = whole;
     }
     t->lost = (uint64_t)(t->base + t->size - whole);
+    t->whole &= !t->lost;
 }
 
 void gt_trace_read_v1(struct gt_trace *trace, const struct gt_audience *audience)
@@ -245,5 +259,8 @@ void gt_trace_read_v1(struct gt_trace *trace, const struct gt_audience *audience
     sort_out(&r);
     read_stacks(&r);
     gt_order(trace, &r.sources, next, to_ns, &r, audience);
+    double end = to_ns(&r, r.end); /* events that say nothing of goroutines were not told */
+    if (end > (double)trace->ns)
+        trace->ns = (uint64_t)end;
     tell_samples(&r, audience);
 }

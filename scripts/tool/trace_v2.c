@@ -7,6 +7,7 @@
 #include "tool.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct reader {
     struct gt_trace *trace;
@@ -28,6 +29,8 @@ static void read_strings(struct reader *r, struct gt_bytes data)
             return;
         *(uint64_t *)gt_need(gt_memo_at(&r->texts, id)) =
             (uintptr_t)gt_contents_name(&r->trace->contents, text.p, gt_bytes_left(&text));
+        r->trace->whole |= gt_bytes_left(&text) == sizeof GT_WHOLE - 1 &&
+                           memcmp(text.p, GT_WHOLE, sizeof GT_WHOLE - 1) == 0;
     }
 }
 
@@ -215,6 +218,7 @@ static void read_generation(struct reader *r, const uint8_t *start, const uint8_
     struct gt_bytes bytes = {start, end, false};
     struct gt_batch b;
     r->trace->generations++;
+    r->trace->whole = false;
     while (gt_batch_next(&bytes, &b))
         sort_out(r, &b);
     for (bytes.p = start; gt_batch_next(&bytes, &b);) {
@@ -244,4 +248,5 @@ void gt_trace_read_v2(struct gt_trace *trace, const struct gt_audience *audience
         rest.p = end;
     }
     trace->lost = gt_bytes_left(&rest);
+    trace->whole &= !trace->lost;
 }

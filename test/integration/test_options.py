@@ -52,6 +52,94 @@ def test_output_pattern(tmp_path):
     assert f"{tmp_path}/{name}" in result.stderr
 
 
+def names_of(directory):
+    """The traces of a directory by their names without the number of the process, all of them read."""
+    for path in directory.iterdir():
+        gotools.check(path)
+    return sorted(re.sub(r"\.\d+$", "", path.name) for path in directory.iterdir())
+
+
+# Children that are traced when their parent, or they themselves, have become a title.
+TITLED = r"""
+#include <pthread.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void *nothing(void *arg)
+{
+    return arg;
+}
+
+int main(int argc, char **argv)
+{
+    char *name = strrchr(argv[0], '/') + 1;
+    memset(name, 'x', strlen(name)); /* as long as the environment behind it, in real ones */
+    memcpy(name, "a/b [c]", 7);
+    prctl(PR_SET_NAME, "t/i [t]");
+    if (fork() == 0) {
+        pthread_t t;
+        pthread_create(&t, 0, nothing, 0);
+        pthread_join(t, 0);
+        return 0;
+    }
+    if (argc > 1)
+        execl(argv[1], "/some where/n[e]w", "4", (char *)0);
+    return wait(0) < 0;
+}
+"""
+
+
+def test_output_is_named_by_the_program_not_its_title(tmp_path):
+    program = proc.compile(TITLED, tmp_path / "titled-program")
+    (tmp_path / "traces").mkdir()
+    proc.run([program], env=proc.traced_env(tmp_path / "traces/%e")).ok()
+    assert names_of(tmp_path / "traces") == ["titled-program", "titled-program"]
+
+
+def test_output_is_named_by_the_program_after_exec(tmp_path):
+    program = proc.compile(TITLED, tmp_path / "titled-program")
+    (tmp_path / "traces").mkdir()
+    proc.run([program, THREADS[0]], env=proc.traced_env(tmp_path / "traces/%e.%p")).ok()
+    assert names_of(tmp_path / "traces") == ["n_e_w", "titled-program"]
+
+
+@pytest.mark.parametrize(
+    "name, shown",
+    [
+        ("/bin/g++-12", "g++-12"),
+        ("..", "_."),
+        (".hidden", "_hidden"),
+        ("-login shell", "_login_shell"),
+        ("b\nc\x1b[d]é%p*", "b_c__d____p_"),
+        ("", "_"),
+    ],
+)
+def test_output_of_odd_names(tmp_path, name, shown):
+    argv = ["bash", "-c", 'exec -a "$0" "$@"', name, *THREADS]
+    proc.run(argv, env=proc.traced_env(tmp_path / "%e")).ok()
+    assert names_of(tmp_path) == [shown]
+
+
+@pytest.mark.parametrize("pattern", ["%e", "%e%e-%h", "100 characters more" * 5 + "%e"])
+@pytest.mark.parametrize("script", ['exec -a "$0" "$@"', '(exec -a "$0" "$@"); true'], ids=["first", "descendant"])
+def test_output_of_a_long_name(tmp_path, pattern, script):
+    result = proc.run(["bash", "-c", script, "n" * 255, *THREADS], env=proc.traced_env(tmp_path / pattern)).ok()
+    (name,) = (name for name in names_of(tmp_path) if "bash" not in name)
+    assert "nnnnnnnn" in name and name.startswith(pattern.split("%")[0]) and f"{tmp_path}/{name}" in result.stderr
+
+
+def test_output_of_an_odd_host(tmp_path):
+    script = "import os, socket, sys; socket.sethostname('a/b c'); os.execvp(sys.argv[1], sys.argv[1:])"
+    env = [f"{name}={value}" for name, value in proc.traced_env(tmp_path / "%h").items()]
+    result = proc.run(["unshare", "-r", "-u", "python3", "-c", script, "env", *env, *THREADS])
+    if "unshare" in result.stderr or "sethostname" in result.stderr:
+        pytest.skip("no name of one's own here")
+    result.ok()
+    assert names_of(tmp_path) == ["a_b_c"]
+
+
 def test_descendants_write_beside(tmp_path):
     proc.run(["sh", "-c", f"{THREADS[0]} 4; {THREADS[0]} 5"], env=proc.traced_env(tmp_path / "t.out")).ok()
     names = sorted(os.listdir(tmp_path))

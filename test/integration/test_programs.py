@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from lib import PROGRAMS, gotools, proc
+from lib import PROGRAMS, ROOT, gotools, proc
 
 SAME = ["dlerror", "kinds", "kinds contended", "oldcond", "cancel", "cxx", "threads 100", "threads 1000 each", "yields 4 100"]
 ENDS = ["return", "exit", "_exit", "_Exit", "quick_exit", "abort", "thread-exit", "last-thread", "last-destructor", "last-flushes", "SYS_exit", "SYS_exit_group", "unseen", "exec", "fexecve", "execveat", "SYS_execve", "SIGTERM", "SIGINT"]
@@ -152,3 +152,83 @@ def test_sigkill_leaves_all_complete_generations(tmp_path):
             result = subprocess.run(argv, capture_output=True, timeout=60)
             assert result.returncode == 0, f"{proc.repeat(argv, {})}: {result.stderr}"
         trace.unlink()
+
+
+# Its second thread waits for ever, and the process ends after so many µs as Go's do: without libc. Names take a while
+# to be looked up, of a stack with inlined functions of C++.
+CUT_SHORT = r"""
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <cstdlib>
+#include <regex>
+
+static void *nothing(void *arg)
+{
+    pause();
+    return arg;
+}
+
+int main(int, char **argv)
+{
+    std::regex digits("[0-9]+");
+    pthread_t t;
+    struct timespec short_time = {0, atoi(argv[1]) * 1000L};
+    usleep(20); // with a stack
+    pthread_create(&t, NULL, nothing, NULL);
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &short_time, NULL);
+    long result;
+    asm volatile("syscall" : "=a"(result) : "0"(SYS_exit_group), "D"(std::regex_match(argv[1], digits) ? 0 : 1) : "rcx", "r11", "memory");
+}
+"""
+
+
+@pytest.fixture(scope="session")
+def cut_short(tmp_path_factory):
+    return proc.compile(CUT_SHORT, tmp_path_factory.mktemp("cut") / "cut-short", compiler="g++")
+
+
+def can_be_read(trace, format):
+    readers = gotools.readers_of(format)
+    for go in {readers[min(readers)], readers[max(readers)]}:
+        gotools.check(trace, go=go)
+    assert "threads: " in proc.run([ROOT / "scripts/gotrace", "info", trace]).ok().stdout
+
+
+@pytest.mark.parametrize("format", gotools.FORMATS)
+def test_a_file_that_exists_can_be_read(tmp_path, cut_short, format):
+    """From the moment in which it appears, in the first process and in a child."""
+    for run in range(KILLS):
+        trace = tmp_path / f"{run}.out"
+        argv = [cut_short, "900000"] if run % 2 else ["sh", "-c", '"$0" 900000; true', cut_short]
+        child = proc.spawn(argv, env=proc.traced_env(trace, {"GOTRACE_FORMAT": format}))
+        found = []
+        while not found:
+            found = [path for path in tmp_path.glob(f"{run}.out*") if not path.name.endswith((".elf", ".new"))]
+        proc.kill_group(child)
+        can_be_read(found[0], format)
+
+
+@pytest.mark.parametrize("format", ["go1.5", "go1.21", "go1.23", "go1.26"])
+def test_a_short_life_leaves_a_file_that_can_be_read_or_none(tmp_path, cut_short, format):
+    left = 0
+    for us in [10, 100, 300, 1000, 2000, 3000, 5000, 7000, 10000, 20000, 400000]:
+        trace = tmp_path / f"{us}.out"
+        proc.run([cut_short, us], env=proc.traced_env(trace, {"GOTRACE_FORMAT": format})).ok()
+        if trace.exists():
+            can_be_read(trace, format)
+            left += 1
+    assert left
+
+
+def test_the_file_appears_also_without_proc(tmp_path):
+    """Where nothing that has no name can be given one."""
+    trace = tmp_path / "t.out"
+    env = [f"{name}={value}" for name, value in proc.traced_env(trace).items()]
+    script = 'mount -t tmpfs none /proc || exit 77; exec env "$@"'
+    result = proc.run(["unshare", "-r", "-m", "sh", "-c", script, "sh", *env, *program("threads 4")])
+    if result.returncode == 77 or "unshare" in result.stderr:
+        pytest.skip("no mounts of one's own here")
+    assert "nothing lost" in result.ok().stderr
+    gotools.check_all(trace)

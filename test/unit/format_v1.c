@@ -81,14 +81,14 @@ static const uint8_t go17_end[] = {
     0x0f, 10,                             /* GoEnd */
     0x06, 0,                              /* ProcStop */
     0x02, 0x80, 0x94, 0xeb, 0xdc, 3,      /* Frequency: 1e9 */
-    0x25, 8, 4, 'm', 'a', 'i', 'n',       /* String 8; the ids before are reasons */
+    0x25, 10, 4, 'm', 'a', 'i', 'n',      /* String 10; the ids up to 7 are reasons */
     0xc3, 16, 0xfe, 0xff, 0xff, 0xff, 7, 1, /* Stack of main: 1 frame */
-        0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0x1f, 8, 0, 0, /* its PC, function, file, line */
-    0x25, 10, 9, '(', 'u', 'n', 'k', 'n', 'o', 'w', 'n', ')',
+        0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0x1f, 10, 0, 0, /* its PC, function, file, line */
+    0x25, 12, 9, '(', 'u', 'n', 'k', 'n', 'o', 'w', 'n', ')',
     0xc3, 16, 0xff, 0xff, 0xff, 0xff, 7, 1,
-        0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x1f, 10, 0, 0,
-    0x25, 11, 2, 'f', 'n', 0x25, 12, 3, 'f', '.', 'c',
-    0xc3, 7, 1, 1, 0x80, 0x20, 11, 12, 7, /* Stack 1: PC 0x1000, "fn", "f.c", 7 */
+        0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x1f, 12, 0, 0,
+    0x25, 8, 2, 'f', 'n', 0x25, 9, 3, 'f', '.', 'c', /* names that were looked up before */
+    0xc3, 7, 1, 1, 0x80, 0x20, 8, 9, 7, /* Stack 1: PC 0x1000, "fn", "f.c", 7 */
     0x25, 1, 4, 's', 'y', 'n', 'c',
     0x25, 2, 17, 's', 'y', 'n', 'c', '.', '(', '*', 'C', 'o', 'n', 'd', ')', '.', 'W', 'a', 'i', 't',
     0x25, 3, 5, 's', 'l', 'e', 'e', 'p',
@@ -96,6 +96,22 @@ static const uint8_t go17_end[] = {
     0x25, 5, 7, 'n', 'e', 't', 'w', 'o', 'r', 'k',
     0x25, 6, 9, 'p', 'r', 'e', 'e', 'm', 'p', 't', 'e', 'd',
     0x25, 7, 2, 'G', 'C',
+};
+
+/* The file's end, in a page of its own. */
+static const uint8_t end15[] = {
+    0x41, 0, 67, 0x82, 1,                 /* Batch: P 0, from number 67, time 130 */
+    0x4e, 0, 0, 1,                        /* GoStart: G 1, where it was stopped */
+    0x84, 2, 10, CPUS, 0,                 /* Gomaxprocs, no stack */
+    0x52, 3, 0, 0,                        /* GoPreempt */
+    0xc3, 8, 0, 1, 0xf7, 0xd0, 0xbd, 0xe3, 0xd6, 0x0c, /* Stack 0, one frame: "whole" */
+};
+static const uint8_t end17[] = {
+    0x41, 0, 0x82, 1,                     /* Batch: P 0, time 130 */
+    0x66, 0, 1,                           /* GoStartLocal: G 1 */
+    0x84, 10, CPUS, 0,                    /* Gomaxprocs, no stack */
+    0x52, 0, 0,                           /* GoPreempt */
+    0xc3, 11, 0, 1, 0xf7, 0xd0, 0xbd, 0xe3, 0xd6, 0x0c, 0, 0, 0, /* Stack 0 */
 };
 
 /* The epilogue: ALLOCS times HeapAlloc, one time unit after the other, then a collection. */
@@ -173,6 +189,8 @@ static void check_15(void)
     expect_header("go1.5", &at_byte);
     expect("go1.5", &at_byte, go15, sizeof go15);
     expect_padding("go1.5", &at_byte);
+    expect("go1.5", &at_byte, end15, sizeof end15);
+    expect_padding("go1.5", &at_byte);
     CHECK_EQ(at_byte, scene_size);
 }
 
@@ -186,6 +204,8 @@ static void check_17(const char *format, bool stops)
     else
         scene_expect(format, &at_byte, exits, sizeof exits);
     scene_expect(format, &at_byte, go17_end, sizeof go17_end);
+    expect_padding(format, &at_byte);
+    expect(format, &at_byte, end17, sizeof end17);
     expect_padding(format, &at_byte);
     CHECK_EQ(at_byte, scene_size);
 }

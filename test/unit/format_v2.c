@@ -52,6 +52,28 @@ static const uint8_t sync_batch[] = {
     0x81, 0xe2, 0xcf, 0xaa, 6,            /* wall: 1700000001 s */
     0,                                    /* and 0 ns */
 };
+/* The file's end, as a generation of its own. */
+static const uint8_t last_states[] = {
+    1, 2, 99, 50, 9,                      /* EventBatch: generation 2, M 99, from time 50, 9 bytes */
+    13, 90, 0, 1,                         /* ProcStatus, at 140: P 0 runs */
+    25, 0, 1, 99, 2,                      /* GoStatus: G 1 runs on M 99 */
+};
+static const uint8_t whole[] = {
+    5, 10, 13, 'g', 'o', 't', 'r', 'a', 'c', 'e', '-', 'w', 'h', 'o', 'l', 'e', /* String 10 */
+};
+static const uint8_t last_frequency[] = {
+    1, 2, 0, 0x8c, 1, 6,                  /* EventBatch: generation 2, no M, time 140, 6 bytes */
+    8, 0x80, 0x94, 0xeb, 0xdc, 3,         /* Frequency: 1e9 */
+};
+static const uint8_t last_sync_batch[] = {
+    1, 2, 0, 0x8c, 1, 21,                 /* EventBatch: generation 2, no M, time 140, 21 bytes */
+    50,                                   /* Sync */
+    8, 0x80, 0x94, 0xeb, 0xdc, 3,         /* Frequency: 1e9 */
+    51, 0,                                /* ClockSnapshot: at the batch's time */
+    0x8b, 0x95, 0xeb, 0xdc, 3,            /* monotonic: 1e9 + 139 ns */
+    0x81, 0xe2, 0xcf, 0xaa, 6,            /* wall: 1700000001 s */
+    0x8b, 1,                              /* and 139 ns */
+};
 /* clang-format on */
 
 enum after_call { NOTHING, STOP_START, STATUS };
@@ -72,11 +94,18 @@ static void check(const char *format, enum after_call after, bool snapshot, bool
     if (after == STOP_START)
         scene_expect(format, &at_byte, stop_start, sizeof stop_start);
     scene_expect(format, &at_byte, yield, sizeof yield);
-    at_byte = scene_size - end_marker - (snapshot ? sizeof sync_batch : sizeof frequency);
+    at_byte = snapshot ? find(sync_batch, sizeof sync_batch) : find(frequency, sizeof frequency);
+    CHECK(at_byte, "%s: no clock", format);
+    at_byte += snapshot ? sizeof sync_batch : sizeof frequency;
+    if (end_marker)
+        scene_expect(format, &at_byte, (const uint8_t[]){52}, 1);
+    scene_expect(format, &at_byte, last_states, sizeof last_states);
+    CHECK(find(whole, sizeof whole) > at_byte, "%s: not said to be whole", format);
+    at_byte = scene_size - end_marker - (snapshot ? sizeof last_sync_batch : sizeof last_frequency);
     if (snapshot)
-        scene_expect(format, &at_byte, sync_batch, sizeof sync_batch);
+        scene_expect(format, &at_byte, last_sync_batch, sizeof last_sync_batch);
     else
-        scene_expect(format, &at_byte, frequency, sizeof frequency);
+        scene_expect(format, &at_byte, last_frequency, sizeof last_frequency);
     if (end_marker)
         scene_expect(format, &at_byte, (const uint8_t[]){52}, 1);
 }
