@@ -57,10 +57,10 @@ static int name_roughly(const struct gt_stack *s, uint64_t pc, struct gt_frame *
 {
     static char name[PATH_MAX + 32];
     const struct gt_module *m = gt_modules_find(s->epoch, pc);
-    const char *slash = m ? strrchr(m->path, '/') : NULL;
-    snprintf(name, sizeof name, "%s+0x%llx", m ? slash ? slash + 1 : m->path : "",
+    const char *file = m ? gt_module_name(m) : "", *slash = strrchr(file, '/');
+    snprintf(name, sizeof name, "%s+0x%llx", slash ? slash + 1 : file,
              (unsigned long long)(m ? pc - m->bias : pc));
-    *out = (struct gt_frame){.func = name, .file = m ? m->path : ""};
+    *out = (struct gt_frame){.func = name, .file = file};
     return 1;
 }
 

@@ -65,11 +65,13 @@ static void take(int number, void (*handler)(int, siginfo_t *, void *))
 /* Kept; what the program reads and writes is `program`. */
 static void exchange(struct taken *t, const struct sigaction *action, struct sigaction *old)
 {
+    /* libc reads the program's, too; but should that fail, not with the lock held. */
+    struct sigaction after = action ? *action : (struct sigaction){0};
     /* Patience, not more: the holder may be what a signal handler has interrupted. */
     bool locked = gt_lock_within(&t->lock, GT_LOCK_PATIENCE_NS);
     struct sigaction before = t->program;
     if (action) {
-        t->program = *action;
+        t->program = after;
         install(t);
     }
     if (locked)
@@ -118,9 +120,15 @@ static int set_action(int number, const struct sigaction *action, struct sigacti
     return 0;
 }
 
+/* Others libc refuses before it looks at anything. */
+static bool is_signal(int number)
+{
+    return number > 0 && number < NSIG && (number < __SIGRTMIN || number >= SIGRTMIN);
+}
+
 GT_EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
-    if (__builtin_expect(!any, 1))
+    if (__builtin_expect(!any, 1) || !is_signal(number))
         return gt_real.sigaction(number, action, old);
     return set_action(number, action, old);
 }

@@ -9,27 +9,41 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes that can be read, or written, without the kernel; the stream may change meanwhile in
- * another thread, then it is a guess. _IO_* as in libc's public bits/types/struct_FILE.h. */
+/*
+ * Whether n bytes can be read, or written, without the kernel; the stream may change meanwhile in
+ * another thread, then it is a guess. For none at all libc does not look at the stream, which may
+ * be no stream then. _IO_* as in libc's public bits/types/struct_FILE.h.
+ */
 
-static size_t readable(const FILE *file)
+static char *load(char *const *pointer)
 {
-    const char *p = file->_IO_read_ptr, *end = file->_IO_read_end;
-    return p < end ? (size_t)(end - p) : 0;
+    return __atomic_load_n(pointer, __ATOMIC_RELAXED);
+}
+
+static bool readable(const FILE *file, size_t n)
+{
+    return !n || file->_IO_read_end - file->_IO_read_ptr >= (ptrdiff_t)n;
 }
 
 #define UNBUFFERED_OR_BY_LINE (0x2 | 0x200) /* _IO_UNBUFFERED, _IO_LINE_BUF of libio.h */
 
-static size_t writable(const FILE *file)
+static bool writable(const FILE *file, size_t n)
 {
+    if (!n)
+        return true;
     const char *p = file->_IO_write_ptr, *end = file->_IO_buf_end;
-    return !(file->_flags & UNBUFFERED_OR_BY_LINE) && p && p < end ? (size_t)(end - p) : 0;
+    return !(file->_flags & UNBUFFERED_OR_BY_LINE) && p && p < end && (size_t)(end - p) > n;
 }
 
+/*
+ * What was pushed back is in a buffer of its own: the two pointers may be of different ones. What
+ * lies between is looked at only if both are of the stream's, which stays.
+ */
 static bool has_line(const FILE *file)
 {
-    size_t n = readable(file);
-    return n && memchr(file->_IO_read_ptr, '\n', n);
+    const char *p = load(&file->_IO_read_ptr), *end = load(&file->_IO_read_end);
+    const char *from = load(&file->_IO_buf_base), *to = load(&file->_IO_buf_end);
+    return from <= p && p < end && end <= to && memchr(p, '\n', (size_t)(end - p));
 }
 
 #define STDIO(enough, result, name, parameters, arguments)         \
@@ -43,18 +57,25 @@ static bool has_line(const FILE *file)
 #include "stdio.def"
 #undef STDIO
 
-/* The number is not the stream's any more. */
+/* The number is not the stream's any more. Some have none. */
+static void forget(FILE *file)
+{
+    int saved = errno;
+    gt_fd_forget(fileno_unlocked(file));
+    errno = saved;
+}
+
 GT_EXPORT int fclose(FILE *file)
 {
     GT_SLICE(slice) = gt_slice_begin(GT_HOOK_fclose, GT_FILE);
-    gt_fd_forget(fileno_unlocked(file));
+    forget(file);
     return gt_real.fclose(file);
 }
 
 GT_EXPORT int pclose(FILE *file)
 {
     GT_SLICE(slice) = gt_slice_begin(GT_HOOK_pclose, GT_FILE);
-    gt_fd_forget(fileno_unlocked(file));
+    forget(file);
     return gt_real.pclose(file);
 }
 

@@ -89,7 +89,10 @@ static void wake_op(const long a[WORDS])
         wake(GT_RAW_FUTEX_WAKE, a[4], a[3], 0);
 }
 
-/* command: as the kernel is asked whether it would do it. */
+/*
+ * command: as the kernel is asked whether it would do it. It moves waiters of a private futex even
+ * to NULL, which is nowhere in the registry: those stay.
+ */
 static void requeue(const long a[WORDS], int command)
 {
     if (!gt_registry_any((const void *)a[0]) || (int)a[2] < 0 || (int)a[3] < 0 ||
@@ -97,7 +100,7 @@ static void requeue(const long a[WORDS], int command)
         return;
     if ((int)a[2] > 0)
         wake(GT_RAW_FUTEX_REQUEUE, a[0], a[2], 0);
-    if ((int)a[3] > 0)
+    if ((int)a[3] > 0 && a[4])
         gt_registry_move((const void *)a[0], (const void *)a[4], (uint32_t)a[3]);
 }
 

@@ -12,8 +12,10 @@
 #include <link.h>
 #include <stdatomic.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct {
@@ -92,31 +94,51 @@ static void span(struct gt_module *m, const struct dl_phdr_info *info)
     }
 }
 
-/* The program may change its working directory before the file is read. */
+/* Into `path`, or elsewhere. Not getcwd of libc, which may call malloc where the kernel has no
+ * answer. */
+static const char *make_absolute(char out[PATH_MAX], const char *name)
+{
+    long n = *name == '/' ? 0 : gt_syscall(SYS_getcwd, out, PATH_MAX);
+    struct gt_text t = {out + (n > 0 ? n - 1 : 0), out + PATH_MAX - 1};
+    gt_text_add(&t, *name == '/' ? "" : "/");
+    gt_text_add(&t, strncmp(name, "./", 2) == 0 ? name + 2 : name);
+    return out;
+}
+
+/* The program may change its working directory before the file is read. Without "//", which stands
+ * for more in a description. */
 static const char *absolute(const char *name)
 {
-    if (*name == '/')
-        return copy_text(name);
-    /* Not getcwd of libc, which may call malloc when the kernel cannot answer. */
-    long n = gt_syscall(SYS_getcwd, path, sizeof path);
-    struct gt_text t = {path + (n > 0 ? n - 1 : 0), path + sizeof path - 1};
-    gt_text_add(&t, "/");
-    gt_text_add(&t, strncmp(name, "./", 2) == 0 ? name + 2 : name);
+    char *to = path;
+    for (const char *from = make_absolute(path, name); *from; from++) {
+        if (from[0] != '/' || from[1] != '/')
+            *to++ = *from;
+    }
+    *to = 0;
     return copy_text(path);
+}
+
+/* What the kernel was told to start, or the loader (see executable_path); NULL: not a path. */
+static const char *told(void)
+{
+    const char *name = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+    bool by_loader = !getauxval(AT_BASE);
+    return name && *name && (!by_loader || strchr(name, '/')) ? name : NULL;
 }
 
 /*
  * The executable: the file the kernel started, unless that was the loader, which then has no base
  * (`ld.so ./program`: it makes all else look as if the kernel had started that, and AT_EXECFN what
- * it was told; argv[0] may be anything, by its --argv0).
+ * it was told; argv[0] may be anything, by its --argv0). Links are followed now: later they may
+ * lead elsewhere.
  */
 static const char *executable_path(const struct gt_module *m)
 {
     static const char deleted[] = " (deleted)";
     uint64_t headers = getauxval(AT_PHDR);
-    const char *told = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+    const char *name = told();
     if (!getauxval(AT_BASE))
-        return told && strchr(told, '/') ? absolute(told) : "";
+        return !name ? "" : realpath(name, path) ? copy_text(path) : absolute(name);
     if (headers < m->lo || headers >= m->hi)
         return "";
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
@@ -125,6 +147,35 @@ static const char *executable_path(const struct gt_module *m)
     if (n > (ssize_t)tail && strcmp(path + n - tail, deleted) == 0)
         path[n - (ssize_t)tail] = 0;
     return copy_text(path);
+}
+
+static const char *base_of(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash ? slash + 1 : name;
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat s, t;
+    return stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+}
+
+/*
+ * The name by which the executable was started, if it has another one there: many programs are one
+ * file (busybox, redis). NULL: it has not; or that was a script; or a name of the kernel's, of a
+ * descriptor or for the process itself, which says nothing.
+ */
+static const char *called(const char *file)
+{
+    static char name[PATH_MAX];
+    const char *start = told();
+    if (!start || !*file || strncmp(start, "/proc/", 6) == 0 || strncmp(start, "/dev/fd/", 8) == 0)
+        return NULL;
+    if (strcmp(base_of(start), base_of(file)) == 0 ||
+        !is_same_file(start, getauxval(AT_BASE) ? "/proc/self/exe" : file))
+        return NULL;
+    return make_absolute(name, start);
 }
 
 static const char *path_of(const struct gt_module *m, const char *name)
@@ -177,6 +228,8 @@ static void add_locked(const struct gt_module *found, const char *name, uint64_t
         return;
     e->module = *found;
     e->module.path = path_of(found, name);
+    if (!*name && e->module.path[0] == '/')
+        e->module.called = called(e->module.path);
     e->module.shown = shown_for(found);
     e->name_hash = hash_of(name);
     e->seen = mark;
@@ -312,6 +365,10 @@ bool gt_modules_describe(const struct gt_module *m, char *text, size_t size)
     gt_text_hex_bytes(&t, m->build_id, m->build_id_len);
     gt_text_add(&t, m->build_id_len ? " " : "- ");
     gt_text_add(&t, m->path);
+    if (m->called && t.pos + 1 + strlen(m->called) < t.last) {
+        gt_text_add(&t, "/");
+        gt_text_add(&t, m->called);
+    }
     return t.pos < t.last;
 }
 
@@ -358,7 +415,12 @@ const struct gt_module *gt_modules_add(const char *s)
     m.shown = m.lo;
     m.hi = m.lo + size;
     m.bias = m.lo - address;
+    const char *second = *s == '/' ? strstr(s, "//") : NULL;
     m.path = copy_text(s);
+    if (second && *m.path) {
+        m.called = m.path + (second - s) + 1;
+        ((char *)m.path)[second - s] = 0;
+    }
     m.next = atomic_load_explicit(&map.first, memory_order_relaxed);
     e->module = m;
     atomic_store_explicit(&map.first, &e->module, memory_order_release);

@@ -16,14 +16,21 @@
 #define GT_MODULES_ELSEWHERE (1ull << 50)
 
 struct gt_module {
-    uint64_t lo, hi;                    /* [lo, hi): the addresses its segments span */
-    uint64_t bias;                      /* run-time address minus ELF address */
-    const char *path;                   /* absolute; the executable's own; "[vdso]" */
+    uint64_t lo, hi;    /* [lo, hi): the addresses its segments span */
+    uint64_t bias;      /* run-time address minus ELF address */
+    const char *path;   /* absolute; the executable's own; "[vdso]" */
+    const char *called; /* the other name by which the executable was started; else NULL */
     uint8_t build_id[32], build_id_len; /* from memory; length 0 when it has none */
     uint64_t loaded, unloaded;          /* valid in epochs e with loaded <= e < unloaded */
     uint64_t shown; /* what stands for lo in a trace: lo, or where there was never any module */
     struct gt_module *next;
 };
+
+/* What to call it: `path` is where to look for it. */
+static inline const char *gt_module_name(const struct gt_module *m)
+{
+    return m->called ? m->called : m->path;
+}
 
 /*
  * Takes a snapshot of the loaded modules and returns the epoch (1 at first). Cheap when the loader
@@ -43,8 +50,8 @@ const struct gt_module *gt_modules_last(void);
 
 /*
  * What a trace has to say of a module so that its code can be found on another machine, as text:
- * "gotrace-module shown size address build-id path"; address: the ELF address of lo. Returns
- * whether it fits.
+ * "gotrace-module shown size address build-id path", then, after a slash, what it is called, if
+ * that is something else and fits; address: the ELF address of lo. Returns whether the rest fits.
  */
 bool gt_modules_describe(const struct gt_module *module, char *text, size_t size);
 

@@ -248,8 +248,8 @@ static const char *offset_name(struct gt_symbolizer *s, const struct gt_module *
 {
     char buf[512];
     struct gt_text t = gt_text_start(buf, sizeof buf);
-    const char *base = strrchr(m->path, '/');
-    gt_text_add(&t, base ? base + 1 : m->path);
+    const char *name = gt_module_name(m), *base = strrchr(name, '/');
+    gt_text_add(&t, base ? base + 1 : name);
     gt_text_add(&t, "+0x");
     gt_text_hex(&t, addr);
     return gt_pool_text(&s->pool, buf);
@@ -310,7 +310,7 @@ static int look_up(struct gt_symbolizer *s, struct opened *o, uint64_t addr)
         if (!s->frames[i].func)
             s->frames[i].func = offset_name(s, o->module, addr);
         if (!s->frames[i].file)
-            s->frames[i].file = o->module->path;
+            s->frames[i].file = gt_module_name(o->module);
     }
     return n;
 }
@@ -331,7 +331,7 @@ static int answer_in(struct gt_symbolizer *s, const struct gt_module *m, uint64_
 {
     struct opened *o = opened_module(s, m);
     if (!o) {
-        out[0] = (struct gt_sym_frame){"?", m->path, 0};
+        out[0] = (struct gt_sym_frame){"?", gt_module_name(m), 0};
         return 1;
     }
     uint64_t *slot = gt_memo_at(&o->answers, pc);
@@ -369,7 +369,7 @@ int gt_symbolize(struct gt_symbolizer *s, uint64_t epoch, uint64_t pc, bool is_c
     uint64_t at = pc - (is_call && pc);
     const struct gt_module *m = gt_modules_find(epoch, at);
     if (s == &poor) {
-        out[0] = (struct gt_sym_frame){"?", m ? m->path : "", 0};
+        out[0] = (struct gt_sym_frame){"?", m ? gt_module_name(m) : "", 0};
         return 1;
     }
     /* Damage that libdw answers with an assertion: the answer is the symbol, or the offset. */

@@ -316,6 +316,30 @@ def test_disk_full(tmp_path):
         subprocess.run(["umount", disk], check=True)
 
 
+@pytest.mark.parametrize(
+    "env",
+    [
+        {},
+        {"GOTRACE_SYSCALLS": "all"},
+        {"GOTRACE_CPU_HZ": "200"},
+        {"GOTRACE_RING": "1M"},
+        {"GOTRACE_SIGNAL": "USR2"},
+        {"GOTRACE_START": "manual"},
+        {"GOTRACE_FORMAT": "go1.11"},
+    ],
+    ids=lambda env: "-".join(env) or "default",
+)
+def test_bad_pointers(tmp_path, env):
+    """What the kernel, or libc, says to them is the program's to see. One thread waits all the time, and is woken."""
+    bare = proc.run([HOSTILE / "pointers"]).ok()
+    result = proc.traced([HOSTILE / "pointers"], tmp_path / "t.out", env=env).ok()
+    assert result.stdout.splitlines() == bare.stdout.splitlines()
+    assert "woken: 1" in bare.stdout and bare.stdout.count("EFAULT") > 200, "the rows do not do what they say"
+    if "GOTRACE_START" not in env:
+        assert "nothing lost" in result.stderr, result.stderr
+        gotools.check_all(result.trace)
+
+
 def test_fifo(tmp_path):
     fifo, copy = tmp_path / "fifo", tmp_path / "copy"
     os.mkfifo(fifo)

@@ -1,6 +1,8 @@
 """Names of functions, files and lines in a trace, however the program was built, stripped or unloaded."""
 
+import os
 import re
+import shutil
 
 import pytest
 
@@ -133,6 +135,69 @@ def test_rust_names(traced, tmp_path, mangling):
     names = {f.func for e in gotools.parse(result.trace) for f in e.stack}
     assert any(n.startswith("p::app::inner::work") for n in names), sorted(names)
     assert not any(n.startswith(("_R", "_ZN")) for n in names)
+
+
+def started(start, tmp_path):
+    """How the program `file`, which has the links `dir/called`, is started; and what it is to be called."""
+    file, link = tmp_path / "file", tmp_path / "dir" / "called"
+    loader = re.search(r"interpreter: (\S+)\]", proc.run(["readelf", "-lW", file]).ok().stdout)[1]
+    match start:
+        case "file":
+            return [file], file
+        case "link":
+            return [link], link
+        case "link to a link":
+            (tmp_path / "other").symlink_to(link)
+            return [tmp_path / "other"], tmp_path / "other"
+        case "relative":
+            return ["./dir/called"], link
+        case "script":
+            (tmp_path / "script").write_text(f"#!{link}\n")
+            (tmp_path / "script").chmod(0o755)
+            return [tmp_path / "script"], file
+        case "loader":
+            return [loader, link], link
+        case "descriptor":
+            return ["bash", "-c", f"exec 9<{file}; exec /proc/self/fd/9"], file
+
+
+STARTS = ["file", "link", "link to a link", "relative", "script", "loader", "descriptor"]
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_called_as_it_was_started(traced, tmp_path, start):
+    """By the link's name, if that is how the program was started, and not by other names the kernel has for it."""
+    file = proc.compile(MAIN, tmp_path / "file")
+    proc.run(["strip", file]).ok()
+    (tmp_path / "dir").mkdir()
+    (tmp_path / "dir" / "called").symlink_to(file)
+    argv, called = started(start, tmp_path)
+    (stack,) = frames(traced(argv, cwd=tmp_path).ok().trace)
+    assert stack[0][0].startswith(f"{called.name}+0x"), stack
+    assert stack[0][1] == str(called)
+
+
+@pytest.mark.parametrize("start", ["link", "loader"])
+def test_link_that_leads_elsewhere_now(traced, tmp_path, start):
+    """The file of which the names are is the one that runs, in the trace and when they are filled in later."""
+    source = MAIN.replace("nanosleep", 'if (rename("other", "dir/called")) nanosleep(&ms, 0); nanosleep')
+    file = proc.compile("#include <stdio.h>\n" + source, tmp_path / "file", "-Wl,--build-id=none")
+    (tmp_path / "dir").mkdir()
+    (tmp_path / "dir" / "called").symlink_to(file)
+    wrong = proc.compile(MAIN.replace("outer", "wrong"), tmp_path / "wrong", "-Wl,--build-id=none")
+    (tmp_path / "other").symlink_to(wrong)
+    proc.run(["strip", "--strip-debug", file]).ok()
+    shutil.copy(file, tmp_path / "whole")
+    argv, called = started(start, tmp_path)
+    proc.run(["strip", file]).ok()
+    result = traced(argv, cwd=tmp_path).ok()
+    (stack,) = frames(result.trace)
+    assert os.readlink(called) == str(wrong)
+    assert stack[0][0].startswith("called+0x") and stack[0][1] == str(called), stack
+    shutil.copy(tmp_path / "whole", file)
+    proc.run([ROOT / "scripts/gotrace", "symbolize", result.trace]).ok()
+    (stack,) = frames(result.trace)
+    assert [(func, path) for func, path, _ in stack[:2]] == [("outer", str(called)), ("main", str(called))]
 
 
 def test_libdw_that_gives_up(traced, tmp_path):
