@@ -183,6 +183,17 @@ def test_collector_that_stops_threads_by_signals(tmp_path, memory):
     gotools.check_all(result.trace)
 
 
+def test_all_keys(tmp_path):
+    """The program can make as many keys as without us; what begins after that has an end in the trace nevertheless."""
+    result = proc.traced([PROGRAMS / "allkeys"], tmp_path / "t.out").ok()
+    assert result.stdout == "keys 1024 of 1024, then 1\ndestroyed 21, wrong 0\none again: 1\n"
+    gotools.check_all(result.trace)
+    events = gotools.parse(result.trace)
+    routine = {e.goid: e.transition_stack[0].func for e in events if e.is_go("NotExist", "Runnable")}
+    ended = [routine.get(e.goid) for e in events if e.is_go("Running", "NotExist")]
+    assert ended.count("comes_later") == 20
+
+
 @pytest.mark.parametrize("case", RESOURCES)
 def test_resources(tmp_path, case):
     gotools.check_all(same("resources", tmp_path, case).trace)
