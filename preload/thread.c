@@ -53,6 +53,7 @@ static struct gt_thread *thread_alloc(void)
     t->frame = 0;
     t->jumped = false;
     t->w.jumped = false;
+    t->w.may_lose = false;
     t->stuck = false;
     t->regions.open = 0;
     return t;
@@ -121,6 +122,7 @@ static void leave_trace(struct gt_thread *t)
 {
     bool torn = is_torn(t);
     t->inside = 1;
+    t->w.may_lose = false;
     gt_sampler_thread_end(t);
     bool forgotten; /* a wait that was left by cancellation or longjmp */
     do
@@ -162,6 +164,7 @@ static void thread_begin(struct gt_thread *t)
         gt_writer_leave(&t->w);
     }
     gt_sampler_thread_begin(t);
+    t->w.may_lose = true;
     gt_thread_leave(t);
 }
 
@@ -182,6 +185,7 @@ struct gt_thread *gt_thread_appear(void)
         gt_ev_thread_appear(&t->w, routine);
         gt_writer_leave(&t->w);
     }
+    t->w.may_lose = true;
     return t;
 }
 
@@ -213,6 +217,7 @@ static struct gt_thread *clone_appear(uint32_t tid)
         gt_ev_thread_appear(&t->w, routine);
         gt_writer_leave(&t->w);
     }
+    t->w.may_lose = true;
     t->inside = 0;
     return t;
 }
@@ -315,6 +320,7 @@ void gt_thread_main_begin(void)
         gt_writer_leave(&t->w);
     }
     gt_sampler_thread_begin(t);
+    t->w.may_lose = true;
     gt_thread_leave(t);
 }
 
