@@ -77,7 +77,7 @@ $(B)/fuzz/%: test/fuzz/input/%.c $(fuzz_src:%.c=$(B)/%.o)
 	@mkdir -p $(@D)
 	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^) $(LIBS) -ldl -pthread
 
-unwind_obj := $(patsubst %,$(B)/%.o,preload/unwind preload/layouts preload/cfi encoder/arena encoder/stacks encoder/futex)
+unwind_obj := $(patsubst %,$(B)/%.o,preload/unwind preload/layouts preload/cfi encoder/arena encoder/stacks encoder/futex encoder/urgent)
 $(B)/test/unwind/check.so: test/unwind/check.c $(unwind_obj)
 	@mkdir -p $(@D)
 	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) $(FRAMES) -shared -Wl,-z,now -o $@ $(filter %.c %.o,$^) -ldl
@@ -109,7 +109,7 @@ $(bench_prog): $(B)/%: %.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -pthread -o $@ $<
 
-$(B)/test/bench/floor: test/bench/floor.c $(B)/encoder/clock.o $(B)/encoder/futex.o
+$(B)/test/bench/floor: test/bench/floor.c $(B)/encoder/clock.o $(B)/encoder/futex.o $(B)/encoder/urgent.o
 	@mkdir -p $(@D)
 	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) -pthread -o $@ $(filter %.c %.o,$^) -ldl
 
@@ -141,7 +141,7 @@ export GOTRACE_PC
 
 # The command. It shares the tables of the library, and none of what runs inside a program.
 tool_obj := $(patsubst %.c,$(B)/%.o,$(wildcard scripts/tool/*.c) $(filter-out symbolize/nodlopen.c,$(wildcard symbolize/*.c)) \
-	encoder/format.c encoder/arena.c encoder/futex.c encoder/log.c preload/options.c)
+	encoder/format.c encoder/arena.c encoder/futex.c encoder/urgent.c encoder/log.c preload/options.c)
 $(B)/scripts/tool/main.o: override CPPFLAGS += -DGT_VERSION='"$(VERSION)"'
 $(B)/scripts/tool/main.o: scripts/CHANGELOG.md
 

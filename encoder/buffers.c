@@ -4,10 +4,12 @@
 #include "arena.h"
 #include "clock.h"
 #include "futex.h"
+#include "urgent.h"
 
 /*
  * Kept for those that cannot do without: when the system has no memory left, a generation must
- * still be closed. Untouched, they cost nothing.
+ * still be closed. And for urgent threads: one that mapped memory, or was the first to touch some
+ * of it, would wait in the kernel while another thread maps. Untouched, they cost a page each.
  */
 #define RESERVE 64u
 /* A thread that ends hands over a buffer of a few events: so many of them are worth a wake-up. */
@@ -60,8 +62,10 @@ static struct gt_buf *map_buffer(void)
 static struct gt_buf *take_reserve(void)
 {
     struct gt_buf *buf = gt_freelist_pop(&pool.reserve);
-    if (buf)
+    if (buf) {
         atomic_fetch_sub_explicit(&pool.reserved, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&pool.stats.mapped, GT_BUF_BYTES, memory_order_relaxed);
+    }
     return buf;
 }
 
@@ -69,15 +73,18 @@ static struct gt_buf *take_reserve(void)
 static void put(struct gt_buf *buf)
 {
     bool reserve = atomic_load_explicit(&pool.reserved, memory_order_relaxed) < RESERVE;
-    if (reserve)
+    if (reserve) {
         atomic_fetch_add_explicit(&pool.reserved, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&pool.stats.mapped, GT_BUF_BYTES, memory_order_relaxed);
+    }
     gt_freelist_push(reserve ? &pool.reserve : &pool.free, &buf->free);
 }
 
 void gt_buffers_reserve(void)
 {
     struct gt_buf *buf;
-    while (pool.reserved < RESERVE && (buf = gt_pages_alloc(GT_BUF_BYTES)))
+    while (atomic_load_explicit(&pool.reserved, memory_order_relaxed) < RESERVE &&
+           (buf = map_buffer()))
         put(buf);
 }
 
@@ -87,6 +94,8 @@ struct gt_buf *gt_buffers_get(bool force)
     if (!take_share(force))
         return NULL;
     struct gt_buf *buf = gt_freelist_pop(&pool.free);
+    if (!buf && gt_urgent())
+        buf = take_reserve();
     if (!buf)
         buf = map_buffer();
     if (!buf && force)

@@ -43,7 +43,7 @@ struct gt_buf {
  */
 struct gt_buf *gt_buffers_get(bool force);
 
-/* Puts some aside for `force`. Before recording starts. */
+/* Puts some aside for `force` and urgent threads. Drain side; before recording starts, too. */
 void gt_buffers_reserve(void);
 
 /*

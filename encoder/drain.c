@@ -11,6 +11,7 @@
 #include "samples.h"
 #include "switch.h"
 #include "symbols.h"
+#include "urgent.h"
 
 #include <string.h>
 
@@ -127,8 +128,11 @@ static int64_t idle_ns(uint64_t now)
 void gt_drain_run(void)
 {
     gt_lock(&drain.side);
+    gt_urgent_helper((uint32_t)gt_syscall(SYS_gettid));
     note_unattended();
     while (atomic_load(&drain.phase) == OPEN) {
+        gt_urgent_give_back();
+        gt_buffers_reserve();
         if (atomic_exchange(&drain.sample, 0))
             drain.config.sample();
         uint64_t now = gt_clock_monotonic_raw();
@@ -145,6 +149,7 @@ void gt_drain_run(void)
     }
     if (atomic_load(&drain.phase) != FINISHED)
         finish();
+    gt_urgent_helper(0);
     gt_unlock(&drain.side);
     answer(atomic_load(&drain.asked), -ESHUTDOWN);
 }

@@ -1,17 +1,40 @@
 /* The part of a lock that may sleep; signals. See futex.h. */
 #include "futex.h"
 
+#include "urgent.h"
+
 #include <signal.h>
 
 long (*gt_syscall)(long number, ...) = syscall;
 
 _Atomic bool gt_any_jumped;
 
+enum { LEFT = 3, GIVEN_UP = 4 };
+
+/* Whoever has it may be more urgent, or on another CPU; else nothing helps but to sleep. */
+static bool lock_awake(struct gt_lock *lock)
+{
+    enum { TIMES = 1000 };
+    gt_urgent_lend();
+    uint32_t held = atomic_load_explicit(&lock->word, memory_order_relaxed);
+    for (int i = 0; i < TIMES && held != GIVEN_UP; i++) {
+        if (gt_trylock(lock))
+            return true;
+        gt_urgent_pause();
+        held = atomic_load_explicit(&lock->word, memory_order_relaxed);
+    }
+    if (held == 1 || held == 2)
+        atomic_compare_exchange_strong_explicit(&lock->word, &held, GIVEN_UP, memory_order_relaxed,
+                                                memory_order_relaxed);
+    return gt_trylock(lock);
+}
+
 void gt_lock_slow(struct gt_lock *lock)
 {
     /* errno belongs to the program: a hook may come through here. */
     int saved = errno;
-    while (atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) != 0)
+    bool locked = gt_urgent() && lock_awake(lock);
+    while (!locked && atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) != 0)
         gt_futex_wait(&lock->word, 2, -1);
     errno = saved;
 }
@@ -26,14 +49,10 @@ static int impatience(void)
     return errno == ETIMEDOUT ? TIMED_OUT : LATE;
 }
 
-bool gt_lock_within(struct gt_lock *lock, int64_t ns)
+static bool lock_asleep(struct gt_lock *lock, int64_t ns)
 {
-    enum { SLICES = 10, PATIENCE = 1000, LEFT = 3 };
-    if (gt_trylock(lock))
-        return true;
-    if (!ns || atomic_load_explicit(&lock->word, memory_order_relaxed) == LEFT)
-        return false;
-    int saved = errno, patience = PATIENCE;
+    enum { SLICES = 10, PATIENCE = 1000 };
+    int patience = PATIENCE;
     bool locked;
     while (!(locked = atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) == 0) &&
            patience > 0) {
@@ -45,6 +64,26 @@ bool gt_lock_within(struct gt_lock *lock, int64_t ns)
     if (!locked && atomic_load_explicit(&gt_any_jumped, memory_order_relaxed))
         atomic_compare_exchange_strong_explicit(&lock->word, &held, LEFT, memory_order_relaxed,
                                                 memory_order_relaxed);
+    return locked;
+}
+
+static int64_t hook_patience_ns(void)
+{
+    bool jumped = atomic_load_explicit(&gt_any_jumped, memory_order_relaxed);
+    return jumped ? GT_LOCK_PATIENCE_NS / 10 : GT_LOCK_PATIENCE_NS;
+}
+
+bool gt_lock_within(struct gt_lock *lock, int64_t ns)
+{
+    if (gt_trylock(lock))
+        return true;
+    if (!ns || atomic_load_explicit(&lock->word, memory_order_relaxed) == LEFT)
+        return false;
+    int saved = errno;
+    bool hook = ns == GT_HOOK_PATIENCE_NS, urgent = gt_urgent();
+    bool locked = urgent && lock_awake(lock);
+    if (!locked && !(urgent && hook))
+        locked = lock_asleep(lock, hook ? hook_patience_ns() : ns);
     errno = saved;
     return locked;
 }

@@ -38,7 +38,7 @@ static inline void gt_futex_wake(_Atomic uint32_t *word, int count)
 
 /*
  * 0 = free, 1 = held, 2 = held and somebody may sleep, 3 = held, perhaps for ever: waited for in
- * vain when gt_any_jumped.
+ * vain when gt_any_jumped; 4 = held, and an urgent thread has waited long enough (urgent.h).
  */
 struct gt_lock {
     _Atomic uint32_t word;
@@ -70,12 +70,11 @@ static inline void gt_lock(struct gt_lock *lock)
 #define GT_LOCK_PATIENCE_NS 1000000000
 bool gt_lock_within(struct gt_lock *lock, int64_t ns);
 
-/* For a hook that does without: where a thread has jumped, that is the likelier reason. */
-static inline int64_t gt_hook_patience_ns(void)
-{
-    bool jumped = atomic_load_explicit(&gt_any_jumped, memory_order_relaxed);
-    return jumped ? GT_LOCK_PATIENCE_NS / 10 : GT_LOCK_PATIENCE_NS;
-}
+/*
+ * For a hook that does without: the same; less where a thread has jumped, which is the likelier
+ * reason then; and a moment, awake, for an urgent thread.
+ */
+#define GT_HOOK_PATIENCE_NS (-1)
 
 /*
  * Between hold and release no signal handler comes to the calling thread, which might stay there or

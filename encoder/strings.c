@@ -70,7 +70,7 @@ static void seed_locked(void)
 
 struct gt_string *gt_strings_intern(const char *text)
 {
-    if (!gt_lock_within(&table.lock, gt_hook_patience_ns()))
+    if (!gt_lock_within(&table.lock, GT_HOOK_PATIENCE_NS))
         return NULL;
     if (!table.first)
         seed_locked();

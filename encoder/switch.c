@@ -1,6 +1,8 @@
 /* See switch.h. */
 #include "switch.h"
 
+#include "urgent.h"
+
 #include <linux/membarrier.h>
 #include <sched.h>
 #include <string.h>
@@ -80,6 +82,34 @@ static bool settled_within(struct gt_writer *w, uint32_t gen, uint64_t ns)
     return !(gen & GT_GEN_SWITCHING);
 }
 
+/*
+ * For an urgent thread: awake. The drain side, on another CPU, needs some microseconds; on this one
+ * it is more urgent now. Where it may not be, once for each switch.
+ */
+static bool settled_awake(struct gt_writer *w, uint32_t gen)
+{
+    enum { TRIES = 100, NS = 1000000 };
+    uint32_t number = gen & ~GT_GEN_WAITED;
+    uint64_t start = gt_clock_monotonic_raw();
+    gt_urgent_lend();
+    while ((gen & GT_GEN_SWITCHING) && w->gave_up != number &&
+           gt_clock_monotonic_raw() - start < NS) {
+        for (int i = 0; i < TRIES; i++)
+            gt_urgent_pause();
+        gen = atomic_load_explicit(&w->gen, memory_order_acquire);
+    }
+    w->gave_up = (gen & GT_GEN_SWITCHING) ? number : 0;
+    return !(gen & GT_GEN_SWITCHING);
+}
+
+static bool await_settled(struct gt_writer *w, uint32_t gen)
+{
+    bool urgent = gt_urgent();
+    if (urgent && settled_awake(w, gen))
+        return true;
+    return !(urgent && w->may_lose) && settled_within(w, gen, GT_LOCK_PATIENCE_NS);
+}
+
 /* Whether the caller is now w's switcher. Full barrier: see gt_switch_self. */
 static bool claim(struct gt_writer *w, uint32_t gen)
 {
@@ -127,13 +157,14 @@ static bool claim_and_move_locked(struct gt_writer *w, uint32_t old)
 }
 
 /* With signals held, but not while it waits. false: whoever has the lock stands still. */
-static bool lock_held(struct gt_lock *lock, uint64_t *signals)
+static bool lock_held(struct gt_writer *w, uint64_t *signals)
 {
+    struct gt_lock *lock = &w->g.lock;
     *signals = gt_signals_hold();
     if (gt_trylock(lock))
         return true;
     gt_signals_release(*signals);
-    if (!gt_lock_within(lock, GT_LOCK_PATIENCE_NS))
+    if (!gt_lock_within(lock, gt_writer_waits(w) ? GT_LOCK_PATIENCE_NS : GT_HOOK_PATIENCE_NS))
         return false;
     *signals = gt_signals_hold();
     return true;
@@ -143,7 +174,7 @@ static bool lock_held(struct gt_lock *lock, uint64_t *signals)
 static bool move_self(struct gt_writer *w, uint32_t old)
 {
     uint64_t signals;
-    if (!lock_held(&w->g.lock, &signals))
+    if (!lock_held(w, &signals))
         return false;
     bool ok = claim_and_move_locked(w, old);
     gt_unlock(&w->g.lock);
@@ -159,7 +190,7 @@ bool gt_switch_self(struct gt_writer *w)
     if (old == GT_GEN_GONE)
         ok = false;
     else if (old & GT_GEN_SWITCHING)
-        ok = settled_within(w, old, GT_LOCK_PATIENCE_NS);
+        ok = await_settled(w, old);
     else
         ok = move_self(w, old);
     errno = saved;
@@ -286,6 +317,7 @@ static void tell_unstarted(const struct emitter *e)
 void gt_switch_all(uint32_t next, uint32_t told, void (*emit)(void *arg, struct gt_buf *batch),
                    void *arg)
 {
+    gt_urgent_working(true);
     atomic_store(&gt_gen.current, next);
     if (!atomic_load(&gt_gen.fence))
         membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
@@ -303,6 +335,8 @@ void gt_switch_all(uint32_t next, uint32_t told, void (*emit)(void *arg, struct 
     tell_unstarted(&e);
     if (e.scratch)
         gt_buffers_put(e.scratch);
+    gt_urgent_working(false);
+    gt_urgent_give_back();
 }
 
 /* Of a writer that is in a mute generation those before it. */
@@ -321,5 +355,6 @@ uint64_t gt_switch_events(void)
 
 void gt_switch_after_fork(void)
 {
+    gt_urgent_helper(0);
     atomic_store(&writers, NULL);
 }

@@ -57,7 +57,7 @@ bool gt_texts_enter(struct gt_writer *w)
         if (has_room(&w->texts) || refresh(w))
             return true;
         gt_writer_leave(w); /* as for a buffer of events: the drain side may wait for that */
-        if (!gt_buffers_wait(&since)) {
+        if (!gt_writer_waits(w) || !gt_buffers_wait(&since)) {
             gt_lost();
             return false;
         }

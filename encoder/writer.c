@@ -2,8 +2,17 @@
 #include "writer.h"
 
 #include "switch.h"
+#include "urgent.h"
 
 struct gt_generation gt_gen;
+
+bool gt_writer_waits(const struct gt_writer *w)
+{
+    int saved = errno;
+    bool waits = !w->may_lose || !gt_urgent();
+    errno = saved;
+    return waits;
+}
 
 /*
  * A thread cannot go on without a buffer, and with none left waits for the drain side: nothing may
@@ -13,7 +22,7 @@ struct gt_generation gt_gen;
 static bool wait_for_room(struct gt_writer *w, uint64_t *since)
 {
     gt_writer_leave(w);
-    return gt_buffers_wait(since) &&
+    return gt_writer_waits(w) && gt_buffers_wait(since) &&
            atomic_load_explicit(&gt_gen.current, memory_order_relaxed) != 0;
 }
 
@@ -337,7 +346,7 @@ static void rewaits_locked(struct gt_writer *w, uint32_t gen)
 /* In hooks, while others may find the goroutine in a registry: see GT_LOCK_PATIENCE_NS. */
 static bool lock_g(struct gt_g *g)
 {
-    bool locked = gt_lock_within(&g->lock, gt_hook_patience_ns());
+    bool locked = gt_lock_within(&g->lock, GT_HOOK_PATIENCE_NS);
     if (!locked)
         gt_lost();
     return locked;

@@ -128,6 +128,8 @@ struct gt_writer {
     _Atomic uint32_t gen;
     _Atomic bool jumped; /* see gt_writer_jumped */
     _Atomic bool torn;   /* that is sure: its thread has ended */
+    bool may_lose;       /* its thread neither begins nor ends: see urgent.h */
+    uint32_t gave_up;    /* the switch, as gen says, that it has waited for long enough, urgent */
     uint8_t *pos, *end;
     uint64_t last; /* timestamp of the last event */
     struct gt_buf *buf;
@@ -162,6 +164,9 @@ static inline bool gt_call_is_announced(const struct gt_writer *w)
 {
     return atomic_load_explicit(&w->call.since, memory_order_relaxed) != 0;
 }
+
+/* Whether w's thread, which calls, may sleep until the drain side has done something. */
+bool gt_writer_waits(const struct gt_writer *w);
 
 static inline bool gt_writer_pin(struct gt_writer *w, bool at_once)
 {

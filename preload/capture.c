@@ -5,6 +5,7 @@
 
 #include "../encoder/format.h"
 #include "../encoder/log.h"
+#include "../encoder/urgent.h"
 #include "../symbolize/modules.h"
 
 #define UNW_LOCAL_ONLY
@@ -76,13 +77,29 @@ bool gt_capture_later(struct gt_thread *t, enum gt_hook hook, const uintptr_t *f
     return walks && gt_trail_covers(&t->trail, (uintptr_t)frame);
 }
 
+static bool is_looked_at(struct gt_thread *t)
+{
+    return atomic_load(&t->call.looked_at);
+}
+
+static void await_look_awake(struct gt_thread *t)
+{
+    enum { TIMES = 10000 };
+    gt_urgent_lend();
+    for (int i = 0; i < TIMES && is_looked_at(t); i++)
+        gt_urgent_pause();
+}
+
 void gt_capture_leave(struct gt_thread *t)
 {
     enum { SLICES = 10 };
     int saved = errno;
     atomic_store(&t->call.frame, NULL); /* then the load: see stack_of_other */
-    for (int i = 0; i < SLICES && atomic_load(&t->call.looked_at); i++)
-        gt_futex_wait(&t->call.looked_at, 1, GT_LOCK_PATIENCE_NS / SLICES);
+    if (is_looked_at(t) && !gt_writer_waits(&t->w))
+        await_look_awake(t);
+    else
+        for (int i = 0; i < SLICES && is_looked_at(t); i++)
+            gt_futex_wait(&t->call.looked_at, 1, GT_LOCK_PATIENCE_NS / SLICES);
     errno = saved;
 }
 

@@ -2,6 +2,9 @@
 #include "keys.h"
 
 #include "real.h"
+#include "thread.h"
+
+#include <errno.h>
 
 _Atomic bool gt_keys_have_destructors;
 
@@ -14,18 +17,21 @@ static void note(void (*destructor)(void *))
 GT_EXPORT int pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
 {
     note(destructor);
-    return gt_real.pthread_key_create(key, destructor);
+    int r = gt_real.pthread_key_create(key, destructor);
+    return r == EAGAIN && gt_thread_give_key() ? gt_real.pthread_key_create(key, destructor) : r;
 }
 
 /* What libgcc and libstdc++ call. */
 GT_EXPORT int __pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
 {
     note(destructor);
-    return gt_real.__pthread_key_create(key, destructor);
+    int r = gt_real.__pthread_key_create(key, destructor);
+    return r == EAGAIN && gt_thread_give_key() ? gt_real.__pthread_key_create(key, destructor) : r;
 }
 
 GT_EXPORT int tss_create(tss_t *key, tss_dtor_t destructor)
 {
     note(destructor);
-    return gt_real.tss_create(key, destructor);
+    int r = gt_real.tss_create(key, destructor);
+    return r != thrd_success && gt_thread_give_key() ? gt_real.tss_create(key, destructor) : r;
 }

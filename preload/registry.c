@@ -23,7 +23,7 @@ static struct slot {
 /* In hooks; false is counted. */
 static bool lock_within(struct shard *s)
 {
-    bool locked = gt_lock_within(&s->lock, gt_hook_patience_ns());
+    bool locked = gt_lock_within(&s->lock, GT_HOOK_PATIENCE_NS);
     if (!locked)
         gt_lost();
     return locked;

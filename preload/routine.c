@@ -39,7 +39,8 @@ static const void *last_code_pointer(void *const *state)
 const void *gt_routine_of(void *(*start)(void *), void *arg)
 {
     const void *entry = (const void *)(uintptr_t)start;
-    gt_modules_refresh();
+    if (!module_of(entry)) /* else no need for the loader's lock */
+        gt_modules_refresh();
     if (!arg || !is_libstdcxx(module_of(entry)))
         return entry;
     void *const *state = arg;

@@ -10,6 +10,7 @@
 #include "process.h"
 
 #include "../encoder/drain.h"
+#include "../encoder/urgent.h"
 
 #include <fcntl.h>
 #include <gnu/libc-version.h>
@@ -119,6 +120,13 @@ static const struct need drain_needs[] = {
     {SYS_nanosleep, {0}},
     {SYS_rt_sigpending, {0}},
     {SYS_rt_sigtimedwait, {0}},
+};
+
+/* What a thread asks that would have to wait; it can do without. */
+static const struct need urgent_need[] = {
+    {SYS_sched_getscheduler, {0}},
+    {SYS_sched_getparam, {0}},
+    {SYS_sched_setscheduler, {0}},
 };
 
 /* The machine -------------------------------------------------------------------------------- */
@@ -249,6 +257,8 @@ static bool is_filter(const struct sock_fprog *program)
 
 static void filter_begins(unsigned long flags, const struct sock_fprog *program)
 {
+    if (!ALLOWS(program, urgent_need))
+        gt_urgent_forbid();
     bool for_all = !gt_drain_is_threaded() || (flags & SECCOMP_FILTER_FLAG_TSYNC);
     if (!spares_threads(program))
         gt_process_withdraw();

@@ -24,7 +24,9 @@ static struct {
     _Atomic(struct gt_thread *) cloned; /* without thread-local variables of their own, by tid */
     struct gt_arena arena;
     _Atomic uint64_t last_g;
-    _Atomic uint32_t live; /* threads in the trace that have not ended, or not even begun */
+    _Atomic uint32_t live;   /* threads in the trace that have not ended, or not even begun */
+    struct gt_lock key_lock; /* of the two below */
+    bool has_key;            /* whose destructor tells of a thread's end */
     pthread_key_t key;
     pthread_attr_t attr; /* all defaults: libc fills them in when asked */
 } threads;
@@ -51,6 +53,7 @@ static struct gt_thread *thread_alloc(void)
     t->frame = 0;
     t->jumped = false;
     t->w.jumped = false;
+    t->w.may_lose = false;
     t->stuck = false;
     t->regions.open = 0;
     return t;
@@ -70,6 +73,16 @@ static void note_stack(struct gt_thread *t)
     t->stack_size = STACK_WINDOW;
 }
 
+/* false: the program has our key. */
+static bool set_key(struct gt_thread *t)
+{
+    bool locked = gt_lock_within(&threads.key_lock, GT_LOCK_PATIENCE_NS);
+    bool set = locked && threads.has_key && pthread_setspecific(threads.key, t) == 0;
+    if (locked)
+        gt_unlock(&threads.key_lock);
+    return set;
+}
+
 /* The calling thread becomes t. */
 static void adopt(struct gt_thread *t)
 {
@@ -79,7 +92,6 @@ static void adopt(struct gt_thread *t)
     t->w.last = gt_clock_now();
     t->self = pthread_self();
     gt_self = t;
-    pthread_setspecific(threads.key, t);
 }
 
 void gt_thread_ignore(void)
@@ -110,6 +122,7 @@ static void leave_trace(struct gt_thread *t)
 {
     bool torn = is_torn(t);
     t->inside = 1;
+    t->w.may_lose = false;
     gt_sampler_thread_end(t);
     bool forgotten; /* a wait that was left by cancellation or longjmp */
     do
@@ -126,6 +139,15 @@ static void leave_trace(struct gt_thread *t)
         thread_free(t);
 }
 
+static void local_destructor(void *arg);
+
+/* At the beginning of a thread, where it may allocate. */
+static void await_end(struct gt_thread *t)
+{
+    if (!set_key(t))
+        __cxa_thread_atexit_impl(local_destructor, t, &__dso_handle);
+}
+
 static void thread_begin(struct gt_thread *t)
 {
     /* A signal handler may have run in this thread before, and have made it appear. */
@@ -136,11 +158,13 @@ static void thread_begin(struct gt_thread *t)
     }
     t->inside = 1;
     adopt(t);
+    await_end(t);
     if (gt_writer_enter(&t->w)) {
         gt_ev_thread_start(&t->w);
         gt_writer_leave(&t->w);
     }
     gt_sampler_thread_begin(t);
+    t->w.may_lose = true;
     gt_thread_leave(t);
 }
 
@@ -154,12 +178,14 @@ struct gt_thread *gt_thread_appear(void)
     t->inside = 1;
     atomic_fetch_add(&threads.live, 1);
     adopt(t);
+    set_key(t);
     gt_sampler_thread_begin(t);
     struct gt_stack *routine = gt_capture_bottom(t);
     if (gt_writer_enter(&t->w)) {
         gt_ev_thread_appear(&t->w, routine);
         gt_writer_leave(&t->w);
     }
+    t->w.may_lose = true;
     return t;
 }
 
@@ -191,6 +217,7 @@ static struct gt_thread *clone_appear(uint32_t tid)
         gt_ev_thread_appear(&t->w, routine);
         gt_writer_leave(&t->w);
     }
+    t->w.may_lose = true;
     t->inside = 0;
     return t;
 }
@@ -240,15 +267,33 @@ static void key_destructor(void *arg)
     struct gt_thread *t = arg;
     if (gt_self != t)
         return;
-    if (gt_keys_have_destructors && ++t->exit_round < PTHREAD_DESTRUCTOR_ITERATIONS)
-        pthread_setspecific(threads.key, t);
-    else if (thread_end(t))
+    bool again = gt_keys_have_destructors && ++t->exit_round < PTHREAD_DESTRUCTOR_ITERATIONS;
+    if ((!again || !set_key(t)) && thread_end(t))
         gt_process_end_last();
+}
+
+/* The last of the thread's thread_local objects, before all keys; also in exit(3). */
+static void local_destructor(void *arg)
+{
+    if (gt_self == arg && thread_end(arg))
+        gt_process_end_last();
+}
+
+bool gt_thread_give_key(void)
+{
+    if (!gt_lock_within(&threads.key_lock, GT_LOCK_PATIENCE_NS))
+        return false;
+    bool had = threads.has_key;
+    threads.has_key = false;
+    if (had)
+        pthread_key_delete(threads.key);
+    gt_unlock(&threads.key_lock);
+    return had;
 }
 
 void gt_thread_init(void)
 {
-    gt_real.pthread_key_create(&threads.key, key_destructor);
+    threads.has_key = gt_real.pthread_key_create(&threads.key, key_destructor) == 0;
     pthread_attr_init(&threads.attr);
 }
 
@@ -262,6 +307,7 @@ void gt_thread_main(void)
     t->inside = 1; /* until recording starts */
     atomic_store(&threads.live, 1);
     adopt(t);
+    set_key(t);
 }
 
 void gt_thread_main_begin(void)
@@ -274,6 +320,7 @@ void gt_thread_main_begin(void)
         gt_writer_leave(&t->w);
     }
     gt_sampler_thread_begin(t);
+    t->w.may_lose = true;
     gt_thread_leave(t);
 }
 
@@ -298,6 +345,7 @@ void gt_thread_after_fork(void)
         leave_to_parent(gt_self);
     threads.free = (struct gt_freelist){0};
     threads.cloned = NULL;
+    threads.key_lock = (struct gt_lock){0};
     gt_annotate_after_fork();
     gt_thread_main();
 }

@@ -138,4 +138,10 @@ void gt_thread_after_fork(void);
 /* Once: the key whose destructor tells the end of a thread. */
 void gt_thread_init(void);
 
+/*
+ * The program shall have that key, there are no others left; false: it has. From here on the ends
+ * of threads that begin are seen before the program's keys are destroyed, those of others not.
+ */
+bool gt_thread_give_key(void);
+
 #endif

@@ -31,6 +31,8 @@ int __open64_2(const char *path, int flags);
 int __openat_2(int dir, const char *path, int flags);
 int __openat64_2(int dir, const char *path, int flags);
 void __longjmp_chk(sigjmp_buf env, int value) __attribute__((noreturn));
+int __cxa_thread_atexit_impl(void (*destructor)(void *), void *object, void *dso_handle);
+extern void *__dso_handle __attribute__((visibility("hidden")));
 int __pthread_key_create(pthread_key_t *key, void (*destructor)(void *));
 size_t __fread_chk(void *buf, size_t size, size_t n, size_t count, FILE *file);
 size_t __fread_unlocked_chk(void *buf, size_t size, size_t n, size_t count, FILE *file);

@@ -44,7 +44,7 @@ bool gt_wait_may_begin(struct gt_thread *t, uintptr_t frame)
     if (t->frame && !t->jumped && (frame < t->frame || gt_thread_on_signal_stack()))
         return false;
     if (t->frame)
-        resume(t, t->w.g.wait_stack, gt_hook_patience_ns());
+        resume(t, t->w.g.wait_stack, GT_HOOK_PATIENCE_NS);
     t->jumped = false;
     return !t->stuck;
 }
@@ -115,7 +115,7 @@ void gt_wait_end(struct gt_wait *wait)
     if (!t || t->frame != wait->frame)
         return;
     gt_thread_reenter(t);
-    resume(t, wait->stack, gt_hook_patience_ns());
+    resume(t, wait->stack, GT_HOOK_PATIENCE_NS);
     gt_thread_leave(t);
     gt_process_check_queue();
 }

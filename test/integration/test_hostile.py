@@ -183,6 +183,38 @@ def test_collector_that_stops_threads_by_signals(tmp_path, memory):
     gotools.check_all(result.trace)
 
 
+URGENT = [
+    {},
+    {"GOTRACE_SYSCALLS": "all"},
+    {"GOTRACE_SYSCALLS": "all", "GOTRACE_RING": "1M"},
+    {"GOTRACE_SYSCALLS": "all", "GOTRACE_CPU_HZ": "200"},
+]
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root")
+@pytest.mark.parametrize("env", URGENT, ids=" ".join)
+def test_real_time_priorities(tmp_path, env):
+    """None of its calls makes the most urgent thread wait for another one of the program, or for the tracer's."""
+    program = ["taskset", "-c", min(os.sched_getaffinity(0)), HOSTILE / "urgent", 4000]
+    result = proc.traced(program, tmp_path / "t.out", env=env).ok()
+    assert result.stdout == "while the highest ran, others did 0\n", result
+    lost = re.search(r"(\d+) events lost", result.stderr)
+    times = int(re.search(r"(\d+) times", result.stderr)[1])
+    assert times > 1000 and int(lost[1] if lost else 0) < times, result.stderr
+    gotools.check_all(result.trace)
+
+
+def test_all_keys(tmp_path):
+    """The program can make as many keys as without us; what begins after that has an end in the trace nevertheless."""
+    result = proc.traced([PROGRAMS / "allkeys"], tmp_path / "t.out").ok()
+    assert result.stdout == "keys 1024 of 1024, then 1\ndestroyed 21, wrong 0\none again: 1\n"
+    gotools.check_all(result.trace)
+    events = gotools.parse(result.trace)
+    routine = {e.goid: e.transition_stack[0].func for e in events if e.is_go("NotExist", "Runnable")}
+    ended = [routine.get(e.goid) for e in events if e.is_go("Running", "NotExist")]
+    assert ended.count("comes_later") == 20
+
+
 @pytest.mark.parametrize("case", RESOURCES)
 def test_resources(tmp_path, case):
     gotools.check_all(same("resources", tmp_path, case).trace)
