@@ -20,8 +20,7 @@ REQUIRED := -std=gnu11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -fexceptions \
 FRAMES := -fno-omit-frame-pointer
 LIBS := $(shell cat symbolize/libs 2>/dev/null)
 
-# symbolize/nodlopen.c is a shared object of its own, carried inside symbolize/elfutils.o.
-core_src := $(filter-out symbolize/nodlopen.c,$(wildcard encoder/*.c symbolize/*.c))
+core_src := $(wildcard encoder/*.c symbolize/*.c)
 lib_src := $(wildcard preload/*.c) $(core_src)
 unit := $(patsubst %.c,$(B)/%,$(wildcard test/unit/*.c test/fuzz/*.c))
 prog_c := $(patsubst %.c,$(B)/%,$(wildcard test/prog/*.c test/hostile/*.c))
@@ -39,17 +38,10 @@ $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) $(FRAMES) -c -o $@ $<
 
-$(B)/symbolize/nodlopen.so: symbolize/nodlopen.c
-	@mkdir -p $(@D)
-	$(CC) -shared -nostdlib -fPIC -O2 -Wl,--hash-style=gnu -o $@ $<
-
-$(B)/symbolize/elfutils.o: $(B)/symbolize/nodlopen.so
-$(B)/symbolize/elfutils.o: override CPPFLAGS += -DGT_NODLOPEN='"$(B)/symbolize/nodlopen.so"'
-
 tests: all $(unit) $(micro) $(prog_c) $(prog_cxx) $(B)/test/unwind/check.so ## build the unit tests and the traced programs
 
 # Unit tests see everything but the hooks and the thread state: what runs without interposition.
-unit_obj := $(core_src:%.c=$(B)/%.o) $(patsubst %,$(B)/preload/%.o,registry cfi layouts unwind)
+unit_obj := $(core_src:%.c=$(B)/%.o) $(patsubst %,$(B)/preload/%.o,registry cfi layouts unwind elf_names)
 
 $(unit): $(B)/%: %.c $(unit_obj)
 	@mkdir -p $(@D)
@@ -66,7 +58,7 @@ asan: ## build what reads files that may be damaged with AddressSanitizer: build
 	@mkdir -p build/asan && cp build/asan-obj/test/unit/cfi build/asan-obj/gotrace build/asan
 
 # The parts that parse what others wrote, each with the sources that it needs.
-fuzz_src := $(core_src) preload/cfi.c preload/options.c
+fuzz_src := $(core_src) preload/cfi.c preload/options.c preload/elf_names.c
 fuzzers := $(patsubst test/fuzz/input/%.c,$(B)/fuzz/%,$(wildcard test/fuzz/input/*.c))
 fuzzers: ## build the fuzzers with libFuzzer and AddressSanitizer, as build/fuzz/*
 	$(MAKE) B=build/fuzz-obj CC=clang CFLAGS='-O1 -g -fsanitize=fuzzer-no-link,address,undefined' \
@@ -140,8 +132,8 @@ endef
 export GOTRACE_PC
 
 # The command. It shares the tables of the library, and none of what runs inside a program.
-tool_obj := $(patsubst %.c,$(B)/%.o,$(wildcard scripts/tool/*.c) $(filter-out symbolize/nodlopen.c,$(wildcard symbolize/*.c)) \
-	encoder/format.c encoder/arena.c encoder/futex.c encoder/log.c preload/options.c)
+tool_obj := $(patsubst %.c,$(B)/%.o,$(wildcard scripts/tool/*.c) $(wildcard symbolize/*.c) \
+	encoder/format.c encoder/arena.c encoder/futex.c encoder/log.c preload/options.c preload/elf_names.c)
 $(B)/scripts/tool/main.o: override CPPFLAGS += -DGT_VERSION='"$(VERSION)"'
 $(B)/scripts/tool/main.o: scripts/CHANGELOG.md
 
