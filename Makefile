@@ -20,8 +20,7 @@ REQUIRED := -std=gnu11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -fexceptions \
 FRAMES := -fno-omit-frame-pointer
 LIBS := $(shell cat symbolize/libs 2>/dev/null)
 
-# symbolize/nodlopen.c is a shared object of its own, carried inside symbolize/elfutils.o.
-core_src := $(filter-out symbolize/nodlopen.c,$(wildcard encoder/*.c symbolize/*.c))
+core_src := $(wildcard encoder/*.c symbolize/*.c)
 lib_src := $(wildcard preload/*.c) $(core_src)
 unit := $(patsubst %.c,$(B)/%,$(wildcard test/unit/*.c test/fuzz/*.c))
 prog_c := $(patsubst %.c,$(B)/%,$(wildcard test/prog/*.c test/hostile/*.c))
@@ -38,13 +37,6 @@ libgotrace.so: $(lib_src:%.c=$(B)/%.o)
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) $(FRAMES) -c -o $@ $<
-
-$(B)/symbolize/nodlopen.so: symbolize/nodlopen.c
-	@mkdir -p $(@D)
-	$(CC) -shared -nostdlib -fPIC -O2 -Wl,--hash-style=gnu -o $@ $<
-
-$(B)/symbolize/elfutils.o: $(B)/symbolize/nodlopen.so
-$(B)/symbolize/elfutils.o: override CPPFLAGS += -DGT_NODLOPEN='"$(B)/symbolize/nodlopen.so"'
 
 tests: all $(unit) $(micro) $(prog_c) $(prog_cxx) $(B)/test/unwind/check.so ## build the unit tests and the traced programs
 
@@ -140,7 +132,7 @@ endef
 export GOTRACE_PC
 
 # The command. It shares the tables of the library, and none of what runs inside a program.
-tool_obj := $(patsubst %.c,$(B)/%.o,$(wildcard scripts/tool/*.c) $(filter-out symbolize/nodlopen.c,$(wildcard symbolize/*.c)) \
+tool_obj := $(patsubst %.c,$(B)/%.o,$(wildcard scripts/tool/*.c) $(wildcard symbolize/*.c) \
 	encoder/format.c encoder/arena.c encoder/futex.c encoder/urgent.c encoder/log.c preload/options.c)
 $(B)/scripts/tool/main.o: override CPPFLAGS += -DGT_VERSION='"$(VERSION)"'
 $(B)/scripts/tool/main.o: scripts/CHANGELOG.md

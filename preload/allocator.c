@@ -2,8 +2,9 @@
 #include "allocator.h"
 
 #include "elf_bind.h"
-#include "elf_names.h"
 #include "real.h"
+
+#include "../symbolize/elf_names.h"
 
 #include <gnu/libc-version.h>
 

@@ -8,7 +8,6 @@
 #include "heap.h"
 
 #include "allocator.h"
-#include "elf_names.h"
 #include "nursery.h"
 #include "operators.h"
 #include "process.h"
@@ -18,6 +17,7 @@
 #include "../encoder/arena.h"
 #include "../encoder/ring.h"
 #include "../encoder/drain.h"
+#include "../symbolize/elf_names.h"
 
 #include <fcntl.h>
 #include <string.h>

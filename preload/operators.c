@@ -15,9 +15,10 @@
 #include "operators.h"
 
 #include "allocator.h"
-#include "elf_names.h"
 #include "heap.h"
 #include "real.h"
+
+#include "../symbolize/elf_names.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,6 @@
 #include "control.h"
 #include "descent.h"
 #include "drain_thread.h"
-#include "elf_names.h"
 #include "gc.h"
 #include "heap.h"
 #include "nursery.h"
@@ -20,6 +19,7 @@
 #include "../encoder/drain.h"
 #include "../encoder/log.h"
 #include "../encoder/recording.h"
+#include "../symbolize/elf_names.h"
 #include "../symbolize/modules.h"
 #include "../symbolize/symbolize.h"
 

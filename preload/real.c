@@ -1,10 +1,11 @@
 /* See real.h. */
 #include "real.h"
 
-#include "../encoder/futex.h"
-#include "../symbolize/symbolize.h"
-#include "elf_names.h"
 #include "heap.h"
+
+#include "../encoder/futex.h"
+#include "../symbolize/elf_names.h"
+#include "../symbolize/symbolize.h"
 
 #include <gnu/libc-version.h>
 

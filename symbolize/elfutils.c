@@ -9,15 +9,16 @@
  */
 #include "elfutils.h"
 
+#include "namespace.h"
 #include "symbolize.h"
 
 #include "../encoder/futex.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
+
+#define LIBDW "libdw.so.1"
 
 static struct {
     struct gt_elfutils api;
@@ -48,15 +49,6 @@ static const struct {
 #undef GT_DW
 };
 
-/* nodlopen.so, see nodlopen.c. */
-__asm__(".section .rodata\n"
-        ".balign 16\n"
-        "gt_nodlopen_start: .incbin \"" GT_NODLOPEN "\"\n"
-        "gt_nodlopen_end:\n"
-        ".previous\n");
-extern const char gt_nodlopen_start[] __attribute__((visibility("hidden")));
-extern const char gt_nodlopen_end[] __attribute__((visibility("hidden")));
-
 void (*gt_symbolize_jump)(jmp_buf env, int value) = longjmp;
 
 static void bail(void)
@@ -64,62 +56,12 @@ static void bail(void)
     gt_symbolize_jump(*state.bail, 1);
 }
 
-#define FD_PATH_MAX 40
-
-/*
- * The number after the directory: snprintf may call malloc. Not /proc/self: the drain thread has
- * descriptors of its own.
- */
-static const char *fd_path(char *buf, int fd)
-{
-    static const char dir[] = "/proc/thread-self/fd/";
-    enum { LENGTH = sizeof dir - 1 };
-    char *p = buf + FD_PATH_MAX;
-    *--p = 0;
-    do
-        *--p = (char)('0' + fd % 10);
-    while ((fd /= 10) > 0);
-    return memcpy(p - LENGTH, dir, LENGTH);
-}
-
-/* A new namespace that begins with nodlopen.so; NULL when there cannot be one. */
-static void *open_namespace(void)
-{
-    char path[FD_PATH_MAX];
-    size_t size = (size_t)(gt_nodlopen_end - gt_nodlopen_start);
-    int fd = memfd_create("nodlopen", MFD_CLOEXEC);
-    void *first = NULL;
-    if (fd < 0)
-        return NULL;
-    if (write(fd, gt_nodlopen_start, size) == (ssize_t)size)
-        first = dlmopen(LM_ID_NEWLM, fd_path(path, fd), RTLD_NOW);
-    close(fd);
-    return first;
-}
-
-static void set_up_private(void *first, void *lib)
-{
-    void (**on_abort)(void) = dlsym(first, "gt_bail");
-    if (on_abort)
-        *on_abort = bail;
-    state.init_thread = (void (*)(void))dlsym(lib, "__ctype_init");
-    state.api.private_libc = true;
-}
-
 static void *load(void)
 {
-    Lmid_t space;
-    void *first = open_namespace();
-    if (first && dlinfo(first, RTLD_DI_LMID, &space) == 0) {
-        void *lib = dlmopen(space, "libdw.so.1", RTLD_NOW);
-        if (lib) {
-            set_up_private(first, lib);
-            return lib;
-        }
-    }
-    state.init_thread = NULL;
-    state.api.private_libc = false;
-    return dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *lib = gt_namespace_load(LIBDW, bail);
+    state.api.private_libc = lib != NULL;
+    state.init_thread = lib ? (void (*)(void))dlsym(lib, "__ctype_init") : NULL;
+    return lib ? lib : dlopen(LIBDW, RTLD_NOW | RTLD_LOCAL);
 }
 
 static void load_all(void)

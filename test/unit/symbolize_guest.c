@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
@@ -94,6 +95,34 @@ static int listen_as_debuginfod(void)
     return fd;
 }
 
+static jmp_buf bail;
+
+/* What elfutils calls, as its libraries are bound: neither ends the process, nor brings others. */
+static void check_calls(void)
+{
+    const struct gt_elfutils *api = gt_elfutils_enter(&bail);
+    CHECK(api && api->private_libc, "no namespace");
+    struct link_map *libdw;
+    Dl_info info;
+    CHECK(dladdr1((void *)api->dwarf_end, &info, (void **)&libdw, RTLD_DL_LINKMAP), "libdw");
+    static const char *const ends[] = {"abort", "__assert_fail"};
+    for (volatile int i = 0; i < 2; i++) {
+        void (*end)(void) = (void (*)(void))dlsym(libdw, ends[i]);
+        CHECK(end, "%s", ends[i]);
+        if (setjmp(bail) == 0) {
+            end();
+            CHECK(false, "%s returned", ends[i]);
+        }
+    }
+    static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5"};
+    for (int i = 0; i < 2; i++) {
+        void *(*open)(const char *, int) =
+            (void *(*)(const char *, int))dlvsym(libdw, "dlopen", versions[i]);
+        CHECK(open && open != dlopen && !open("libc.so.6", RTLD_NOW), "%s", versions[i]);
+    }
+    gt_elfutils_leave();
+}
+
 static _Atomic bool stop;
 
 static void *keep_asking(void *unused)
@@ -170,6 +199,7 @@ int main(void)
     CHECK(had_zlib == (dlsym(RTLD_DEFAULT, "inflate") != NULL), "zlib in the global scope");
     CHECK(!dlsym(RTLD_DEFAULT, "dwarf_begin"), "libdw in the global scope");
     gt_symbolizer_free(s);
+    check_calls();
     check_fork();
     gt_symbolizer_free(shared);
     return 0;

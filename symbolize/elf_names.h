@@ -31,6 +31,12 @@ bool gt_elf_is_late(void);
 bool gt_elf_hide(const struct link_map *map, const char *const *names, int n);
 
 /*
+ * From now on a symbol look-up in this module finds `to`, in whatever version of `name`. false: not
+ * in all of them.
+ */
+bool gt_elf_redefine(const struct link_map *map, const char *name, void (*to)(void));
+
+/*
  * What tells the module that contains the address from others, or NULL. dladdr, which also looks
  * for a symbol, takes a hundred times as long. Takes the loader's lock.
  */

@@ -46,8 +46,11 @@ static uint32_t gnu_hash_of(const char *name)
     return h;
 }
 
-/* The GNU table holds definitions only: header, Bloom filter, buckets, one chain word a symbol. */
-static ElfW(Sym) * find_gnu(const struct table *t, const char *name)
+/*
+ * The GNU table holds definitions only: header, Bloom filter, buckets, one chain word a symbol. The
+ * versions of a name are in one chain: the one after `last`, or the first.
+ */
+static ElfW(Sym) * find_gnu(const struct table *t, const char *name, const ElfW(Sym) * last)
 {
     const uint32_t *header = t->gnu_hash;
     uint32_t n = header[0], first = header[1], hash = gnu_hash_of(name);
@@ -56,22 +59,26 @@ static ElfW(Sym) * find_gnu(const struct table *t, const char *name)
     uint32_t i = n ? buckets[hash % n] : 0;
     if (i < first)
         return NULL;
-    for (;; i++) {
-        if (((chain[i - first] ^ hash) >> 1) == 0 && is_named(t, &t->symbols[i], name))
-            return &t->symbols[i];
+    for (bool passed = !last;; i++) {
+        ElfW(Sym) *symbol = &t->symbols[i];
+        if (passed && ((chain[i - first] ^ hash) >> 1) == 0 && is_named(t, symbol, name))
+            return symbol;
         if (chain[i - first] & 1)
             return NULL;
+        passed |= symbol == last;
     }
 }
 
-static ElfW(Sym) * find(const struct link_map *map, const char *name)
+/* `last`: NULL, or what this has returned before. */
+static ElfW(Sym) * find(const struct link_map *map, const char *name, const ElfW(Sym) * last)
 {
     struct table t = read_table(map);
     if (!t.symbols || !t.strings)
         return NULL;
     if (t.gnu_hash)
-        return find_gnu(&t, name);
-    for (uint32_t i = 1; t.sysv_hash && i < t.sysv_hash[1]; i++) {
+        return find_gnu(&t, name, last);
+    uint32_t i = last ? (uint32_t)(last - t.symbols) + 1 : 1;
+    for (; t.sysv_hash && i < t.sysv_hash[1]; i++) {
         if (is_named(&t, &t.symbols[i], name))
             return &t.symbols[i];
     }
@@ -89,7 +96,7 @@ struct link_map *gt_elf_ours(void)
 /* An executable that takes a function's address refers to it by a symbol with a value. */
 ElfW(Sym) * gt_elf_definition(const struct link_map *map, const char *name)
 {
-    ElfW(Sym) *symbol = find(map, name);
+    ElfW(Sym) *symbol = find(map, name, NULL);
     bool defined = symbol && symbol->st_shndx != SHN_UNDEF && symbol->st_value &&
                    ELF64_ST_BIND(symbol->st_info) != STB_LOCAL;
     return defined ? symbol : NULL;
@@ -134,6 +141,20 @@ bool gt_elf_hide(const struct link_map *map, const char *const *names, int n)
     }
     protect(first, last, PROT_READ);
     return true;
+}
+
+bool gt_elf_redefine(const struct link_map *map, const char *name, void (*to)(void))
+{
+    ElfW(Sym) *symbol = NULL;
+    bool done = false;
+    while ((symbol = find(map, name, symbol))) {
+        if (!protect(symbol, symbol, PROT_READ | PROT_WRITE))
+            return false;
+        symbol->st_value = (uintptr_t)to - map->l_addr;
+        protect(symbol, symbol, PROT_READ);
+        done = true;
+    }
+    return done;
 }
 
 struct search {

@@ -1,0 +1,135 @@
+/*
+ * See namespace.h.
+ *
+ * In the namespace are files as they are installed, and nothing else: debuggers open, in a process
+ * of their own, whatever the loader's lists and /proc/PID/maps name.
+ */
+#include "namespace.h"
+
+#include "elf_names.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <gnu/lib-names.h>
+#include <gnu/libc-version.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Calls ---------------------------------------------------------------------------------------- */
+
+/*
+ * libdw 0.188 opens libdebuginfod from a constructor, and with it an HTTP and a TLS library, whose
+ * destructors use pthread keys, which namespaces do not separate.
+ */
+static void *open_nothing(const char *path, int flags)
+{
+    (void)path;
+    (void)flags;
+    return NULL;
+}
+
+/* Before anything else is bound to the private libc. */
+static bool redirect(const struct link_map *libc, void (*bail)(void))
+{
+    return gt_elf_redefine(libc, "dlopen", (void (*)(void))open_nothing) &&
+           gt_elf_redefine(libc, "abort", bail) && gt_elf_redefine(libc, "__assert_fail", bail);
+}
+
+/* The loader's lists --------------------------------------------------------------------------- */
+
+/*
+ * What gdb reads of the namespace is from now on what it reads of one that is no longer used. It
+ * would look there before it looks in the program's: `call strdup("...")` would be the private one.
+ */
+static void hide(const struct link_map *libc)
+{
+#if __GLIBC_PREREQ(2, 35) /* before, debuggers are told of one namespace */
+    struct r_debug_extended *r = (struct r_debug_extended *)&_r_debug;
+    for (; r && r->base.r_version > 1; r = r->r_next) {
+        if (r->base.r_map == libc)
+            r->base.r_map = NULL;
+    }
+#endif
+}
+
+/* /proc/PID/maps ------------------------------------------------------------------------------- */
+
+/* Where the program's libc is, where the module before it ends and the one after it begins. */
+struct place {
+    uintptr_t lo, hi, before, after;
+};
+
+static int look(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct place *place = arg;
+    uintptr_t lo = UINTPTR_MAX, hi = 0;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+        uintptr_t begin = info->dlpi_addr + ph->p_vaddr;
+        if (ph->p_type == PT_LOAD) {
+            lo = begin < lo ? begin : lo;
+            hi = begin + ph->p_memsz > hi ? begin + ph->p_memsz : hi;
+        }
+    }
+    if (lo <= place->lo && place->lo < hi)
+        place->lo = lo, place->hi = hi;
+    else if (hi <= place->lo && hi > place->before)
+        place->before = hi;
+    else if (lo > place->lo && lo < place->after)
+        place->after = lo;
+    return 0;
+}
+
+/*
+ * A page of our file next to the program's libc, if the kernel would put the private one there.
+ * false: it would not.
+ */
+static bool put_page(struct place *place, int file)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    size_t size = (place->hi - place->lo + page - 1) & -page;
+    void *p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return false;
+    uintptr_t lo = (uintptr_t)p, hi = lo + size, at = 0;
+    if (lo >= place->before && hi <= place->lo)
+        at = place->before = hi - page;
+    else if (lo >= place->hi && hi <= place->after)
+        at = place->after = lo;
+    munmap(p, size);
+    return at && mmap((void *)at, page, PROT_NONE, MAP_PRIVATE | MAP_FIXED_NOREPLACE, file, 0) !=
+                     MAP_FAILED;
+}
+
+/*
+ * elfutils (eu-stack) takes two mappings of a file for one, at a wrong address, when no other file
+ * is mapped between them.
+ */
+static void keep_apart(void)
+{
+    struct place place = {.lo = (uintptr_t)gnu_get_libc_version, .after = UINTPTR_MAX};
+    const struct link_map *ours = gt_elf_ours();
+    int file = ours ? open(ours->l_name, O_RDONLY | O_CLOEXEC) : -1;
+    if (file < 0)
+        return;
+    dl_iterate_phdr(look, &place);
+    while (put_page(&place, file))
+        ;
+    close(file);
+}
+
+void *gt_namespace_load(const char *library, void (*bail)(void))
+{
+    struct link_map *libc;
+    Lmid_t space;
+    keep_apart();
+    void *first = dlmopen(LM_ID_NEWLM, LIBC_SO, RTLD_NOW);
+    if (!first || dlinfo(first, RTLD_DI_LINKMAP, &libc) != 0 ||
+        dlinfo(first, RTLD_DI_LMID, &space) != 0 || !redirect(libc, bail))
+        return NULL;
+    void *lib = dlmopen(space, library, RTLD_NOW);
+    hide(libc);
+    return lib;
+}
