@@ -154,6 +154,13 @@ const char *gt_output_path(void)
     return out.path;
 }
 
+bool gt_output_reserve(void)
+{
+    if (!out.stage)
+        out.stage = gt_pages_alloc(STAGE);
+    return out.stage;
+}
+
 int gt_output_open(const char *path, bool fresh)
 {
     out.path = path;
@@ -161,7 +168,7 @@ int gt_output_open(const char *path, bool fresh)
     out.limited = out.unnamed = out.stale = false;
     out.staged = 0;
     out.written = out.committed = 0;
-    if (!out.stage && !(out.stage = gt_pages_alloc(STAGE)))
+    if (!gt_output_reserve())
         return out.error = -ENOMEM;
     out.fd = open_path(fresh);
     if (taken())

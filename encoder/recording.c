@@ -132,6 +132,8 @@ static int write_ring(bool fresh)
 static int write_generation(bool whole)
 {
     if (!recording.opened) {
+        gt_output_reserve(); /* the program may run out of memory meanwhile */
+        gt_v2_reserve();
         gt_generation_look_up();
         open_file(false);
     }

@@ -280,6 +280,7 @@ void gt_process_withdraw(void)
     gt_sampler_end();
     gt_process_end_last(); /* a filter may be for all threads, ours too */
     process.pid = 0;
+    gt_control_open_alone(); /* the page says so */
     errno = saved;
 }
 
