@@ -4,6 +4,7 @@
  */
 #include "call.h"
 #include "fds.h"
+#include "process.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -47,7 +48,8 @@ static bool has_line(const FILE *file)
 GT_EXPORT int fclose(FILE *file)
 {
     GT_SLICE(slice) = gt_slice_begin(GT_HOOK_fclose, GT_FILE);
-    gt_fd_forget(fileno_unlocked(file));
+    if (gt_fd_forget(fileno_unlocked(file)) == 2)
+        gt_process_keep_stderr();
     return gt_real.fclose(file);
 }
 
