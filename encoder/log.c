@@ -3,8 +3,10 @@
 
 #include "futex.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 bool gt_log_quiet;
@@ -33,26 +35,67 @@ void gt_log_apart(void)
     atomic_store(&apart, gt_syscall(SYS_gettid));
 }
 
-/* The program's standard error as a descriptor of the caller, which has none of the program's. */
-static int borrow(void)
+static bool is_apart(void)
+{
+    return atomic_load(&apart) && gt_syscall(SYS_gettid) == atomic_load(&apart);
+}
+
+/* The program's descriptor as one of the caller's, which has none of the program's. */
+static int borrow(int number)
 {
     int pidfd = (int)gt_syscall(SYS_pidfd_open, gt_syscall(SYS_getpid), 0);
-    int fd = pidfd < 0 ? -1 : (int)gt_syscall(SYS_pidfd_getfd, pidfd, 2, 0);
+    int fd = pidfd < 0 ? -1 : (int)gt_syscall(SYS_pidfd_getfd, pidfd, number, 0);
     if (pidfd >= 0)
         gt_syscall(SYS_close, pidfd);
     return fd;
 }
 
-static bool say(const char *line, size_t size)
+static bool say_to(int number, const char *line, size_t size)
 {
-    bool borrowed = atomic_load(&apart) && gt_syscall(SYS_gettid) == atomic_load(&apart);
-    int fd = borrowed ? borrow() : 2;
+    bool borrowed = is_apart();
+    int fd = borrowed ? borrow(number) : number;
     bool ours = is_stderr(fd);
     if (ours)
         gt_syscall(SYS_write, fd, line, size);
     if (borrowed && fd >= 0)
         gt_syscall(SYS_close, fd);
     return ours;
+}
+
+static _Atomic int kept; /* the duplicate's number, 0: there is none */
+
+/* Where the program's next descriptors will not be. */
+static int duplicate(void)
+{
+    enum { HIGH = 1000 };
+    struct rlimit64 limit = {HIGH, HIGH};
+    int fd = (int)gt_syscall(SYS_fcntl, 2, F_DUPFD_CLOEXEC, HIGH);
+    if (fd < 0 && gt_syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) == 0)
+        fd = (int)gt_syscall(SYS_fcntl, 2, F_DUPFD_CLOEXEC, limit.rlim_cur - 1);
+    return fd;
+}
+
+bool gt_log_keep(void)
+{
+    if (gt_log_quiet || atomic_load(&kept) || !is_stderr(2))
+        return false;
+    int fd = duplicate();
+    if (fd > 0)
+        atomic_store(&kept, fd);
+    return fd > 0;
+}
+
+void gt_log_let_go(void)
+{
+    int fd = atomic_load(&kept) && !is_apart() ? atomic_exchange(&kept, 0) : 0;
+    if (fd && is_stderr(fd)) /* the program may close all there is */
+        gt_syscall(SYS_close, fd);
+}
+
+static bool say(const char *line, size_t size)
+{
+    int fd = atomic_load(&kept);
+    return say_to(2, line, size) || (fd && say_to(fd, line, size));
 }
 
 bool gt_log(const char *format, ...)

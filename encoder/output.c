@@ -159,6 +159,13 @@ int gt_output_descriptor(void)
     return fd_is_ours() ? out.fd : -1;
 }
 
+bool gt_output_reserve(void)
+{
+    if (!out.stage)
+        out.stage = gt_pages_alloc(STAGE);
+    return out.stage;
+}
+
 int gt_output_open(const char *path, bool fresh)
 {
     out.path = path;
@@ -166,7 +173,7 @@ int gt_output_open(const char *path, bool fresh)
     out.limited = out.unnamed = out.stale = false;
     out.staged = 0;
     out.written = out.committed = 0;
-    if (!out.stage && !(out.stage = gt_pages_alloc(STAGE)))
+    if (!gt_output_reserve())
         return out.error = -ENOMEM;
     out.fd = open_path(fresh);
     if (taken())

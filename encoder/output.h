@@ -21,6 +21,9 @@
  */
 int gt_output_open(const char *path, bool fresh);
 
+/* Takes the memory that writing needs, if it has not. false: there is none. */
+bool gt_output_reserve(void);
+
 /* Where it really went: `path` with .<pid> appended when another process is writing there. */
 const char *gt_output_path(void);
 

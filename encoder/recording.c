@@ -132,6 +132,8 @@ static int write_ring(bool fresh)
 static int write_generation(bool whole)
 {
     if (!recording.opened) {
+        gt_output_reserve(); /* the program may run out of memory meanwhile */
+        gt_v2_reserve();
         gt_generation_look_up();
         open_file(false);
     }
@@ -310,7 +312,7 @@ int gt_recording_settle(void)
     if (!recording.on)
         return -EALREADY;
     if (!in_ring() && !recording.opened)
-        next_generation();
+        next_generation(false);
     return recording.error;
 }
 

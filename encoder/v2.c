@@ -95,6 +95,13 @@ struct table {
 
 static struct table *table; /* being written; allocated once */
 
+bool gt_v2_reserve(void)
+{
+    if (!table)
+        table = gt_pages_alloc(sizeof *table);
+    return table;
+}
+
 static void table_begin(enum gt_event_type type)
 {
     table->type = type;
@@ -198,7 +205,7 @@ static bool begin_tables(const struct gt_drain_config *config, uint32_t gen, uin
 {
     if (!has_batches)
         write_nothing(gen);
-    if (!table && !(table = gt_pages_alloc(sizeof *table)))
+    if (!gt_v2_reserve())
         return false;
     table->config = config;
     table->gen = gen;

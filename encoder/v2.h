@@ -15,6 +15,9 @@
 /* A new file; the output is open. */
 void gt_v2_open(void);
 
+/* As gt_output_reserve. */
+bool gt_v2_reserve(void);
+
 /* A generation begins, with encoded batches or none. */
 void gt_v2_begin(const struct gt_buf *encoded);
 

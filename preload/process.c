@@ -26,6 +26,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -34,6 +35,7 @@ static struct {
     pid_t pid; /* of the process whose trace this is; a vfork child's differs */
     bool descendant;
     _Atomic bool leaves_children; /* to themselves, whatever the options say */
+    bool exiting;                 /* exit(3) is under way, as far as we were told */
     _Atomic uint32_t drain_started, ended;
     _Atomic uint32_t serving; /* see serve_unfollowed */
     char path[PATH_MAX];
@@ -174,6 +176,8 @@ void gt_process_attend(void)
     struct gt_thread *t = gt_self;
     if (!t || t->frame || !gt_process_is_ours())
         return;
+    if (!atomic_load(&process.ended) && !process.exiting)
+        gt_log_let_go();
     if (!gt_recording())
         serve_unfollowed();
     if (!(t = gt_thread_enter()))
@@ -255,6 +259,35 @@ void gt_process_end(void)
     bool first = !atomic_exchange(&process.ended, 1);
     if (gt_drain_finish() && first)
         say_stopped();
+    gt_log_let_go();
+}
+
+/* Whether exit(3) has called what has called us. */
+static bool is_exiting(void)
+{
+    enum { EXIT_BYTES = 64 }; /* it calls something else at once */
+    uintptr_t begin = (uintptr_t)exit;
+    struct gt_thread *t = gt_thread_enter();
+    struct gt_stack *s = t ? gt_capture_caller(t) : NULL;
+    bool found = false;
+    for (uint32_t i = 0; s && i < s->n; i++)
+        found |= s->pcs[i] > begin && s->pcs[i] <= begin + EXIT_BYTES;
+    if (t)
+        gt_thread_leave(t);
+    return found;
+}
+
+/* Not in a thread with a filter that was not asked whether it takes what this needs. */
+void gt_process_keep_stderr(void)
+{
+    int saved = errno;
+    if (gt_recording() && !atomic_load(&process.leaves_children) && gt_process_is_ours() &&
+        gt_log_keep()) {
+        process.exiting = is_exiting();
+        if (!process.exiting)
+            atomic_store(&gt_drain_unattended, 1);
+    }
+    errno = saved;
 }
 
 void gt_process_end_last(void)
@@ -288,6 +321,7 @@ void gt_process_withdraw(void)
     gt_sampler_end();
     gt_process_end_last(); /* a filter may be for all threads, ours too */
     process.pid = 0;
+    gt_control_open_alone(); /* the page says so */
     errno = saved;
 }
 
@@ -458,6 +492,7 @@ static void after_fork(void)
         *process.same_memory = 1;
     process.descendant = true;
     process.drain_started = process.ended = process.serving = 0;
+    process.exiting = false;
     process.crash_ns = 0;
     gt_control_after_fork();
     gt_drain_thread_after_fork();
@@ -471,6 +506,7 @@ static void after_fork(void)
 
 bool gt_process_before_fork(void)
 {
+    gt_log_let_go();
     return gt_symbolize_fork_begin();
 }
 

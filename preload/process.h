@@ -39,6 +39,13 @@ static inline void gt_process_check_queue(void)
  */
 void gt_process_attend(void);
 
+/*
+ * The program closes stderr, as many do at their end: xz before it calls exit(3), the GNU project's
+ * in a function that exit calls. The exit line still goes there. But should the program go on after
+ * all, nothing of ours keeps it open: from its next call that may block, or when it forks.
+ */
+void gt_process_keep_stderr(void);
+
 /* One line about the recording that ended last. */
 enum { GT_PROCESS_LINE = PATH_MAX + 512 };
 void gt_process_describe(char line[GT_PROCESS_LINE]);

@@ -4,6 +4,7 @@
  */
 #include "call.h"
 #include "fds.h"
+#include "process.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -57,18 +58,19 @@ static bool has_line(const FILE *file)
 #include "stdio.def"
 #undef STDIO
 
-/* The number is not the stream's any more. Some have none. */
-static void forget(FILE *file)
+/* The number is not the stream's any more. Some have none: -1. */
+static int forget(FILE *file)
 {
-    int saved = errno;
-    gt_fd_forget(fileno_unlocked(file));
+    int saved = errno, fd = gt_fd_forget(fileno_unlocked(file));
     errno = saved;
+    return fd;
 }
 
 GT_EXPORT int fclose(FILE *file)
 {
     GT_SLICE(slice) = gt_slice_begin(GT_HOOK_fclose, GT_FILE);
-    forget(file);
+    if (forget(file) == 2)
+        gt_process_keep_stderr();
     return gt_real.fclose(file);
 }
 

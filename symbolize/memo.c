@@ -32,10 +32,24 @@ static bool grow(struct gt_memo *memo)
     return true;
 }
 
+static size_t values_in(const struct gt_memo *memo)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < memo->capacity; i++)
+        n += memo->slots[i].value != 0;
+    return n;
+}
+
+/* Slots that were handed out and never written are free, and counted until here. */
+static bool make_room(struct gt_memo *memo)
+{
+    memo->used = values_in(memo);
+    return memo->used * 4 < memo->capacity || grow(memo);
+}
+
 uint64_t *gt_memo_at(struct gt_memo *memo, uint64_t key)
 {
-    /* Slots handed out and never written stay free but are counted: only until the next growth. */
-    if (memo->used * 2 >= memo->capacity && !grow(memo))
+    if (memo->used * 2 >= memo->capacity && !make_room(memo))
         return NULL;
     struct gt_pair *slot = probe(memo->slots, memo->capacity, key);
     if (!slot->value) {
@@ -43,6 +57,11 @@ uint64_t *gt_memo_at(struct gt_memo *memo, uint64_t key)
         memo->used++;
     }
     return &slot->value;
+}
+
+uint64_t gt_memo_find(const struct gt_memo *memo, uint64_t key)
+{
+    return memo->capacity ? probe(memo->slots, memo->capacity, key)->value : 0;
 }
 
 void gt_memo_free(struct gt_memo *memo)

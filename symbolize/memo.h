@@ -15,6 +15,9 @@ struct gt_memo {
  */
 uint64_t *gt_memo_at(struct gt_memo *memo, uint64_t key);
 
+/* The key's value, or 0. */
+uint64_t gt_memo_find(const struct gt_memo *memo, uint64_t key);
+
 void gt_memo_free(struct gt_memo *memo);
 
 #endif

@@ -55,6 +55,11 @@ static bool is_confined(const struct program *p)
            status(p, "Seccomp_filters:") > status_of("self", "Seccomp_filters:");
 }
 
+bool gt_is_confined(pid_t pid)
+{
+    return is_confined(&(struct program){.pid = pid});
+}
+
 /* Its memory ----------------------------------------------------------------------------------- */
 
 /* 0; -ESRCH: it is gone. */
@@ -124,7 +129,24 @@ static int check(struct program *p)
     if (!page.pid || (pid && page.pid != pid))
         return -ENXIO;
     p->attend = (uintptr_t)page.attend;
-    return is_confined(p) ? -EOPNOTSUPP : 0;
+    return 0;
+}
+
+static void close_program(const struct program *p)
+{
+    if (p->maps)
+        fclose(p->maps);
+    if (p->memory >= 0)
+        close(p->memory);
+}
+
+int gt_alone_look(pid_t pid)
+{
+    struct program p = {.pid = pid};
+    int error = open_program(&p);
+    error = error ? error : check(&p);
+    close_program(&p);
+    return error;
 }
 
 /* Asking --------------------------------------------------------------------------------------- */
@@ -232,11 +254,9 @@ int gt_alone_ask(pid_t pid, enum gt_drain_command command, const char *path,
     struct program p = {.pid = pid};
     int error = open_program(&p);
     error = error ? error : check(&p);
+    error = !error && is_confined(&p) ? -EOPNOTSUPP : error;
     error = error ? error : ask(&p, command, path);
     error = error ? error : get(&p, p.page, answer, sizeof *answer);
-    if (p.maps)
-        fclose(p.maps);
-    if (p.memory >= 0)
-        close(p.memory);
+    close_program(&p);
     return error ? error : answer->result == -ETIMEDOUT ? -ETIMEDOUT : 0;
 }

@@ -19,6 +19,15 @@ enum { GT_ALONE_BEGIN_S = 5 };
 /* Whether the process has more than one thread. */
 bool gt_has_threads(pid_t pid);
 
+/* Whether it is under filters of seccomp(2) that we are not under. */
+bool gt_is_confined(pid_t pid);
+
+/*
+ * What the page in its library says: 0: it is traced; -ENXIO: it is not; -EPROTO, -ENOENT: it is of
+ * another version; another -errno: it cannot be looked at.
+ */
+int gt_alone_look(pid_t pid);
+
 /*
  * Waits until it is done; *answer is then what the page says. 0 or
  * -EACCES, -EPERM  the kernel would not let us debug it

@@ -6,6 +6,7 @@
 #include "../../encoder/drain.h"
 #include "../../preload/control.h"
 #include "alone.h"
+#include "contents.h"
 #include "tool.h"
 
 #include <ctype.h>
@@ -20,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -120,7 +122,114 @@ static int await_page(pid_t pid, char thread[64])
     return fd;
 }
 
-static _Noreturn void cannot_find(pid_t pid, int error)
+/* The value of a variable in the environment that the program was started with; NULL: not there. */
+static const char *variable_of(pid_t pid, const char *name)
+{
+    static char *text;
+    static size_t room;
+    char path[64];
+    const char *value = NULL;
+    snprintf(path, sizeof path, "/proc/%d/environ", pid);
+    FILE *f = fopen(path, "re");
+    for (size_t n = strlen(name); f && !value && getdelim(&text, &room, 0, f) > 0;) {
+        if (strncmp(text, name, n) == 0 && text[n] == '=')
+            value = text + n + 1;
+    }
+    if (f)
+        fclose(f);
+    return value;
+}
+
+static bool variable_is(pid_t pid, const char *name, const char *expected)
+{
+    const char *value = variable_of(pid, name);
+    return value && strcmp(value, expected) == 0;
+}
+
+/* The library is there and does nothing. */
+static _Noreturn void is_untraced(pid_t pid)
+{
+    const char *root = variable_of(pid, "GOTRACE_ROOT_PID");
+    bool confined = root && *root == 'x'; /* preload/descent.c */
+    if (variable_is(pid, "GOTRACE", "off"))
+        gt_fail(GT_EXIT_FAILED,
+                "process %d was started with GOTRACE=off: nothing is recorded in it. "
+                "GOTRACE_START=manual records when told to",
+                pid);
+    if (variable_is(pid, "GOTRACE_CHILDREN", "0"))
+        gt_fail(GT_EXIT_FAILED,
+                "process %d is a child of the program that was started with GOTRACE_CHILDREN=0: "
+                "nothing is recorded in it",
+                pid);
+    if (confined || gt_is_confined(pid))
+        gt_fail(GT_EXIT_FAILED,
+                "process %d confines itself by seccomp(2): nothing is recorded in it any more",
+                pid);
+    gt_fail(GT_EXIT_FAILED, "process %d is not traced; its standard error may say why", pid);
+}
+
+/* The same command line, as a shell takes it; no more of it than helps. */
+static void print_command(pid_t pid, FILE *out)
+{
+    enum { MOST = 500 };
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+    FILE *f = fopen(path, "re");
+    for (int c, n = 0, begin = 1; f && n < MOST && (c = getc(f)) != EOF; n++) {
+        bool plain = isalnum(c) || (c && strchr("%+,-./:=@_", c)) || c >= 0x80;
+        if (begin)
+            fputc(' ', out);
+        begin = !c;
+        if (c && !plain)
+            fputc('\\', out);
+        if (c)
+            fputc(c, out);
+    }
+    if (f)
+        fclose(f);
+}
+
+static _Noreturn void has_no_library(pid_t pid, enum gt_drain_command command)
+{
+    char *line;
+    size_t size;
+    FILE *out = gt_need(open_memstream(&line, &size));
+    print_command(pid, out);
+    fclose(out);
+    gt_fail(GT_EXIT_FAILED,
+            "process %d does not run with libgotrace.so, which must be there from its start: "
+            "gotrace %s --%s",
+            pid, command == GT_DRAIN_SNAPSHOT ? "--ring=30s" : "--start=manual", line);
+}
+
+static bool kernel_is_old(void)
+{
+    struct utsname kernel;
+    int major = 0, minor = 0;
+    return uname(&kernel) == 0 && sscanf(kernel.release, "%d.%d", &major, &minor) == 2 &&
+           (major < 5 || (major == 5 && minor < 9));
+}
+
+/* It has threads and the library, and nobody serves the page. */
+static _Noreturn void is_not_served(pid_t pid)
+{
+    int found = gt_alone_look(pid);
+    if (found == -ENXIO || variable_is(pid, "GOTRACE", "off"))
+        is_untraced(pid);
+    if (kernel_is_old())
+        gt_fail(GT_EXIT_FAILED,
+                "process %d cannot be asked: the kernel is older than 5.9; use gotrace.h in it, or "
+                "GOTRACE_SIGNAL",
+                pid);
+    if (found == -ENOENT || found == -EPROTO)
+        gt_fail(GT_EXIT_FAILED, "process %d has another version of libgotrace.so", pid);
+    gt_fail(GT_EXIT_FAILED,
+            "process %d cannot be asked: it has no thread of the tracer's, is about to end, or is "
+            "not traced",
+            pid);
+}
+
+static _Noreturn void cannot_find(pid_t pid, enum gt_drain_command command, int error)
 {
     if (error == -ESRCH)
         gt_fail(GT_EXIT_FAILED, "there is no process %d", pid);
@@ -130,15 +239,12 @@ static _Noreturn void cannot_find(pid_t pid, int error)
     if (error != -ENOENT)
         gt_fail(GT_EXIT_FAILED, "process %d: %s", pid, strerror(-error));
     if (!has_library(pid))
-        gt_fail(GT_EXIT_FAILED, "process %d does not run with libgotrace.so", pid);
-    gt_fail(GT_EXIT_FAILED,
-            "process %d cannot be asked: its kernel is older than 5.9, or its libgotrace.so than "
-            "this command; use gotrace.h in it, or GOTRACE_SIGNAL",
-            pid);
+        has_no_library(pid, command);
+    is_not_served(pid);
 }
 
 /* Why a program with one thread did not do it. */
-static _Noreturn void cannot_ask_alone(pid_t pid, int error)
+static _Noreturn void cannot_ask_alone(pid_t pid, enum gt_drain_command command, int error)
 {
     static const struct {
         int error;
@@ -147,7 +253,6 @@ static _Noreturn void cannot_ask_alone(pid_t pid, int error)
         {EACCES, "has one thread: only who may debug it can ask it, try as root"},
         {EPERM, "has one thread: only who may debug it can ask it, try as root"},
         {EPROTO, "has another version of libgotrace.so"},
-        {ENXIO, "is not traced: GOTRACE or GOTRACE_CHILDREN is off in it"},
         {EOPNOTSUPP,
          "has one thread and is under seccomp(2), which may kill it for what that takes"},
         {EBUSY, "does not answer"},
@@ -158,11 +263,13 @@ static _Noreturn void cannot_ask_alone(pid_t pid, int error)
                 "process %d has one thread, and that made no call that may block for %d s: nothing "
                 "was done, nor will be",
                 pid, GT_ALONE_BEGIN_S);
+    if (error == -ENXIO)
+        is_untraced(pid);
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
         if (reasons[i].error == -error)
             gt_fail(GT_EXIT_FAILED, "process %d %s", pid, reasons[i].why);
     }
-    cannot_find(pid, error);
+    cannot_find(pid, command, error);
 }
 
 /* A page that cannot shrink below us. NULL: this is none. */
@@ -233,7 +340,7 @@ static int run_alone(const struct action *action, pid_t pid, const char *path)
     if (error == -EAGAIN)
         return run(action, pid, path);
     if (error)
-        cannot_ask_alone(pid, error);
+        cannot_ask_alone(pid, action->command, error);
     return report(action, pid, &page);
 }
 
@@ -244,7 +351,7 @@ static int run(const struct action *action, pid_t pid, const char *path)
     if (fd == -ENOENT && !gt_has_threads(pid))
         return run_alone(action, pid, path);
     if (fd < 0)
-        cannot_find(pid, fd);
+        cannot_find(pid, action->command, fd);
     struct timespec tick = {.tv_nsec = 20000000};
     struct gt_control_page *page = map_page(fd);
     for (int i = 0; i < 50 && !page; i++) { /* it may be about to be laid out */

@@ -53,23 +53,24 @@ static bool is_better(const struct gt_where *old, const struct gt_sym_frame *fra
 
 const struct gt_answer *gt_naming_ask(struct gt_naming *naming, const struct gt_where *frame)
 {
+    static const struct gt_answer none;
     struct gt_sym_frame frames[INLINES_MAX];
     uint64_t *slot = gt_need(gt_memo_at(&naming->answers, frame->pc));
     if (*slot)
         return (const void *)(uintptr_t)*slot;
-    struct gt_answer *answer =
-        gt_need(calloc(1, sizeof *answer + INLINES_MAX * sizeof *answer->frame));
-    *slot = (uintptr_t)answer;
+    *slot = (uintptr_t)&none;
     struct gt_named_module *m = frame->line ? NULL : module_at(naming, frame->pc);
     if (!m || m->module->path[0] == '[') /* the vDSO is in memory only */
-        return answer;
+        return &none;
     if (!naming->symbolizer)
         naming->symbolizer = gt_symbolizer_new();
     /* A trace has the addresses of calls, not those they return to. */
     int n = gt_symbolize(naming->symbolizer, 1, frame->pc, false, frames, INLINES_MAX);
     *(frames[n - 1].line ? &m->with_line : &m->without_line) += 1;
     if (!is_better(frame, frames, n))
-        return answer;
+        return &none;
+    struct gt_answer *answer = gt_need(malloc(sizeof *answer + (size_t)n * sizeof *answer->frame));
+    *slot = (uintptr_t)answer;
     naming->named++;
     answer->n = (uint32_t)n;
     for (int i = 0; i < n; i++)

@@ -20,8 +20,8 @@ struct writer {
 
 static const char *text_of(struct writer *w, uint64_t id)
 {
-    uint64_t *slot = gt_need(gt_memo_at(&w->texts, id));
-    return *slot ? (const char *)(uintptr_t)*slot : "";
+    uint64_t text = gt_memo_find(&w->texts, id);
+    return text ? (const char *)(uintptr_t)text : "";
 }
 
 static void learn_string(struct writer *w, struct gt_bytes args)

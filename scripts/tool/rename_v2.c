@@ -58,8 +58,8 @@ static void room(struct writer *w, struct table *t, size_t size)
 
 static const char *text_of(struct writer *w, uint64_t id)
 {
-    uint64_t *slot = gt_need(gt_memo_at(&w->texts, id));
-    return *slot ? (const char *)(uintptr_t)*slot : "";
+    uint64_t text = gt_memo_find(&w->texts, id);
+    return text ? (const char *)(uintptr_t)text : "";
 }
 
 /* The id of an interned text in this generation, which may be a new one. */

@@ -31,7 +31,7 @@ static enum gt_kind kind_of(const struct gt_thread_state *t)
 /* g's, if it was met before. */
 static struct gt_thread_state *find(struct gt_threads *all, uint64_t g)
 {
-    return g ? (void *)(uintptr_t) * (uint64_t *)gt_need(gt_memo_at(&all->by_g, g)) : NULL;
+    return g ? (void *)(uintptr_t)gt_memo_find(&all->by_g, g) : NULL;
 }
 
 static struct gt_thread_state *get(struct gt_threads *all, uint64_t g, uint64_t ns)

@@ -25,15 +25,13 @@ struct reader {
 
 static const char *text_of(struct reader *r, uint64_t id)
 {
-    uint64_t *slot = gt_need(gt_memo_at(&r->texts, id));
-    if (!*slot)
-        *slot = (uintptr_t)gt_contents_text(&r->trace->contents, "", 0);
-    return (const char *)(uintptr_t)*slot;
+    uint64_t text = gt_memo_find(&r->texts, id);
+    return text ? (const char *)(uintptr_t)text : gt_contents_text(&r->trace->contents, "", 0);
 }
 
 static const struct gt_callers *stack_of(struct reader *r, uint64_t id)
 {
-    return id ? (const void *)(uintptr_t) * (uint64_t *)gt_need(gt_memo_at(&r->stacks, id)) : NULL;
+    return id ? (const void *)(uintptr_t)gt_memo_find(&r->stacks, id) : NULL;
 }
 
 static void keep(struct gt_piece **list, const struct gt_bytes *args)

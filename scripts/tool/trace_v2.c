@@ -36,10 +36,8 @@ static void read_strings(struct reader *r, struct gt_bytes data)
 
 static const char *text_of(struct reader *r, uint64_t id)
 {
-    uint64_t *slot = gt_need(gt_memo_at(&r->texts, id));
-    if (!*slot)
-        *slot = (uintptr_t)gt_contents_text(&r->trace->contents, "", 0);
-    return (const char *)(uintptr_t)*slot;
+    uint64_t text = gt_memo_find(&r->texts, id);
+    return text ? (const char *)(uintptr_t)text : gt_contents_text(&r->trace->contents, "", 0);
 }
 
 static void read_stacks(struct reader *r, struct gt_bytes data)
@@ -65,7 +63,7 @@ static void read_stacks(struct reader *r, struct gt_bytes data)
 
 static const struct gt_callers *stack_of(struct reader *r, uint64_t id)
 {
-    return id ? (const void *)(uintptr_t) * (uint64_t *)gt_need(gt_memo_at(&r->stacks, id)) : NULL;
+    return id ? (const void *)(uintptr_t)gt_memo_find(&r->stacks, id) : NULL;
 }
 
 /* The clock: frequency, and since Go 1.25 the time of day at the batch's time. */

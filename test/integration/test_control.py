@@ -7,6 +7,7 @@ import re
 import select
 import signal
 import subprocess
+import sys
 import threading
 import time
 
@@ -413,11 +414,95 @@ def test_command_errors(running, tmp_path):
     gone.wait()
     assert command("start", gone.pid).stderr == f"gotrace: there is no process {gone.pid}\n"
     bare = proc.spawn(["sleep", "60"])
-    assert command("start", bare.pid).stderr == f"gotrace: process {bare.pid} does not run with libgotrace.so\n"
+    assert "start: gotrace --start=manual -- sleep 60\n" in command("start", bare.pid).stderr
+    assert "start: gotrace --ring=30s -- sleep 60\n" in command("snapshot", bare.pid).stderr
     proc.kill_group(bare)
-    off = running("alone", GOTRACE="off")
-    assert "is not traced: GOTRACE" in command("start", off.pid).stderr
+
+
+def untraced(pid, what):
+    """The answer to each command, which must be the same and begin with that."""
+    (answer,) = {command(action, pid).stderr for action in ("start", "stop", "snapshot")}
+    assert answer.startswith(f"gotrace: process {pid} {what}") and answer.count("\n") == 1, answer
+
+
+def test_how_to_start_it_again_is_what_a_shell_takes():
+    argv = ["/a b/it's", "-c", 'import time; time.sleep(60) # "$HOME" * ü']
+    bare = proc.spawn(argv, executable=sys.executable)
+    line = command("start", bare.pid).stderr
+    proc.kill_group(bare)
+    quoted = line.partition(" -- ")[2].strip()
+    assert proc.run(["sh", "-c", f"printf '%s\\n' {quoted}"]).ok().stdout.splitlines() == bare.args
+
+
+@pytest.mark.parametrize("what", ["alone", "idle"])
+def test_command_where_recording_is_off(running, what):
+    off = running(what, GOTRACE="off")
+    untraced(off.pid, "was started with GOTRACE=off: nothing is recorded in it.")
     off.end()
+
+
+def test_command_of_a_child_with_threads_that_is_not_traced(tmp_path):
+    source = BEGIN + """
+    #include <pthread.h>
+
+    static void *wait_for_ever(void *arg)
+    {
+        pause();
+        return arg;
+    }
+
+    int main(void)
+    {
+        pthread_t t;
+        pid_t child = fork();
+        if (!child) {
+            pthread_create(&t, NULL, wait_for_ever, NULL);
+            printf("%d\\n", getpid());
+            fflush(stdout);
+        }
+        naps();
+        return child ? waitpid(child, NULL, 0) != child : 0;
+    }"""
+    program = Written(tmp_path, source, {"GOTRACE_CHILDREN": "0"})
+    child = int(program.child.stdout.readline())
+    untraced(child, "is a child of the program that was started with GOTRACE_CHILDREN=0: nothing is recorded in it")
+    program.end()
+
+
+def test_command_of_a_program_that_withdrew(tmp_path):
+    """Its filter would end it for what we do: it is recorded until then."""
+    source = BEGIN + """
+    #include <pthread.h>
+    #include <stddef.h>
+    #include <sys/syscall.h>
+
+    static void *wait_for_ever(void *arg)
+    {
+        pause();
+        return arg;
+    }
+
+    int main(void)
+    {
+        struct sock_filter kill[] = {
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        struct sock_fprog filter = {4, kill};
+        pthread_t t;
+        pthread_create(&t, NULL, wait_for_ever, NULL);
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || syscall(SYS_seccomp, 1, 1, &filter))
+            return 1;
+        puts("");
+        fflush(stdout);
+        naps();
+    }"""
+    program = Written(tmp_path, source)
+    program.child.stdout.readline()
+    untraced(program.pid, "confines itself by seccomp(2): nothing is recorded in it any more")
+    program.end()
 
 
 def test_answers_do_not_control_the_terminal(tmp_path):

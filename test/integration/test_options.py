@@ -2,7 +2,10 @@
 
 import os
 import re
+import select
+import shutil
 import socket
+import subprocess
 
 import pytest
 
@@ -16,6 +19,95 @@ def test_exit_line(traced):
     line = result.stderr.strip()
     assert "\n" not in line and line.startswith(f"gotrace: {result.trace}: "), line
     assert "events in" in line and "nothing lost" in line and f"go tool trace {result.trace}" in line
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["sort -o /dev/null FILE", "sort --parallel=4 FILE", "tar -cf OUT FILE", "grep -c the FILE", "find FILE", "cp FILE OUT", "ls FILE",
+     "xz -kc FILE", "xz -T2 --block-size=10000 -kc FILE", "m4 FILE"],
+)  # fmt: skip
+def test_exit_line_of_programs_that_close_stderr(traced, tmp_path, line):
+    """xz before it calls exit, those of the GNU project in a function that exit calls."""
+    (tmp_path / "in").write_text("the text\n" * 20_000)
+    argv = line.replace("FILE", str(tmp_path / "in")).replace("OUT", str(tmp_path / "out")).split()
+    if not shutil.which(argv[0]):
+        pytest.skip(f"no {argv[0]} here")
+    bare = proc.run(argv)
+    result = traced(argv)
+    assert (result.returncode, result.stdout) == (bare.returncode, bare.stdout)
+    last = result.stderr.removeprefix(bare.stderr)
+    assert last.startswith(f"gotrace: {result.trace}: ") and last.count("\n") == 1 and "nothing lost" in last, result
+
+
+# Closes its standard error and goes on until its standard input ends: says so first, or forks. Or says at its end which
+# descriptors it then gets.
+CLOSES = r"""
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char c;
+
+static void *nothing(void *arg)
+{
+    return arg;
+}
+
+static void at_end(void)
+{
+    fclose(stderr);
+    int first = open("/dev/null", O_RDONLY), second = open("/dev/null", O_RDONLY);
+    printf("%d %d\n", first, second);
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t t;
+    if (strstr(argv[1], "threads"))
+        pthread_create(&t, NULL, nothing, NULL), pthread_join(t, NULL);
+    if (strstr(argv[1], "few"))
+        setrlimit(RLIMIT_NOFILE, &(struct rlimit){16, 16});
+    if (strstr(argv[1], "end"))
+        return atexit(at_end);
+    fclose(stderr);
+    if (strstr(argv[1], "forks") && fork() == 0)
+        while (read(0, &c, 1) == 1)
+            ;
+    puts("closed");
+    fflush(stdout);
+    while (read(0, &c, 1) == 1)
+        ;
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="session")
+def closes(tmp_path_factory):
+    return proc.compile(CLOSES, tmp_path_factory.mktemp("closes") / "closes")
+
+
+@pytest.mark.parametrize("how", ["alone", "with threads", "forks", "forks with threads"])
+def test_who_waits_for_the_end_of_stderr_does_not_wait_for_us(tmp_path, closes, how):
+    pipe = subprocess.PIPE
+    child = proc.spawn([closes, how], env=proc.traced_env(tmp_path / "t.out"), stdin=pipe, stdout=pipe, stderr=pipe)
+    assert child.stdout.readline() == b"closed\n"
+    assert select.select([child.stderr], [], [], 10)[0] and child.stderr.read() == b""
+    child.stdin.close()
+    assert child.wait(10) == 0
+    proc.kill_group(child)
+
+
+@pytest.mark.parametrize("how", ["end", "end with threads", "end with few descriptors"])
+def test_a_program_that_closes_stderr_has_the_same_descriptors(traced, closes, how):
+    bare = proc.run([closes, how]).ok()
+    result = traced([closes, how]).ok()
+    assert result.stdout == bare.stdout and result.stderr.startswith(f"gotrace: {result.trace}: ")
 
 
 def test_quiet(traced):

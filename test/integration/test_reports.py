@@ -15,6 +15,7 @@ import pytest
 from lib import PROGRAMS, ROOT, UNIT_TESTS, gotools, proc, truth
 
 GOTRACE = ROOT / "scripts/gotrace"
+TOOL = ROOT / "build/gotrace"
 SANITIZED = ROOT / "build/asan/gotrace"
 TOLERANCE = 0.05
 SLEEPS = {"usleep", "nanosleep", "clock_nanosleep"}
@@ -539,6 +540,29 @@ def test_odd_files_are_read(tmp_path, command, batches):
     result = proc.run([SANITIZED, *command, trace], env=env, cwd=tmp_path).ok()
     assert command[0] != "info" or f"file         {NO_END}" in result.stdout
     assert command[0] != "top" or "1 waits" in result.stdout
+
+
+MISSING = varint(777) + varint(1 << 40)  # ids that no table has
+GO_STATUS = [25, 0, 1, 7, 2]
+
+
+@pytest.mark.parametrize("command", [["info"], ["top", "--kind=all"], ["symbolize", "-o", "out"]])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda: generation([b"\x14\0" + MISSING] * 1_000_000, CLOCK),  # GoBlock: reason, stack
+        # stacks of 50 frames each: PC, function, file, line
+        lambda: generation(GO_STATUS, [2, *[b"\3\1\x32" + (varint(1 << 50) + MISSING + b"\0") * 50] * 20_000], CLOCK),
+        lambda: b"go 1.21 trace".ljust(16, b"\0") + b"\x41\0\1" + b"\x59\0\x89\x06" * 2_000_000,  # GoBlockSync: stack
+    ],
+    ids=["reasons and stacks", "texts of frames", "v1"],
+)
+def test_missing_ids_take_no_memory(tmp_path, command, damage):
+    trace = tmp_path / "damaged"
+    trace.write_bytes(damage())
+    # beside the file, which is mapped
+    result = proc.run(["prlimit", f"--data={8 << 20}", TOOL, *command, trace], cwd=tmp_path)
+    assert result.returncode == 0, result
 
 
 @pytest.mark.limit(600)

@@ -80,8 +80,14 @@ static void check_memo(void)
         if (key % 3)
             *slot = key + 1;
     }
-    for (uint64_t key = 0; key < 20000; key++)
+    for (uint64_t key = 0; key < 20000; key++) {
+        CHECK_EQ(gt_memo_find(&memo, key * 4096), key % 3 ? key + 1 : 0);
         CHECK_EQ(*gt_memo_at(&memo, key * 4096), key % 3 ? key + 1 : 0);
+    }
+    size_t capacity = memo.capacity;
+    for (uint64_t key = 20000; key < 1000000; key++) /* what is not there takes no memory */
+        CHECK_EQ(*gt_memo_at(&memo, key * 4096), 0);
+    CHECK(memo.capacity <= 2 * capacity, "%zu of %zu", memo.capacity, capacity);
     gt_memo_free(&memo);
 }
 
