@@ -225,8 +225,11 @@ void gt_heap_thread_end(struct gt_thread *t, bool last)
         gt_heap_settle(t);
 }
 
+/* The clock begins anew. */
 void gt_heap_after_fork(void)
 {
+    for (struct gt_heap_slot *s = atomic_load(&heap.all); s; s = s->next)
+        s->due = 0;
     atomic_store(&heap.goal_due, 0);
     atomic_store(&heap.goal, 0);
 }

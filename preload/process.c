@@ -441,22 +441,33 @@ static void after_fork(void)
     gt_modules_after_fork();
     gt_heap_after_fork();
     gt_sampler_after_fork();
+    gt_signals_after_fork();
     gt_thread_after_fork();
 }
 
-bool gt_process_before_fork(void)
+enum { HELD_SYMBOLS = 1, HELD_MODULES = 2 };
+
+unsigned gt_process_before_fork(void)
 {
-    return gt_symbolize_fork_begin();
+    unsigned held = gt_symbolize_fork_begin() ? HELD_SYMBOLS : 0;
+    return held | (gt_modules_fork_begin() ? HELD_MODULES : 0);
 }
 
-void gt_process_after_fork(bool before)
+static void release_after_fork(unsigned held)
 {
-    if (before)
+    if (held & HELD_MODULES)
+        gt_modules_fork_end();
+    if (held & HELD_SYMBOLS)
         gt_symbolize_fork_end();
+}
+
+void gt_process_after_fork(unsigned held)
+{
+    release_after_fork(held);
     gt_process_check_fork();
 }
 
-static __thread bool held_over_fork;
+static __thread unsigned held_over_fork;
 
 static void before_libc_forks(void)
 {
@@ -471,8 +482,7 @@ static void after_libc_forked(void)
 /* Not by what a wiped page tells: old kernels do not wipe. */
 static void in_libcs_child(void)
 {
-    if (held_over_fork)
-        gt_symbolize_fork_end();
+    release_after_fork(held_over_fork);
     after_fork();
 }
 
@@ -494,10 +504,10 @@ void gt_process_check_fork(void)
 
 GT_EXPORT pid_t _Fork(void)
 {
-    bool before = gt_process_before_fork();
+    unsigned held = gt_process_before_fork();
     pid_t pid = gt_real._Fork();
     int saved = errno;
-    gt_process_after_fork(before);
+    gt_process_after_fork(held);
     errno = saved;
     return pid;
 }

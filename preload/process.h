@@ -49,9 +49,12 @@ void gt_process_describe(char line[GT_PROCESS_LINE]);
  */
 void gt_process_check_fork(void);
 
-/* Around what makes a process behind libc's back: see gt_symbolize_fork_begin. */
-bool gt_process_before_fork(void);
-void gt_process_after_fork(bool before);
+/*
+ * Around what makes a process behind libc's back: see gt_symbolize_fork_begin. What the first one
+ * returns is for the other.
+ */
+unsigned gt_process_before_fork(void);
+void gt_process_after_fork(unsigned held);
 
 /* Finishes the trace and prints the exit line. Any number of times, from any thread. */
 void gt_process_end(void);

@@ -17,6 +17,9 @@ int gt_signals_find(void);
 /* From now on `handler` gets the signal, with all others blocked. Once, in the constructor. */
 bool gt_signals_take(int number, void (*handler)(int, siginfo_t *, void *));
 
+/* In a forked child: nobody holds a lock, nobody dies. */
+void gt_signals_after_fork(void);
+
 /* In that handler: this one was not for us. Does with it what the program wants. */
 void gt_signals_forward(int number, siginfo_t *info, void *context);
 

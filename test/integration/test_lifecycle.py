@@ -1,0 +1,158 @@
+"""Processes from their beginning to their end: what a forked child must not inherit, threads from before us, who waits for
+whom, and for how long."""
+
+import os
+import re
+import subprocess
+import time
+
+import pytest
+
+from lib import LIBRARY, PROGRAMS, gotools, proc
+
+# --- what a forked child must not have of its parent
+
+# Between a thread's creation in the trace and its first instruction the first generation ends: the drain side then tells of
+# the thread, which has not begun. libgotrace.so's own thread, which does that, goes through at once.
+LATE_THREADS = r"""
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg)
+{
+    int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = dlsym(RTLD_NEXT, "pthread_create");
+    struct timespec ms = {0, 1000000};
+    struct stat st = {0};
+    char path[4096];
+    int state = PTHREAD_CREATE_JOINABLE;
+    if (attr)
+        pthread_attr_getdetachstate(attr, &state);
+    snprintf(path, sizeof path, "%s/%d.out", getenv("FOLDER"), (int)getpid());
+    for (int i = 0; state == PTHREAD_CREATE_JOINABLE && !(stat(path, &st) == 0 && st.st_size); i++) {
+        if (i == 10000)
+            abort();
+        nanosleep(&ms, NULL);
+    }
+    return real(thread, attr, start, arg);
+}
+"""
+
+YOUNG_CHILD = r"""
+#include <pthread.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static void *nap(void *arg)
+{
+    nanosleep(&(struct timespec){0, 10000000}, NULL);
+    return arg;
+}
+
+static void thread(void)
+{
+    pthread_t t;
+    pthread_create(&t, NULL, nap, NULL);
+    pthread_join(t, NULL);
+}
+
+static void only_parent(void)
+{
+    nanosleep(&(struct timespec){2, 0}, NULL);
+}
+
+int main(void)
+{
+    only_parent();
+    thread();
+    if (fork() == 0) {
+        thread();
+        _exit(0);
+    }
+    return wait(NULL) < 0;
+}
+"""
+
+
+def test_a_childs_time_is_its_own(tmp_path):
+    """What the parent's drain side wrote last has no part in it: 2 s after its start."""
+    late = proc.compile(LATE_THREADS, tmp_path / "late.so", "-D_GNU_SOURCE", "-shared", "-fPIC")
+    program = proc.compile(YOUNG_CHILD, tmp_path / "program")
+    env = {"LD_PRELOAD": f"{LIBRARY} {late}", "GOTRACE_OUTPUT": tmp_path / "%p.out", "FOLDER": tmp_path}
+    proc.run([program], env=env).ok()
+    parent, child = sorted(tmp_path.glob("*.out"), key=os.path.getmtime, reverse=True)
+    (nap,) = [e for e in gotools.parse(child) if e.is_go("Running", "Waiting") and e.stack[1].func == "nap"]
+    (end,) = [e for e in gotools.parse(child) if e.is_go("Waiting", "Runnable") and e.goid == nap.goid and e.time > nap.time]
+    begin = min(e.time for e in gotools.parse(child))
+    assert nap.time - begin < 1e9
+    assert 10e6 <= end.time - nap.time < 500e6
+    gotools.check_all(parent)
+    gotools.check_all(child)
+
+
+def test_a_childs_tables_are_its_own(tmp_path):
+    """What only its parent did is not in its file."""
+    program = proc.compile(YOUNG_CHILD, tmp_path / "program")
+    proc.traced([program], tmp_path / "t.out").ok()
+    (child,) = tmp_path.glob("t.out.*")
+    assert b"only_parent" in (tmp_path / "t.out").read_bytes()
+    assert b"only_parent" not in child.read_bytes() and b"nap" in child.read_bytes()
+
+
+HEAP_OF_A_CHILD = r"""
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static void *nothing(void *arg)
+{
+    return arg;
+}
+
+static long now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Never waits: what is shown then is all of it. */
+static void grow(void)
+{
+    for (int i = 0; i < 100; i++) {
+        long before = now_ms();
+        *(volatile char *)malloc(1 << 20) = 1;
+        while (now_ms() <= before)
+            ;
+    }
+}
+
+int main(void)
+{
+    nanosleep(&(struct timespec){3, 0}, NULL);
+    grow();
+    if (fork() == 0) {
+        pthread_t t;
+        pthread_create(&t, NULL, nothing, NULL);
+        pthread_join(t, NULL);
+        grow();
+        _exit(0);
+    }
+    return wait(NULL) < 0;
+}
+"""
+
+
+def test_a_childs_heap_is_shown_at_once(tmp_path):
+    """When its parent would have shown its heap again is of no interest to it: 100 blocks of 1 MiB, 1 ms apart."""
+    proc.traced([proc.compile(HEAP_OF_A_CHILD, tmp_path / "program")], tmp_path / "t.out").ok()
+    (child,) = tmp_path.glob("t.out.*")
+    heap = [e for e in gotools.parse(child) if e.kind == "Metric" and e.fields["Name"] == "/memory/classes/heap/objects:bytes"]
+    assert len(heap) > 50
