@@ -19,10 +19,12 @@
 #include "../encoder/arena.h"
 #include "../encoder/drain.h"
 #include "../encoder/log.h"
+#include "../encoder/output.h"
 #include "../encoder/recording.h"
 #include "../symbolize/modules.h"
 #include "../symbolize/symbolize.h"
 
+#include <link.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,6 +41,8 @@ static struct {
     char path[PATH_MAX];
     unsigned files;            /* so many have been named */
     _Atomic uint64_t crash_ns; /* when it began to die of a signal; 0: it has not */
+    bool said_lost;            /* before an exec */
+    bool anywhere;             /* a signal handler writes: see gt_drain_relieve */
     struct gt_symbolizer *symbolizer;
     uint32_t *same_memory; /* zero in a forked child: MADV_WIPEONFORK */
 } process;
@@ -70,16 +74,17 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
     static char description[GT_STRING_MAX + 1]; /* one caller at a time */
     struct gt_sym_frame frames[max];
     uint64_t pc = s->pcs[index], at = pc - (index > 0);
-    if (!process.symbolizer)
-        process.symbolizer = gt_symbolizer_new();
     if (index == 0 && pc < GT_HOOKS_END) {
         out[0] = (struct gt_frame){.func = gt_real_name((enum gt_hook)pc), .file = "libc.so.6"};
         return 1;
     }
     uint64_t crash_ns = atomic_load(&process.crash_ns);
-    bool hurry = crash_ns && gt_clock_monotonic_raw() - crash_ns > CRASH_SYMBOLS_NS;
-    if (!crash_ns && !gt_modules_find(s->epoch, pc))
+    bool late = crash_ns && gt_clock_monotonic_raw() - crash_ns > CRASH_SYMBOLS_NS;
+    bool hurry = late || process.anywhere;
+    if (!crash_ns && !process.anywhere && !gt_modules_find(s->epoch, pc))
         gt_modules_refresh(); /* loaded since the last look, and still there */
+    if (!hurry && !process.symbolizer)
+        process.symbolizer = gt_symbolizer_new();
     int n = hurry ? name_roughly(s, at, out)
                   : gt_symbolize(process.symbolizer, s->epoch, pc, index > 0, frames, max);
     for (int i = 0; i < n && !hurry; i++)
@@ -148,6 +153,12 @@ bool gt_process_begin(void)
     return gt_recording();
 }
 
+/* The program may be in the middle of anything, the loader included. */
+static bool is_anywhere(struct gt_thread *t)
+{
+    return _r_debug.r_state != RT_CONSISTENT || gt_capture_in_handler(t);
+}
+
 /* A child that has one thread is not followed, until it makes another one or is told to start. */
 static void serve_unfollowed(void)
 {
@@ -161,22 +172,52 @@ static void serve_unfollowed(void)
     atomic_store(&process.serving, 0);
 }
 
+/*
+ * What a thread of the program does in the drain thread's place: within the guard, and without the
+ * program's allocator, which it may be inside of.
+ */
+static void act(struct gt_thread *t, void (*what)(struct gt_thread *t))
+{
+    int saved = errno;
+    GT_HEAP_OWN(own);
+    gt_nursery_only = true;
+    what(t);
+    gt_nursery_only = false;
+    errno = saved;
+    gt_thread_leave(t);
+}
+
+static void attend(struct gt_thread *t)
+{
+    if (!is_anywhere(t))
+        gt_drain_attend();
+}
+
 void gt_process_attend(void)
 {
     struct gt_thread *t = gt_self;
     if (!t || t->frame || !gt_process_is_ours())
         return;
-    if (!gt_recording())
+    if (!gt_recording() && !is_anywhere(t))
         serve_unfollowed();
-    if (!(t = gt_thread_enter()))
+    if ((t = gt_thread_enter()))
+        act(t, attend);
+}
+
+static void relieve(struct gt_thread *t)
+{
+    process.anywhere = is_anywhere(t);
+    gt_drain_relieve(process.anywhere);
+    process.anywhere = false;
+}
+
+void gt_process_relieve(void)
+{
+    struct gt_thread *t;
+    if (atomic_load(&process.drain_started) || atomic_load(&process.ended) || !gt_process_is_ours())
         return;
-    int saved = errno;
-    GT_HEAP_OWN(own);
-    gt_nursery_only = true; /* the call may be a signal handler's, and that inside the allocator */
-    gt_drain_attend();
-    gt_nursery_only = false;
-    errno = saved;
-    gt_thread_leave(t);
+    if ((t = gt_thread_enter()))
+        act(t, relieve);
 }
 
 void gt_process_threaded(void)
@@ -188,26 +229,30 @@ void gt_process_threaded(void)
         return;
     int saved = errno;
     GT_HEAP_OWN(own);
+    bool before = gt_nursery_only;
+    gt_nursery_only = true; /* a signal handler may be what makes a thread known */
     if (!gt_recording())
         start_recording(gt_options.manual);
     if (gt_recording())
         gt_drain_thread_start();
+    gt_nursery_only = before;
     errno = saved;
 }
 
 /* End ---------------------------------------------------------------------------------------- */
 
+#define NOT_IN_TIME "%s: could not be written in time; its end is missing"
+
 void gt_process_describe(char line[GT_PROCESS_LINE])
 {
     struct gt_recording_summary s = gt_recording_summary();
+    if (!s.finished || s.error == -ETIMEDOUT) {
+        snprintf(line, GT_PROCESS_LINE, NOT_IN_TIME, s.path);
+        return;
+    }
     if (s.error && !s.limited) {
         snprintf(line, GT_PROCESS_LINE, "cannot write %s: %s; the program was not affected", s.path,
                  strerrordesc_np(-s.error));
-        return;
-    }
-    if (!s.finished) {
-        snprintf(line, GT_PROCESS_LINE, "%s: could not be written in time; its end is missing",
-                 s.path);
         return;
     }
     char lost[96] = "nothing lost";
@@ -315,18 +360,39 @@ GT_EXPORT __attribute__((noreturn)) void abort(void)
     __builtin_unreachable();
 }
 
+/* Nobody will say it afterwards. */
+static void say_lost_by_exec(int error)
+{
+    struct gt_recording_summary s = gt_recording_summary();
+    bool lost = error == -ETIMEDOUT || s.error || s.lost;
+    if (!lost || process.said_lost)
+        return;
+    process.said_lost = true; /* the next exec is only another directory of PATH */
+    if (error == -ETIMEDOUT)
+        gt_log(NOT_IN_TIME, gt_output_path());
+    else if (s.error)
+        say_stopped();
+    else
+        gt_log("%s: %llu events lost: threads or the disk stood still", gt_output_path(),
+               (unsigned long long)s.lost);
+}
+
+static void leave_file(struct gt_thread *t)
+{
+    gt_heap_write_exact(t);
+    process.anywhere = !atomic_load(&process.drain_started) && is_anywhere(t);
+    say_lost_by_exec(gt_drain_flush());
+    process.anywhere = false;
+}
+
 void gt_process_before_exec(void)
 {
     struct gt_thread *t;
-    /* A single-threaded program that turns into another has no trace of its own to leave. */
-    if (!atomic_load(&process.drain_started) || !gt_process_is_ours() || !(t = gt_thread_enter()))
-        return;
-    int saved = errno;
-    GT_HEAP_OWN(own);
-    gt_heap_write_exact(t);
-    gt_drain_flush();
-    errno = saved;
-    gt_thread_leave(t);
+    /* A single-threaded program that turns into another has hardly a trace of its own to leave. */
+    bool leaves = atomic_load(&process.drain_started) || gt_recording_has_written() ||
+                  gt_recording_is_unreported();
+    if (leaves && gt_process_is_ours() && (t = gt_thread_enter()))
+        act(t, leave_file);
 }
 
 GT_EXPORT int execve(const char *path, char *const argv[], char *const envp[])
@@ -434,6 +500,7 @@ static void after_fork(void)
     process.descendant = true;
     process.drain_started = process.ended = process.serving = 0;
     process.crash_ns = 0;
+    process.said_lost = process.anywhere = false;
     gt_control_after_fork();
     gt_drain_thread_after_fork();
     gt_drain_after_fork();
@@ -573,4 +640,6 @@ __attribute__((constructor)) static void at_start(void)
     gt_control_open_alone();
     if (!process.descendant)
         start_recording(gt_options.manual);
+    if (gt_thread_others())
+        gt_process_threaded();
 }

@@ -18,6 +18,9 @@ bool gt_process_is_ours(void);
  */
 void gt_process_threaded(void);
 
+/* A single-threaded program has filled a buffer, and writes it. */
+void gt_process_relieve(void);
+
 /* In a single-threaded process that is not followed: follows it, mute. Whether that worked. */
 bool gt_process_begin(void);
 
@@ -30,7 +33,7 @@ static inline void gt_process_check_queue(void)
     if (__builtin_expect(atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed) ||
                              atomic_load_explicit(&gt_samples_crowded, memory_order_relaxed),
                          0))
-        gt_process_threaded();
+        gt_process_relieve();
 }
 
 /*

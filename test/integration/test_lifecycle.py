@@ -1,6 +1,8 @@
 """Processes from their beginning to their end: what a forked child must not inherit, threads from before us, who waits for
 whom, and for how long."""
 
+import concurrent.futures
+import contextlib
 import os
 import re
 import subprocess
@@ -8,7 +10,7 @@ import time
 
 import pytest
 
-from lib import LIBRARY, PROGRAMS, gotools, proc
+from lib import HOSTILE, LIBRARY, PROGRAMS, gotools, proc
 
 # --- what a forked child must not have of its parent
 
@@ -156,3 +158,51 @@ def test_a_childs_heap_is_shown_at_once(tmp_path):
     (child,) = tmp_path.glob("t.out.*")
     heap = [e for e in gotools.parse(child) if e.kind == "Metric" and e.fields["Name"] == "/memory/classes/heap/objects:bytes"]
     assert len(heap) > 50
+
+
+# --- whom the program waits for, and how long
+
+LATE = "could not be written in time; its end is missing"
+WAYS = ["exec", "no-exec", "exit", "_exit", "quick_exit", "abort", "SYS_exit_group", "last-thread", "SYS_exit", "confine", "fork", "stop", "snapshot"]
+STUCK = [(way, how, {}) for way in WAYS for how in ("threads", "full")] + [
+    (way, how, {"GOTRACE_RING": "1M"}) for way in ("SIGTERM", "snapshot", "stop", "exit") for how in ("threads", "full")
+]
+
+
+@contextlib.contextmanager
+def stuck_fifo(path):
+    """A FIFO that is full, and whose reader is there and stands still."""
+    os.mkfifo(path)
+    reader, writer = os.open(path, os.O_RDONLY | os.O_NONBLOCK), os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writer, bytes(4096))
+    try:
+        yield path
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+@pytest.mark.beside  # they mostly wait
+@pytest.mark.limit(150)
+def test_nobody_waits_for_ever(tmp_path):
+    """10 s in all, whatever it does, and however often; then it goes on, and what is missing is said."""
+
+    def run(case):
+        way, how, options = case
+        program = [HOSTILE / "stuck", way, how]
+        name = "-".join([way, how, *options])
+        with stuck_fifo(tmp_path / name) as fifo:
+            bare = proc.run(program)
+            env = {"GOTRACE_SYSCALLS": "all"} | options
+            return name, bare, proc.traced(program, fifo, env=env, timeout=100)
+
+    with concurrent.futures.ThreadPoolExecutor(len(STUCK)) as pool:
+        results = list(pool.map(run, STUCK))
+    for name, bare, result in results:
+        assert (result.returncode, result.stdout) == (bare.returncode, bare.stdout), f"{name}: bare: {bare}\ntraced: {result}"
+        lines = result.stderr.splitlines()
+        assert 9 < result.seconds < 20, f"{name}: {result}"
+        told = "snapshot" in name and "RING" in name  # by gotrace_snapshot's result; its next file is another one
+        assert told or lines.count(f"gotrace: {result.trace}: {LATE}") in (1, 2), f"{name}: {result}"
