@@ -597,9 +597,8 @@ static void prepare_symbols(void)
         gt_symbolize_prepare();
 }
 
-__attribute__((constructor)) static void at_start(void)
+static void start(void)
 {
-    gt_real_resolve();
     GT_HEAP_OWN(own);
     bool barred = getauxval(AT_SECURE) != 0 || gt_descent_is_confined();
     if (!barred) {
@@ -628,7 +627,6 @@ __attribute__((constructor)) static void at_start(void)
     watch_forks();
     at_quick_exit(quick);
     gt_old_cond_scan();
-    gt_gc_init();
     gt_thread_init();
     gt_drain_thread_init();
     gt_capture_init();
@@ -642,4 +640,35 @@ __attribute__((constructor)) static void at_start(void)
         start_recording(gt_options.manual);
     if (gt_thread_others())
         gt_process_threaded();
+}
+
+static bool started;
+
+__attribute__((constructor)) static void at_start(void)
+{
+    gt_real_resolve();
+    if (!started)
+        start();
+    started = true;
+    if (process.pid)
+        gt_gc_init(); /* takes the collector's lock: not where that makes its threads */
+}
+
+/*
+ * Most constructors run before ours, and some make threads. Not while an allocator may be at it
+ * that does not know ours from the program's requests.
+ */
+void gt_process_start_early(void)
+{
+    if (started || gt_syscall(SYS_gettid) != gt_syscall(SYS_getpid))
+        return;
+    gt_real_resolve();
+    if (gt_elf_definer_before_us("malloc"))
+        return;
+    int saved = errno;
+    started = true;
+    gt_nursery_only = true;
+    start();
+    gt_nursery_only = false;
+    errno = saved;
 }

@@ -18,6 +18,9 @@ bool gt_process_is_ours(void);
  */
 void gt_process_threaded(void);
 
+/* A thread is about to be made: if our constructor has not run, what it does is done now. */
+void gt_process_start_early(void);
+
 /* A single-threaded program has filled a buffer, and writes it. */
 void gt_process_relieve(void);
 

@@ -352,6 +352,7 @@ static struct gt_thread *create_event(enum gt_hook hook, struct gt_thread *t,
 static struct gt_thread *create_begin(enum gt_hook hook, const pthread_attr_t *attr,
                                       void *(*start)(void *), void *arg)
 {
+    gt_process_start_early();
     gt_process_threaded();
     struct gt_thread *t = gt_thread_enter();
     if (!t)

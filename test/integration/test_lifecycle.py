@@ -206,3 +206,183 @@ def test_nobody_waits_for_ever(tmp_path):
         assert 9 < result.seconds < 20, f"{name}: {result}"
         told = "snapshot" in name and "RING" in name  # by gotrace_snapshot's result; its next file is another one
         assert told or lines.count(f"gotrace: {result.trace}: {LATE}") in (1, 2), f"{name}: {result}"
+
+
+# --- a program with one thread has none of ours
+
+ALONE = r"""
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Some 20,000 naps, in which several buffers fill; the most threads that the process had. */
+int main(void)
+{
+    struct stat tasks;
+    unsigned long most = 0;
+    for (int i = 0; i < 20000; i++) {
+        nanosleep(&(struct timespec){0, 1000}, NULL);
+        stat("/proc/self/task", &tasks);
+        most = tasks.st_nlink - 2 > most ? tasks.st_nlink - 2 : most;
+    }
+    printf("%lu\n", most);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("options", [{}, {"GOTRACE_FORMAT": "go1.11"}, {"GOTRACE_RING": "64M"}], ids=["file", "v1", "ring"])
+def test_a_single_thread_stays_alone(tmp_path, options):
+    result = proc.traced([proc.compile(ALONE, tmp_path / "alone")], tmp_path / "t.out", env=options).ok()
+    assert result.stdout == "1\n" and "nothing lost;" in result.stderr
+    naps = [e for e in gotools.parse(result.trace) if e.is_go("Running", "Waiting") and e.stack[0].func == "nanosleep"]
+    assert len(naps) == 20000
+
+
+# The program's own allocator knows whether it is called in a signal handler, which may have interrupted it.
+HANDLER = r"""
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <unistd.h>
+
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
+extern void __libc_free(void *);
+static volatile int in_handler, calls, null;
+
+void *malloc(size_t n)
+{
+    calls += in_handler;
+    return __libc_malloc(n);
+}
+
+void *calloc(size_t n, size_t size)
+{
+    calls += in_handler;
+    return __libc_calloc(n, size);
+}
+
+void *realloc(void *p, size_t n)
+{
+    calls += in_handler;
+    return __libc_realloc(p, n);
+}
+
+void free(void *p)
+{
+    calls += in_handler;
+    __libc_free(p);
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+    in_handler = 1;
+    for (int i = 0; i < 1000; i++)
+        (void)!write(null, "", 1);
+    in_handler = 0;
+}
+
+int main(void)
+{
+    null = open("/dev/null", O_WRONLY);
+    signal(SIGUSR1, on_signal);
+    for (int i = 0; i < 20; i++)
+        raise(SIGUSR1);
+    printf("%d\n", calls);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("options", [{}, {"GOTRACE_FORMAT": "go1.11"}, {"GOTRACE_RING": "64M"}], ids=["file", "v1", "ring"])
+def test_full_buffers_in_a_signal_handler(tmp_path, options):
+    """They are written there, without what the handler may have interrupted; and there is an end to them."""
+    program = proc.compile(HANDLER, tmp_path / "handler", "-Wno-unused-result")
+    env = {"GOTRACE_SYSCALLS": "all", "GOTRACE_MAX_MEM": "1M"} | options
+    result = proc.traced([program], tmp_path / "t.out", env=env).ok()
+    assert result.stdout == "0\n" and "nothing lost;" in result.stderr and result.seconds < 9
+    callers = [e.stack[1].func for e in gotools.parse(result.trace) if e.is_go("Running", "Syscall") and e.stack[0].func == "write"]
+    # names are not looked up there
+    assert len([c for c in callers if c == "on_signal" or c.startswith("handler+0x")]) == 20000
+
+
+# --- threads from before us
+
+LIBRARY_WITH_THREADS = r"""
+#include <pthread.h>
+#include <semaphore.h>
+#include <time.h>
+
+static sem_t go, done;
+
+static void *worker(void *arg)
+{
+    for (;;) {
+        sem_wait(&go);
+        nanosleep(&(struct timespec){0, 5000000}, NULL);
+        sem_post(&done);
+    }
+    return arg;
+}
+
+__attribute__((constructor)) static void construct(void)
+{
+    pthread_t t;
+    sem_init(&go, 0, 0);
+    sem_init(&done, 0, 0);
+    CREATE(&t, NULL, worker, NULL);
+}
+
+void work(void)
+{
+    sem_post(&go);
+    sem_wait(&done);
+}
+"""
+
+USER_OF_IT = r"""
+#include <time.h>
+
+void work(void);
+
+int main(void)
+{
+    nanosleep(&(struct timespec){0, 50000000}, NULL);
+    for (int i = 0; i < 5; i++)
+        work();
+    return 0;
+}
+"""
+
+# What libc's own callers, and libraries bound in another way, do: the tracer does not see it.
+UNSEEN = "-DCREATE=((int(*)(pthread_t*,void*,void*(*)(void*),void*))dlsym(dlopen(\"libc.so.6\",RTLD_NOW),\"pthread_create\"))"
+
+
+@pytest.mark.parametrize("process", ["first", "child"])
+@pytest.mark.parametrize("creation", ["seen", "unseen"])
+def test_threads_of_a_librarys_constructor(tmp_path, creation, process):
+    """They are traced in every process, though the program never makes one; from their creation, if that could be seen."""
+    flag = "-DCREATE=pthread_create" if creation == "seen" else UNSEEN
+    proc.compile("#include <dlfcn.h>\n" + LIBRARY_WITH_THREADS, tmp_path / "libwith.so", "-D_GNU_SOURCE", "-shared", "-fPIC", flag)
+    program = proc.compile(USER_OF_IT, tmp_path / "user", f"-L{tmp_path}", "-lwith", f"-Wl,-rpath,{tmp_path}")
+    argv = [program] if process == "first" else ["/bin/sh", "-c", f"{program}; true"]
+    proc.traced(argv, tmp_path / "t.out").ok()
+    trace = tmp_path / "t.out" if process == "first" else next(tmp_path.glob("t.out.*"))
+    gotools.check_all(trace)
+    events = gotools.parse(trace)
+    (born,) = [e for e in events if e.is_go("NotExist", "Runnable")]
+    mine = [e for e in events if e.goid == born.goid]
+    naps = [e for e in mine if e.is_go("Running", "Waiting") and e.stack[0].func == "nanosleep"]
+    waits = [e for e in mine if e.is_go("Running", "Waiting") and e.stack[0].func == "sem_wait"]
+    assert len(naps) == 5
+    assert born.transition_stack[0].func == "worker"
+    if creation == "seen":
+        assert "construct" in [f.func for f in born.stack]
+        (end,) = [e for e in mine if e.is_go("Waiting", "Runnable") and waits[0].time < e.time < naps[0].time]
+        assert len(waits) >= 5 and end.time - waits[0].time > 45e6  # the process may end before the sixth
+    else:
+        assert len(waits) >= 4  # the first one began before us
