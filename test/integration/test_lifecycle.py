@@ -386,3 +386,151 @@ def test_threads_of_a_librarys_constructor(tmp_path, creation, process):
         assert len(waits) >= 5 and end.time - waits[0].time > 45e6  # the process may end before the sixth
     else:
         assert len(waits) >= 4  # the first one began before us
+
+
+# --- what another thread has in hand when a fork comes
+
+# Our look at the loader's list of modules takes as long as the program likes: its dl_iterate_phdr is in between.
+FORK_IN_THE_LOADER = r"""
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static sem_t inside, forked;
+static __thread int closes;
+static int (*callback)(struct dl_phdr_info *, size_t, void *);
+
+/* The loader's lock is held here. */
+static int linger(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    if (closes) {
+        struct timespec until;
+        closes = 0;
+        sem_post(&inside);
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += 300000000;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        sem_timedwait(&forked, &until);
+    }
+    return callback(info, size, arg);
+}
+
+int dl_iterate_phdr(int (*fn)(struct dl_phdr_info *, size_t, void *), void *arg)
+{
+    int (*real)(int (*)(struct dl_phdr_info *, size_t, void *), void *) = dlsym(RTLD_NEXT, "dl_iterate_phdr");
+    if (!closes)
+        return real(fn, arg);
+    callback = fn;
+    return real(linger, arg);
+}
+
+static void *close_one(void *lib)
+{
+    closes = 1;
+    dlclose(lib);
+    if (closes) /* nobody looked */
+        sem_post(&inside);
+    return NULL;
+}
+
+static int use_loader(void)
+{
+    void *lib = dlopen("libresolv.so.2", RTLD_NOW);
+    return lib && dlclose(lib) == 0 ? 0 : 1;
+}
+
+int main(void)
+{
+    pthread_t t;
+    int status = 0;
+    void *lib = dlopen("libm.so.6", RTLD_NOW), *other = dlopen("libanl.so.1", RTLD_NOW);
+    sem_init(&inside, 0, 0);
+    sem_init(&forked, 0, 0);
+    (void)other;
+    pthread_create(&t, NULL, close_one, lib);
+    sem_wait(&inside);
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(10);
+        _exit(use_loader());
+    }
+    sem_post(&forked);
+    pthread_join(t, NULL);
+    waitpid(pid, &status, 0);
+    printf("%d\n", status);
+    return 0;
+}
+"""
+
+
+def test_a_fork_while_we_look_at_the_modules(tmp_path):
+    """The child's loader is free."""
+    program = proc.compile(FORK_IN_THE_LOADER, tmp_path / "program", "-D_GNU_SOURCE", "-rdynamic")
+    bare = proc.run([program]).ok()
+    result = proc.traced([program], tmp_path / "t.out").ok()
+    assert result.stdout == bare.stdout == "0\n"
+
+
+# --- a command that was given up
+
+GIVES_UP = r"""
+#include "gotrace.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *nothing(void *arg)
+{
+    return arg;
+}
+
+/* The path is gone when it returns. */
+static void snapshot(const char *folder, const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    printf("%s: %s\n", name, strerror(gotrace_snapshot(*name == 'f' ? NULL : path)));
+    memset(path, 'x', sizeof path);
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t t;
+    pthread_create(&t, NULL, nothing, NULL);
+    pthread_join(t, NULL);
+    snapshot(argv[1], "fifo");
+    snapshot(argv[1], "second");
+    getchar();
+    snapshot(argv[1], "third");
+    return argc < 2;
+}
+"""
+
+
+@pytest.mark.beside
+def test_what_was_given_up_is_not_done_later(tmp_path):
+    """Nor from a path that is not there any more. What was begun is done when there is a reader again."""
+    program = proc.compile(GIVES_UP, tmp_path / "program", f"-I{proc.ROOT}/preload")
+    with stuck_fifo(tmp_path / "fifo") as fifo:
+        env = proc.traced_env(fifo, {"GOTRACE_RING": "1M"})
+        child = proc.spawn([program, tmp_path], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert [child.stdout.readline() for _ in range(2)] == ["fifo: Connection timed out\n", "second: Connection timed out\n"]
+        with open(fifo, "rb", buffering=0) as reader:
+            assert reader.read(65536) == bytes(65536)
+            while not reader.read(65536):
+                time.sleep(0.01)
+            child.stdin.write("\n")
+            child.stdin.close()
+            assert child.stdout.read() == "third: Success\n"
+            assert child.wait(20) == 0
+    assert not (tmp_path / "second").exists()
+    gotools.check_all(tmp_path / "third")
