@@ -104,10 +104,7 @@ static bool drain_thread_writes_in_vain(void)
 
 static void finish(void)
 {
-    struct gt_quiet quiet;
-    gt_quiet_begin(&quiet);
     gt_recording_finish();
-    gt_quiet_end(&quiet);
     atomic_store(&drain.phase, FINISHED);
     gt_futex_wake(&drain.phase, INT_MAX);
 }
@@ -219,8 +216,11 @@ void gt_drain_run(void)
         }
         gt_recording_give_up();
     }
+    struct gt_quiet quiet;
+    gt_quiet_begin(&quiet);
     if (atomic_load(&drain.phase) != FINISHED)
         finish();
+    gt_quiet_end(&quiet);
     gt_unlock(&drain.side);
     gt_futex_wake(&drain.answered, INT_MAX); /* who asks sees that nobody will answer */
 }
@@ -248,15 +248,15 @@ bool gt_drain_finish(void)
     atomic_store(&drain.deadline, deadline);
     if (!atomic_compare_exchange_strong(&drain.phase, &phase, FINISHING) && phase == IDLE)
         return false;
-    if (phase == OPEN && take_side(GT_LOCK_PATIENCE_NS)) {
+    struct turn turn;
+    bool mine = phase == OPEN && begin_turn(&turn, DEADLINE_NS);
+    if (mine) {
         finish();
-        gt_unlock(&drain.side);
-        return gt_recording_is_unreported();
+        end_turn(&turn);
     }
-    if (phase == OPEN && !atomic_load(&drain.threaded))
-        return false; /* a signal handler ends the process in the middle of a command */
     gt_buffers_kick();
-    while ((phase = atomic_load(&drain.phase)) == FINISHING && !in_vain(deadline))
+    bool others = phase != OPEN || atomic_load(&drain.threaded);
+    while (others && (phase = atomic_load(&drain.phase)) == FINISHING && !in_vain(deadline))
         gt_futex_wait(&drain.phase, phase, 100000000);
     return gt_recording_is_unreported() || gt_recording_is_on();
 }

@@ -1,7 +1,7 @@
 /*
  * The drain side: starts and stops recordings (recording.h), closes generations (generation.h),
  * turns filled buffers and the tables into a file. Either a thread of its own runs gt_drain_run,
- * or, in a program that never had a second thread, whoever asks for something does it.
+ * or, in a program that never had a second thread, whoever asks for something or fills a buffer.
  *
  * From gt_drain_open to gt_drain_finish threads are followed; while nothing is recorded, in a mute
  * generation (writer.h). Each recording is a file of its own.

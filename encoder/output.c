@@ -108,12 +108,20 @@ static bool taken(void)
            errno == EWOULDBLOCK;
 }
 
-static void open_own(void)
+/* In a container others may have our number: each gets another name. */
+static void open_own_while_taken(void)
 {
-    gt_syscall(SYS_close, out.fd);
-    snprintf(out.own_path, sizeof out.own_path, "%s.%ld", out.path, gt_syscall(SYS_getpid));
-    out.path = out.own_path;
-    out.fd = open_path();
+    enum { OTHERS_MAX = 1000 };
+    const char *path = out.path;
+    for (int n = 1; n < OTHERS_MAX && taken(); n++) {
+        gt_syscall(SYS_close, out.fd);
+        int size =
+            snprintf(out.own_path, sizeof out.own_path, "%s.%ld", path, gt_syscall(SYS_getpid));
+        if (n > 1 && size < PATH_MAX)
+            snprintf(out.own_path + size, sizeof out.own_path - (size_t)size, ".%d", n);
+        out.path = out.own_path;
+        out.fd = open_path();
+    }
 }
 
 const char *gt_output_path(void)
@@ -131,8 +139,7 @@ int gt_output_open(const char *path, bool fresh)
     if (!out.stage && !(out.stage = gt_pages_alloc(STAGE)))
         return out.error = -ENOMEM;
     out.fd = fresh ? create() : open_path();
-    if (taken())
-        open_own();
+    open_own_while_taken();
     struct stat st;
     if (out.fd < 0)
         return out.error = out.fd;

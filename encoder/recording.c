@@ -25,7 +25,7 @@ static struct {
     const struct gt_drain_config *config;
     const char *path; /* of the file */
     bool on;
-    _Atomic bool ending; /* its file is not yet whole */
+    _Atomic bool ending;        /* its file is not yet whole */
     bool unreported;            /* one has ended, and the user does not know */
     uint64_t start_at, stop_at; /* by the clock; 0: never */
 

@@ -274,7 +274,7 @@ static void tell_unstarted(uint32_t next, const struct emitter *e)
     for (struct gt_writer *w = atomic_load(&writers); w && e->scratch; w = w->next) {
         if (!gt_ev_is_unstarted(&w->g))
             continue;
-        teller.last = 0; /* it tells of now; the time before may be another process's, before a fork */
+        teller.last = 0; /* perhaps of the parent process */
         gt_switch_install(&teller, e->scratch);
         gt_ev_status_unstarted(&teller, &w->g, next);
         emit_scratch(&teller, (uint32_t)gt_syscall(SYS_getpid), next, e);

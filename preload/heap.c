@@ -168,8 +168,8 @@ static bool take_turn(struct gt_heap_slot *s)
 }
 
 /*
- * The end of a hook is a place to start the drain thread, unless the loader called it: it may be in
- * the middle of changing what a new thread is made from.
+ * The end of a hook is a place to write full buffers, unless the loader called it: it is in the
+ * middle of something, and has locks.
  */
 static void check_queue(const void *caller)
 {

@@ -26,17 +26,19 @@
 
 #include <link.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
+enum { WITH = 1, WITHOUT };
+
 static struct {
     pid_t pid; /* of the process whose trace this is; a vfork child's differs */
     bool descendant;
-    _Atomic bool leaves_children; /* to themselves, whatever the options say */
-    _Atomic uint32_t drain_started, ended;
+    _Atomic bool leaves_children;   /* to themselves, whatever the options say */
+    _Atomic uint32_t drain_started; /* WITH a thread, or WITHOUT: there was to be one */
+    _Atomic uint32_t ended;
     _Atomic uint32_t serving; /* see serve_unfollowed */
     char path[PATH_MAX];
     unsigned files;            /* so many have been named */
@@ -214,7 +216,8 @@ static void relieve(struct gt_thread *t)
 void gt_process_relieve(void)
 {
     struct gt_thread *t;
-    if (atomic_load(&process.drain_started) || atomic_load(&process.ended) || !gt_process_is_ours())
+    if (atomic_load(&process.drain_started) == WITH || atomic_load(&process.ended) ||
+        !gt_process_is_ours())
         return;
     if ((t = gt_thread_enter()))
         act(t, relieve);
@@ -225,7 +228,7 @@ void gt_process_threaded(void)
     if (atomic_load(&process.drain_started) || atomic_load(&process.ended) || !gt_process_is_ours())
         return;
     uint32_t no = 0;
-    if (!atomic_compare_exchange_strong(&process.drain_started, &no, 1))
+    if (!atomic_compare_exchange_strong(&process.drain_started, &no, WITH))
         return;
     int saved = errno;
     GT_HEAP_OWN(own);
@@ -233,8 +236,8 @@ void gt_process_threaded(void)
     gt_nursery_only = true; /* a signal handler may be what makes a thread known */
     if (!gt_recording())
         start_recording(gt_options.manual);
-    if (gt_recording())
-        gt_drain_thread_start();
+    if (gt_recording() && !gt_drain_thread_start())
+        atomic_store(&process.drain_started, WITHOUT);
     gt_nursery_only = before;
     errno = saved;
 }
@@ -304,7 +307,7 @@ void gt_process_crash(void)
 {
     struct gt_thread *t = gt_self;
     bool inside = t && t != &gt_nobody && t->inside;
-    if (inside && !atomic_load(&process.drain_started))
+    if (inside && atomic_load(&process.drain_started) != WITH)
         return; /* in the middle of our own code, which would have to do it */
     if (!gt_process_is_ours())
         return;
@@ -380,7 +383,7 @@ static void say_lost_by_exec(int error)
 static void leave_file(struct gt_thread *t)
 {
     gt_heap_write_exact(t);
-    process.anywhere = !atomic_load(&process.drain_started) && is_anywhere(t);
+    process.anywhere = atomic_load(&process.drain_started) != WITH && is_anywhere(t);
     say_lost_by_exec(gt_drain_flush());
     process.anywhere = false;
 }
@@ -393,80 +396,6 @@ void gt_process_before_exec(void)
                   gt_recording_is_unreported();
     if (leaves && gt_process_is_ours() && (t = gt_thread_enter()))
         act(t, leave_file);
-}
-
-GT_EXPORT int execve(const char *path, char *const argv[], char *const envp[])
-{
-    gt_process_before_exec();
-    return gt_real.execve(path, argv, envp);
-}
-
-GT_EXPORT int execv(const char *path, char *const argv[])
-{
-    gt_process_before_exec();
-    return gt_real.execv(path, argv);
-}
-
-GT_EXPORT int execvp(const char *file, char *const argv[])
-{
-    gt_process_before_exec();
-    return gt_real.execvp(file, argv);
-}
-
-GT_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
-{
-    gt_process_before_exec();
-    return gt_real.execvpe(file, argv, envp);
-}
-
-GT_EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
-{
-    gt_process_before_exec();
-    return gt_real.fexecve(fd, argv, envp);
-}
-
-GT_EXPORT int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
-{
-    gt_process_before_exec();
-    return gt_real.execveat(dir, path, argv, envp, flags);
-}
-
-/* The list forms, as the array forms they are defined by. */
-#define COLLECT_ARGS(argv, first, ap)  \
-    size_t argc = 1;                   \
-    va_start(ap, first);               \
-    while (va_arg(ap, char *))         \
-        argc++;                        \
-    va_end(ap);                        \
-    char *argv[argc + 1];              \
-    argv[0] = (char *)first;           \
-    va_start(ap, first);               \
-    for (size_t i = 1; i <= argc; i++) \
-        argv[i] = va_arg(ap, char *);
-
-GT_EXPORT int execl(const char *path, const char *arg, ...)
-{
-    va_list ap;
-    COLLECT_ARGS(argv, arg, ap)
-    va_end(ap);
-    return execv(path, argv);
-}
-
-GT_EXPORT int execlp(const char *file, const char *arg, ...)
-{
-    va_list ap;
-    COLLECT_ARGS(argv, arg, ap)
-    va_end(ap);
-    return execvp(file, argv);
-}
-
-GT_EXPORT int execle(const char *path, const char *arg, ...)
-{
-    va_list ap;
-    COLLECT_ARGS(argv, arg, ap)
-    char *const *envp = va_arg(ap, char *const *);
-    va_end(ap);
-    return execve(path, argv, envp);
 }
 
 /* A library's symbols must be findable after it is gone. */

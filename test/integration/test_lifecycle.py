@@ -534,3 +534,29 @@ def test_what_was_given_up_is_not_done_later(tmp_path):
             assert child.wait(20) == 0
     assert not (tmp_path / "second").exists()
     gotools.check_all(tmp_path / "third")
+
+
+# --- containers
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_processes_of_the_same_number(tmp_path):
+    """The first process of each of four containers is number 1: while one writes, no other one writes there, too."""
+    source = "#include <pthread.h>\n#include <stdio.h>\n" "static void *nothing(void *arg) { return arg; }\n"
+    source += "int main(void) { pthread_t t; pthread_create(&t, NULL, nothing, NULL); pthread_join(t, NULL); puts(\"there\"); fflush(stdout); getchar(); return 0; }\n"
+    program = proc.compile(source, tmp_path / "program")
+    env = [f"{k}={v}" for k, v in proc.traced_env(tmp_path / "t.out").items()]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    children = [proc.spawn(["unshare", "-pf", "env", *env, program], **pipes) for _ in range(4)]
+    for child in children:
+        assert child.stdout.readline() == "there\n"
+        deadline = time.monotonic() + 20
+    while len(list(tmp_path.glob("t.out*"))) < 4 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    for child in children:
+        child.communicate("\n", 20)
+        assert child.returncode == 0
+    traces = sorted(tmp_path.glob("t.out*"))
+    assert [t.name for t in traces] == ["t.out", "t.out.1", "t.out.1.2", "t.out.1.3"]
+    for trace in traces:
+        gotools.check_all(trace)
