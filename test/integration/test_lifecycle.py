@@ -46,6 +46,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)
 
 YOUNG_CHILD = r"""
 #include <pthread.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -72,10 +73,12 @@ int main(void)
 {
     only_parent();
     thread();
-    if (fork() == 0) {
+    pid_t pid = fork();
+    if (pid == 0) {
         thread();
         _exit(0);
     }
+    printf("%d\n", (int)pid);
     return wait(NULL) < 0;
 }
 """
@@ -86,8 +89,8 @@ def test_a_childs_time_is_its_own(tmp_path):
     late = proc.compile(LATE_THREADS, tmp_path / "late.so", "-D_GNU_SOURCE", "-shared", "-fPIC")
     program = proc.compile(YOUNG_CHILD, tmp_path / "program")
     env = {"LD_PRELOAD": f"{LIBRARY} {late}", "GOTRACE_OUTPUT": tmp_path / "%p.out", "FOLDER": tmp_path}
-    proc.run([program], env=env).ok()
-    parent, child = sorted(tmp_path.glob("*.out"), key=os.path.getmtime, reverse=True)
+    child = tmp_path / f"{proc.run([program], env=env).ok().stdout.strip()}.out"
+    (parent,) = set(tmp_path.glob("*.out")) - {child}
     (nap,) = [e for e in gotools.parse(child) if e.is_go("Running", "Waiting") and e.stack[1].func == "nap"]
     (end,) = [e for e in gotools.parse(child) if e.is_go("Waiting", "Runnable") and e.goid == nap.goid and e.time > nap.time]
     begin = min(e.time for e in gotools.parse(child))
@@ -383,9 +386,7 @@ def test_threads_of_a_librarys_constructor(tmp_path, creation, process):
     if creation == "seen":
         assert "construct" in [f.func for f in born.stack]
         (end,) = [e for e in mine if e.is_go("Waiting", "Runnable") and waits[0].time < e.time < naps[0].time]
-        assert len(waits) >= 5 and end.time - waits[0].time > 45e6  # the process may end before the sixth
-    else:
-        assert len(waits) >= 4  # the first one began before us
+        assert "work" in [f.func for f in end.stack]  # where the main thread posts
 
 
 # --- what another thread has in hand when a fork comes
