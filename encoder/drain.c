@@ -146,6 +146,7 @@ static bool take_side(int64_t patience_ns)
     }
     atomic_store(&drain.deadline, deadline_from_now());
     gt_output_set_patience(writes_in_vain);
+    gt_switch_set_deadline(atomic_load(&drain.deadline));
     return true;
 }
 
@@ -203,6 +204,7 @@ void gt_drain_run(void)
 {
     gt_lock(&drain.side);
     gt_output_set_patience(drain_thread_writes_in_vain);
+    gt_switch_set_deadline(0);
     note_unattended();
     while (atomic_load(&drain.phase) == OPEN) {
         if (atomic_exchange(&drain.sample, 0))
