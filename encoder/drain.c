@@ -15,8 +15,13 @@
 
 #include <string.h>
 
-/* How long the end of the process waits for the drain thread before it gives up. */
-#define FINISH_TIMEOUT_NS 20000000000
+/*
+ * How long the program waits at most for something to be done: by the drain thread, or by its own
+ * one in that one's place. And how long for what the trace goes to (a FIFO whose reader stands
+ * still): as long as threads wait for a buffer.
+ */
+#define DEADLINE_NS 20000000000
+#define STANDS_NS 10000000000
 
 #define ALONE_EVERY_NS 1000000000
 
@@ -31,11 +36,19 @@ static struct {
     /* Held by whoever acts as the drain side: its thread, or without one who asks for something. */
     struct gt_lock side;
 
-    /* What others want. One of them at a time has `client`, but for toggles. */
+    _Atomic uint64_t deadline; /* of the drain side, when somebody waits for it to end */
+
+    /*
+     * What others want. One of them at a time has `client`, but for toggles. What it wants stands
+     * there from its number in `asked` on until that is 0 again: the drain side takes it, or the
+     * client takes it back, and then it is not done.
+     */
     struct gt_lock client;
     enum gt_drain_command command;
-    const char *path;
+    bool has_path;
+    char path[PATH_MAX];
     int result;
+    uint32_t last_asked;
     _Atomic uint32_t asked, answered;
     _Atomic uint32_t toggles;
 } drain;
@@ -57,12 +70,42 @@ void gt_drain_open(const struct gt_drain_config *config)
     gt_generation_open();
 }
 
+/* Waiting ------------------------------------------------------------------------------------ */
+
+static uint64_t deadline_from_now(void)
+{
+    return gt_clock_monotonic_raw() + DEADLINE_NS;
+}
+
+/* Whoever waits until then need not wait any longer. */
+static bool in_vain(uint64_t deadline)
+{
+    return gt_output_stands_ns() > STANDS_NS || gt_clock_monotonic_raw() > deadline;
+}
+
+/* A thread of the program's acts as the drain side, or the process ends. */
+static bool writes_in_vain(void)
+{
+    return in_vain(atomic_load(&drain.deadline));
+}
+
+static bool is_alone(void)
+{
+    return drain.config.alone && drain.config.alone();
+}
+
+/* The drain thread has time, as long as it is not the last one, and nobody waits for its end. */
+static bool drain_thread_writes_in_vain(void)
+{
+    bool long_enough = gt_output_stands_ns() > ALONE_EVERY_NS;
+    return atomic_load(&drain.phase) == OPEN ? long_enough && is_alone() : writes_in_vain();
+}
+
+/* The end, and what others want -------------------------------------------------------------- */
+
 static void finish(void)
 {
-    struct gt_quiet quiet;
-    gt_quiet_begin(&quiet);
     gt_recording_finish();
-    gt_quiet_end(&quiet);
     atomic_store(&drain.phase, FINISHED);
     gt_futex_wake(&drain.phase, INT_MAX);
 }
@@ -107,15 +150,57 @@ static bool take_side(int64_t patience_ns)
 {
     if (atomic_load(&drain.threaded) || !gt_lock_within(&drain.side, patience_ns))
         return false;
-    if (!atomic_load(&drain.threaded))
-        return true;
-    gt_unlock(&drain.side);
-    return false;
+    if (atomic_load(&drain.threaded)) {
+        gt_unlock(&drain.side);
+        return false;
+    }
+    atomic_store(&drain.deadline, deadline_from_now());
+    gt_output_set_patience(writes_in_vain);
+    gt_switch_set_deadline(atomic_load(&drain.deadline));
+    return true;
 }
 
-static bool is_alone(void)
+/*
+ * The same, with signals held: a handler might stay for long, or jump, and nobody would be the
+ * drain side from then on.
+ */
+struct turn {
+    uint64_t signals;
+    struct gt_quiet quiet;
+};
+
+static bool begin_turn(struct turn *t, int64_t patience_ns)
 {
-    return drain.config.alone && drain.config.alone();
+    t->signals = gt_signals_hold();
+    if (!take_side(patience_ns)) {
+        gt_signals_release(t->signals);
+        return false;
+    }
+    gt_quiet_begin(&t->quiet);
+    return true;
+}
+
+static void end_turn(struct turn *t)
+{
+    gt_quiet_end(&t->quiet);
+    gt_unlock(&drain.side);
+    gt_signals_release(t->signals);
+}
+
+/* Does what somebody wants, if that was not taken back meanwhile: from then on only we know. */
+static bool serve_request(void)
+{
+    static char path[PATH_MAX];
+    uint32_t number = atomic_load(&drain.asked), asked = number;
+    if (!number)
+        return false;
+    enum gt_drain_command command = drain.command;
+    bool has_path = drain.has_path;
+    memcpy(path, drain.path, sizeof path);
+    if (!atomic_compare_exchange_strong(&drain.asked, &asked, 0))
+        return false;
+    answer(number, gt_drain_execute(command, has_path ? path : NULL));
+    return true;
 }
 
 /* Nobody wakes the last thread of a process. */
@@ -129,6 +214,8 @@ void gt_drain_run(void)
 {
     gt_lock(&drain.side);
     gt_urgent_helper((uint32_t)gt_syscall(SYS_gettid));
+    gt_output_set_patience(drain_thread_writes_in_vain);
+    gt_switch_set_deadline(0);
     note_unattended();
     while (atomic_load(&drain.phase) == OPEN) {
         gt_urgent_give_back();
@@ -136,22 +223,22 @@ void gt_drain_run(void)
         if (atomic_exchange(&drain.sample, 0))
             drain.config.sample();
         uint64_t now = gt_clock_monotonic_raw();
-        uint32_t asked = atomic_load(&drain.asked);
         attend(now);
-        if (asked != atomic_load(&drain.answered))
-            answer(asked, gt_drain_execute(drain.command, drain.path));
-        else if (!gt_recording_advance(now)) {
+        if (!serve_request() && !gt_recording_advance(now)) {
             if (is_alone())
                 break;
             gt_buffers_sleep(idle_ns(now));
         }
         gt_recording_give_up();
     }
+    struct gt_quiet quiet;
+    gt_quiet_begin(&quiet);
     if (atomic_load(&drain.phase) != FINISHED)
         finish();
     gt_urgent_helper(0);
+    gt_quiet_end(&quiet);
     gt_unlock(&drain.side);
-    answer(atomic_load(&drain.asked), -ESHUTDOWN);
+    gt_futex_wake(&drain.answered, INT_MAX); /* who asks sees that nobody will answer */
 }
 
 void gt_drain_set_threaded(void)
@@ -173,59 +260,71 @@ bool gt_drain_is_threaded(void)
 bool gt_drain_finish(void)
 {
     uint32_t phase = OPEN;
+    uint64_t deadline = deadline_from_now();
+    atomic_store(&drain.deadline, deadline);
     if (!atomic_compare_exchange_strong(&drain.phase, &phase, FINISHING) && phase == IDLE)
         return false;
-    if (phase == OPEN && take_side(GT_LOCK_PATIENCE_NS)) {
+    struct turn turn;
+    bool mine = phase == OPEN && begin_turn(&turn, DEADLINE_NS);
+    if (mine) {
         finish();
-        gt_unlock(&drain.side);
-        return gt_recording_is_unreported();
+        end_turn(&turn);
     }
-    if (phase == OPEN && !atomic_load(&drain.threaded))
-        return false; /* a signal handler ends the process in the middle of a command */
     gt_buffers_kick();
-    uint64_t deadline = gt_clock_monotonic_raw() + FINISH_TIMEOUT_NS;
-    while ((phase = atomic_load(&drain.phase)) == FINISHING && gt_clock_monotonic_raw() < deadline)
+    bool others = phase != OPEN || atomic_load(&drain.threaded);
+    while (others && (phase = atomic_load(&drain.phase)) == FINISHING && !in_vain(deadline))
         gt_futex_wait(&drain.phase, phase, 100000000);
     return gt_recording_is_unreported() || gt_recording_is_on();
 }
 
 /* Commands ----------------------------------------------------------------------------------- */
 
+static int take_back(uint32_t mine, int error)
+{
+    atomic_compare_exchange_strong(&drain.asked, &mine, 0);
+    return error;
+}
+
 /* The drain thread does it; `client` is held. */
-static int ask_locked(enum gt_drain_command command, const char *path)
+static int ask_locked(enum gt_drain_command command, const char *path, uint64_t deadline)
 {
     drain.command = command;
-    drain.path = path;
-    uint32_t mine = atomic_fetch_add(&drain.asked, 1) + 1, done;
+    drain.has_path = path;
+    strcpy(drain.path, path ? path : "");
+    drain.last_asked += drain.last_asked == UINT32_MAX ? 2 : 1; /* never 0 */
+    uint32_t mine = drain.last_asked, done;
+    atomic_store(&drain.asked, mine);
     while ((done = atomic_load(&drain.answered)) != mine) {
         if (atomic_load(&drain.phase) != OPEN || !atomic_load(&drain.threaded))
-            return -ESHUTDOWN;
+            return take_back(mine, -ESHUTDOWN);
+        if (in_vain(deadline))
+            return take_back(mine, -ETIMEDOUT);
         gt_buffers_kick();
         gt_futex_wait(&drain.answered, done, 100000000);
     }
     return drain.result;
 }
 
-static int execute_or_ask(enum gt_drain_command command, const char *path)
+static int execute_or_ask(enum gt_drain_command command, const char *path, uint64_t deadline)
 {
-    if (!take_side(GT_LOCK_PATIENCE_NS))
-        return atomic_load(&drain.threaded) ? ask_locked(command, path) : -EBUSY;
-    struct gt_quiet quiet;
-    gt_quiet_begin(&quiet);
+    struct turn turn;
+    if (!begin_turn(&turn, GT_LOCK_PATIENCE_NS))
+        return atomic_load(&drain.threaded) ? ask_locked(command, path, deadline) : -EBUSY;
     int r = gt_drain_execute(command, path);
-    gt_quiet_end(&quiet);
-    gt_unlock(&drain.side);
+    end_turn(&turn);
     return r;
 }
 
 int gt_drain_command(enum gt_drain_command command, const char *path)
 {
     int r = -ESHUTDOWN;
-    gt_lock(&drain.client);
+    uint64_t deadline = deadline_from_now();
+    if (!gt_lock_within(&drain.client, DEADLINE_NS))
+        return -ETIMEDOUT;
     if (path && strlen(path) >= PATH_MAX)
         r = -ENAMETOOLONG;
     else if (atomic_load(&drain.phase) == OPEN)
-        r = execute_or_ask(command, path);
+        r = execute_or_ask(command, path, deadline);
     note_unattended();
     gt_unlock(&drain.client);
     return r;
@@ -240,10 +339,9 @@ bool gt_drain_sample(void)
     return true;
 }
 
-void gt_drain_flush(void)
+int gt_drain_flush(void)
 {
-    if (!drain.config.ring_bytes)
-        gt_drain_command(GT_DRAIN_SNAPSHOT, NULL);
+    return drain.config.ring_bytes ? 0 : gt_drain_command(GT_DRAIN_SNAPSHOT, NULL);
 }
 
 void gt_drain_toggle(void)
@@ -257,18 +355,29 @@ void gt_drain_toggle(void)
 
 void gt_drain_attend(void)
 {
-    if (!take_side(0)) {
+    struct turn turn;
+    if (!begin_turn(&turn, 0)) {
         if (atomic_load(&drain.threaded))
             note_unattended();
         return;
     }
-    struct gt_quiet quiet;
-    gt_quiet_begin(&quiet);
     if (atomic_load(&drain.phase) == OPEN)
         attend(gt_clock_monotonic_raw());
     note_unattended();
-    gt_quiet_end(&quiet);
-    gt_unlock(&drain.side);
+    end_turn(&turn);
+}
+
+void gt_drain_relieve(bool anywhere)
+{
+    struct turn turn;
+    if (!begin_turn(&turn, 0))
+        return;
+    if (atomic_load(&drain.phase) == OPEN && anywhere)
+        gt_recording_relieve();
+    else if (atomic_load(&drain.phase) == OPEN)
+        gt_recording_advance(gt_clock_monotonic_raw());
+    gt_recording_give_up();
+    end_turn(&turn);
 }
 
 void gt_drain_after_fork(void)

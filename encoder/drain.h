@@ -1,7 +1,7 @@
 /*
  * The drain side: starts and stops recordings (recording.h), closes generations (generation.h),
  * turns filled buffers and the tables into a file. Either a thread of its own runs gt_drain_run,
- * or, in a program that never had a second thread, whoever asks for something does it.
+ * or, in a program that never had a second thread, whoever asks for something or fills a buffer.
  *
  * From gt_drain_open to gt_drain_finish threads are followed; while nothing is recorded, in a mute
  * generation (writer.h). Each recording is a file of its own.
@@ -76,7 +76,8 @@ enum gt_drain_command {
 
 /*
  * Does it and waits until it is done. Any thread, not in signal handlers; never gt_drain_run's. 0
- * or -errno; -ESHUTDOWN: before the beginning or after the end.
+ * or -errno; -ESHUTDOWN: before the beginning or after the end; -ETIMEDOUT: 20 s were not enough,
+ * or nothing could be written for 10 s. It may yet be done then, if it was begun.
  */
 int gt_drain_command(enum gt_drain_command command, const char *path);
 
@@ -94,6 +95,12 @@ void gt_drain_toggle(void);
 extern _Atomic uint32_t gt_drain_unattended;
 void gt_drain_attend(void);
 
+/*
+ * In a program without drain thread: buffers are full, the caller does what such a thread would.
+ * anywhere: in a signal handler, which may have interrupted the allocator or the loader.
+ */
+void gt_drain_relieve(bool anywhere);
+
 /* The body of the drain thread; returns after gt_drain_finish. Announced by set_threaded first. */
 void gt_drain_run(void);
 void gt_drain_set_threaded(void);
@@ -102,8 +109,8 @@ bool gt_drain_is_threaded(void);    /* any thread */
 
 /*
  * The end: threads are not followed any more; a recording is completed. Any thread, once; later
- * calls and calls of other threads wait for the first. With a drain thread running waits for it.
- * false: the user knows of all recordings there were.
+ * calls and calls of other threads wait for the first. With a drain thread running waits for it,
+ * as long as gt_drain_command. false: the user knows of all recordings there were.
  */
 bool gt_drain_finish(void);
 
@@ -113,8 +120,11 @@ bool gt_drain_finish(void);
  */
 bool gt_drain_sample(void);
 
-/* Closes the current generation and waits until it is in the file. Recording goes on. */
-void gt_drain_flush(void);
+/*
+ * Closes the current generation and waits until it is in the file. Recording goes on. 0 or -errno,
+ * as gt_drain_command.
+ */
+int gt_drain_flush(void);
 
 /* In a forked child: no trace is open, nothing queued, all locks free. */
 void gt_drain_after_fork(void);

@@ -102,13 +102,14 @@ static void tell_all(uint32_t next)
 void gt_generation_init(const struct gt_drain_config *config, bool mute)
 {
     gt_switch_init();
+    uint32_t first = generation.now.gen + 1;
     generation.config = config;
     generation.events_before = gt_switch_events();
-    atomic_store(&gt_gen.mute, mute ? 1 : 0);
-    atomic_store(&gt_gen.first, 1);
+    atomic_store(&gt_gen.mute, mute ? first : 0);
+    atomic_store(&gt_gen.first, first);
     atomic_store(&gt_gen.procs, 0);
     atomic_store(&gt_gen.from, 0);
-    note_beginning(1);
+    note_beginning(first);
 }
 
 void gt_generation_open(void)
@@ -263,10 +264,13 @@ int gt_generation_write_kept(const struct gt_kept *k)
     return 0;
 }
 
+/* Numbers go on: what stacks and strings are marked with was used by the parent, not here. */
 void gt_generation_after_fork(void)
 {
+    uint32_t last = generation.now.gen + 1; /* the parent may have been on its way there */
     atomic_store(&gt_gen.current, 0);
     gt_buffers_put_all(generation.early);
     gt_buffers_put_all(generation.past_early);
     memset(&generation, 0, sizeof generation);
+    generation.now.gen = last;
 }

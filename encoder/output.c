@@ -2,6 +2,7 @@
 #include "output.h"
 
 #include "arena.h"
+#include "clock.h"
 #include "futex.h"
 
 #include <fcntl.h>
@@ -30,6 +31,8 @@ static struct {
     uint64_t written, committed;
     uint64_t limit;
     bool limited;
+    bool (*in_vain)(void);
+    _Atomic uint64_t stands_since; /* nothing could be written; 0: nothing was to be */
 } out = {.fd = -1};
 
 static bool fd_is_ours(void)
@@ -66,7 +69,10 @@ static int check_found(int fd)
     return S_ISREG(st.st_mode) && st.st_nlink != 1 ? -EMLINK : 0;
 }
 
-/* A FIFO whose reader does not come is an error, not a wait for ever. */
+/*
+ * A FIFO whose reader does not come is an error, not a wait for ever. What is no regular file stays
+ * non-blocking: see write_all.
+ */
 static int open_found(const char *path)
 {
     static const struct timespec ms10 = {0, 10000000};
@@ -80,8 +86,6 @@ static int open_found(const char *path)
     int error = fd < 0 ? fd : check_found(fd);
     if (error && fd >= 0)
         gt_syscall(SYS_close, fd);
-    if (!error)
-        gt_syscall(SYS_fcntl, fd, F_SETFL, O_WRONLY);
     return error ? error : fd;
 }
 
@@ -125,17 +129,25 @@ static bool taken(void)
            errno == EWOULDBLOCK;
 }
 
-static void choose_own(void)
+/* In a container others may have our number: the n-th has another name. */
+static void choose_own(const char *path, int n)
 {
-    snprintf(out.own_path, sizeof out.own_path, "%s.%ld", out.path, gt_syscall(SYS_getpid));
+    int size = snprintf(out.own_path, sizeof out.own_path, "%s.%ld", path, gt_syscall(SYS_getpid));
+    if (n > 1 && size < PATH_MAX)
+        snprintf(out.own_path + size, sizeof out.own_path - (size_t)size, ".%d", n);
     out.path = out.own_path;
 }
 
-static void open_own(void)
+enum { OTHERS_MAX = 1000 };
+
+static void open_own_while_taken(void)
 {
-    gt_syscall(SYS_close, out.fd);
-    choose_own();
-    out.fd = open_path(false);
+    const char *path = out.path;
+    for (int n = 1; n < OTHERS_MAX && taken(); n++) {
+        gt_syscall(SYS_close, out.fd);
+        choose_own(path, n);
+        out.fd = open_path(false);
+    }
 }
 
 static int know_file(void)
@@ -176,8 +188,7 @@ int gt_output_open(const char *path, bool fresh)
     if (!gt_output_reserve())
         return out.error = -ENOMEM;
     out.fd = open_path(fresh);
-    if (taken())
-        open_own();
+    open_own_while_taken();
     if (out.fd < 0)
         return out.error = out.fd;
     out.stale = !out.unnamed;
@@ -208,27 +219,63 @@ bool gt_output_limited(void)
     return out.limited;
 }
 
-static int write_all(const char *p, size_t size)
+void gt_output_set_patience(bool (*in_vain)(void))
 {
-    out.limited = out.limit && size > out.limit - out.written;
-    if (out.limited)
-        return -EFBIG;
-    while (size) {
+    out.in_vain = in_vain;
+}
+
+uint64_t gt_output_stands_ns(void)
+{
+    uint64_t since = atomic_load(&out.stands_since), now = gt_clock_monotonic_raw();
+    return since && since < now ? now - since : 0;
+}
+
+/* The reader stands still. At first it may only be a little slower than we are. */
+static bool wait_for_reader(struct timespec *nap)
+{
+    enum { LONGEST_NS = 10000000 };
+    if (out.in_vain && out.in_vain())
+        return false;
+    gt_syscall(SYS_nanosleep, nap, NULL);
+    nap->tv_nsec = nap->tv_nsec * 2 < LONGEST_NS ? nap->tv_nsec * 2 : LONGEST_NS;
+    return true;
+}
+
+/* The number of bytes that were written, or -errno. */
+static long write_some(const char *p, size_t size)
+{
+    struct timespec nap = {0, 50000};
+    for (;;) {
         if (!fd_is_ours() && reopen() != 0)
             return -EBADF;
         if (out.stale)
             (void)!ftruncate(out.fd, 0); /* a device or a FIFO has nothing to truncate */
         out.stale = false;
         long n = gt_syscall(SYS_write, out.fd, p, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n < 0 ? -errno : -EIO;
-        p += n;
-        size -= (size_t)n;
-        out.written += (uint64_t)n;
+        int error = n < 0 ? errno : n == 0 ? EIO : 0;
+        if (error == EAGAIN && !wait_for_reader(&nap))
+            return -ETIMEDOUT;
+        if (error != EAGAIN && error != EINTR)
+            return error ? -error : n;
     }
-    return 0;
+}
+
+static int write_all(const char *p, size_t size)
+{
+    long n = 0;
+    out.limited = out.limit && size > out.limit - out.written;
+    if (out.limited)
+        return -EFBIG;
+    while (size && n >= 0) {
+        atomic_store(&out.stands_since, gt_clock_monotonic_raw());
+        n = write_some(p, size);
+        size_t done = n > 0 ? (size_t)n : 0;
+        p += done;
+        size -= done;
+        out.written += done;
+    }
+    atomic_store(&out.stands_since, 0);
+    return n < 0 ? (int)n : 0;
 }
 
 static int flush(void)
@@ -282,9 +329,10 @@ static int copy_to_path(void)
 /* The first whole that there is gets its name. Somebody else may have taken that meanwhile. */
 static int publish(void)
 {
-    int why = link_to(out.path);
-    if (why == EEXIST) {
-        choose_own();
+    const char *path = out.path;
+    int why = link_to(path);
+    for (int n = 1; n < OTHERS_MAX && why == EEXIST; n++) {
+        choose_own(path, n);
         why = link_to(out.path);
     }
     out.unnamed = false;
@@ -371,4 +419,5 @@ void gt_output_after_fork(void)
         gt_syscall(SYS_close, out.fd);
     out.fd = -1;
     out.staged = 0;
+    atomic_store(&out.stands_since, 0);
 }

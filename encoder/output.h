@@ -39,6 +39,15 @@ void gt_output_set_limit(uint64_t bytes);
 /* Whether that has happened. */
 bool gt_output_limited(void);
 
+/*
+ * Asked every now and then while what the trace goes to takes nothing more (a FIFO whose reader
+ * stands still): whether it will do without, with -ETIMEDOUT. NULL: it waits for ever.
+ */
+void gt_output_set_patience(bool (*in_vain)(void));
+
+/* How long nothing could be written that was to be; 0: that is not so. Any thread. */
+uint64_t gt_output_stands_ns(void);
+
 /* Appends; 0 or the first -errno, which sticks. */
 int gt_output_write(const void *data, size_t size);
 

@@ -25,6 +25,7 @@ static struct {
     const struct gt_drain_config *config;
     const char *path; /* of the file */
     bool on;
+    _Atomic bool ending;        /* its file is not yet whole */
     bool unreported;            /* one has ended, and the user does not know */
     uint64_t start_at, stop_at; /* by the clock; 0: never */
 
@@ -199,18 +200,35 @@ static bool file_full(void)
     return limit && gt_output_uncommitted() >= limit / 16;
 }
 
+/* Whether too much waits all the same. */
+static bool write_what_waits(void)
+{
+    gt_samples_collect();
+    bool full = memory_full();
+    if (!wait_in_memory() && recording.generations)
+        gt_generation_write_queued();
+    return full || gt_buffers_crowded();
+}
+
 bool gt_recording_advance(uint64_t now)
 {
     if (!recording.on)
         return false;
-    gt_samples_collect();
-    bool due = memory_full();
-    if (!wait_in_memory() && recording.generations)
-        gt_generation_write_queued();
-    due |= now >= recording.deadline || file_full();
+    bool due = write_what_waits() || now >= recording.deadline || file_full();
     if (due)
         next_generation(false);
     return due;
+}
+
+void gt_recording_relieve(void)
+{
+    if (recording.on && write_what_waits())
+        next_generation(false);
+}
+
+bool gt_recording_has_written(void)
+{
+    return recording.generations > 0;
 }
 
 int64_t gt_recording_idle_ns(uint64_t now)
@@ -247,6 +265,7 @@ static void begin(void)
 
 static void end(enum gt_successor next)
 {
+    recording.ending = true;
     recording.end_ns = gt_clock_monotonic_raw();
     last_generation(next);
     recording.stop_at = 0;
@@ -257,6 +276,7 @@ static void end(enum gt_successor next)
         recording.error = name_file(NULL) ? write_ring(false) : -ENAMETOOLONG;
         gt_ring_clear();
     }
+    recording.ending = false;
 }
 
 int gt_recording_start(void)
@@ -375,7 +395,7 @@ struct gt_recording_summary gt_recording_summary(void)
         .wait_ns = buffers.wait_ns - recording.stats_before.wait_ns,
         .lost = gt_lost_count() - recording.lost_before,
         .generations = recording.generations,
-        .finished = !recording.on,
+        .finished = !recording.on && !recording.ending,
         .limited = gt_output_limited(),
         .error = recording.error,
     };

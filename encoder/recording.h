@@ -30,6 +30,14 @@ int64_t gt_recording_idle_ns(uint64_t now);
 /* Writes what there is to be written for now. Whether a generation was over with that. */
 bool gt_recording_advance(uint64_t now);
 
+/*
+ * The same where names are better not looked up: generations go on, as long as there is memory.
+ */
+void gt_recording_relieve(void);
+
+/* Whether a part of this one is in the file. Any thread. */
+bool gt_recording_has_written(void);
+
 /* Ends a recording whose file cannot be written any more. */
 void gt_recording_give_up(void);
 

@@ -44,6 +44,8 @@ void gt_ring_clear(void)
 {
     while (ring.first)
         forget_oldest();
+    ring.last = NULL; /* in a forked child it may have been in the middle of a change */
+    ring.bytes = 0;
 }
 
 /* Room for `bytes` more; and nothing that was over before the time began that ends now. */

@@ -93,12 +93,14 @@ static bool make_room(void)
     struct gt_taken_sample *more = gt_pages_alloc(room * sizeof *more);
     if (!more)
         return false;
-    if (taken.room) {
-        memcpy(more, taken.sample, taken.n * sizeof *more);
-        gt_pages_free(taken.sample, taken.room * sizeof *more);
-    }
+    struct gt_taken_sample *old = taken.sample;
+    size_t had = taken.room;
+    if (old)
+        memcpy(more, old, taken.n * sizeof *more);
     taken.sample = more;
     taken.room = room;
+    if (old) /* not before: a fork may come between */
+        gt_pages_free(old, had * sizeof *more);
     return true;
 }
 

@@ -42,12 +42,10 @@ static struct gt_string *insert_locked(const char *text, size_t len, uint64_t ha
     s->len = (uint32_t)len;
     memcpy(s->text, text, len);
     s->next_in_bucket = table.bucket[hash % BUCKETS];
-    table.bucket[hash % BUCKETS] = s;
-    if (table.last)
-        table.last->next = s;
-    else
-        table.first = s;
-    table.last = s;
+    /* In this order: what is found stands in the list, also where a fork has come between. */
+    __atomic_store_n(table.last ? &table.last->next : &table.first, s, __ATOMIC_RELEASE);
+    __atomic_store_n(&table.last, s, __ATOMIC_RELEASE);
+    __atomic_store_n(&table.bucket[hash % BUCKETS], s, __ATOMIC_RELEASE);
     return s;
 }
 

@@ -217,9 +217,22 @@ static void emit_scratch(struct gt_writer *w, uint32_t m, const struct emitter *
         e->emit(e->arg, e->scratch);
 }
 
+static _Atomic uint64_t deadline;
+
+void gt_switch_set_deadline(uint64_t ns)
+{
+    atomic_store(&deadline, ns);
+}
+
+static bool is_late(void)
+{
+    uint64_t at = atomic_load(&deadline);
+    return at && gt_clock_monotonic_raw() > at;
+}
+
 /*
  * The owner is inside only for an event or two; but it may have been suspended there, for as long
- * as a collector takes. false: it was given time enough, and has jumped.
+ * as a collector takes. false: it was given time enough, and has jumped; or there is no more.
  */
 static bool await_leave(struct gt_writer *w)
 {
@@ -231,7 +244,7 @@ static bool await_leave(struct gt_writer *w)
             return false;
         if (i < YIELDS)
             sched_yield();
-        else if (i > YIELDS + JUMPED_MS && atomic_load(&w->jumped))
+        else if ((i > YIELDS + JUMPED_MS && atomic_load(&w->jumped)) || is_late())
             return false;
         else
             gt_syscall(SYS_nanosleep, &ms, NULL);
@@ -245,7 +258,7 @@ static bool lock_patiently(struct gt_lock *lock)
     bool locked;
     do
         locked = gt_lock_within(lock, GT_LOCK_PATIENCE_NS);
-    while (!locked && !atomic_load(&gt_any_jumped));
+    while (!locked && !atomic_load(&gt_any_jumped) && !is_late());
     return locked;
 }
 
@@ -282,6 +295,8 @@ static void salvage(const struct gt_writer *w, uint32_t old)
 static void switch_silent(struct gt_writer *w, uint32_t old, uint32_t next, const struct emitter *e)
 {
     if (!await_leave(w) || !lock_patiently(&w->g.lock)) {
+        if (!atomic_load(&w->jumped))
+            gt_lost(); /* else it has been counted */
         salvage(w, old);
         settle(w, GT_GEN_GONE);
         return;
@@ -308,6 +323,7 @@ static void tell_unstarted(const struct emitter *e)
     for (struct gt_writer *w = atomic_load(&writers); w && e->scratch; w = w->next) {
         if (!gt_ev_is_unstarted(&w->g))
             continue;
+        teller.last = 0; /* perhaps of the parent process */
         gt_switch_install(&teller, e->scratch);
         gt_ev_status_unstarted(&teller, &w->g, e->gen);
         emit_scratch(&teller, (uint32_t)gt_syscall(SYS_getpid), e);

@@ -33,6 +33,12 @@ bool gt_switch_self(struct gt_writer *w);
 void gt_switch_all(uint32_t next, uint32_t told, void (*emit)(void *arg, struct gt_buf *batch),
                    void *arg);
 
+/*
+ * When gt_switch_all has waited long enough for writers that are inside, by CLOCK_MONOTONIC: they
+ * are given up. 0: never. A thread of the program's that switches may be what they wait for.
+ */
+void gt_switch_set_deadline(uint64_t ns);
+
 /* Events written by all writers so far. */
 uint64_t gt_switch_events(void);
 

@@ -147,10 +147,12 @@ static void set(uint64_t id, const char *text, uint32_t len)
 
 void gt_texts_index(const struct gt_buf *bufs)
 {
-    if (by_id.found)
-        gt_pages_free(by_id.found, by_id.n * sizeof *by_id.found);
+    struct gt_text_found *old = by_id.found;
+    uint64_t had = by_id.n;
     by_id.found = NULL;
     by_id.n = 0;
+    if (old) /* not before: a fork may come between */
+        gt_pages_free(old, had * sizeof *old);
     each(bufs, widen);
     by_id.found = by_id.n ? gt_pages_alloc(by_id.n * sizeof *by_id.found) : NULL;
     if (by_id.found)

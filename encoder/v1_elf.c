@@ -40,11 +40,12 @@ static bool reserve(struct vector *v, size_t bytes)
     void *fresh = gt_pages_alloc(more);
     if (!fresh)
         return false;
-    if (v->at) {
-        memcpy(fresh, v->at, v->bytes);
-        gt_pages_free(v->at, v->bytes);
-    }
+    struct vector old = *v;
+    if (old.at)
+        memcpy(fresh, old.at, old.bytes);
     *v = (struct vector){fresh, more};
+    if (old.at) /* not before: a fork may come between */
+        gt_pages_free(old.at, old.bytes);
     return true;
 }
 

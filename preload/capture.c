@@ -32,6 +32,15 @@ bool gt_capture_walks(void)
     return walks;
 }
 
+bool gt_capture_in_handler(struct gt_thread *t)
+{
+    int saved = errno;
+    bool in = t->frame || gt_thread_on_signal_stack() ||
+              (walks && gt_unwind_meets_signal(&t->trail, (uint32_t)gt_modules_epoch()));
+    errno = saved;
+    return in;
+}
+
 static int find_own(struct dl_phdr_info *info, size_t size, void *unused)
 {
     (void)size;

@@ -42,6 +42,12 @@ struct gt_stack *gt_capture_caller(struct gt_thread *t);
 /* Whether the walker of unwind.h works here. */
 bool gt_capture_walks(void);
 
+/*
+ * Whether t's thread, which calls, is known to be in a signal handler, which may have interrupted
+ * anything.
+ */
+bool gt_capture_in_handler(struct gt_thread *t);
+
 /* The stack of a routine about to run: just its entry. */
 struct gt_stack *gt_capture_routine(const void *entry);
 

@@ -85,7 +85,7 @@ static void *run(void *unused)
 }
 
 /* With all signals blocked: the program's handlers must not run on our thread. */
-void gt_drain_thread_start(void)
+bool gt_drain_thread_start(void)
 {
     sigset_t all, before;
     pthread_t thread;
@@ -104,9 +104,9 @@ void gt_drain_thread_start(void)
     gt_real.pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error) {
         gt_drain_set_unthreaded();
-        gt_log("no thread to write with (%s): the trace is written at exit",
-               strerrordesc_np(error));
+        gt_log("no thread to write with (%s): those of the program write", strerrordesc_np(error));
     }
+    return !error;
 }
 
 /*

@@ -10,8 +10,11 @@
 /* In the constructor, when the program has had no chance to move its first thread. */
 void gt_drain_thread_init(void);
 
-/* Makes it, once in a process; or says on stderr why not, and the drain side is without one. */
-void gt_drain_thread_start(void);
+/*
+ * Makes it, once in a process; or says on stderr why not, and the drain side is without one.
+ * Whether it was made.
+ */
+bool gt_drain_thread_start(void);
 
 /* For the thread itself: whether there is no other one. */
 bool gt_drain_thread_is_last(void);

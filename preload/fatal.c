@@ -115,6 +115,11 @@ int gt_fatal_action(int number, const struct sigaction *action, struct sigaction
     return r;
 }
 
+void gt_fatal_after_fork(void)
+{
+    fatal.begun = fatal.done = 0;
+}
+
 void gt_fatal_init(void)
 {
     fatal.stack = gt_pages_alloc(STACK_BYTES);

@@ -13,6 +13,9 @@
 /* Constructor, if there is a flight recorder. */
 void gt_fatal_init(void);
 
+/* In a forked child: its parent may be dying. */
+void gt_fatal_after_fork(void);
+
 /* Whether the program's sigaction for this signal goes to gt_fatal_action. */
 bool gt_fatal_watches(int number);
 

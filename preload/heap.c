@@ -168,8 +168,8 @@ static bool take_turn(struct gt_heap_slot *s)
 }
 
 /*
- * The end of a hook is a place to start the drain thread, unless the loader called it: it may be in
- * the middle of changing what a new thread is made from.
+ * The end of a hook is a place to write full buffers, unless the loader called it: it is in the
+ * middle of something, and has locks.
  */
 static void check_queue(const void *caller)
 {
@@ -225,8 +225,11 @@ void gt_heap_thread_end(struct gt_thread *t, bool last)
         gt_heap_settle(t);
 }
 
+/* The clock begins anew. */
 void gt_heap_after_fork(void)
 {
+    for (struct gt_heap_slot *s = atomic_load(&heap.all); s; s = s->next)
+        s->due = 0;
     atomic_store(&heap.goal_due, 0);
     atomic_store(&heap.goal, 0);
 }

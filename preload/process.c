@@ -18,29 +18,35 @@
 #include "../encoder/arena.h"
 #include "../encoder/drain.h"
 #include "../encoder/log.h"
+#include "../encoder/output.h"
 #include "../encoder/recording.h"
 #include "../symbolize/elf_names.h"
 #include "../symbolize/modules.h"
 #include "../symbolize/symbolize.h"
 
+#include <link.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
+enum { WITH = 1, WITHOUT };
+
 static struct {
     pid_t pid; /* of the process whose trace this is; a vfork child's differs */
     bool descendant;
-    _Atomic bool leaves_children; /* to themselves, whatever the options say */
-    bool exiting;                 /* exit(3) is under way, as far as we were told */
-    _Atomic uint32_t drain_started, ended;
+    _Atomic bool leaves_children;   /* to themselves, whatever the options say */
+    bool exiting;                   /* exit(3) is under way, as far as we were told */
+    _Atomic uint32_t drain_started; /* WITH a thread, or WITHOUT: there was to be one */
+    _Atomic uint32_t ended;
     _Atomic uint32_t serving; /* see serve_unfollowed */
     char path[PATH_MAX];
     unsigned files;            /* so many have been named */
     _Atomic uint64_t crash_ns; /* when it began to die of a signal; 0: it has not */
+    bool said_lost;            /* before an exec */
+    bool anywhere;             /* a signal handler writes: see gt_drain_relieve */
     struct gt_symbolizer *symbolizer;
     uint32_t *same_memory; /* zero in a forked child: MADV_WIPEONFORK */
 } process;
@@ -72,16 +78,17 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
     static char description[GT_STRING_MAX + 1]; /* one caller at a time */
     struct gt_sym_frame frames[max];
     uint64_t pc = s->pcs[index], at = pc - (index > 0);
-    if (!process.symbolizer)
-        process.symbolizer = gt_symbolizer_new();
     if (index == 0 && pc < GT_LEAVES_END) {
         out[0] = (struct gt_frame){.func = gt_real_name((enum gt_hook)pc), .file = "libc.so.6"};
         return 1;
     }
     uint64_t crash_ns = atomic_load(&process.crash_ns);
-    bool hurry = crash_ns && gt_clock_monotonic_raw() - crash_ns > CRASH_SYMBOLS_NS;
-    if (!crash_ns && !gt_modules_find(s->epoch, pc))
+    bool late = crash_ns && gt_clock_monotonic_raw() - crash_ns > CRASH_SYMBOLS_NS;
+    bool hurry = late || process.anywhere;
+    if (!crash_ns && !process.anywhere && !gt_modules_find(s->epoch, pc))
         gt_modules_refresh(); /* loaded since the last look, and still there */
+    if (!hurry && !process.symbolizer)
+        process.symbolizer = gt_symbolizer_new();
     int n = hurry ? name_roughly(s, at, out)
                   : gt_symbolize(process.symbolizer, s->epoch, pc, index > 0, frames, max);
     for (int i = 0; i < n && !hurry; i++)
@@ -158,6 +165,12 @@ bool gt_process_begin(void)
     return gt_recording();
 }
 
+/* The program may be in the middle of anything, the loader included. */
+static bool is_anywhere(struct gt_thread *t)
+{
+    return _r_debug.r_state != RT_CONSISTENT || gt_capture_in_handler(t);
+}
+
 /* A child that has one thread is not followed, until it makes another one or is told to start. */
 static void serve_unfollowed(void)
 {
@@ -171,6 +184,27 @@ static void serve_unfollowed(void)
     atomic_store(&process.serving, 0);
 }
 
+/*
+ * What a thread of the program does in the drain thread's place: within the guard, and without the
+ * program's allocator, which it may be inside of.
+ */
+static void act(struct gt_thread *t, void (*what)(struct gt_thread *t))
+{
+    int saved = errno;
+    GT_HEAP_OWN(own);
+    gt_nursery_only = true;
+    what(t);
+    gt_nursery_only = false;
+    errno = saved;
+    gt_thread_leave(t);
+}
+
+static void attend(struct gt_thread *t)
+{
+    if (!is_anywhere(t))
+        gt_drain_attend();
+}
+
 void gt_process_attend(void)
 {
     struct gt_thread *t = gt_self;
@@ -178,17 +212,27 @@ void gt_process_attend(void)
         return;
     if (!atomic_load(&process.ended) && !process.exiting)
         gt_log_let_go();
-    if (!gt_recording())
+    if (!gt_recording() && !is_anywhere(t))
         serve_unfollowed();
-    if (!(t = gt_thread_enter()))
+    if ((t = gt_thread_enter()))
+        act(t, attend);
+}
+
+static void relieve(struct gt_thread *t)
+{
+    process.anywhere = is_anywhere(t);
+    gt_drain_relieve(process.anywhere);
+    process.anywhere = false;
+}
+
+void gt_process_relieve(void)
+{
+    struct gt_thread *t;
+    if (atomic_load(&process.drain_started) == WITH || atomic_load(&process.ended) ||
+        !gt_process_is_ours())
         return;
-    int saved = errno;
-    GT_HEAP_OWN(own);
-    gt_nursery_only = true; /* the call may be a signal handler's, and that inside the allocator */
-    gt_drain_attend();
-    gt_nursery_only = false;
-    errno = saved;
-    gt_thread_leave(t);
+    if ((t = gt_thread_enter()))
+        act(t, relieve);
 }
 
 void gt_process_threaded(void)
@@ -196,30 +240,34 @@ void gt_process_threaded(void)
     if (atomic_load(&process.drain_started) || atomic_load(&process.ended) || !gt_process_is_ours())
         return;
     uint32_t no = 0;
-    if (!atomic_compare_exchange_strong(&process.drain_started, &no, 1))
+    if (!atomic_compare_exchange_strong(&process.drain_started, &no, WITH))
         return;
     int saved = errno;
     GT_HEAP_OWN(own);
+    bool before = gt_nursery_only;
+    gt_nursery_only = true; /* a signal handler may be what makes a thread known */
     if (!gt_recording())
         start_recording(gt_options.manual);
-    if (gt_recording())
-        gt_drain_thread_start();
+    if (gt_recording() && !gt_drain_thread_start())
+        atomic_store(&process.drain_started, WITHOUT);
+    gt_nursery_only = before;
     errno = saved;
 }
 
 /* End ---------------------------------------------------------------------------------------- */
 
+#define NOT_IN_TIME "%s: could not be written in time; its end is missing"
+
 void gt_process_describe(char line[GT_PROCESS_LINE])
 {
     struct gt_recording_summary s = gt_recording_summary();
+    if (!s.finished || s.error == -ETIMEDOUT) {
+        snprintf(line, GT_PROCESS_LINE, NOT_IN_TIME, s.path);
+        return;
+    }
     if (s.error && !s.limited) {
         snprintf(line, GT_PROCESS_LINE, "cannot write %s: %s; the program was not affected", s.path,
                  strerrordesc_np(-s.error));
-        return;
-    }
-    if (!s.finished) {
-        snprintf(line, GT_PROCESS_LINE, "%s: could not be written in time; its end is missing",
-                 s.path);
         return;
     }
     char lost[96] = "nothing lost";
@@ -300,7 +348,7 @@ void gt_process_crash(void)
 {
     struct gt_thread *t = gt_self;
     bool inside = t && t != &gt_nobody && t->inside;
-    if (inside && !atomic_load(&process.drain_started))
+    if (inside && atomic_load(&process.drain_started) != WITH)
         return; /* in the middle of our own code, which would have to do it */
     if (!gt_process_is_ours())
         return;
@@ -374,92 +422,39 @@ GT_EXPORT __attribute__((noreturn)) void abort(void)
     __builtin_unreachable();
 }
 
+/* Nobody will say it afterwards. */
+static void say_lost_by_exec(int error)
+{
+    struct gt_recording_summary s = gt_recording_summary();
+    bool lost = error == -ETIMEDOUT || s.error || s.lost;
+    if (!lost || process.said_lost)
+        return;
+    process.said_lost = true; /* the next exec is only another directory of PATH */
+    if (error == -ETIMEDOUT)
+        gt_log(NOT_IN_TIME, gt_output_path());
+    else if (s.error)
+        say_stopped();
+    else
+        gt_log("%s: %llu events lost: threads or the disk stood still", gt_output_path(),
+               (unsigned long long)s.lost);
+}
+
+static void leave_file(struct gt_thread *t)
+{
+    gt_heap_write_exact(t);
+    process.anywhere = atomic_load(&process.drain_started) != WITH && is_anywhere(t);
+    say_lost_by_exec(gt_drain_flush());
+    process.anywhere = false;
+}
+
 void gt_process_before_exec(void)
 {
     struct gt_thread *t;
-    /* A single-threaded program that turns into another has no trace of its own to leave. */
-    if (!atomic_load(&process.drain_started) || !gt_process_is_ours() || !(t = gt_thread_enter()))
-        return;
-    int saved = errno;
-    GT_HEAP_OWN(own);
-    gt_heap_write_exact(t);
-    gt_drain_flush();
-    errno = saved;
-    gt_thread_leave(t);
-}
-
-GT_EXPORT int execve(const char *path, char *const argv[], char *const envp[])
-{
-    gt_process_before_exec();
-    return gt_real.execve(path, argv, envp);
-}
-
-GT_EXPORT int execv(const char *path, char *const argv[])
-{
-    gt_process_before_exec();
-    return gt_real.execv(path, argv);
-}
-
-GT_EXPORT int execvp(const char *file, char *const argv[])
-{
-    gt_process_before_exec();
-    return gt_real.execvp(file, argv);
-}
-
-GT_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
-{
-    gt_process_before_exec();
-    return gt_real.execvpe(file, argv, envp);
-}
-
-GT_EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
-{
-    gt_process_before_exec();
-    return gt_real.fexecve(fd, argv, envp);
-}
-
-GT_EXPORT int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
-{
-    gt_process_before_exec();
-    return gt_real.execveat(dir, path, argv, envp, flags);
-}
-
-/* The list forms, as the array forms they are defined by. */
-#define COLLECT_ARGS(argv, first, ap)  \
-    size_t argc = 1;                   \
-    va_start(ap, first);               \
-    while (va_arg(ap, char *))         \
-        argc++;                        \
-    va_end(ap);                        \
-    char *argv[argc + 1];              \
-    argv[0] = (char *)first;           \
-    va_start(ap, first);               \
-    for (size_t i = 1; i <= argc; i++) \
-        argv[i] = va_arg(ap, char *);
-
-GT_EXPORT int execl(const char *path, const char *arg, ...)
-{
-    va_list ap;
-    COLLECT_ARGS(argv, arg, ap)
-    va_end(ap);
-    return execv(path, argv);
-}
-
-GT_EXPORT int execlp(const char *file, const char *arg, ...)
-{
-    va_list ap;
-    COLLECT_ARGS(argv, arg, ap)
-    va_end(ap);
-    return execvp(file, argv);
-}
-
-GT_EXPORT int execle(const char *path, const char *arg, ...)
-{
-    va_list ap;
-    COLLECT_ARGS(argv, arg, ap)
-    char *const *envp = va_arg(ap, char *const *);
-    va_end(ap);
-    return execve(path, argv, envp);
+    /* A single-threaded program that turns into another has hardly a trace of its own to leave. */
+    bool leaves = atomic_load(&process.drain_started) || gt_recording_has_written() ||
+                  gt_recording_is_unreported();
+    if (leaves && gt_process_is_ours() && (t = gt_thread_enter()))
+        act(t, leave_file);
 }
 
 /* A library's symbols must be findable after it is gone. */
@@ -494,6 +489,7 @@ static void after_fork(void)
     process.drain_started = process.ended = process.serving = 0;
     process.exiting = false;
     process.crash_ns = 0;
+    process.said_lost = process.anywhere = false;
     gt_control_after_fork();
     gt_drain_thread_after_fork();
     gt_drain_after_fork();
@@ -501,23 +497,34 @@ static void after_fork(void)
     gt_modules_after_fork();
     gt_heap_after_fork();
     gt_sampler_after_fork();
+    gt_signals_after_fork();
     gt_thread_after_fork();
 }
 
-bool gt_process_before_fork(void)
+enum { HELD_SYMBOLS = 1, HELD_MODULES = 2 };
+
+unsigned gt_process_before_fork(void)
 {
     gt_log_let_go();
-    return gt_symbolize_fork_begin();
+    unsigned held = gt_symbolize_fork_begin() ? HELD_SYMBOLS : 0;
+    return held | (gt_modules_fork_begin() ? HELD_MODULES : 0);
 }
 
-void gt_process_after_fork(bool before)
+static void release_after_fork(unsigned held)
 {
-    if (before)
+    if (held & HELD_MODULES)
+        gt_modules_fork_end();
+    if (held & HELD_SYMBOLS)
         gt_symbolize_fork_end();
+}
+
+void gt_process_after_fork(unsigned held)
+{
+    release_after_fork(held);
     gt_process_check_fork();
 }
 
-static __thread bool held_over_fork;
+static __thread unsigned held_over_fork;
 
 static void before_libc_forks(void)
 {
@@ -532,8 +539,7 @@ static void after_libc_forked(void)
 /* Not by what a wiped page tells: old kernels do not wipe. */
 static void in_libcs_child(void)
 {
-    if (held_over_fork)
-        gt_symbolize_fork_end();
+    release_after_fork(held_over_fork);
     after_fork();
 }
 
@@ -555,10 +561,10 @@ void gt_process_check_fork(void)
 
 GT_EXPORT pid_t _Fork(void)
 {
-    bool before = gt_process_before_fork();
+    unsigned held = gt_process_before_fork();
     pid_t pid = gt_real._Fork();
     int saved = errno;
-    gt_process_after_fork(before);
+    gt_process_after_fork(held);
     errno = saved;
     return pid;
 }
@@ -581,9 +587,8 @@ static void prepare_symbols(void)
         gt_symbolize_prepare();
 }
 
-__attribute__((constructor)) static void at_start(void)
+static void start(void)
 {
-    gt_real_resolve();
     GT_HEAP_OWN(own);
     bool barred = getauxval(AT_SECURE) != 0 || gt_descent_is_confined();
     if (!barred) {
@@ -612,7 +617,6 @@ __attribute__((constructor)) static void at_start(void)
     watch_forks();
     at_quick_exit(quick);
     gt_old_cond_scan();
-    gt_gc_init();
     gt_thread_init();
     gt_drain_thread_init();
     gt_capture_init();
@@ -624,4 +628,37 @@ __attribute__((constructor)) static void at_start(void)
     gt_control_open_alone();
     if (!process.descendant)
         start_recording(gt_options.manual);
+    if (gt_thread_others())
+        gt_process_threaded();
+}
+
+static bool started;
+
+__attribute__((constructor)) static void at_start(void)
+{
+    gt_real_resolve();
+    if (!started)
+        start();
+    started = true;
+    if (process.pid)
+        gt_gc_init(); /* takes the collector's lock: not where that makes its threads */
+}
+
+/*
+ * Most constructors run before ours, and some make threads. Not while an allocator may be at it
+ * that does not know ours from the program's requests.
+ */
+void gt_process_start_early(void)
+{
+    if (started || gt_syscall(SYS_gettid) != gt_syscall(SYS_getpid))
+        return;
+    gt_real_resolve();
+    if (gt_elf_definer_before_us("malloc"))
+        return;
+    int saved = errno;
+    started = true;
+    gt_nursery_only = true;
+    start();
+    gt_nursery_only = false;
+    errno = saved;
 }

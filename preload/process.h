@@ -18,6 +18,12 @@ bool gt_process_is_ours(void);
  */
 void gt_process_threaded(void);
 
+/* A thread is about to be made: if our constructor has not run, what it does is done now. */
+void gt_process_start_early(void);
+
+/* A single-threaded program has filled a buffer, and writes it. */
+void gt_process_relieve(void);
+
 /* In a single-threaded process that is not followed: follows it, mute. Whether that worked. */
 bool gt_process_begin(void);
 
@@ -30,7 +36,7 @@ static inline void gt_process_check_queue(void)
     if (__builtin_expect(atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed) ||
                              atomic_load_explicit(&gt_samples_crowded, memory_order_relaxed),
                          0))
-        gt_process_threaded();
+        gt_process_relieve();
 }
 
 /*
@@ -56,9 +62,12 @@ void gt_process_describe(char line[GT_PROCESS_LINE]);
  */
 void gt_process_check_fork(void);
 
-/* Around what makes a process behind libc's back: see gt_symbolize_fork_begin. */
-bool gt_process_before_fork(void);
-void gt_process_after_fork(bool before);
+/*
+ * Around what makes a process behind libc's back: see gt_symbolize_fork_begin. What the first one
+ * returns is for the other.
+ */
+unsigned gt_process_before_fork(void);
+void gt_process_after_fork(unsigned held);
 
 /* Finishes the trace and prints the exit line. Any number of times, from any thread. */
 void gt_process_end(void);

@@ -177,6 +177,12 @@ static void on_toggle(int number, siginfo_t *info, void *context)
     errno = saved;
 }
 
+void gt_signals_after_fork(void)
+{
+    taken.lock = (struct gt_lock){0};
+    gt_fatal_after_fork();
+}
+
 void gt_signals_init(void)
 {
     if (gt_options.signal)

@@ -17,4 +17,7 @@ void gt_signals_init(void);
  */
 void gt_signals_keep_out(int number);
 
+/* In a forked child: nobody holds a lock, nobody dies. */
+void gt_signals_after_fork(void);
+
 #endif

@@ -169,10 +169,10 @@ static bool makes_process(long number)
 /* libc does not know of it and runs no fork handlers. */
 static long make_process(long number, const long a[WORDS])
 {
-    bool before = gt_process_before_fork();
+    unsigned held = gt_process_before_fork();
     long r = call(number, a);
     int saved = errno;
-    gt_process_after_fork(before);
+    gt_process_after_fork(held);
     errno = saved;
     return r;
 }

@@ -15,6 +15,8 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/single_threaded.h>
+#include <sys/stat.h>
 
 __thread struct gt_thread *gt_self;
 struct gt_thread gt_nobody = {.inside = 1, .stack_size = UINTPTR_MAX};
@@ -324,6 +326,15 @@ void gt_thread_main_begin(void)
     gt_thread_leave(t);
 }
 
+bool gt_thread_others(void)
+{
+    enum { OWN_LINKS = 2, FIRST = 1 };
+    struct stat tasks;
+    if (stat("/proc/self/task", &tasks) == 0)
+        return tasks.st_nlink > OWN_LINKS + FIRST;
+    return !__libc_single_threaded;
+}
+
 /*
  * A signal handler has forked, and goes back to the parent's call, or to the middle of our code:
  * what that does there is of the parent's trace, and comes to nothing.
@@ -389,6 +400,7 @@ static struct gt_thread *create_event(enum gt_hook hook, struct gt_thread *t,
 static struct gt_thread *create_begin(enum gt_hook hook, const pthread_attr_t *attr,
                                       void *(*start)(void *), void *arg)
 {
+    gt_process_start_early();
     gt_process_threaded();
     struct gt_thread *t = gt_thread_enter();
     if (!t)
@@ -496,6 +508,7 @@ static void label(const char *name)
         gt_writer_leave(&t->w);
     }
     gt_thread_leave(t);
+    gt_process_check_queue();
 }
 
 /* A label belongs to the goroutine that runs: naming another thread leaves no event. */

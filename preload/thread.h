@@ -126,6 +126,9 @@ void gt_thread_main(void);
 /* Writes the main thread's beginning; recording has started. */
 void gt_thread_main_begin(void);
 
+/* Whether there are other threads already: other libraries' constructors have made them. */
+bool gt_thread_others(void);
+
 /* The calling thread is about to end by the bare system call, of which libc does not know. */
 void gt_thread_exit(void);
 

@@ -382,6 +382,21 @@ static uint32_t walk_on(const struct gt_trail *t, uint32_t epoch, struct state *
     return n;
 }
 
+__attribute__((noinline)) bool gt_unwind_meets_signal(const struct gt_trail *t, uint32_t epoch)
+{
+    struct state s;
+    enum { DEPTH = 1000 }; /* of a handler */
+    enum outcome outcome = start(t, &s, __builtin_frame_address(0)) ? GO_ON : BROKEN;
+    gt_layouts_are_of(epoch);
+    for (int i = 0; outcome == GO_ON && i < DEPTH; i++) {
+        uint64_t word = gt_layout_lookup(s.look);
+        if (gt_layout_kind(word) == GT_FRAME_SIGNAL)
+            return true;
+        outcome = step(t, &s, word);
+    }
+    return false;
+}
+
 uint32_t gt_unwind_context(const struct gt_trail *t, uint32_t epoch, const void *context,
                            uint64_t *pcs)
 {

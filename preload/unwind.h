@@ -88,6 +88,12 @@ enum gt_walked {
 enum gt_walked gt_unwind(struct gt_trail *t, uint32_t epoch, uint32_t *n);
 
 /*
+ * Whether the caller was called by a signal handler, as far as the stack can be followed. Context
+ * and errno as gt_unwind.
+ */
+bool gt_unwind_meets_signal(const struct gt_trail *t, uint32_t epoch);
+
+/*
  * The stack of what a signal handler, which calls, has interrupted: into pcs, at most
  * GT_FRAMES_MAX; the interrupted instruction, then return addresses, of the program. Where our own
  * code was interrupted, it begins with its caller. Any context after init, also the middle of

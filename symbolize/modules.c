@@ -310,7 +310,10 @@ uint64_t gt_modules_refresh(void)
 {
     int saved = errno;
     uint64_t signals = gt_signals_hold();
-    gt_lock(&map.lock);
+    if (!gt_lock_within(&map.lock, GT_LOCK_PATIENCE_NS)) {
+        gt_signals_release(signals);
+        return gt_modules_epoch();
+    }
     if (!map.epoch)
         atomic_store(&map.epoch, 1);
     struct snapshot snap = {.mark = ++snapshots};
@@ -427,7 +430,23 @@ const struct gt_module *gt_modules_add(const char *s)
     return &e->module;
 }
 
+bool gt_modules_fork_begin(void)
+{
+    return gt_lock_within(&map.lock, GT_LOCK_PATIENCE_NS);
+}
+
+void gt_modules_fork_end(void)
+{
+    gt_unlock(&map.lock);
+}
+
+/* A fork that was not held off may have come in the middle of a snapshot: the next one is whole. */
 void gt_modules_after_fork(void)
 {
     map.lock = (struct gt_lock){0};
+    map.adds = map.subs = 0;
+    for (struct gt_module *m = map.first; m; m = m->next) {
+        if (m->unloaded != UINT64_MAX && m->unloaded > map.epoch)
+            map.epoch = m->unloaded;
+    }
 }

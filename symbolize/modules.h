@@ -58,6 +58,10 @@ bool gt_modules_describe(const struct gt_module *module, char *text, size_t size
 /* Adds a module of another process, from such a text. NULL: it is none. */
 const struct gt_module *gt_modules_add(const char *description);
 
+/* Around a fork, as gt_symbolize_fork_begin: nobody is in the loader's list of modules for us. */
+bool gt_modules_fork_begin(void);
+void gt_modules_fork_end(void);
+
 /* In a forked child. */
 void gt_modules_after_fork(void);
 

@@ -14,7 +14,9 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 static uint64_t scene_ns;
 static uint8_t scene_file[1 << 16];
@@ -98,14 +100,9 @@ static void scene_play(struct gt_writer *a, struct gt_writer *b)
 /* What the first thread does after the second has ended. */
 static void (*scene_epilogue)(struct gt_writer *a);
 
-/* Leaves the file's bytes in scene_file. */
-static void scene_record(const char *format)
+static void scene_write(const char *path, const char *format)
 {
-    static char path[] = "/tmp/gt-scene-XXXXXX";
     static struct gt_writer a, b;
-    close(mkstemp(path));
-    memset(&a, 0, sizeof a);
-    memset(&b, 0, sizeof b);
     a.g.id = 1, a.m = 99;
     b.g.id = 2, b.m = 101;
     scene_ns = 1000000000u;
@@ -121,7 +118,20 @@ static void scene_record(const char *format)
         scene_epilogue(&a);
     gt_drain_finish();
     CHECK_EQ(gt_recording_summary().error, 0);
-    gt_drain_after_fork(); /* as good as new */
+}
+
+/* Leaves the file's bytes in scene_file. In a process of its own: numbers begin anew. */
+static void scene_record(const char *format)
+{
+    static char path[] = "/tmp/gt-scene-XXXXXX";
+    int status;
+    close(mkstemp(path));
+    pid_t pid = fork();
+    if (pid == 0) {
+        scene_write(path, format);
+        _exit(0);
+    }
+    CHECK(waitpid(pid, &status, 0) == pid && status == 0, "%s", path);
     int fd = open(path, O_RDONLY);
     ssize_t n = read(fd, scene_file, sizeof scene_file);
     CHECK(n > 16, "%s", path);
