@@ -31,6 +31,8 @@ static const struct {
     {"memalign", (void **)&gt_real.memalign},
     {"valloc", (void **)&gt_real.valloc},
     {"pvalloc", (void **)&gt_real.pvalloc},
+    {"strdup", (void **)&gt_real.strdup},
+    {"strndup", (void **)&gt_real.strndup},
 };
 enum { FAMILY = sizeof family / sizeof *family };
 

@@ -263,7 +263,7 @@ void gt_heap_resolve_begin(void)
 /* Whether to count --------------------------------------------------------------------------- */
 
 static struct {
-    bool reallocarray, posix_memalign, aligned_alloc, memalign, valloc, pvalloc;
+    bool reallocarray, posix_memalign, aligned_alloc, memalign, valloc, pvalloc, strdup, strndup;
 } counted;
 
 /* Whether p's header says what malloc_usable_size does: chunk size and flags, since 1996. */
@@ -313,6 +313,8 @@ void gt_heap_resolve_end(void)
     counted.memalign = counts((void *)gt_real.memalign);
     counted.valloc = counts((void *)gt_real.valloc);
     counted.pvalloc = counts((void *)gt_real.pvalloc);
+    counted.strdup = !gt_allocator_is_libc() && counts((void *)gt_real.strdup);
+    counted.strndup = !gt_allocator_is_libc() && counts((void *)gt_real.strndup);
     gt_operators_resolve();
 }
 
@@ -499,6 +501,25 @@ GT_EXPORT void *pvalloc(size_t size)
     struct gt_heap_mark before = gt_heap_mark();
     void *p = gt_real.pvalloc(size);
     if (counted.pvalloc && !gt_heap_counted_since(before))
+        gt_heap_made(p);
+    return p;
+}
+
+/* libc's call malloc; mimalloc has its own, which do not. */
+GT_EXPORT char *strdup(const char *s)
+{
+    struct gt_heap_mark before = gt_heap_mark();
+    char *p = gt_real.strdup(s);
+    if (counted.strdup && !gt_heap_counted_since(before))
+        gt_heap_made(p);
+    return p;
+}
+
+GT_EXPORT char *strndup(const char *s, size_t n)
+{
+    struct gt_heap_mark before = gt_heap_mark();
+    char *p = gt_real.strndup(s, n);
+    if (counted.strndup && !gt_heap_counted_since(before))
         gt_heap_made(p);
     return p;
 }

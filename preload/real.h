@@ -19,6 +19,7 @@
 #include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/epoll.h>

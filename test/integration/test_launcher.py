@@ -9,7 +9,7 @@ import urllib.request
 
 import pytest
 
-from lib import PROGRAMS, ROOT, gotools, proc
+from lib import LIBRARY, PROGRAMS, ROOT, gotools, proc
 
 pytestmark = pytest.mark.beside
 
@@ -187,8 +187,11 @@ def test_privileged(tmp_path):
     assert gotrace("-q", "-o", "/dev/null", program).returncode == 7  # root gains nothing by it
     for directory in [tmp_path, *tmp_path.parents][:-1]:
         directory.chmod(directory.stat().st_mode | 0o011)
+    (tmp_path / "build").mkdir(mode=0o755)  # a copy: the checkout may be root's alone
+    command = shutil.copy(COMMAND, tmp_path / "build")
+    shutil.copy(LIBRARY, tmp_path)
     try:
-        refused_as_nobody = proc.run(["runuser", "-u", "nobody", "--", COMMAND, program])
+        refused_as_nobody = proc.run(["runuser", "-u", "nobody", "--", command, program], cwd=tmp_path)
     finally:
         proc.run(["setcap", "-r", program])
     assert "given file capabilities" in refused_as_nobody.stderr and refused_as_nobody.returncode == 126

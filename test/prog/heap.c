@@ -5,6 +5,7 @@
  *                      "step LIVE" each
  * heap storm N ROUNDS  N threads allocate, hand blocks to each other, reallocate and free
  * heap kinds           every allocating function, every alignment; failures too
+ * heap copies          strings, by what allocates for them
  * heap spikes N        a large block comes and goes N times without a pause
  * heap fork            a child with a second thread of its own, which allocates some more
  * heap numbers         one thread allocates while another one opens files: a line "number FD WRONG"
@@ -178,12 +179,24 @@ static void kinds(void)
     printf("reallocarray huge %d", reallocarray(p, huge, 3) == NULL);
     printf(" %s\n", strerrorname_np(errno));
     kept[kept_n++] = took(strdup("from inside libc"));
+    kept[kept_n++] = took(strndup("a part of that", 6));
+    kept[kept_n++] = took(strndup("and one that stays", huge));
     for (int i = 0; i < kept_n; i += 2) {
         give(kept[i]);
         kept[i] = NULL;
     }
     free(NULL);
     line("step");
+}
+
+static void copies(void)
+{
+    enum { COPIES = 100 };
+    for (int i = 0; i < COPIES; i++) {
+        give(took(strdup("given back")));
+        give(took(strndup("given back, too", 5)));
+        took(strdup("this one stays"));
+    }
 }
 
 /* pvalloc, which some allocators leave to libc's, where it makes blocks that they cannot free. */
@@ -293,6 +306,8 @@ int main(int argc, char **argv)
         rounds = atol(argv[3]), storm((size_t)atol(argv[2]));
     else if (strcmp(what, "kinds") == 0)
         kinds();
+    else if (strcmp(what, "copies") == 0)
+        copies();
     else if (strcmp(what, "pages") == 0)
         pages();
     else if (strcmp(what, "spikes") == 0)
