@@ -23,7 +23,7 @@ SKIPPED = 77  # a unit test's exit status
 
 def pytest_configure(config):
     config.addinivalue_line("markers", f"limit(seconds): fail the test after this time (default {LIMIT} s)")
-    config.addinivalue_line("markers", "needs(command...): skip the test where one is not installed")
+    config.addinivalue_line("markers", "needs(command...): skip the test where one is not installed; A|B: where both are not")
     config.addinivalue_line("markers", "beside: may run beside another test with this mark; measures no time")
     # Who starts the tests in the background may have told them to ignore these, which programs inherit.
     for number in (signal.SIGINT, signal.SIGQUIT):
@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(items):
     for item in items:
         needs = [command for marker in item.iter_markers("needs") for command in marker.args]
         for command in needs if not ALL else []:
-            if not shutil.which(command):
+            if not any(map(shutil.which, command.split("|"))):
                 item.add_marker(pytest.mark.skip(reason=f"{command} is not here; ./scripts/deps all installs it"))
 
 

@@ -14,7 +14,7 @@ ALLOCATORS = {
     "glibc": None,
     "jemalloc": LIBRARIES / "libjemalloc.so.2",
     "tcmalloc": LIBRARIES / "libtcmalloc_minimal.so.4",
-    "mimalloc": min(LIBRARIES.glob("libmimalloc.so.[0-9]*"), default=LIBRARIES / "libmimalloc.so.2.0"),
+    "mimalloc": LIBRARIES / "libmimalloc.so.2.0",
 }
 OTHERS = [name for name in ALLOCATORS if name != "glibc"]
 GRANULARITY = 2 * 64 << 10  # what a thread keeps back, and what the total may have moved since the last event
