@@ -73,8 +73,9 @@ def pytest_sessionstart(session):
 def pytest_runtest_logreport(report):
     """With -q there are only dots until the end."""
     if _terminal and report.failed:
-        _terminal.ensure_newline()
-        _terminal.write_line(f"FAILED {report.nodeid}: {report.longreprtext.strip().splitlines()[-1]}")
+        crash = getattr(report.longrepr, "reprcrash", None)
+        why = crash.message if crash else report.longreprtext
+        _terminal.write_line(f"\nFAILED {report.nodeid}: {why.strip().splitlines()[0][:200]}")
 
 
 # --- the time limit
