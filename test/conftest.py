@@ -17,7 +17,7 @@ import pytest
 from lib import LIBRARY, UNIT_TESTS, gotools, proc
 
 LIMIT = 60
-ALL = os.environ.get("GOTRACE_TEST_ALL")  # `scripts/test --all` has installed everything: nothing may be missing
+ALL = os.environ.get("ALL_NEEDS")  # `scripts/test --all` has installed everything: nothing may be missing
 SKIPPED = 77  # a unit test's exit status
 
 
