@@ -17,13 +17,13 @@ import pytest
 from lib import LIBRARY, UNIT_TESTS, gotools, proc
 
 LIMIT = 60
-ALL = os.environ.get("GOTRACE_TEST_ALL")  # `scripts/test --all` has installed everything: nothing may be missing
+ALL = os.environ.get("ALL_NEEDS")  # `scripts/test --all` has installed everything: nothing may be missing
 SKIPPED = 77  # a unit test's exit status
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", f"limit(seconds): fail the test after this time (default {LIMIT} s)")
-    config.addinivalue_line("markers", "needs(command...): skip the test where one is not installed")
+    config.addinivalue_line("markers", "needs(command...): skip the test where one is not installed; A|B: where both are not")
     config.addinivalue_line("markers", "beside: may run beside another test with this mark; measures no time")
     # Who starts the tests in the background may have told them to ignore these, which programs inherit.
     for number in (signal.SIGINT, signal.SIGQUIT):
@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(items):
     for item in items:
         needs = [command for marker in item.iter_markers("needs") for command in marker.args]
         for command in needs if not ALL else []:
-            if not shutil.which(command):
+            if not any(map(shutil.which, command.split("|"))):
                 item.add_marker(pytest.mark.skip(reason=f"{command} is not here; ./scripts/deps all installs it"))
 
 
@@ -73,8 +73,9 @@ def pytest_sessionstart(session):
 def pytest_runtest_logreport(report):
     """With -q there are only dots until the end."""
     if _terminal and report.failed:
-        _terminal.ensure_newline()
-        _terminal.write_line(f"FAILED {report.nodeid}: {report.longreprtext.strip().splitlines()[-1]}")
+        crash = getattr(report.longrepr, "reprcrash", None)
+        why = crash.message if crash else report.longreprtext
+        _terminal.write_line(f"\nFAILED {report.nodeid}: {why.strip().splitlines()[0][:200]}")
 
 
 # --- the time limit

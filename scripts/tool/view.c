@@ -111,11 +111,12 @@ static void find_go(struct search *s)
 
 static void explain(const char *trace, const struct gt_format *format, const struct search *s)
 {
+    static const char none[] = "no Go (install one: a package of yours, or https://go.dev/dl)";
     char range[64];
     snprintf(range, sizeof range, s->most == ANY ? "Go 1.%d or later" : "Go 1.%d to 1.%d", s->least,
              s->most);
     gt_fail(GT_EXIT_FAILED, "%s is a %s trace, which %s reads; here is %s", trace, format->name,
-            range, *s->seen ? s->seen : "no Go");
+            range, *s->seen ? s->seen : none);
 }
 
 /* Running it --------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@ import pytest
 
 from lib import PROGRAMS, gotools, proc
 
-pytestmark = [pytest.mark.beside, pytest.mark.needs("chromium-headless-shell")]
+pytestmark = [pytest.mark.beside, pytest.mark.needs("chromium-headless-shell|chromium")]
 
 HERE = pathlib.Path(__file__).parent
 NAMED = {"usertasks": ["request", "query"], "userregions": ["parse", "compute", "outer"]}  # by test/prog/annotations.c
