@@ -257,6 +257,7 @@ static void end(enum gt_successor next)
         recording.error = name_file(NULL) ? write_ring(false) : -ENAMETOOLONG;
         gt_ring_clear();
     }
+    gt_generation_forget();
 }
 
 int gt_recording_start(void)
