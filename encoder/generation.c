@@ -123,7 +123,6 @@ void gt_generation_begin(void)
     generation.events_before = gt_switch_events();
     tell_all(next);
     gt_samples_forget();
-    gt_buffers_put_all(take_early()); /* of a file before */
     move_on(next);
 }
 
@@ -234,6 +233,11 @@ int gt_generation_write_end(void)
         gt_v2_end(generation.config, generation.now.gen, &generation.now.snapshot, 0, true);
     }
     return gt_output_commit();
+}
+
+void gt_generation_forget(void)
+{
+    gt_buffers_put_all(take_early());
 }
 
 void gt_generation_keep(enum gt_successor successor)

@@ -46,6 +46,9 @@ int gt_generation_write(bool whole);
  */
 int gt_generation_write_end(void);
 
+/* After the end: what the next one would have begun with is not wanted any more. */
+void gt_generation_forget(void);
+
 /* The same into the flight recorder's ring. What the ring cannot take is forgotten. */
 void gt_generation_keep(enum gt_successor next);
 

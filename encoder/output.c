@@ -359,11 +359,21 @@ int gt_output_rewind(void)
     return out.error = 0;
 }
 
+/* What cannot be read is no file; nor is what an earlier run has left the trace of this one. */
+static void remove_empty(void)
+{
+    struct stat st;
+    if (out.regular && !out.committed && lstat(out.path, &st) == 0 && st.st_dev == out.dev &&
+        st.st_ino == out.ino)
+        gt_syscall(SYS_unlinkat, AT_FDCWD, out.path, 0);
+}
+
 void gt_output_close(void)
 {
     if (fd_is_ours()) {
-        if (out.written != out.committed)
+        if (out.stale || out.written != out.committed)
             (void)!ftruncate(out.fd, (off_t)out.committed);
+        remove_empty();
         gt_syscall(SYS_close, out.fd);
     }
     out.fd = -1;

@@ -59,7 +59,7 @@ int gt_output_commit(void);
  */
 int gt_output_rewind(void);
 
-/* Cuts back to what was committed, and closes. */
+/* Cuts back to what was committed, and closes; nothing was: removes it. */
 void gt_output_close(void);
 
 /*

@@ -276,6 +276,7 @@ static void end(enum gt_successor next)
         recording.error = name_file(NULL) ? write_ring(false) : -ENAMETOOLONG;
         gt_ring_clear();
     }
+    gt_generation_forget();
     recording.ending = false;
 }
 

@@ -224,9 +224,6 @@ static void end_generation(const struct gt_clock_snapshot *snapshot)
 void gt_v2_end(const struct gt_drain_config *config, uint32_t gen,
                const struct gt_clock_snapshot *snapshot, uint64_t until, bool whole)
 {
-    struct gt_string *mark = whole ? gt_strings_intern(GT_WHOLE) : NULL;
-    if (mark)
-        gt_string_use(mark, gen);
     if (!begin_tables(config, gen, 0))
         return;
     table_begin(GT_EV_CPU_SAMPLES);
@@ -236,8 +233,11 @@ void gt_v2_end(const struct gt_drain_config *config, uint32_t gen,
     table_begin(GT_EV_STACKS); /* after the samples, which use stacks */
     gt_stacks_each(gen, put_stack, NULL);
     table_end();
+    struct gt_string *mark = whole ? gt_strings_intern(GT_WHOLE) : NULL;
     table_begin(GT_EV_STRINGS); /* after the stacks, which use strings */
     gt_strings_each(gen, put_string, NULL);
+    if (mark)
+        put_string(NULL, mark); /* not marked as used: the flight recorder would keep it */
     table_end();
     end_generation(snapshot);
 }

@@ -270,6 +270,11 @@ void gt_process_describe(char line[GT_PROCESS_LINE])
                  strerrordesc_np(-s.error));
         return;
     }
+    if (s.limited && !s.bytes) {
+        snprintf(line, GT_PROCESS_LINE, "%s: no file: GOTRACE_MAX_SIZE is too small for any of it",
+                 s.path);
+        return;
+    }
     char lost[96] = "nothing lost";
     if (s.limited)
         strcpy(lost, "stopped at GOTRACE_MAX_SIZE");

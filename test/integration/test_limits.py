@@ -24,6 +24,16 @@ def test_max_size(traced, kib):
     gotools.check_all(result.trace)
 
 
+@pytest.mark.parametrize("before", [None, b"an older trace"])
+def test_max_size_too_small_for_anything(traced, tmp_path, before):
+    """There is no file then, and what an earlier run has left is not taken for it."""
+    if before:
+        (tmp_path / "trace.out").write_bytes(before)
+    result = proc.traced([PROGRAMS / "threads", "4"], tmp_path / "trace.out", env={"GOTRACE_MAX_SIZE": "100"}).ok()
+    assert result.stderr == f"gotrace: {result.trace}: no file: GOTRACE_MAX_SIZE is too small for any of it\n"
+    assert not result.trace.exists()
+
+
 def test_max_size_not_reached(traced):
     result = traced([PROGRAMS / "threads", "4"], env={"GOTRACE_MAX_SIZE": "1G"}).ok()
     assert "nothing lost;" in result.stderr
