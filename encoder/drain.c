@@ -175,8 +175,11 @@ bool gt_drain_finish(void)
         return false; /* a signal handler ends the process in the middle of a command */
     gt_buffers_kick();
     uint64_t deadline = gt_clock_monotonic_raw() + FINISH_TIMEOUT_NS;
-    while ((phase = atomic_load(&drain.phase)) == FINISHING && gt_clock_monotonic_raw() < deadline)
+    while ((phase = atomic_load(&drain.phase)) == FINISHING &&
+           gt_clock_monotonic_raw() < deadline) {
+        gt_urgent_hasten();
         gt_futex_wait(&drain.phase, phase, 100000000);
+    }
     return gt_recording_is_unreported() || gt_recording_is_on();
 }
 
