@@ -272,8 +272,10 @@ bool gt_drain_finish(void)
     }
     gt_buffers_kick();
     bool others = phase != OPEN || atomic_load(&drain.threaded);
-    while (others && (phase = atomic_load(&drain.phase)) == FINISHING && !in_vain(deadline))
+    while (others && (phase = atomic_load(&drain.phase)) == FINISHING && !in_vain(deadline)) {
+        gt_urgent_hasten();
         gt_futex_wait(&drain.phase, phase, 100000000);
+    }
     return gt_recording_is_unreported() || gt_recording_is_on();
 }
 

@@ -56,10 +56,10 @@ static int above_caller(void)
     return mine.value < HIGHEST ? mine.value + 1 : HIGHEST;
 }
 
-void gt_urgent_lend(void)
+static void lend(void)
 {
     uint32_t tid = atomic_load(&helper.tid);
-    if (!tid || !atomic_load(&helper.working) || atomic_load(&helper.refused))
+    if (!tid || atomic_load(&helper.refused))
         return;
     struct priority above = {above_caller()};
     if (atomic_load(&helper.lent) >= above.value)
@@ -68,6 +68,18 @@ void gt_urgent_lend(void)
         atomic_store(&helper.lent, above.value); /* not before: it is to be given back after that */
     else
         atomic_store(&helper.refused, true);
+}
+
+void gt_urgent_lend(void)
+{
+    if (atomic_load(&helper.working))
+        lend();
+}
+
+void gt_urgent_hasten(void)
+{
+    if (gt_urgent())
+        lend();
 }
 
 void gt_urgent_helper(uint32_t tid)

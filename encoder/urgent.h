@@ -24,6 +24,9 @@ void gt_urgent_forbid(void);
 /* Makes the drain thread the more urgent one, if it is at what threads may have to wait for. */
 void gt_urgent_lend(void);
 
+/* The same whatever that is at, should the caller be urgent: as the process ends, which waits. */
+void gt_urgent_hasten(void);
+
 static inline void gt_urgent_pause(void)
 {
 #if defined(__x86_64__)

@@ -1,8 +1,8 @@
 /*
  * Threads of four real-time priorities on one CPU: `urgent <milliseconds>`. The highest one wakes
  * up again and again, wherever that interrupts the others, and makes calls that never wait. Until
- * it sleeps again no other may have run: it says how far they came meanwhile. Exit status 77: there
- * is no right to such priorities.
+ * it sleeps again no other may have run: it says how far they came meanwhile. `urgent end`: it ends
+ * the process while another one never sleeps. Exit status 77: there is no right to such priorities.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -102,6 +102,13 @@ static void *high(void *milliseconds)
     return NULL;
 }
 
+static void *for_ever(void *unused)
+{
+    for (;;)
+        others++;
+    return unused;
+}
+
 static pthread_t start(int priority, void *(*run)(void *), void *arg)
 {
     struct sched_param param = {.sched_priority = priority};
@@ -128,6 +135,13 @@ int main(int argc, char **argv)
         sched_setscheduler(0, SCHED_FIFO, &above) != 0) {
         perror("sched_setscheduler");
         return 77;
+    }
+    if (strcmp(argv[1], "end") == 0) {
+        start(LOW, lowest, NULL);
+        pause_ns(200000000); /* whoever is to run has begun */
+        start(MIDDLE, for_ever, NULL);
+        pause_ns(1000000);
+        return 0;
     }
     zero = open("/dev/zero", O_RDONLY);
     sem_init(&sem, 0, 0);

@@ -204,6 +204,15 @@ def test_real_time_priorities(tmp_path, env):
     gotools.check_all(result.trace)
 
 
+@pytest.mark.skipif(not ROOT, reason="needs root")
+def test_real_time_end(tmp_path):
+    """A process ends as soon as the trace is written, though threads leave no time to less urgent ones."""
+    program = ["chrt", "-f", "40", "taskset", "-c", min(os.sched_getaffinity(0)), HOSTILE / "urgent", "end"]
+    bare, result = proc.run(program).ok(), proc.traced(program, tmp_path / "t.out").ok()
+    assert result.seconds < bare.seconds + 0.3, f"{result.seconds} s, bare {bare.seconds} s"
+    gotools.check_all(result.trace)
+
+
 def test_all_keys(tmp_path):
     """The program can make as many keys as without us; what begins after that has an end in the trace nevertheless."""
     result = proc.traced([PROGRAMS / "allkeys"], tmp_path / "t.out").ok()
