@@ -1,5 +1,8 @@
-"""Debuggers and other tracers on test/prog/debugged.c, bare and under the library: they find the same threads in the same
-functions, end as soon, have nothing more to complain about, and leave a program that goes on and a whole trace."""
+"""Debuggers and other tracers on test/prog/debugged.c, bare and under the library.
+
+They find the same threads in the same functions, take no longer and have nothing more to complain about; the program
+goes on, and its trace is whole.
+"""
 
 import contextlib
 import os
@@ -103,7 +106,7 @@ _FRAME = re.compile(r"^[ *]*(?:frame )?#\d+:? +(?:0x\w+ +)?(?:in )?(?:[^\s`(]+`)
 
 def stacks(text):
     """The program's own functions in each thread's stack, innermost first, as any of these tools shows them."""
-    text = text[text.rfind("(lldb) thread backtrace all") :] if "(lldb) thread backtrace all" in text else text
+    text = text[max(0, text.find("(lldb) thread backtrace all")) :]  # lldb names some when it stops them, too
     found = [tuple(f for f in _FRAME.findall(part) if f in FUNCTIONS) for part in _THREAD.split(text)[1:]]
     return sorted(stack for stack in found if stack)  # the library's own thread has none
 
@@ -198,7 +201,7 @@ def on_terminal(argv, text):
 @needs("gdb", "gcore", "eu-stack")
 @pytest.mark.limit(120)
 def test_core_of_a_running_program(tmp_path, recording):
-    """Taken by gcore; read when the process has gone."""
+    """Taken by gcore; gdb reads it at once, eu-stack when the process has gone."""
     cores = []
 
     def take(pid):
@@ -213,6 +216,7 @@ def test_core_of_a_running_program(tmp_path, recording):
     for core in cores[0], cores[-1]:
         result = proc.run(["eu-stack", "--core", core, "-e", PROGRAM]).ok()
         assert stacks(result.stdout) == TRUTH and not complaints(result), str(result)
+        core.unlink()
 
 
 @recordings
@@ -353,6 +357,7 @@ def test_ltrace(tmp_path, recording):
 
 @recordings
 @needs("perf")
+@pytest.mark.limit(120)
 def test_perf(tmp_path, recording):
     """test/prog/cpu.c knows where its CPU time goes."""
     data = tmp_path / "perf.data"
