@@ -579,8 +579,10 @@ __attribute__((constructor)) static void at_start(void)
     if (!started)
         start();
     started = true;
-    if (process.pid)
-        gt_gc_init(); /* takes the collector's lock: not where that makes its threads */
+    if (!process.pid)
+        return;
+    gt_gc_init(); /* takes the collector's lock: not where that makes its threads */
+    gt_real_clear_dlerror();
 }
 
 /*
