@@ -645,17 +645,20 @@ __attribute__((constructor)) static void at_start(void)
     if (!started)
         start();
     started = true;
-    if (process.pid)
-        gt_gc_init(); /* takes the collector's lock: not where that makes its threads */
+    if (!process.pid)
+        return;
+    gt_gc_init(); /* takes the collector's lock: not where that makes its threads */
+    gt_real_clear_dlerror();
 }
 
 /*
  * Most constructors run before ours, and some make threads. Not while an allocator may be at it
- * that does not know ours from the program's requests.
+ * that does not know ours from the program's requests; nor before libc's own constructor, in
+ * .preinit_array, where there is no environment yet.
  */
 void gt_process_start_early(void)
 {
-    if (started || gt_syscall(SYS_gettid) != gt_syscall(SYS_getpid))
+    if (started || !environ || gt_syscall(SYS_gettid) != gt_syscall(SYS_getpid))
         return;
     gt_real_resolve();
     if (gt_elf_definer_before_us("malloc"))
