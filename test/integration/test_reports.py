@@ -565,6 +565,18 @@ def test_missing_ids_take_no_memory(tmp_path, command, damage):
     assert result.returncode == 0, result
 
 
+def test_modules_without_names(traced, tmp_path):
+    """Where there are none, the report says so and where they come from; of a format that is given none later, nothing."""
+    stripped = tmp_path / "stripped"
+    proc.run(["strip", "-o", stripped, PROGRAMS / "truth"]).ok()
+    for program, format, told in (stripped, "go1.23", True), (stripped, "go1.5", False), (PROGRAMS / "truth", "go1.23", False):
+        trace = traced([program], env={"GOTRACE_FORMAT": format}).ok().trace
+        text = proc.run([GOTRACE, "top", "--kind=sync", trace]).ok().stdout
+        assert ("<- stripped+0x" in text) == (program == stripped), text
+        assert ("\nNo names of functions in stripped: " in text) == told, text
+        assert (f"gotrace symbolize --debuginfod {trace}\n" in text) == told, text
+
+
 @pytest.mark.limit(600)
 def test_traces_of_go_itself(tmp_path):
     """Go's own writers use events that ours has no use for: none of them makes others impossible."""
