@@ -217,8 +217,8 @@ static void *cancelled(void *arg)
 {
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
     sem_post(&sem);
-    for (volatile long i = 0;; i++)
-        ;
+    for (;;)
+        __asm__ volatile("");
     return arg;
 }
 

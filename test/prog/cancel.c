@@ -55,8 +55,8 @@ static void *computing(void *arg)
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
     pthread_cleanup_push(cleanup, "computing");
     pthread_barrier_wait(&ready);
-    for (volatile unsigned long i = 0;; i++)
-        ;
+    for (;;)
+        __asm__ volatile("");
     pthread_cleanup_pop(0);
     return arg;
 }
