@@ -79,27 +79,37 @@ struct gt_string *gt_strings_intern(const char *text)
     return s;
 }
 
-void gt_strings_each(uint32_t gen, void (*fn)(void *arg, struct gt_string *s), void *arg)
+/*
+ * The newest entry now. fn may wait for a file: the lock, which a thread that names itself wants,
+ * must not be held then. Entries stay, and up to this one their links do not change any more.
+ */
+static const struct gt_string *newest(void)
 {
     gt_lock(&table.lock);
     if (!table.first)
         seed_locked();
-    for (struct gt_string *s = table.first; s; s = s->next) {
+    const struct gt_string *s = table.last;
+    gt_unlock(&table.lock);
+    return s;
+}
+
+void gt_strings_each(uint32_t gen, void (*fn)(void *arg, struct gt_string *s), void *arg)
+{
+    const struct gt_string *last = newest();
+    for (struct gt_string *s = table.first; s; s = s == last ? NULL : s->next) {
         if (s->id < GT_REASONS_END ||
             atomic_load_explicit(&s->used[gen & 1], memory_order_relaxed) == gen)
             fn(arg, s);
     }
-    gt_unlock(&table.lock);
 }
 
 void gt_strings_each_written(uint32_t mark, void (*fn)(void *arg, struct gt_string *s), void *arg)
 {
-    gt_lock(&table.lock);
-    for (struct gt_string *s = table.first; s; s = s->next) {
+    const struct gt_string *last = newest();
+    for (struct gt_string *s = table.first; s; s = s == last ? NULL : s->next) {
         if (s->written == mark)
             fn(arg, s);
     }
-    gt_unlock(&table.lock);
 }
 
 void gt_strings_after_fork(void)

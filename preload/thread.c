@@ -441,6 +441,8 @@ static void label(const char *name)
     strncpy(text, name, sizeof text - 1);
     text[sizeof text - 1] = 0;
     struct gt_string *s = gt_strings_intern(text);
+    if (!s)
+        gt_lost();
     if (s && t->w.g.state == GT_G_RUNNING && gt_writer_enter(&t->w)) {
         gt_ev_go_label(&t->w, s);
         gt_writer_leave(&t->w);
