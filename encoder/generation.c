@@ -4,6 +4,7 @@
 #include "buffers.h"
 #include "clock.h"
 #include "output.h"
+#include "renewal.h"
 #include "samples.h"
 #include "switch.h"
 #include "v1.h"
@@ -94,6 +95,7 @@ void gt_generation_init(const struct gt_drain_config *config, bool mute)
     gt_switch_init();
     generation.config = config;
     generation.events_before = gt_switch_events();
+    atomic_store(&gt_gen.mute_since, mute ? 1 : 0);
     atomic_store(&gt_gen.mute, mute ? 1 : 0);
     atomic_store(&gt_gen.first, 1);
     atomic_store(&gt_gen.procs, 0);
@@ -117,6 +119,15 @@ void gt_generation_begin(void)
         write_early();
 }
 
+void gt_generation_renew(void)
+{
+    uint32_t next = generation.now.gen + 1;
+    gt_renewal_before_switch();
+    atomic_store(&gt_gen.mute, next);
+    move_on(next);
+    gt_renewal_after_generation(gt_ring_first_era());
+}
+
 void gt_generation_leave(void)
 {
     gt_switch_all(0, keep_early, NULL);
@@ -127,8 +138,12 @@ void gt_generation_leave(void)
 static uint32_t number_of(enum gt_successor successor)
 {
     uint32_t next = successor == GT_SUCCESSOR_NONE ? 0 : generation.now.gen + 1;
-    if (successor == GT_SUCCESSOR_MUTE)
+    if (successor == GT_SUCCESSOR_MUTE) {
+        atomic_store(&gt_gen.mute_since, next);
         atomic_store(&gt_gen.mute, next);
+    } else if (successor == GT_SUCCESSOR_WRITTEN) {
+        gt_renewal_before_switch();
+    }
     return next;
 }
 
@@ -183,6 +198,7 @@ int gt_generation_write(enum gt_successor successor)
     error = error ? error : gt_output_commit();
     if (!gt_format->v1)
         write_early();
+    gt_renewal_after_generation(gt_ring_first_era());
     return error;
 }
 
@@ -204,6 +220,8 @@ void gt_generation_keep(enum gt_successor successor)
     }
     gt_buffers_put_all(early);
     gt_buffers_put_all(plain);
+    gt_renewal_after_generation(gt_ring_first_era());
+    gt_ring_trim();
 }
 
 int gt_generation_write_kept(const struct gt_kept *k)

@@ -29,6 +29,9 @@ int64_t gt_recording_idle_ns(uint64_t now);
 /* Writes what there is to be written for now. Whether a generation was over with that. */
 bool gt_recording_advance(uint64_t now);
 
+/* What is due for the sake of memory alone (renewal.h). */
+void gt_recording_renew(uint64_t now);
+
 /* Ends a recording whose file cannot be written any more. */
 void gt_recording_give_up(void);
 

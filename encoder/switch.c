@@ -93,6 +93,7 @@ static bool claim(struct gt_writer *w, uint32_t gen)
 static void leave_generation_locked(struct gt_writer *w, uint32_t old)
 {
     gt_ev_close_locked(w, old);
+    gt_ev_renew_locked(w);
     gt_texts_retire(w, old);
     gt_switch_retire(w, old);
     if (gt_gen_is_mute(old))
@@ -300,6 +301,29 @@ void gt_switch_all(uint32_t next, void (*emit)(void *arg, struct gt_buf *batch),
     tell_unstarted(next, &e);
     if (e.scratch)
         gt_buffers_put(e.scratch);
+}
+
+static void note_jumped(struct gt_writer *w)
+{
+    bool jumped = atomic_load_explicit(&w->jumped, memory_order_relaxed);
+    if (jumped && !w->jump_noted)
+        gt_era_pin_all();
+    w->jump_noted = jumped;
+}
+
+bool gt_switch_all_outside(uint32_t mark, bool (*inside)(const struct gt_writer *w))
+{
+    bool all = true;
+    for (struct gt_writer *w = atomic_load(&writers); w; w = w->next) {
+        if (w->outside == mark)
+            continue;
+        if (!inside(w))
+            w->outside = mark;
+        else
+            note_jumped(w);
+        all &= w->outside == mark || w->jump_noted;
+    }
+    return all;
 }
 
 /* Of a writer that is in a mute generation those before it. */
