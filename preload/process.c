@@ -18,6 +18,7 @@
 
 #include "../encoder/arena.h"
 #include "../encoder/drain.h"
+#include "../encoder/era.h"
 #include "../encoder/log.h"
 #include "../encoder/recording.h"
 #include "../symbolize/modules.h"
@@ -25,6 +26,7 @@
 
 #include <signal.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -40,6 +42,7 @@ static struct {
     unsigned files;            /* so many have been named */
     _Atomic uint64_t crash_ns; /* when it began to die of a signal; 0: it has not */
     struct gt_symbolizer *symbolizer;
+    bool epochs_unknown;   /* forget_modules' */
     uint32_t *same_memory; /* zero in a forked child: MADV_WIPEONFORK */
 } process;
 
@@ -92,6 +95,48 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
     return n;
 }
 
+static bool is_same_code(uint64_t pc, uint32_t one, uint32_t other)
+{
+    const struct gt_module *m = pc < GT_HOOKS_END ? NULL : gt_modules_find(one, pc);
+    if (m)
+        return m == gt_modules_find(other, pc);
+    return pc < GT_HOOKS_END || gt_modules_same(&pc, 1, one, other);
+}
+
+/* Memory ------------------------------------------------------------------------------------- */
+
+static bool is_inside(const struct gt_writer *w)
+{
+    const struct gt_thread *t = (const void *)((const char *)w - offsetof(struct gt_thread, w));
+    bool inside = __atomic_load_n(&t->inside, __ATOMIC_ACQUIRE); /* then what it found is read */
+    return inside && !__atomic_load_n(&t->stuck, __ATOMIC_RELAXED) && t != gt_self;
+}
+
+static void note_epoch(void *epochs, struct gt_stack *s)
+{
+    uint64_t *slot = gt_memo_at(epochs, gt_stack_epoch(s));
+    if (slot)
+        *slot = 1;
+    else
+        process.epochs_unknown = true;
+}
+
+/* The symbolizer has the modules' records, and files of some: it is made anew when next needed. */
+static void forget_modules(void)
+{
+    enum { GONE_MAX = 64 };
+    struct gt_memo epochs = {.slots = NULL};
+    if (gt_modules_gone() < GONE_MAX)
+        return;
+    process.epochs_unknown = false;
+    gt_stacks_each_kept(note_epoch, &epochs);
+    if (!process.epochs_unknown && gt_modules_forget(&epochs) && process.symbolizer) {
+        gt_symbolizer_free(process.symbolizer);
+        process.symbolizer = NULL;
+    }
+    gt_memo_free(&epochs);
+}
+
 /* Recording ---------------------------------------------------------------------------------- */
 
 static const char *next_path(void)
@@ -128,10 +173,16 @@ static void start_recording(bool manual)
                                             .duration_ns = gt_options.duration,
                                             .ring_bytes = gt_options.ring_bytes,
                                             .ring_ns = gt_options.ring_time,
+                                            .memory = gt_options.ring_bytes ? gt_options.ring_bytes
+                                                                            : gt_options.max_mem,
                                             .started = gt_heap_restart,
                                             .stopped = say_stopped,
                                             .serve = gt_control_serve,
                                             .resolve = resolve,
+                                            .same = is_same_code,
+                                            .inside = is_inside,
+                                            .aged = gt_modules_age,
+                                            .forget = forget_modules,
                                             .sample = gt_heap_sample_goal,
                                             .alone = gt_drain_thread_is_last});
     gt_thread_main_begin();
@@ -195,6 +246,12 @@ void gt_process_threaded(void)
     errno = saved;
 }
 
+void gt_process_wait_for_memory(void)
+{
+    if (gt_drain_is_threaded())
+        gt_era_wait();
+}
+
 /* End ---------------------------------------------------------------------------------------- */
 
 void gt_process_describe(char line[GT_PROCESS_LINE])
@@ -219,6 +276,9 @@ void gt_process_describe(char line[GT_PROCESS_LINE])
     else if (s.waits)
         snprintf(lost, sizeof lost, "nothing lost, but threads waited %llu times, %.3f s, to write",
                  (unsigned long long)s.waits, (double)s.wait_ns / 1e9);
+    else if (gt_stacks_lost())
+        snprintf(lost, sizeof lost, "%llu stacks lost: too many new ones at a time",
+                 (unsigned long long)gt_stacks_lost());
     else if (gt_samples_lost())
         snprintf(lost, sizeof lost, "%llu CPU samples lost", (unsigned long long)gt_samples_lost());
     snprintf(line, GT_PROCESS_LINE,
