@@ -69,7 +69,8 @@ $(B)/fuzz/%: test/fuzz/input/%.c $(fuzz_src:%.c=$(B)/%.o)
 	@mkdir -p $(@D)
 	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^) $(LIBS) -ldl -pthread
 
-unwind_obj := $(patsubst %,$(B)/%.o,preload/unwind preload/layouts preload/cfi encoder/arena encoder/stacks encoder/futex encoder/urgent)
+unwind_obj := $(patsubst %,$(B)/%.o,preload/unwind preload/layouts preload/cfi encoder/arena encoder/era encoder/stacks \
+	encoder/futex encoder/urgent)
 $(B)/test/unwind/check.so: test/unwind/check.c $(unwind_obj)
 	@mkdir -p $(@D)
 	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) $(FRAMES) -shared -Wl,-z,now -o $@ $(filter %.c %.o,$^) -ldl
@@ -133,7 +134,7 @@ export GOTRACE_PC
 
 # The command. It shares the tables of the library, and none of what runs inside a program.
 tool_obj := $(patsubst %.c,$(B)/%.o,$(wildcard scripts/tool/*.c) $(wildcard symbolize/*.c) \
-	encoder/format.c encoder/arena.c encoder/futex.c encoder/urgent.c encoder/log.c preload/options.c)
+	encoder/format.c encoder/arena.c encoder/era.c encoder/futex.c encoder/urgent.c encoder/log.c preload/options.c)
 $(B)/scripts/tool/main.o: override CPPFLAGS += -DGT_VERSION='"$(VERSION)"'
 $(B)/scripts/tool/main.o: scripts/CHANGELOG.md
 

@@ -11,6 +11,7 @@
 struct gt_chunk {
     _Alignas(64) _Atomic size_t used; /* more than size: what did not fit was asked for, too */
     size_t size;
+    struct gt_chunk *before;
 };
 
 void *gt_pages_alloc(size_t size)
@@ -33,6 +34,7 @@ static bool add_chunk(struct gt_arena *arena, struct gt_chunk *full, size_t size
         return false;
     fresh->used = sizeof *fresh;
     fresh->size = bytes;
+    fresh->before = full;
     /* release: pairs with the acquire in gt_arena_alloc */
     if (!atomic_compare_exchange_strong_explicit(&arena->chunk, &full, fresh, memory_order_release,
                                                  memory_order_relaxed))
@@ -53,5 +55,15 @@ void *gt_arena_alloc(struct gt_arena *arena, size_t size)
         errno = saved;
         if (!added)
             return NULL;
+    }
+}
+
+void gt_arena_free(struct gt_arena *arena)
+{
+    struct gt_chunk *c = atomic_exchange(&arena->chunk, NULL);
+    while (c) {
+        struct gt_chunk *before = c->before;
+        gt_pages_free(c, c->size);
+        c = before;
     }
 }

@@ -1,7 +1,7 @@
 /*
- * Memory that is only ever added to: chunks from mmap, never from malloc. Without a lock:
- * gt_arena_alloc may be called by any thread in any context, and be left in the middle. Zeroed,
- * 16-byte aligned, NULL when the system has none left.
+ * Memory that is only ever added to, until all of it is given back: chunks from mmap, never from
+ * malloc. Without a lock: gt_arena_alloc may be called by any thread in any context, and be left in
+ * the middle. Zeroed, 16-byte aligned, NULL when the system has none left.
  */
 #ifndef GT_ARENA_H
 #define GT_ARENA_H
@@ -14,6 +14,9 @@ struct gt_arena {
 };
 
 void *gt_arena_alloc(struct gt_arena *arena, size_t size);
+
+/* Gives back all of it; nobody else uses it any more. */
+void gt_arena_free(struct gt_arena *arena);
 
 /* Anonymous zeroed pages, or NULL. */
 void *gt_pages_alloc(size_t size);

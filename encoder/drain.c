@@ -7,6 +7,7 @@
 #include "merge.h"
 #include "output.h"
 #include "recording.h"
+#include "renewal.h"
 #include "ring.h"
 #include "samples.h"
 #include "switch.h"
@@ -355,6 +356,12 @@ void gt_drain_toggle(void)
     gt_buffers_kick();
 }
 
+void gt_drain_need(void)
+{
+    if (atomic_load(&drain.phase) == OPEN && !atomic_load(&drain.threaded))
+        atomic_store(&gt_drain_unattended, 1);
+}
+
 void gt_drain_attend(void)
 {
     struct turn turn;
@@ -363,8 +370,11 @@ void gt_drain_attend(void)
             note_unattended();
         return;
     }
-    if (atomic_load(&drain.phase) == OPEN)
-        attend(gt_clock_monotonic_raw());
+    if (atomic_load(&drain.phase) == OPEN) {
+        uint64_t now = gt_clock_monotonic_raw();
+        attend(now);
+        gt_recording_renew(now);
+    }
     note_unattended();
     end_turn(&turn);
 }
@@ -387,6 +397,8 @@ void gt_drain_after_fork(void)
     gt_generation_after_fork();
     gt_output_after_fork();
     gt_strings_after_fork();
+    gt_stacks_after_fork();
+    gt_renewal_after_fork();
     gt_merge_after_fork();
     gt_samples_after_fork();
     gt_switch_after_fork();

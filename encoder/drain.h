@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct gt_writer;
+
 struct gt_frame {
     const char *func, *file; /* valid until the next call of resolve */
     uint32_t line;
@@ -41,6 +43,7 @@ struct gt_drain_config {
     uint64_t duration_ns;  /* every recording ends after so long; 0: never */
     uint64_t ring_bytes;   /* a flight recorder, which keeps so much at most; 0: none */
     uint64_t ring_ns;      /* and at most so long; 0: any time */
+    size_t memory;         /* of which stacks and strings have a share: see renewal.h */
     void (*started)(void); /* called when a recording has begun after gt_drain_open; or NULL */
     bool (*stopped)(void); /* called when one was ended; whether the user knows now; or NULL */
     void (*serve)(void);   /* called by the drain thread when woken, by gt_drain_attend; or NULL */
@@ -50,6 +53,16 @@ struct gt_drain_config {
      */
     int (*resolve)(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max);
     void (*hold)(void);   /* what resolve may have to read is to be read now; or NULL */
+    /* Whether there is the same code in both epochs, so that its frames are; NULL: never known. */
+    bool (*same)(uint64_t pc, uint32_t one, uint32_t other);
+    /*
+     * For renewal.h; all NULL: nothing is ever given back. inside: whether w's thread, which is not
+     * the caller, is in a hook, where it may have something of the tables. aged: a new epoch of the
+     * module map is to begin. forget: what else is kept for stacks that are gone can go, too.
+     */
+    bool (*inside)(const struct gt_writer *w);
+    void (*aged)(void);
+    void (*forget)(void);
     void (*sample)(void); /* see gt_drain_sample */
     bool (*alone)(void);  /* or NULL; whether the drain thread is the process's last */
 };
@@ -100,6 +113,9 @@ void gt_drain_attend(void);
  * anywhere: in a signal handler, which may have interrupted the allocator or the loader.
  */
 void gt_drain_relieve(bool anywhere);
+
+/* There is something to be done that only the drain side can. Any context. */
+void gt_drain_need(void);
 
 /* The body of the drain thread; returns after gt_drain_finish. Announced by set_threaded first. */
 void gt_drain_run(void);

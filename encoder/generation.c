@@ -4,6 +4,7 @@
 #include "buffers.h"
 #include "clock.h"
 #include "output.h"
+#include "renewal.h"
 #include "samples.h"
 #include "switch.h"
 #include "symbols.h"
@@ -75,17 +76,23 @@ static void note_beginning(uint32_t gen)
                                       .from = atomic_load(&gt_gen.from)};
 }
 
-/*
- * To generation `next`, or to none. Returns what is known of the one that all writers have left:
- * its buffers are queued. What the next one begins with is known either way: it may be all of it.
- */
-static struct gt_kept move_on(uint32_t next)
+/* To generation `next`, or to none, with everybody's state in `told`; 0: it is not told. */
+static struct gt_kept move_on_telling(uint32_t next, uint32_t told)
 {
     struct gt_kept past = generation.now;
-    gt_switch_all(next, past.gen + 1, keep_early, NULL);
+    gt_switch_all(next, told, keep_early, NULL);
     note_beginning(past.gen + 1);
     past.end_ns = generation.now.begin_ns;
     return past;
+}
+
+/*
+ * Returns what is known of the one that all writers have left: its buffers are queued. What the
+ * next one begins with is known either way: it may be all of it.
+ */
+static struct gt_kept move_on(uint32_t next)
+{
+    return move_on_telling(next, generation.now.gen + 1);
 }
 
 /* In generation `next` a reader may begin: everybody's state is told in it. */
@@ -105,6 +112,7 @@ void gt_generation_init(const struct gt_drain_config *config, bool mute)
     uint32_t first = generation.now.gen + 1;
     generation.config = config;
     generation.events_before = gt_switch_events();
+    atomic_store(&gt_gen.mute_since, mute ? first : 0);
     atomic_store(&gt_gen.mute, mute ? first : 0);
     atomic_store(&gt_gen.first, first);
     atomic_store(&gt_gen.procs, 0);
@@ -126,6 +134,15 @@ void gt_generation_begin(void)
     move_on(next);
 }
 
+void gt_generation_renew(void)
+{
+    uint32_t next = generation.now.gen + 1;
+    gt_renewal_before_switch();
+    atomic_store(&gt_gen.mute, next);
+    move_on_telling(next, 0);
+    gt_renewal_after_generation(gt_ring_first_era());
+}
+
 void gt_generation_leave(void)
 {
     gt_switch_all(0, 0, keep_early, NULL);
@@ -136,8 +153,12 @@ void gt_generation_leave(void)
 static uint32_t number_of(enum gt_successor successor)
 {
     uint32_t next = successor == GT_SUCCESSOR_NONE ? 0 : generation.now.gen + 1;
-    if (successor == GT_SUCCESSOR_MUTE)
+    if (successor == GT_SUCCESSOR_MUTE) {
+        atomic_store(&gt_gen.mute_since, next);
         atomic_store(&gt_gen.mute, next);
+    } else if (successor == GT_SUCCESSOR_WRITTEN) {
+        gt_renewal_before_switch();
+    }
     return next;
 }
 
@@ -221,6 +242,7 @@ int gt_generation_write(bool whole)
     error = error ? error : gt_output_commit();
     if (generation.successor == GT_SUCCESSOR_WRITTEN && !gt_format->v1)
         write_early();
+    gt_renewal_after_generation(gt_ring_first_era());
     return error;
 }
 
@@ -258,6 +280,8 @@ void gt_generation_keep(enum gt_successor successor)
     }
     gt_buffers_put_all(early);
     gt_buffers_put_all(plain);
+    gt_renewal_after_generation(gt_ring_first_era());
+    gt_ring_trim();
 }
 
 int gt_generation_write_kept(const struct gt_kept *k)

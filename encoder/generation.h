@@ -18,6 +18,9 @@ void gt_generation_open(void);
 /* From a mute one to one that is written, to a file or for the flight recorder. */
 void gt_generation_begin(void);
 
+/* From a mute one to another, for renewal.h. */
+void gt_generation_renew(void);
+
 /* From a mute one to none: threads are not followed any more. */
 void gt_generation_leave(void);
 

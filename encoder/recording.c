@@ -6,6 +6,7 @@
 #include "generation.h"
 #include "log.h"
 #include "output.h"
+#include "renewal.h"
 #include "ring.h"
 #include "samples.h"
 #include "switch.h"
@@ -32,6 +33,7 @@ static struct {
     uint64_t start_ns, end_ns;
     uint64_t length;                      /* of the generation, in ns */
     uint64_t deadline;                    /* when it is to be closed */
+    uint64_t renew_at;                    /* while there is none: not before */
     uint64_t events_before;               /* written in other recordings */
     struct gt_buffers_stats stats_before; /* waited */
     uint64_t lost_before;
@@ -81,6 +83,13 @@ static void begin_file(void)
         gt_v2_open();
 }
 
+static void close_file(void)
+{
+    gt_output_close();
+    if (gt_format->v1)
+        gt_v1_close();
+}
+
 static int open_file(bool fresh)
 {
     recording.opened = true;
@@ -120,7 +129,7 @@ static int write_ring(bool fresh)
         begin_file();
         error = write_kept_from(first);
     }
-    gt_output_close();
+    close_file();
     return error;
 }
 
@@ -210,11 +219,32 @@ static bool write_what_waits(void)
     return full || gt_buffers_crowded();
 }
 
+#define RENEW_EVERY_NS 100000000
+
+static bool renewal_is_due(uint64_t now)
+{
+    uint64_t due = gt_renewal_due_ns();
+    return due && now >= due;
+}
+
+void gt_recording_renew(uint64_t now)
+{
+    if (recording.on && renewal_is_due(now))
+        next_generation(false);
+    if (recording.on || !gt_renewal_is_under_way() || now < recording.renew_at)
+        return;
+    recording.renew_at = now + RENEW_EVERY_NS;
+    gt_generation_renew();
+}
+
 bool gt_recording_advance(uint64_t now)
 {
-    if (!recording.on)
+    if (!recording.on) {
+        gt_recording_renew(now);
         return false;
-    bool due = write_what_waits() || now >= recording.deadline || file_full();
+    }
+    bool due = write_what_waits() || now >= recording.deadline || file_full() ||
+               renewal_is_due(now);
     if (due)
         next_generation(false);
     return due;
@@ -233,7 +263,11 @@ bool gt_recording_has_written(void)
 
 int64_t gt_recording_idle_ns(uint64_t now)
 {
-    uint64_t due[] = {recording.on ? recording.deadline : 0, recording.start_at, recording.stop_at};
+    bool renews = !recording.on && gt_renewal_is_under_way();
+    uint64_t due[] = {recording.on ? recording.deadline : 0, recording.start_at, recording.stop_at,
+                      recording.on ? gt_renewal_due_ns()
+                      : renews     ? recording.renew_at
+                                   : 0};
     int64_t least = -1;
     for (size_t i = 0; i < sizeof due / sizeof *due; i++) {
         int64_t ns = due[i] > now ? (int64_t)(due[i] - now) : 0;
@@ -271,7 +305,7 @@ static void end(enum gt_successor next)
     recording.stop_at = 0;
     recording.on = false;
     recording.unreported = true;
-    gt_output_close();
+    close_file();
     if (in_ring()) {
         recording.error = name_file(NULL) ? write_ring(false) : -ENAMETOOLONG;
         gt_ring_clear();
@@ -352,7 +386,8 @@ void gt_recording_attend(bool toggle, uint64_t now)
 
 bool gt_recording_is_timed(void)
 {
-    return recording.start_at || recording.stop_at;
+    bool renews = recording.on ? gt_renewal_due_ns() : gt_renewal_is_under_way();
+    return recording.start_at || recording.stop_at || renews;
 }
 
 void gt_recording_give_up(void)
@@ -369,6 +404,7 @@ void gt_recording_init(const struct gt_drain_config *config)
     gt_format = config->format;
     gt_buffers_reserve();
     gt_generation_init(config, waits);
+    gt_renewal_init(config);
     if (!waits)
         begin();
     else if (config->delay_ns)

@@ -38,6 +38,9 @@ void gt_recording_relieve(void);
 /* Whether a part of this one is in the file. Any thread. */
 bool gt_recording_has_written(void);
 
+/* What is due for the sake of memory alone (renewal.h). */
+void gt_recording_renew(uint64_t now);
+
 /* Ends a recording whose file cannot be written any more. */
 void gt_recording_give_up(void);
 

@@ -31,6 +31,14 @@ const struct gt_kept *gt_ring_newest(size_t bytes)
     return k;
 }
 
+uint32_t gt_ring_first_era(void)
+{
+    uint32_t least = UINT32_MAX;
+    for (const struct gt_kept *k = ring.first; k; k = k->next)
+        least = k->era < least ? k->era : least;
+    return least;
+}
+
 static void forget_oldest(void)
 {
     struct gt_kept *k = ring.first;
@@ -46,14 +54,22 @@ void gt_ring_clear(void)
         forget_oldest();
     ring.last = NULL; /* in a forked child it may have been in the middle of a change */
     ring.bytes = 0;
+    gt_era_release(UINT32_MAX);
 }
 
 /* Room for `bytes` more; and nothing that was over before the time began that ends now. */
 static void make_room(size_t bytes, uint64_t now)
 {
-    while (ring.first &&
-           (ring.bytes + bytes > ring.limit || (ring.ns && ring.first->end_ns + ring.ns < now)))
+    while (ring.first && (ring.bytes + bytes + gt_era_past_bytes() > ring.limit ||
+                          (ring.ns && ring.first->end_ns + ring.ns < now))) {
         forget_oldest();
+        gt_era_release(gt_ring_first_era());
+    }
+}
+
+void gt_ring_trim(void)
+{
+    make_room(0, ring.last ? ring.last->end_ns : 0);
 }
 
 /* Copying ------------------------------------------------------------------------------------ */
@@ -97,12 +113,15 @@ static void put_stack(void *arg, struct gt_stack *s)
 {
     struct gt_kept *k = arg;
     k->stacks[k->n_stacks++] = s;
+    k->era = s->era < k->era ? s->era : k->era;
 }
 
 static void put_string(void *arg, struct gt_string *s)
 {
     struct gt_kept *k = arg;
     k->strings[k->n_strings++] = s;
+    if (s->era) /* not a reason */
+        k->era = s->era < k->era ? s->era : k->era;
 }
 
 bool gt_ring_keep(const struct gt_kept *kept, const struct gt_buf *early,
@@ -123,6 +142,7 @@ bool gt_ring_keep(const struct gt_kept *kept, const struct gt_buf *early,
     k->next = NULL;
     k->bytes = bytes;
     k->n_stacks = k->n_strings = 0;
+    k->era = UINT32_MAX;
     k->stacks = (struct gt_stack **)(k + 1);
     k->strings = (struct gt_string **)(k->stacks + stacks);
     gt_stacks_each(kept->gen, put_stack, k);

@@ -1,7 +1,8 @@
 /*
  * The flight recorder's memory: the last generations of a recording, each in a mapping of its own
  * that is as large as it needs, oldest first. Kept are events and which stacks and strings they
- * use; names are looked up when generations are written. Drain side only.
+ * use; names are looked up when generations are written. What stacks and strings take that nobody
+ * else uses any more (era.h) counts, too. Drain side only.
  */
 #ifndef GT_RING_H
 #define GT_RING_H
@@ -16,6 +17,7 @@ struct gt_kept {
     struct gt_kept *next;
     size_t bytes; /* of the mapping, this struct included */
     uint32_t gen;
+    uint32_t era;                      /* the oldest of its stacks and strings */
     struct gt_clock_snapshot snapshot; /* taken when it began */
     uint64_t from;                     /* no event is from before that, in trace time */
     uint64_t begin_ns, end_ns;
@@ -45,6 +47,12 @@ const struct gt_kept *gt_ring_newest(size_t bytes);
 
 /* Bytes of all mappings. Any thread. */
 size_t gt_ring_memory(void);
+
+/* The oldest era of stacks and strings that are kept; UINT32_MAX: none are. */
+uint32_t gt_ring_first_era(void);
+
+/* Forgets the oldest, should the stacks and strings that they keep have become too much. */
+void gt_ring_trim(void);
 
 /* Forgets everything. */
 void gt_ring_clear(void);

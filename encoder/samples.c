@@ -166,6 +166,12 @@ void gt_samples_move(uint64_t until, struct gt_taken_sample *out)
     taken.n = kept;
 }
 
+void gt_samples_renew(void)
+{
+    for (size_t i = 0; i < taken.n; i++)
+        taken.sample[i].stack = gt_stack_renewed(taken.sample[i].stack);
+}
+
 void gt_samples_forget(void)
 {
     gt_samples_collect();

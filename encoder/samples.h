@@ -74,6 +74,9 @@ void gt_samples_each(uint64_t until, void (*fn)(const struct gt_taken_sample *s)
 /* The same into an array of gt_samples_use's length, or NULL. */
 void gt_samples_move(uint64_t until, struct gt_taken_sample *out);
 
+/* The stacks of those that stay, in the newest era. */
+void gt_samples_renew(void);
+
 /* What was taken so far is not of interest. */
 void gt_samples_forget(void);
 

@@ -1,25 +1,40 @@
 /* See stacks.h. */
 #include "stacks.h"
 
-#include "arena.h"
-
 #include <string.h>
 
-#define BUCKETS 65536u
+#define BUCKET_SHIFT 50 /* of hashes, to GT_ERA_STACKS buckets */
+_Static_assert(GT_ERA_STACKS == 1 << (64 - BUCKET_SHIFT), "buckets");
 
-static struct {
-    _Atomic(struct gt_stack *) bucket[BUCKETS];
-    _Atomic uint32_t last_id;
-    struct gt_arena arena;
-} table;
+static _Atomic uint64_t ids, lost;
 
+bool (*gt_stacks_same_code)(const uint64_t *pcs, uint32_t n, uint32_t one, uint32_t other);
+
+/*
+ * Modules that vanish are mostly others than those of this stack. It gets the later epoch: some of
+ * its own may not have been known in the earlier one.
+ */
+static __attribute__((noinline)) bool moves_on(struct gt_stack *s, uint32_t epoch)
+{
+    uint32_t was = gt_stack_epoch(s);
+    if (!gt_stacks_same_code || !gt_stacks_same_code(s->pcs, s->n, was, epoch))
+        return false;
+    if (was < epoch)
+        __atomic_store_n(&s->epoch, epoch, __ATOMIC_RELAXED);
+    return true;
+}
+
+/* The newest come first: code that was replaced again and again is not searched for all of it. */
 static struct gt_stack *find(struct gt_stack *s, const uint64_t *pcs, uint32_t n, uint32_t epoch,
                              uint64_t hash)
 {
-    for (; s; s = s->next) {
-        if (s->hash == hash && s->n == n && s->epoch == epoch &&
-            memcmp(s->pcs, pcs, n * sizeof *pcs) == 0)
-            return s;
+    enum { TIMES = 8 };
+    for (int others = 0; s && others < TIMES; s = s->next) {
+        if (s->hash == hash && s->n == n && memcmp(s->pcs, pcs, n * sizeof *pcs) == 0) {
+            if (gt_stack_epoch(s) == epoch || (others == 0 && moves_on(s, epoch)))
+                return s;
+            others++;
+        }
     }
     return NULL;
 }
@@ -32,38 +47,88 @@ struct gt_stack *gt_stacks_get(const uint64_t *pcs, uint32_t n, uint32_t epoch)
     return gt_stacks_get_hashed(pcs, n, epoch, hash);
 }
 
+static struct gt_stack *lose(void)
+{
+    atomic_fetch_add_explicit(&lost, 1, memory_order_relaxed);
+    return NULL;
+}
+
 struct gt_stack *gt_stacks_get_hashed(const uint64_t *pcs, uint32_t n, uint32_t epoch,
                                       uint64_t hash)
 {
-    hash = gt_stacks_mix(gt_stacks_mix(hash, pcs[0]), (uint64_t)epoch << 32 | n);
-    _Atomic(struct gt_stack *) *bucket = &table.bucket[hash >> 48];
+    struct gt_era *era = gt_era_now();
+    hash = gt_stacks_mix(gt_stacks_mix(hash, pcs[0]), n);
+    _Atomic(struct gt_stack *) *bucket = &era->stacks[hash >> BUCKET_SHIFT];
     struct gt_stack *head = atomic_load_explicit(bucket, memory_order_acquire);
     struct gt_stack *s = find(head, pcs, n, epoch, hash);
     if (s)
         return s;
-    s = gt_arena_alloc(&table.arena, sizeof *s + n * sizeof *pcs);
+    s = gt_era_may_grow(era) ? gt_era_alloc(era, sizeof *s + n * sizeof *pcs) : NULL;
     if (!s)
-        return NULL;
+        return lose();
     s->hash = hash;
     s->n = n;
     s->epoch = epoch;
+    s->era = era->number;
     memcpy(s->pcs, pcs, n * sizeof *pcs);
-    s->id = atomic_fetch_add_explicit(&table.last_id, 1, memory_order_relaxed) + 1;
+    s->id =
+        (uint32_t)(atomic_fetch_add_explicit(&ids, 1, memory_order_relaxed) % GT_STACK_ID_MAX) + 1;
     s->next = head;
-    /* release: pairs with the acquire loads of lookups and of gt_stacks_each. */
+    /* release: pairs with the acquire loads of lookups and of each_of. */
     while (!atomic_compare_exchange_weak_explicit(bucket, &s->next, s, memory_order_release,
                                                   memory_order_relaxed))
         ;
     return s;
 }
 
-void gt_stacks_each(uint32_t gen, void (*fn)(void *arg, struct gt_stack *s), void *arg)
+uint64_t gt_stacks_lost(void)
 {
-    for (uint32_t i = 0; i < BUCKETS; i++) {
-        struct gt_stack *s = atomic_load_explicit(&table.bucket[i], memory_order_acquire);
+    return atomic_load_explicit(&lost, memory_order_relaxed);
+}
+
+/* Drain side ---------------------------------------------------------------------------------- */
+
+/* gen 0: all. */
+static void each_of(struct gt_era *era, uint32_t gen, void (*fn)(void *arg, struct gt_stack *s),
+                    void *arg)
+{
+    for (uint32_t i = 0; i < GT_ERA_STACKS; i++) {
+        struct gt_stack *s = atomic_load_explicit(&era->stacks[i], memory_order_acquire);
         for (; s; s = s->next) {
-            if (atomic_load_explicit(&s->used[gen & 1], memory_order_relaxed) == gen)
+            if (!gen || atomic_load_explicit(&s->used[gen & 1], memory_order_relaxed) == gen)
                 fn(arg, s);
         }
     }
+}
+
+void gt_stacks_each(uint32_t gen, void (*fn)(void *arg, struct gt_stack *s), void *arg)
+{
+    for (struct gt_era *era = gt_era_now(); era; era = era->older) {
+        if (!era->used_up)
+            each_of(era, gen, fn, arg);
+    }
+}
+
+void gt_stacks_each_kept(void (*fn)(void *arg, struct gt_stack *s), void *arg)
+{
+    for (struct gt_era *era = gt_era_now(); era; era = era->older)
+        each_of(era, 0, fn, arg);
+}
+
+uint32_t gt_stacks_next_id(void)
+{
+    return (uint32_t)(atomic_load(&ids) % GT_STACK_ID_MAX) + 1;
+}
+
+uint32_t gt_stacks_first_id(void)
+{
+    const struct gt_era *era = gt_era_now();
+    while (era->older)
+        era = era->older;
+    return era->first_id;
+}
+
+void gt_stacks_after_fork(void)
+{
+    lost = 0;
 }

@@ -1,6 +1,6 @@
 /*
- * The stack table: a list of PCs ↔ one id for the life of the trace. Looked up and filled by any
- * thread, read by the drain side.
+ * The stack table: a list of PCs ↔ one id, as long as its era lasts (era.h). Looked up and filled
+ * by any thread, read by the drain side.
  *
  * | operation | against lookup | against insert | against drain's walk |
  * |---|---|---|---|
@@ -8,21 +8,26 @@
  * | | insert (release CAS of the bucket) | pairs with its acquire | CAS retry; the same stack twice
  *   is harmless (two ids) | pairs with its acquire |
  *
- * Entries are immutable except for `used`, and never freed.
+ * Entries are immutable except for `used`, `written` and `epoch`, which may be any one in which
+ * these PCs are of the same code. They are given back with their era.
  */
 #ifndef GT_STACKS_H
 #define GT_STACKS_H
 
+#include "era.h"
+
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct gt_stack {
     struct gt_stack *next;
     uint64_t hash;
-    uint32_t id;
-    uint32_t epoch; /* of the module map the PCs belong to */
+    uint32_t id;    /* never that of another one in a trace */
+    uint32_t epoch; /* of the module map the PCs belong to; atomic */
     uint32_t n;
+    uint32_t era;
     /*
      * The last generation of either parity that used this stack: two generations are open at a
      * time while one is closed, and each must find its own mark.
@@ -32,9 +37,13 @@ struct gt_stack {
     uint64_t pcs[];
 };
 
+/* Ids are from 1 up to here. */
+#define GT_STACK_ID_MAX 0x7ffffff0u
+
 /*
  * The entry for these n PCs (leaf first, n <= GT_FRAMES_MAX), new if need be; NULL when memory is
- * exhausted (events then carry no stack). Any thread; not while the same thread is inside.
+ * exhausted, which is counted (events then carry no stack). Any thread; not while the same thread
+ * is inside.
  */
 struct gt_stack *gt_stacks_get(const uint64_t *pcs, uint32_t n, uint32_t epoch);
 
@@ -54,6 +63,31 @@ static inline uint64_t gt_stacks_mix(uint64_t hash, uint64_t pc)
 struct gt_stack *gt_stacks_get_hashed(const uint64_t *pcs, uint32_t n, uint32_t epoch,
                                       uint64_t hash);
 
+/*
+ * Whether these PCs are of the same code in both epochs of the module map: then the stack needs no
+ * second entry. Any context. NULL: never known.
+ */
+extern bool (*gt_stacks_same_code)(const uint64_t *pcs, uint32_t n, uint32_t one, uint32_t other);
+
+static inline uint32_t gt_stack_epoch(const struct gt_stack *s)
+{
+    return __atomic_load_n(&s->epoch, __ATOMIC_RELAXED);
+}
+
+/* How many could not be kept, so that events have none. */
+uint64_t gt_stacks_lost(void);
+
+/*
+ * The same stack in the newest era, for who keeps it there: his own, or another one's whom he may
+ * write to. What was there before is never given back under the hands of a thread that is inside.
+ */
+static inline struct gt_stack *gt_stack_renewed(struct gt_stack *s)
+{
+    if (!s || s->era == gt_era_now()->number)
+        return s;
+    return gt_stacks_get(s->pcs, s->n, gt_stack_epoch(s));
+}
+
 /* Marks the stack as used in generation gen, which the caller has pinned; its id, 0 for NULL. */
 static inline uint32_t gt_stack_use(struct gt_stack *s, uint32_t gen)
 {
@@ -66,5 +100,14 @@ static inline uint32_t gt_stack_use(struct gt_stack *s, uint32_t gen)
 
 /* Calls fn for every stack used in gen, which no writer has pinned any more. */
 void gt_stacks_each(uint32_t gen, void (*fn)(void *arg, struct gt_stack *s), void *arg);
+
+/* For every one that there is. */
+void gt_stacks_each_kept(void (*fn)(void *arg, struct gt_stack *s), void *arg);
+
+/* Of those that will be made, and of those that there are, the least id. */
+uint32_t gt_stacks_next_id(void);
+uint32_t gt_stacks_first_id(void);
+
+void gt_stacks_after_fork(void);
 
 #endif

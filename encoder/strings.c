@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#define BUCKETS 4096u
-
 static const char *const reasons[GT_REASONS_END] = {
     [GT_REASON_SYNC] = "sync",       [GT_REASON_COND] = "sync.(*Cond).Wait",
     [GT_REASON_SLEEP] = "sleep",     [GT_REASON_YIELD] = "runtime.Gosched",
@@ -18,11 +16,10 @@ static const char *const reasons[GT_REASONS_END] = {
 
 static struct {
     struct gt_lock lock;
-    struct gt_string *bucket[BUCKETS];
-    struct gt_string *first, *last;
+    struct gt_string *reason[GT_REASONS_END];
     uint32_t last_id;
-    struct gt_arena arena;
-} table;
+    struct gt_arena arena; /* of reasons */
+} table = {.last_id = GT_REASONS_END - 1};
 
 static uint64_t hash_text(const char *s, size_t len)
 {
@@ -32,82 +29,134 @@ static uint64_t hash_text(const char *s, size_t len)
     return h;
 }
 
-static struct gt_string *insert_locked(const char *text, size_t len, uint64_t hash)
+static struct gt_string *fill(struct gt_string *s, uint32_t id, const char *text, size_t len)
 {
-    struct gt_string *s = gt_arena_alloc(&table.arena, sizeof *s + len);
     if (!s)
         return NULL;
-    s->hash = hash;
-    s->id = ++table.last_id;
+    s->hash = hash_text(text, len);
+    s->id = id;
     s->len = (uint32_t)len;
     memcpy(s->text, text, len);
-    s->next_in_bucket = table.bucket[hash % BUCKETS];
-    /* In this order: what is found stands in the list, also where a fork has come between. */
-    __atomic_store_n(table.last ? &table.last->next : &table.first, s, __ATOMIC_RELEASE);
-    __atomic_store_n(&table.last, s, __ATOMIC_RELEASE);
-    __atomic_store_n(&table.bucket[hash % BUCKETS], s, __ATOMIC_RELEASE);
     return s;
 }
 
-static struct gt_string *intern_locked(const char *text)
+static struct gt_string *insert_locked(struct gt_era *era, const char *text, size_t len)
 {
-    size_t len = strnlen(text, GT_STRING_MAX);
-    uint64_t hash = hash_text(text, len);
-    struct gt_string *s = table.bucket[hash % BUCKETS];
-    while (s && !(s->hash == hash && s->len == len && memcmp(s->text, text, len) == 0))
-        s = s->next_in_bucket;
-    return s ? s : insert_locked(text, len, hash);
+    struct gt_string *s = gt_era_alloc(era, sizeof *s + len);
+    if (!fill(s, table.last_id + 1, text, len))
+        return NULL;
+    table.last_id++;
+    struct gt_string **bucket = &era->strings[s->hash % GT_ERA_STRINGS], *last = era->last_string;
+    s->era = era->number;
+    s->next_in_bucket = *bucket;
+    /* In this order: what is found stands in the list, also where a fork has come between. */
+    __atomic_store_n(last ? &last->next : &era->first_string, s, __ATOMIC_RELEASE);
+    __atomic_store_n(&era->last_string, s, __ATOMIC_RELEASE);
+    __atomic_store_n(bucket, s, __ATOMIC_RELEASE);
+    return s;
 }
 
-/* The reasons come first so that their ids are their enum values. */
+static bool is(const struct gt_string *s, const char *text, size_t len, uint64_t hash)
+{
+    return s->hash == hash && s->len == len && memcmp(s->text, text, len) == 0;
+}
+
+/* All that are missing: a fork may have come in the middle of this. */
 static void seed_locked(void)
 {
-    for (int r = 1; r < GT_REASONS_END; r++)
-        intern_locked(reasons[r]);
+    for (uint32_t r = 1; r < GT_REASONS_END; r++) {
+        if (table.reason[r])
+            continue;
+        size_t len = strlen(reasons[r]);
+        struct gt_string *s = gt_arena_alloc(&table.arena, sizeof *s + len);
+        __atomic_store_n(&table.reason[r], fill(s, r, reasons[r], len), __ATOMIC_RELEASE);
+    }
+}
+
+static struct gt_string *intern_locked(const char *text, size_t len)
+{
+    struct gt_era *era = gt_era_now();
+    uint64_t hash = hash_text(text, len);
+    seed_locked();
+    struct gt_string *s = era->strings[hash % GT_ERA_STRINGS];
+    while (s && !is(s, text, len, hash))
+        s = s->next_in_bucket;
+    for (int r = 1; !s && r < GT_REASONS_END; r++) {
+        if (table.reason[r] && is(table.reason[r], text, len, hash))
+            s = table.reason[r];
+    }
+    return s ? s : insert_locked(era, text, len);
+}
+
+static struct gt_string *intern(const char *text, size_t len)
+{
+    if (!gt_lock_within(&table.lock, GT_HOOK_PATIENCE_NS))
+        return NULL;
+    struct gt_string *s = intern_locked(text, len);
+    gt_unlock(&table.lock);
+    return s;
 }
 
 struct gt_string *gt_strings_intern(const char *text)
 {
-    if (!gt_lock_within(&table.lock, GT_HOOK_PATIENCE_NS))
-        return NULL;
-    if (!table.first)
-        seed_locked();
-    struct gt_string *s = intern_locked(text);
-    gt_unlock(&table.lock);
-    return s;
+    return intern(text, strnlen(text, GT_STRING_MAX));
 }
+
+struct gt_string *gt_string_renewed(struct gt_string *s)
+{
+    return !s || !s->era || s->era == gt_era_now()->number ? s : intern(s->text, s->len);
+}
+
+/* Drain side ---------------------------------------------------------------------------------- */
 
 /*
  * The newest entry now. fn may wait for a file: the lock, which a thread that names itself wants,
  * must not be held then. Entries stay, and up to this one their links do not change any more.
  */
-static const struct gt_string *newest(void)
+static const struct gt_string *newest(const struct gt_era *era)
 {
     gt_lock(&table.lock);
-    if (!table.first)
-        seed_locked();
-    const struct gt_string *s = table.last;
+    seed_locked();
+    const struct gt_string *s = era->last_string;
     gt_unlock(&table.lock);
     return s;
 }
 
+/* Up to `last` those used in gen; or, if that is 0, those whose `written` is mark. */
+static void each_of(const struct gt_era *era, const struct gt_string *last, uint32_t gen,
+                    uint32_t mark, void (*fn)(void *arg, struct gt_string *s), void *arg)
+{
+    struct gt_string *s = last ? era->first_string : NULL;
+    for (; s; s = s == last ? NULL : s->next) {
+        if (gen ? atomic_load_explicit(&s->used[gen & 1], memory_order_relaxed) == gen
+                : s->written == mark)
+            fn(arg, s);
+    }
+}
+
 void gt_strings_each(uint32_t gen, void (*fn)(void *arg, struct gt_string *s), void *arg)
 {
-    const struct gt_string *last = newest();
-    for (struct gt_string *s = table.first; s; s = s == last ? NULL : s->next) {
-        if (s->id < GT_REASONS_END ||
-            atomic_load_explicit(&s->used[gen & 1], memory_order_relaxed) == gen)
-            fn(arg, s);
+    struct gt_era *era = gt_era_now();
+    const struct gt_string *last = newest(era); /* there are reasons now */
+    for (int r = 1; r < GT_REASONS_END; r++) {
+        if (table.reason[r])
+            fn(arg, table.reason[r]);
+    }
+    each_of(era, last, gen, 0, fn, arg);
+    while ((era = era->older)) {
+        if (!era->used_up)
+            each_of(era, newest(era), gen, 0, fn, arg);
     }
 }
 
 void gt_strings_each_written(uint32_t mark, void (*fn)(void *arg, struct gt_string *s), void *arg)
 {
-    const struct gt_string *last = newest();
-    for (struct gt_string *s = table.first; s; s = s == last ? NULL : s->next) {
-        if (s->written == mark)
-            fn(arg, s);
+    for (int r = 1; r < GT_REASONS_END; r++) {
+        if (table.reason[r] && table.reason[r]->written == mark)
+            fn(arg, table.reason[r]);
     }
+    for (struct gt_era *era = gt_era_now(); era; era = era->older)
+        each_of(era, newest(era), 0, mark, fn, arg);
 }
 
 void gt_strings_after_fork(void)

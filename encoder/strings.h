@@ -1,11 +1,13 @@
 /*
- * The string table: text ↔ one id for the life of the trace. Reasons have the ids of enum
- * gt_reason. Behind one lock: interning is rare on the program's side (thread names) and otherwise
- * belongs to the drain side. What a program may give any number of is in texts.h. Any thread, not
- * while the same thread is inside.
+ * The string table: text ↔ one id, as long as its era lasts (era.h), reasons for ever. Reasons have
+ * the ids of enum gt_reason. Behind one lock: interning is rare on the program's side (thread
+ * names) and otherwise belongs to the drain side. What a program may give any number of is in
+ * texts.h. Any thread, not while the same thread is inside.
  */
 #ifndef GT_STRINGS_H
 #define GT_STRINGS_H
+
+#include "era.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -16,6 +18,7 @@ struct gt_string {
     uint64_t hash;
     uint32_t id;
     uint32_t len;
+    uint32_t era;             /* 0: a reason */
     _Atomic uint32_t used[2]; /* as in struct gt_stack */
     uint32_t written;         /* v1_tables.c: in which trace it stands; v2.c: in which tables */
     char text[];
@@ -26,6 +29,9 @@ struct gt_string {
  * exhausted, or the table's lock not to be had (GT_LOCK_PATIENCE_NS).
  */
 struct gt_string *gt_strings_intern(const char *text);
+
+/* The same string in the newest era, as gt_stack_renewed; NULL also when that cannot be had. */
+struct gt_string *gt_string_renewed(struct gt_string *s);
 
 /* Marks the string as used in generation gen, which the caller has pinned; its id. */
 static inline uint32_t gt_string_use(struct gt_string *s, uint32_t gen)

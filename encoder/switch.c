@@ -123,6 +123,7 @@ static bool claim(struct gt_writer *w, uint32_t gen)
 static void leave_generation_locked(struct gt_writer *w, uint32_t old)
 {
     gt_ev_close_locked(w, old);
+    gt_ev_renew_locked(w);
     gt_texts_retire(w, old);
     gt_switch_retire(w, old);
     if (gt_gen_is_mute(old))
@@ -298,6 +299,7 @@ static void switch_silent(struct gt_writer *w, uint32_t old, uint32_t next, cons
         if (!atomic_load(&w->jumped))
             gt_lost(); /* else it has been counted */
         salvage(w, old);
+        gt_era_pin_all(); /* its state is not renewed any more */
         settle(w, GT_GEN_GONE);
         return;
     }
@@ -353,6 +355,29 @@ void gt_switch_all(uint32_t next, uint32_t told, void (*emit)(void *arg, struct 
         gt_buffers_put(e.scratch);
     gt_urgent_working(false);
     gt_urgent_give_back();
+}
+
+static void note_jumped(struct gt_writer *w)
+{
+    bool jumped = atomic_load_explicit(&w->jumped, memory_order_relaxed);
+    if (jumped && !w->jump_noted)
+        gt_era_pin_all();
+    w->jump_noted = jumped;
+}
+
+bool gt_switch_all_outside(uint32_t mark, bool (*inside)(const struct gt_writer *w))
+{
+    bool all = true;
+    for (struct gt_writer *w = atomic_load(&writers); w; w = w->next) {
+        if (w->outside == mark)
+            continue;
+        if (!inside(w))
+            w->outside = mark;
+        else
+            note_jumped(w);
+        all &= w->outside == mark || w->jump_noted;
+    }
+    return all;
 }
 
 /* Of a writer that is in a mute generation those before it. */

@@ -39,6 +39,12 @@ void gt_switch_all(uint32_t next, uint32_t told, void (*emit)(void *arg, struct 
  */
 void gt_switch_set_deadline(uint64_t ns);
 
+/*
+ * Whether every thread was seen outside of our code, by `inside`, since `mark` changed last. One
+ * that may have jumped is not waited for: see gt_era_pin_all.
+ */
+bool gt_switch_all_outside(uint32_t mark, bool (*inside)(const struct gt_writer *w));
+
 /* Events written by all writers so far. */
 uint64_t gt_switch_events(void);
 
@@ -49,6 +55,7 @@ void gt_switch_after_fork(void);
  * before gen ends. statuses: of w's P and goroutine in gen, where they do not stand yet.
  */
 void gt_ev_close_locked(struct gt_writer *w, uint32_t gen);
+void gt_ev_renew_locked(struct gt_writer *w); /* what its state refers to: see renewal.h */
 void gt_ev_statuses_locked(struct gt_writer *w, uint32_t gen);
 
 /*

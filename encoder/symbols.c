@@ -1,8 +1,10 @@
 /* See symbols.h. */
 #include "symbols.h"
 
-#include "arena.h"
+#include "era.h"
 #include "strings.h"
+
+#include <string.h>
 
 /*
  * Readers key frames by PC, the first one wins: every inlined frame needs a PC of its own. Those
@@ -16,7 +18,7 @@
 struct resolved {
     struct resolved *next;
     uint64_t pc;
-    uint32_t epoch;
+    uint32_t epoch; /* any in which the PC is of the same code */
     uint32_t n;
     struct gt_symbol frame[];
 };
@@ -39,15 +41,18 @@ static struct resolved *resolve_new(const struct gt_drain_config *config, const 
                                     uint32_t index, uint64_t pc)
 {
     struct gt_frame found[INLINES_MAX];
+    uint32_t epoch = gt_stack_epoch(s);
     int n = config->resolve(s, index, found, INLINES_MAX);
-    struct resolved *r = gt_arena_alloc(&symbols.arena, sizeof *r + (size_t)n * sizeof *r->frame);
+    size_t size = sizeof(struct resolved) + (size_t)n * sizeof(struct gt_symbol);
+    struct resolved *r = gt_arena_alloc(&symbols.arena, size);
     if (!r)
         return NULL;
+    gt_era_count(size);
     r->pc = pc;
-    r->epoch = s->epoch;
+    r->epoch = epoch;
     r->n = (uint32_t)n;
     for (int i = 0; i < n; i++) {
-        uint64_t real = i < n - 1 ? 0 : found[i].pc || s->epoch > 1 ? found[i].pc : pc;
+        uint64_t real = i < n - 1 ? 0 : found[i].pc || epoch > 1 ? found[i].pc : pc;
         r->frame[i] = (struct gt_symbol){
             .pc = real ? real : SYNTHETIC_PC + ++symbols.last_synthetic,
             .func = gt_strings_intern(found[i].func),
@@ -61,20 +66,34 @@ static struct resolved *resolve_new(const struct gt_drain_config *config, const 
     return r;
 }
 
+/* As stacks.c has it for stacks: the newest comes first. */
+static struct resolved *find(const struct gt_drain_config *config, struct resolved *r, uint64_t pc,
+                             uint32_t epoch)
+{
+    enum { TIMES = 8 };
+    for (int others = 0; r && others < TIMES; r = r->next) {
+        if (r->pc != pc)
+            continue;
+        if (r->epoch != epoch && others++ == 0 && config->same && config->same(pc, r->epoch, epoch))
+            r->epoch = epoch;
+        if (r->epoch == epoch)
+            return r;
+    }
+    return NULL;
+}
+
 static struct resolved *resolve(const struct gt_drain_config *config, const struct gt_stack *s,
                                 uint32_t index)
 {
     uint64_t pc = code_address(s, index);
-    struct resolved **bucket =
-        &symbols.bucket[((pc ^ s->epoch) * 0x9e3779b97f4a7c15u >> 32) % BUCKETS];
-    for (struct resolved *r = *bucket; r; r = r->next) {
-        if (r->pc == pc && r->epoch == s->epoch)
-            return r;
-    }
-    struct resolved *r = resolve_new(config, s, index, pc);
+    struct resolved **bucket = &symbols.bucket[(pc * 0x9e3779b97f4a7c15u >> 32) % BUCKETS];
+    struct resolved *r = find(config, *bucket, pc, gt_stack_epoch(s));
+    if (r)
+        return r;
+    r = resolve_new(config, s, index, pc);
     if (r) {
         r->next = *bucket;
-        *bucket = r;
+        __atomic_store_n(bucket, r, __ATOMIC_RELEASE); /* a forked child has all of it */
     }
     return r;
 }
@@ -89,4 +108,11 @@ uint32_t gt_symbols_of(const struct gt_drain_config *config, const struct gt_sta
             out[n++] = &r->frame[k];
     }
     return n;
+}
+
+/* The buckets first: a fork may come between. */
+void gt_symbols_forget(void)
+{
+    memset(symbols.bucket, 0, sizeof symbols.bucket);
+    gt_arena_free(&symbols.arena);
 }

@@ -1,5 +1,5 @@
 /*
- * The frames of stacks, each PC symbolized once in the life of the process. Drain side only.
+ * The frames of stacks, each PC symbolized once in an era. Drain side only.
  */
 #ifndef GT_SYMBOLS_H
 #define GT_SYMBOLS_H
@@ -15,8 +15,11 @@ struct gt_symbol {
     uint32_t routine; /* v1_tables.c: trace in which a goroutine began here, in Go 1.5's format */
 };
 
-/* The frames of s, leaf first, for ever valid. Returns how many. */
+/* The frames of s, leaf first, valid until gt_symbols_forget. Returns how many. */
 uint32_t gt_symbols_of(const struct gt_drain_config *config, const struct gt_stack *s,
                        struct gt_symbol *out[GT_FRAMES_MAX]);
+
+/* An era has begun. */
+void gt_symbols_forget(void);
 
 #endif

@@ -4,6 +4,7 @@
 #include "merge.h"
 #include "samples.h"
 #include "texts.h"
+#include "v1_elf.h"
 #include "v1_pages.h"
 #include "v1_tables.h"
 #include "writer.h"
@@ -48,6 +49,11 @@ void gt_v1_open(void)
     gt_merge_reset();
     gt_v1_pages_open(start_again);
     gt_v1_tables_open();
+}
+
+void gt_v1_close(void)
+{
+    gt_v1_elf_close();
 }
 
 /* Events ------------------------------------------------------------------------------------- */

@@ -13,6 +13,9 @@
 /* A new file; the output is open. */
 void gt_v1_open(void);
 
+/* It is closed. */
+void gt_v1_close(void);
+
 /*
  * Writes generation gen, whose events are in the buffers (see gt_merge): first the stacks and
  * strings it uses, so that they are there wherever the file is cut, then the events, and the CPU

@@ -11,6 +11,7 @@
 
 #include "arena.h"
 #include "output.h"
+#include "stacks.h"
 #include "strings.h"
 #include "varint.h"
 
@@ -51,8 +52,9 @@ static bool reserve(struct vector *v, size_t bytes)
 
 static struct {
     struct vector frames; /* of struct gt_symbol *, in order of their addresses */
-    struct vector leaves; /* uint32_t by stack id: number of its leaf's frame */
+    struct vector leaves; /* uint32_t by stack id, from first_id on: number of its leaf's frame */
     uint32_t n, written;
+    uint32_t first_id;
 } table;
 
 static struct gt_symbol **frames(void)
@@ -60,13 +62,27 @@ static struct gt_symbol **frames(void)
     return table.frames.at;
 }
 
-void gt_v1_elf_reset(void)
+static void empty(struct vector *v)
+{
+    struct vector old = *v;
+    *v = (struct vector){NULL, 0};
+    if (old.at)
+        gt_pages_free(old.at, old.bytes);
+}
+
+void gt_v1_elf_close(void)
 {
     for (uint32_t i = 0; i < table.n; i++)
         frames()[i]->entry = 0;
-    if (table.leaves.at)
-        memset(table.leaves.at, 0, table.leaves.bytes);
     table.n = table.written = 0;
+    empty(&table.frames);
+    empty(&table.leaves);
+}
+
+void gt_v1_elf_open(void)
+{
+    gt_v1_elf_close();
+    table.first_id = gt_stacks_first_id();
 }
 
 static uint64_t pc_of(uint32_t entry)
@@ -90,15 +106,17 @@ struct gt_symbol *gt_v1_elf_frame(uint64_t pc)
 
 void gt_v1_elf_set_leaf(uint32_t stack_id, struct gt_symbol *frame)
 {
-    if (reserve(&table.leaves, (stack_id + 1) * sizeof(uint32_t)))
-        ((uint32_t *)table.leaves.at)[stack_id] = frame->entry;
+    size_t i = stack_id - table.first_id;
+    if (stack_id >= table.first_id && reserve(&table.leaves, (i + 1) * sizeof(uint32_t)))
+        ((uint32_t *)table.leaves.at)[i] = frame->entry;
 }
 
 uint64_t gt_v1_elf_leaf(uint32_t stack_id)
 {
-    if (table.leaves.bytes / sizeof(uint32_t) <= stack_id)
+    size_t i = stack_id - table.first_id;
+    if (table.leaves.bytes / sizeof(uint32_t) <= i)
         return 0;
-    return pc_of(((uint32_t *)table.leaves.at)[stack_id]);
+    return pc_of(((uint32_t *)table.leaves.at)[i]);
 }
 
 /* The line table ----------------------------------------------------------------------------- */

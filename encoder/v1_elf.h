@@ -9,7 +9,9 @@
 
 #include "symbols.h"
 
-void gt_v1_elf_reset(void);
+/* For a file; from open to close no era of strings and stacks may begin. */
+void gt_v1_elf_open(void);
+void gt_v1_elf_close(void);
 
 /* The address that stands for this frame. */
 uint64_t gt_v1_elf_pc(struct gt_symbol *frame);

@@ -23,7 +23,8 @@ void gt_v1_tables_open(void)
 {
     tables.trace++;
     tables.hz = 0;
-    gt_v1_elf_reset();
+    if (gt_v1_global_order(gt_format))
+        gt_v1_elf_open();
 }
 
 /* Strings ------------------------------------------------------------------------------------ */

@@ -405,7 +405,7 @@ void gt_ev_call_show(struct gt_writer *w)
 
 void gt_call_keep(struct gt_writer *w)
 {
-    if (!gt_call_is_announced(w))
+    if (!gt_call_is_announced(w) || gt_writer_gone(w)) /* then its stacks may be gone, too */
         return;
     struct gt_stack *stack = find_call_stack(w);
     if (stack)
@@ -417,6 +417,21 @@ void gt_ev_close_locked(struct gt_writer *w, uint32_t gen)
     rewaits_locked(w, gen);
     if (gt_call_is_announced(w) && make_room(w, gen, GT_EVENT_ROOM))
         gt_ev_call_show(w);
+}
+
+/* A thread that is about to be created may get its routine at this moment, which then is newer. */
+void gt_ev_renew_locked(struct gt_writer *w)
+{
+    struct gt_stack *routine = __atomic_load_n(&w->g.routine, __ATOMIC_RELAXED), *was = routine;
+    routine = gt_stack_renewed(routine);
+    if (routine != was)
+        __atomic_compare_exchange_n(&w->g.routine, &was, routine, false, __ATOMIC_RELEASE,
+                                    __ATOMIC_RELAXED);
+    w->g.wait_stack = gt_stack_renewed(w->g.wait_stack);
+    struct gt_string *label = gt_string_renewed(w->label);
+    if (w->label && !label)
+        gt_lost();
+    w->label = label;
 }
 
 bool gt_ev_call_announce(struct gt_writer *w, uint64_t since, enum gt_reason reason,
@@ -469,7 +484,7 @@ void gt_ev_go_create(struct gt_writer *w, struct gt_g *g, struct gt_stack *new_s
     g->state = GT_G_RUNNABLE;
     g->status_gen = gen;
     g->seq = 0;
-    g->routine = new_stack;
+    __atomic_store_n(&g->routine, new_stack, __ATOMIC_RELEASE); /* see gt_ev_renew_locked */
     event3(w, GT_EV_GO_CREATE, g->id, gt_stack_use(new_stack, gen), gt_stack_use(stack, gen));
     if (g != &w->g) {
         g->changed = w->last;
@@ -488,6 +503,7 @@ void gt_ev_go_forget(struct gt_g *g)
     gt_lock(&g->lock);
     set_started(g);
     g->state = GT_G_NONE;
+    __atomic_store_n(&g->routine, NULL, __ATOMIC_RELAXED);
     gt_unlock(&g->lock);
 }
 
@@ -604,6 +620,8 @@ void gt_ev_thread_end(struct gt_writer *w)
         release_p(w);
     }
     w->g.state = GT_G_NONE;
+    w->g.wait_stack = NULL;
+    __atomic_store_n(&w->g.routine, NULL, __ATOMIC_RELAXED);
     w->label = NULL;
     gt_texts_retire(w, gt_writer_gen(w));
     gt_switch_retire(w, gt_writer_gen(w));

@@ -14,7 +14,8 @@
  *  2. Moving a writer to another generation ("switching") is done by whoever changes its gen from
  *     the old number to the number | GT_GEN_SWITCHING: the writer itself, while not busy, or the
  *     drain side, which then waits for busy == 0. The writer's own buffer belongs to the switcher
- *     until gen holds the new number.
+ *     until gen holds the new number; and so do the stacks and the label that its state refers to,
+ *     which are renewed then (renewal.h).
  *  3. A goroutine's status in a generation is written once, by whoever mentions it there first, and
  *     equals its state at the end of the previous one. g.lock guards state, seq and status_gen
  *     against unblockers and the drain side. The owner changes them without the lock while it has
@@ -73,7 +74,8 @@ struct gt_generation {
     _Atomic uint32_t current; /* 0: threads are not followed, before the start and after the end */
     _Atomic uint32_t fence;   /* 1: no membarrier(2), writers must fence */
     /* What follows is set before current is raised. */
-    _Atomic uint32_t mute;  /* the last mute generation; 0: none yet */
+    _Atomic uint32_t mute;       /* the last mute generation; 0: none yet */
+    _Atomic uint32_t mute_since; /* the first of those that it ends */
     _Atomic uint32_t first; /* where a reader may begin: there he is told what he cannot know */
     _Atomic uint32_t procs; /* of that the number of CPUs; 0: told */
     _Atomic uint64_t from;  /* trace time: no event of the generation is from before that */
@@ -82,7 +84,8 @@ extern struct gt_generation gt_gen;
 
 static inline bool gt_gen_is_mute(uint32_t gen)
 {
-    return gen == atomic_load_explicit(&gt_gen.mute, memory_order_relaxed);
+    uint32_t since = atomic_load_explicit(&gt_gen.mute_since, memory_order_relaxed);
+    return gen - since <= atomic_load_explicit(&gt_gen.mute, memory_order_relaxed) - since;
 }
 
 /*
@@ -145,6 +148,8 @@ struct gt_writer {
     uint64_t piece;                     /* events before this batch */
     uint8_t nowhere[2 * GT_EVENT_ROOM]; /* where events of a mute generation go */
     struct gt_writer *next;             /* all writers ever, for the drain side */
+    uint32_t outside;                   /* the drain side's: see gt_switch_all_outside */
+    bool jump_noted;
 };
 
 /* Makes w known to the drain side. Once per memory of a writer; it may serve many threads. */

@@ -174,6 +174,7 @@ void gt_capture_init(void)
     if (!walks)
         load_libunwind();
     gt_call_stack = stack_of_call;
+    gt_stacks_same_code = gt_modules_same;
 }
 
 /*

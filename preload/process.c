@@ -17,15 +17,18 @@
 
 #include "../encoder/arena.h"
 #include "../encoder/drain.h"
+#include "../encoder/era.h"
 #include "../encoder/log.h"
 #include "../encoder/output.h"
 #include "../encoder/recording.h"
+#include "../encoder/urgent.h"
 #include "../symbolize/elf_names.h"
 #include "../symbolize/modules.h"
 #include "../symbolize/symbolize.h"
 
 #include <link.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +51,8 @@ static struct {
     bool said_lost;            /* before an exec */
     bool anywhere;             /* a signal handler writes: see gt_drain_relieve */
     struct gt_symbolizer *symbolizer;
+    bool confined;         /* see gt_process_confines */
+    bool epochs_unknown;   /* forget_modules' */
     uint32_t *same_memory; /* zero in a forked child: MADV_WIPEONFORK */
 } process;
 
@@ -108,6 +113,60 @@ static void hold_names(void)
     gt_symbolize_hold(process.symbolizer);
 }
 
+static bool is_same_code(uint64_t pc, uint32_t one, uint32_t other)
+{
+    const struct gt_module *m = pc < GT_LEAVES_END ? NULL : gt_modules_find(one, pc);
+    if (m)
+        return m == gt_modules_find(other, pc);
+    return pc < GT_LEAVES_END || gt_modules_same(&pc, 1, one, other);
+}
+
+/* Memory ------------------------------------------------------------------------------------- */
+
+static bool is_inside(const struct gt_writer *w)
+{
+    const struct gt_thread *t = (const void *)((const char *)w - offsetof(struct gt_thread, w));
+    bool inside = __atomic_load_n(&t->inside, __ATOMIC_ACQUIRE); /* then what it found is read */
+    return inside && !__atomic_load_n(&t->stuck, __ATOMIC_RELAXED) && t != gt_self;
+}
+
+static void note_epoch(void *epochs, struct gt_stack *s)
+{
+    uint64_t *slot = gt_memo_at(epochs, gt_stack_epoch(s));
+    if (slot)
+        *slot = 1;
+    else
+        process.epochs_unknown = true;
+}
+
+/*
+ * The symbolizer has the modules' records, and files of some: it is made anew when next needed. In
+ * a child whose parent was here there is none, rather than one with records that are gone.
+ */
+static void forget_with_symbolizer(const struct gt_memo *epochs)
+{
+    struct gt_symbolizer *s = process.symbolizer;
+    process.symbolizer = NULL;
+    if (!gt_modules_forget(epochs))
+        process.symbolizer = s;
+    else if (s)
+        gt_symbolizer_free(s);
+}
+
+/* Not where files that the symbolizer has could not be opened again, nor in a signal handler. */
+static void forget_modules(void)
+{
+    enum { GONE_MAX = 64 };
+    struct gt_memo epochs = {.slots = NULL};
+    if (gt_modules_gone() < GONE_MAX || process.confined || process.anywhere)
+        return;
+    process.epochs_unknown = false;
+    gt_stacks_each_kept(note_epoch, &epochs);
+    if (!process.epochs_unknown)
+        forget_with_symbolizer(&epochs);
+    gt_memo_free(&epochs);
+}
+
 /* Recording ---------------------------------------------------------------------------------- */
 
 static const char *next_path(void)
@@ -144,11 +203,17 @@ static void start_recording(bool manual)
                                             .duration_ns = gt_options.duration,
                                             .ring_bytes = gt_options.ring_bytes,
                                             .ring_ns = gt_options.ring_time,
+                                            .memory = gt_options.ring_bytes ? gt_options.ring_bytes
+                                                                            : gt_options.max_mem,
                                             .started = gt_heap_restart,
                                             .stopped = say_stopped,
                                             .serve = gt_control_serve,
                                             .resolve = resolve,
                                             .hold = hold_names,
+                                            .same = is_same_code,
+                                            .inside = is_inside,
+                                            .aged = gt_modules_age,
+                                            .forget = forget_modules,
                                             .sample = gt_heap_sample_goal,
                                             .alone = gt_drain_thread_is_last});
     gt_thread_main_begin();
@@ -254,6 +319,16 @@ void gt_process_threaded(void)
     errno = saved;
 }
 
+void gt_process_wait_for_memory(void)
+{
+    int saved = errno;
+    if (gt_drain_is_threaded() && gt_urgent())
+        gt_urgent_lend();
+    else if (gt_drain_is_threaded())
+        gt_era_wait();
+    errno = saved;
+}
+
 /* End ---------------------------------------------------------------------------------------- */
 
 #define NOT_IN_TIME "%s: could not be written in time; its end is missing"
@@ -284,6 +359,9 @@ void gt_process_describe(char line[GT_PROCESS_LINE])
     else if (s.waits)
         snprintf(lost, sizeof lost, "nothing lost, but threads waited %llu times, %.3f s, to write",
                  (unsigned long long)s.waits, (double)s.wait_ns / 1e9);
+    else if (gt_stacks_lost())
+        snprintf(lost, sizeof lost, "%llu stacks lost: too many new ones at a time",
+                 (unsigned long long)gt_stacks_lost());
     else if (gt_samples_lost())
         snprintf(lost, sizeof lost, "%llu CPU samples lost", (unsigned long long)gt_samples_lost());
     snprintf(line, GT_PROCESS_LINE,
@@ -391,6 +469,7 @@ void gt_process_confines(bool all)
         return;
     int saved = errno;
     GT_HEAP_OWN(own);
+    process.confined = true;
     if (!gt_recording())
         start_recording(gt_options.manual); /* could not begin when it makes a thread */
     struct gt_thread *t = gt_thread_enter();

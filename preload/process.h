@@ -3,6 +3,7 @@
 #define GT_PROCESS_H
 
 #include "../encoder/buffers.h"
+#include "../encoder/era.h"
 #include "../encoder/samples.h"
 
 #include <limits.h>
@@ -28,6 +29,17 @@ void gt_process_relieve(void);
 bool gt_process_begin(void);
 
 /*
+ * After what may have made a stack or a name: threads make new ones faster than old ones can be
+ * given back, and should wait for that. Not inside the guard; errno is kept.
+ */
+void gt_process_wait_for_memory(void);
+static inline void gt_process_check_memory(void)
+{
+    if (__builtin_expect(atomic_load_explicit(&gt_era_full, memory_order_relaxed), 0))
+        gt_process_wait_for_memory();
+}
+
+/*
  * After an event: a single-threaded program has filled a buffer, which somebody must write. Not
  * inside the guard.
  */
@@ -37,6 +49,7 @@ static inline void gt_process_check_queue(void)
                              atomic_load_explicit(&gt_samples_crowded, memory_order_relaxed),
                          0))
         gt_process_relieve();
+    gt_process_check_memory();
 }
 
 /*

@@ -16,7 +16,7 @@ enum { VTABLE_TYPEINFO = -1, VTABLE_M_RUN = 2, TYPEINFO_NAME = 1 };
 
 static const struct gt_module *module_of(const void *addr)
 {
-    return gt_modules_find(gt_modules_epoch(), (uint64_t)(uintptr_t)addr);
+    return gt_modules_now((uint64_t)(uintptr_t)addr);
 }
 
 static bool is_libstdcxx(const struct gt_module *m)

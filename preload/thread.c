@@ -137,6 +137,7 @@ static void leave_trace(struct gt_thread *t)
     }
     gt_capture_leave(t); /* a call left by a jump may still be announced */
     gt_self = &gt_nobody;
+    t->inside = 0; /* nobody is any more: see gt_process's is_inside */
     if (t != main_thread && forgotten && !torn && !gt_writer_gone(&t->w))
         thread_free(t);
 }
@@ -344,6 +345,7 @@ static void leave_to_parent(struct gt_thread *t)
     if ((!t->inside && !t->frame) || !gt_writer_gen(&t->w))
         return;
     t->frame = 0;
+    gt_era_pin_all(); /* it may have found something there */
     gt_writer_leave_to_parent(&t->w);
     struct gt_thread *fresh = t == main_thread ? gt_arena_alloc(&threads.arena, sizeof *t) : NULL;
     if (fresh)

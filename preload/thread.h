@@ -82,7 +82,8 @@ static inline bool gt_recording(void)
  */
 static inline bool gt_muted(void)
 {
-    return gt_gen_is_mute(atomic_load_explicit(&gt_gen.current, memory_order_relaxed));
+    return atomic_load_explicit(&gt_gen.current, memory_order_relaxed) ==
+           atomic_load_explicit(&gt_gen.mute, memory_order_relaxed);
 }
 
 /*

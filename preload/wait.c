@@ -20,12 +20,12 @@ bool gt_wait_forget(struct gt_thread *t, int64_t patience_ns)
 }
 
 /* What the goroutine was doing ends now, or the thread is stuck. */
-static void resume(struct gt_thread *t, struct gt_stack *stack, int64_t patience_ns)
+static void resume(struct gt_thread *t, int64_t patience_ns)
 {
     t->stuck = !gt_wait_forget(t, patience_ns) || !gt_writer_enter(&t->w);
     if (t->stuck)
         return;
-    gt_ev_go_resume(&t->w, stack);
+    gt_ev_go_resume(&t->w, t->w.g.wait_stack);
     gt_writer_leave(&t->w);
     t->frame = 0;
 }
@@ -33,7 +33,7 @@ static void resume(struct gt_thread *t, struct gt_stack *stack, int64_t patience
 struct gt_thread *gt_thread_unstick(struct gt_thread *t)
 {
     t->stuck = false; /* a signal handler that comes now finds it inside, and no more */
-    resume(t, t->w.g.wait_stack, 0);
+    resume(t, 0);
     if (t->stuck)
         gt_lost();
     return t->stuck ? NULL : t;
@@ -44,7 +44,7 @@ bool gt_wait_may_begin(struct gt_thread *t, uintptr_t frame)
     if (t->frame && !t->jumped && (frame < t->frame || gt_thread_on_signal_stack()))
         return false;
     if (t->frame)
-        resume(t, t->w.g.wait_stack, GT_HOOK_PATIENCE_NS);
+        resume(t, GT_HOOK_PATIENCE_NS);
     t->jumped = false;
     return !t->stuck;
 }
@@ -90,8 +90,8 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_
         gt_heap_settle(t);
         /* Taking the stack is part of the call, as a wait is. */
         uint64_t since = what->since ? what->since : gt_clock_now();
-        wait.stack = gt_capture(t, what->hook);
-        if (block(t, since, what->reason, wait.stack, false)) {
+        struct gt_stack *stack = gt_capture(t, what->hook);
+        if (block(t, since, what->reason, stack, false)) {
             wait.thread = t;
             t->frame = wait.frame;
         }
@@ -115,7 +115,7 @@ void gt_wait_end(struct gt_wait *wait)
     if (!t || t->frame != wait->frame)
         return;
     gt_thread_reenter(t);
-    resume(t, wait->stack, GT_HOOK_PATIENCE_NS);
+    resume(t, GT_HOOK_PATIENCE_NS);
     gt_thread_leave(t);
     gt_process_check_queue();
 }
@@ -218,9 +218,9 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_barrier(enum gt_hook hook
         return wait;
     if (gt_wait_may_begin(t, wait.frame)) {
         uint64_t since = gt_clock_now();
-        wait.stack = gt_capture(t, hook);
+        struct gt_stack *stack = gt_capture(t, hook);
         if (lock_with_room(t, barrier)) {
-            if (arrive_locked(t, barrier, count, since, wait.stack)) {
+            if (arrive_locked(t, barrier, count, since, stack)) {
                 wait.thread = t;
                 t->frame = wait.frame;
             }

@@ -12,8 +12,7 @@
 /* A wait under way, on the stack of the hook. */
 struct gt_wait {
     struct gt_thread *thread; /* NULL: nothing recorded */
-    struct gt_stack *stack;
-    uintptr_t frame; /* tells this wait from others of the thread */
+    uintptr_t frame;          /* tells this wait from others of the thread */
 };
 
 #define GT_WAIT(name) __attribute__((cleanup(gt_wait_end))) struct gt_wait name

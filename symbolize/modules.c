@@ -1,10 +1,13 @@
 /* See modules.h. */
 #include "modules.h"
 
+#include "describe.h"
 #include "image.h"
+#include "places.h"
 #include "text.h"
 
 #include "../encoder/arena.h"
+#include "../encoder/era.h"
 #include "../encoder/futex.h"
 
 #include <elf.h>
@@ -20,10 +23,15 @@
 
 static struct {
     struct gt_lock lock;
-    _Atomic(struct gt_module *) first;
+    _Atomic(struct gt_module *) first; /* of all: newest first */
+    _Atomic uint32_t changes;          /* of what is in that list */
     _Atomic uint64_t epoch;
     unsigned long long adds, subs; /* the loader's counters at the last snapshot */
-    struct gt_arena arena;
+    struct gt_arena arena, before; /* before: what gt_modules_forget has copied last */
+    struct entry *loaded, **end; /* those that are there, as the loader has them in order */
+    struct entry *next_met;      /* probably the next one that a snapshot meets */
+    _Atomic size_t gone;
+    uint64_t forgotten_lo, forgotten_hi; /* where those were that are forgotten */
 } map;
 
 struct snapshot {
@@ -36,7 +44,13 @@ struct entry {
     uint64_t seen;           /* the last snapshot that met it */
     uint64_t name_hash;      /* of the loader's name */
     bool fresh;              /* added by the current snapshot */
+    bool weighed;            /* counted as gone, see WEIGHT */
+    struct entry *next;      /* in map.loaded */
+    struct entry *copy;      /* gt_modules_forget's */
 };
+
+/* What the gone ones may weigh in an era of stacks: then that ends, and they can be forgotten. */
+enum { WEIGHT = 4096 };
 
 static uint64_t snapshots;
 
@@ -186,52 +200,95 @@ static const char *path_of(const struct gt_module *m, const char *name)
     return *name ? absolute(name) : executable_path(m);
 }
 
-static bool is_at(const struct gt_module *m, const struct gt_module *found)
+static bool is_it(const struct entry *e, const struct gt_module *found, uint64_t name_hash)
 {
-    return m->unloaded == UINT64_MAX && m->lo == found->lo && m->hi == found->hi &&
-           m->bias == found->bias;
+    const struct gt_module *m = &e->module;
+    return m->lo == found->lo && m->hi == found->hi && m->bias == found->bias &&
+           e->name_hash == name_hash && m->build_id_len == found->build_id_len &&
+           memcmp(m->build_id, found->build_id, found->build_id_len) == 0;
 }
 
 /*
- * The entry of a module known already. One library may have taken the very place of another since
- * the last snapshot: the loader's record of its name is then another, and so is the build ID.
+ * The entry of a module that is there already. One library may have taken the very place of another
+ * since the last snapshot: the loader's record of its name is then another, and so is the build ID.
  */
-static struct entry *find_current(const struct gt_module *found, const char *name)
+static struct entry *find_loaded(const struct gt_module *found, uint64_t name_hash)
 {
-    struct gt_module *m = atomic_load_explicit(&map.first, memory_order_relaxed);
-    while (m && !(is_at(m, found) && ((struct entry *)m)->name_hash == hash_of(name) &&
-                  m->build_id_len == found->build_id_len &&
-                  memcmp(m->build_id, found->build_id, found->build_id_len) == 0))
+    struct entry *e = map.next_met;
+    if (!e || !is_it(e, found, name_hash))
+        for (e = map.loaded; e && !is_it(e, found, name_hash);)
+            e = e->next;
+    map.next_met = e ? e->next : NULL;
+    return e;
+}
+
+/* The newest entry of the same module at the same place, which is gone. */
+static struct entry *find_gone(const struct gt_module *found, uint64_t name_hash)
+{
+    struct gt_module *m = atomic_load(&map.gone) ? map.first : NULL;
+    while (m && !(m->unloaded != UINT64_MAX && is_it((struct entry *)m, found, name_hash)))
         m = m->next;
     return (struct entry *)m;
 }
 
+static bool overlap(const struct gt_module *a, const struct gt_module *b)
+{
+    return a->lo < b->hi && b->lo < a->hi;
+}
+
+/* Whether nobody else has been at its place since, so that it was its all the time. */
+static bool may_revive(const struct gt_module *gone)
+{
+    struct gt_module *m = map.first;
+    while (m && !(m != gone && overlap(m, gone) && m->unloaded > gone->unloaded))
+        m = m->next;
+    return !m;
+}
+
+static void append_loaded(struct entry *e)
+{
+    if (!map.loaded)
+        map.end = &map.loaded;
+    e->next = NULL;
+    *map.end = e;
+    map.end = &e->next;
+}
+
 /* Addresses that no other module was shown at, now or before. */
-static uint64_t shown_for(const struct gt_module *found)
+static uint64_t shown_for(const struct gt_module *found, const struct entry *before)
 {
     static uint64_t next = GT_MODULES_ELSEWHERE;
     enum { PAGE = 4096 };
-    for (struct gt_module *m = map.first; m; m = m->next) {
-        if (found->lo < m->hi && m->lo < found->hi) {
-            uint64_t start = next;
-            next += (found->hi - found->lo + 2 * PAGE - 1) & ~(uint64_t)(PAGE - 1);
-            return start;
-        }
-    }
-    return found->lo;
+    if (before)
+        return before->module.shown;
+    bool taken = found->lo < map.forgotten_hi && map.forgotten_lo < found->hi;
+    for (struct gt_module *m = map.first; m && !taken; m = m->next)
+        taken = overlap(m, found);
+    uint64_t start = next;
+    next += taken ? (found->hi - found->lo + 2 * PAGE - 1) & ~(uint64_t)(PAGE - 1) : 0;
+    return taken ? start : found->lo;
 }
 
 static void add_locked(const struct gt_module *found, const char *name, uint64_t mark)
 {
-    struct entry *e = gt_arena_alloc(&map.arena, sizeof *e);
+    uint64_t name_hash = hash_of(name);
+    struct entry *before = find_gone(found, name_hash), *e = before;
+    if (before && may_revive(&before->module)) {
+        __atomic_store_n(&before->module.unloaded, UINT64_MAX, __ATOMIC_RELAXED);
+        before->seen = mark;
+        map.gone--;
+        append_loaded(before);
+        return;
+    }
+    e = gt_arena_alloc(&map.arena, sizeof *e);
     if (!e)
         return;
     e->module = *found;
     e->module.path = path_of(found, name);
     if (!*name && e->module.path[0] == '/')
         e->module.called = called(e->module.path);
-    e->module.shown = shown_for(found);
-    e->name_hash = hash_of(name);
+    e->module.shown = shown_for(found, before);
+    e->name_hash = name_hash;
     e->seen = mark;
     e->fresh = true;
     e->module.unloaded = UINT64_MAX;
@@ -239,6 +296,8 @@ static void add_locked(const struct gt_module *found, const char *name, uint64_t
     e->module.next = atomic_load_explicit(&map.first, memory_order_relaxed);
     /* release: pairs with gt_modules_find's acquire */
     atomic_store_explicit(&map.first, &e->module, memory_order_release);
+    atomic_fetch_add_explicit(&map.changes, 1, memory_order_release);
+    append_loaded(e);
 }
 
 static int visit(struct dl_phdr_info *info, size_t size, void *arg)
@@ -257,7 +316,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
     if (found.lo >= found.hi)
         return 0;
     read_build_id(&found, info);
-    struct entry *known = find_current(&found, info->dlpi_name);
+    struct entry *known = find_loaded(&found, hash_of(info->dlpi_name));
     if (known)
         known->seen = snap->mark;
     else
@@ -268,12 +327,10 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 /* Whether the place of a module that is gone was taken by m, in the same snapshot. */
 static bool takes_place(const struct entry *m, uint64_t mark)
 {
-    for (struct gt_module *old = map.first; old; old = old->next) {
-        if (old->unloaded == UINT64_MAX && ((struct entry *)old)->seen != mark &&
-            old->lo < m->module.hi && m->module.lo < old->hi)
-            return true;
-    }
-    return false;
+    struct entry *old = map.loaded;
+    while (old && !(old->seen != mark && overlap(&old->module, &m->module)))
+        old = old->next;
+    return old;
 }
 
 /*
@@ -286,17 +343,27 @@ static void retire_locked(uint64_t mark)
 {
     uint64_t now = atomic_load_explicit(&map.epoch, memory_order_relaxed), next = now + 1;
     bool any = false;
-    for (struct gt_module *m = map.first; m; m = m->next) {
-        struct entry *e = (struct entry *)m;
+    for (struct entry *e = map.loaded; e; e = e->next) {
         if (e->fresh)
-            __atomic_store_n(&m->loaded, takes_place(e, mark) ? next : now, __ATOMIC_RELAXED);
+            __atomic_store_n(&e->module.loaded, takes_place(e, mark) ? next : now,
+                             __ATOMIC_RELAXED);
         e->fresh = false;
     }
-    for (struct gt_module *m = map.first; m; m = m->next) {
-        if (m->unloaded == UINT64_MAX && ((struct entry *)m)->seen != mark) {
-            __atomic_store_n(&m->unloaded, next, __ATOMIC_RELAXED);
-            any = true;
+    for (struct entry **link = &map.loaded; *link;) {
+        struct entry *e = *link;
+        if (e->seen == mark) {
+            link = &e->next;
+            map.end = link;
+            continue;
         }
+        *link = e->next;
+        __atomic_store_n(&e->module.unloaded, next, __ATOMIC_RELAXED);
+        gt_places_left(&e->module);
+        if (!e->weighed)
+            gt_era_count(WEIGHT);
+        e->weighed = true;
+        map.gone++;
+        any = true;
     }
     if (any)
         atomic_store_explicit(&map.epoch, next, memory_order_release);
@@ -317,6 +384,7 @@ uint64_t gt_modules_refresh(void)
     if (!map.epoch)
         atomic_store(&map.epoch, 1);
     struct snapshot snap = {.mark = ++snapshots};
+    map.next_met = map.loaded;
     dl_iterate_phdr(visit, &snap);
     if (!snap.unchanged)
         retire_locked(snap.mark);
@@ -339,10 +407,122 @@ static bool was_loaded(const struct gt_module *m, uint64_t epoch)
            epoch < __atomic_load_n(&m->unloaded, __ATOMIC_RELAXED);
 }
 
+void gt_modules_age(void)
+{
+    bool locked = gt_lock_within(&map.lock, GT_LOCK_PATIENCE_NS);
+    atomic_fetch_add(&map.epoch, 1);
+    if (locked)
+        gt_unlock(&map.lock);
+}
+
+size_t gt_modules_gone(void)
+{
+    return atomic_load_explicit(&map.gone, memory_order_relaxed);
+}
+
+/* The reading side --------------------------------------------------------------------------- */
+
+/* By where modules begin. Some may have been at the same place, one after the other. */
+static struct {
+    struct slot {
+        uint64_t lo, reach; /* reach: the last end of this and all before */
+        const struct gt_module *module;
+    } * slots;
+    size_t n;
+    uint32_t changes; /* of the map, that it knows of */
+    bool valid;
+} by_address;
+
+static void drop_index(void)
+{
+    by_address.valid = false;
+    if (by_address.slots)
+        gt_pages_free(by_address.slots, by_address.n * sizeof *by_address.slots);
+    by_address.slots = NULL;
+    by_address.n = 0;
+}
+
+static size_t list_modules(struct gt_pair *pairs, size_t room)
+{
+    size_t n = 0;
+    struct gt_module *m = atomic_load_explicit(&map.first, memory_order_acquire);
+    for (; m; m = m->next, n++) {
+        if (n < room)
+            pairs[n] = (struct gt_pair){m->lo, (uint64_t)(uintptr_t)m};
+    }
+    return n;
+}
+
+static bool fill_index(struct gt_pair *pairs, size_t n)
+{
+    if (list_modules(pairs, n) != n || !gt_sort(pairs, n))
+        return false; /* one more just now; or no memory */
+    by_address.slots = gt_pages_alloc(n * sizeof *by_address.slots);
+    if (!by_address.slots)
+        return false;
+    by_address.n = n;
+    uint64_t reach = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct gt_module *m = (const void *)(uintptr_t)pairs[i].value;
+        reach = m->hi > reach ? m->hi : reach;
+        by_address.slots[i] = (struct slot){m->lo, reach, m};
+    }
+    return true;
+}
+
+/* false: there is none now. */
+static bool has_index(void)
+{
+    uint32_t changes = atomic_load_explicit(&map.changes, memory_order_acquire);
+    if (by_address.valid && by_address.changes == changes)
+        return true;
+    drop_index();
+    size_t n = list_modules(NULL, 0);
+    struct gt_pair *pairs = n ? gt_pages_alloc(n * sizeof *pairs) : NULL;
+    by_address.valid = pairs && fill_index(pairs, n);
+    by_address.changes = changes;
+    if (pairs)
+        gt_pages_free(pairs, n * sizeof *pairs);
+    return by_address.valid;
+}
+
+static bool held(const struct gt_module *m, uint64_t epoch, uint64_t pc)
+{
+    return pc >= m->lo && pc < m->hi && was_loaded(m, epoch);
+}
+
+static const struct gt_module *find_in_index(uint64_t epoch, uint64_t pc)
+{
+    size_t from = 0, to = by_address.n; /* the first that begins behind pc is among these */
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (by_address.slots[middle].lo <= pc)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    for (; from && by_address.slots[from - 1].reach > pc; from--) {
+        if (held(by_address.slots[from - 1].module, epoch, pc))
+            return by_address.slots[from - 1].module;
+    }
+    return NULL;
+}
+
 const struct gt_module *gt_modules_find(uint64_t epoch, uint64_t pc)
 {
+    if (has_index())
+        return find_in_index(epoch, pc);
     const struct gt_module *m = atomic_load_explicit(&map.first, memory_order_acquire);
-    while (m && !(pc >= m->lo && pc < m->hi && was_loaded(m, epoch)))
+    while (m && !held(m, epoch, pc))
+        m = m->next;
+    return m;
+}
+
+const struct gt_module *gt_modules_now(uint64_t pc)
+{
+    const struct gt_module *m = atomic_load_explicit(&map.first, memory_order_acquire);
+    while (m && !(pc >= m->lo && pc < m->hi &&
+                  __atomic_load_n(&m->unloaded, __ATOMIC_RELAXED) == UINT64_MAX))
         m = m->next;
     return m;
 }
@@ -352,81 +532,106 @@ const struct gt_module *gt_modules_last(void)
     return atomic_load_explicit(&map.first, memory_order_acquire);
 }
 
-/* Descriptions ------------------------------------------------------------------------------- */
-
-static const char head[] = "gotrace-module ";
-
-bool gt_modules_describe(const struct gt_module *m, char *text, size_t size)
+static bool is_needed(const struct gt_module *m, const struct gt_memo *epochs)
 {
-    struct gt_text t = gt_text_start(text, size);
-    const uint64_t numbers[] = {m->shown, m->hi - m->lo, m->lo - m->bias};
-    gt_text_add(&t, head);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        gt_text_hex(&t, numbers[i]);
-        gt_text_add(&t, " ");
+    if (m->unloaded == UINT64_MAX)
+        return true;
+    for (size_t i = 0; i < epochs->capacity; i++) {
+        if (epochs->slots[i].value && was_loaded(m, epochs->slots[i].key))
+            return true;
     }
-    gt_text_hex_bytes(&t, m->build_id, m->build_id_len);
-    gt_text_add(&t, m->build_id_len ? " " : "- ");
-    gt_text_add(&t, m->path);
-    if (m->called && t.pos + 1 + strlen(m->called) < t.last) {
-        gt_text_add(&t, "/");
-        gt_text_add(&t, m->called);
-    }
-    return t.pos < t.last;
+    return false;
 }
 
-static int digit(char c)
+static void note_forgotten(const struct gt_module *m)
 {
-    const char *found = c ? strchr("0123456789abcdef", c) : NULL;
-    return found ? (int)(found - "0123456789abcdef") : -1;
+    bool any = map.forgotten_hi;
+    map.forgotten_lo = any && map.forgotten_lo < m->lo ? map.forgotten_lo : m->lo;
+    map.forgotten_hi = map.forgotten_hi > m->hi ? map.forgotten_hi : m->hi;
 }
 
-/* Reads hexadecimal digits and the space behind them. */
-static bool take_number(const char **s, uint64_t *value)
+/* A copy in `arena` of the list from m on, but for those that are not needed. */
+static bool copy_needed(struct gt_arena *arena, struct gt_module *m, const struct gt_memo *epochs,
+                        struct gt_module **link)
 {
-    const char *start = *s;
-    for (*value = 0; digit(**s) >= 0; ++*s)
-        *value = *value << 4 | (uint64_t)digit(**s);
-    return *s > start && *(*s)++ == ' ';
-}
-
-static bool take_build_id(const char **s, struct gt_module *m)
-{
-    if (**s == '-')
-        ++*s;
-    for (; digit((*s)[0]) >= 0 && digit((*s)[1]) >= 0; *s += 2) {
-        if (m->build_id_len == sizeof m->build_id)
+    for (; m; m = m->next) {
+        ((struct entry *)m)->copy = NULL;
+        if (!is_needed(m, epochs))
+            continue;
+        size_t length = strlen(m->path) + 1;
+        struct entry *copy = gt_arena_alloc(arena, sizeof *copy + length);
+        if (!copy)
             return false;
-        m->build_id[m->build_id_len++] = (uint8_t)(digit((*s)[0]) << 4 | digit((*s)[1]));
+        *copy = *(struct entry *)m;
+        copy->module.path = memcpy(copy + 1, m->path, length); /* `called` is static */
+        copy->module.next = NULL;
+        ((struct entry *)m)->copy = copy;
+        *link = &copy->module;
+        link = &copy->module.next;
     }
-    return *(*s)++ == ' ';
+    return true;
 }
 
-const struct gt_module *gt_modules_add(const char *s)
+static void use_copies_locked(struct gt_arena *arena, struct gt_module *first)
 {
-    struct gt_module m = {.loaded = 0, .unloaded = UINT64_MAX};
-    uint64_t size, address;
-    if (strncmp(s, head, sizeof head - 1) != 0)
-        return NULL;
-    s += sizeof head - 1;
-    if (!take_number(&s, &m.lo) || !take_number(&s, &size) || !take_number(&s, &address) ||
-        !take_build_id(&s, &m))
-        return NULL;
-    struct entry *e = gt_arena_alloc(&map.arena, sizeof *e);
+    struct gt_chunk *old = map.arena.chunk;
+    size_t gone = 0;
+    for (struct gt_module *m = map.first; m; m = m->next) {
+        if (!((struct entry *)m)->copy)
+            note_forgotten(m);
+    }
+    for (struct entry **link = &map.loaded; *link; link = &(*link)->next) {
+        *link = (*link)->copy;
+        map.end = &(*link)->next;
+    }
+    for (struct gt_module *m = first; m; m = m->next)
+        gone += m->unloaded != UINT64_MAX;
+    map.gone = gone;
+    gt_arena_free(&map.before);
+    atomic_store_explicit(&map.first, first, memory_order_release);
+    map.arena.chunk = arena->chunk;
+    map.before.chunk = old; /* in this order: a forked child gives back nothing that it has */
+    atomic_fetch_add(&map.changes, 1);
+    drop_index();
+}
+
+bool gt_modules_forget(const struct gt_memo *epochs)
+{
+    struct gt_arena arena = {.chunk = NULL};
+    struct gt_module *first = NULL;
+    uint64_t signals = gt_signals_hold();
+    bool done = false;
+    if (gt_lock_within(&map.lock, GT_LOCK_PATIENCE_NS)) {
+        done = copy_needed(&arena, map.first, epochs, &first);
+        if (done)
+            use_copies_locked(&arena, first);
+        gt_unlock(&map.lock);
+    }
+    gt_signals_release(signals);
+    if (!done)
+        gt_arena_free(&arena);
+    return done;
+}
+
+/* Another process's ------------------------------------------------------------------------- */
+
+const struct gt_module *gt_modules_add(const char *description)
+{
+    struct gt_module m;
+    const char *module_path = gt_modules_parse(description, &m);
+    struct entry *e = module_path ? gt_arena_alloc(&map.arena, sizeof *e) : NULL;
     if (!e)
         return NULL;
-    m.shown = m.lo;
-    m.hi = m.lo + size;
-    m.bias = m.lo - address;
-    const char *second = *s == '/' ? strstr(s, "//") : NULL;
-    m.path = copy_text(s);
+    const char *second = *module_path == '/' ? strstr(module_path, "//") : NULL;
+    m.path = copy_text(module_path);
     if (second && *m.path) {
-        m.called = m.path + (second - s) + 1;
-        ((char *)m.path)[second - s] = 0;
+        m.called = m.path + (second - module_path) + 1;
+        ((char *)m.path)[second - module_path] = 0;
     }
     m.next = atomic_load_explicit(&map.first, memory_order_relaxed);
     e->module = m;
     atomic_store_explicit(&map.first, &e->module, memory_order_release);
+    atomic_fetch_add_explicit(&map.changes, 1, memory_order_release);
     return &e->module;
 }
 
@@ -440,13 +645,34 @@ void gt_modules_fork_end(void)
     gt_unlock(&map.lock);
 }
 
-/* A fork that was not held off may have come in the middle of a snapshot: the next one is whole. */
+/* Newest first. */
+static void sort_in(struct entry *e)
+{
+    uint64_t unloaded = e->module.unloaded;
+    if (unloaded != UINT64_MAX) {
+        map.gone++;
+        if (unloaded > map.epoch)
+            map.epoch = unloaded;
+        return;
+    }
+    e->next = map.loaded;
+    if (!map.loaded)
+        map.end = &e->next;
+    map.loaded = e;
+}
+
+/*
+ * A fork that was not held off may have come in the middle of a snapshot, or of gt_modules_forget:
+ * the next one is whole, and what it works on is what stands in the list of all.
+ */
 void gt_modules_after_fork(void)
 {
     map.lock = (struct gt_lock){0};
     map.adds = map.subs = 0;
-    for (struct gt_module *m = map.first; m; m = m->next) {
-        if (m->unloaded != UINT64_MAX && m->unloaded > map.epoch)
-            map.epoch = m->unloaded;
-    }
+    map.loaded = NULL;
+    map.gone = 0;
+    for (struct gt_module *m = map.first; m; m = m->next)
+        sort_in((struct entry *)m);
+    by_address.valid = false; /* the parent's reading side may have been anywhere */
+    by_address.slots = NULL;
 }

@@ -3,10 +3,17 @@
  * library unloaded since still has names.
  *
  * An epoch is a stretch of time in which no module vanished: within one, an address belongs to at
- * most one module. Entries are never freed and, but for `loaded` and `unloaded`, never change.
+ * most one module. Entries, but for `loaded` and `unloaded`, never change. One that has come back
+ * to its place, before anybody else had it, is as if it had never been gone; those that are gone
+ * and no stack refers to are forgotten (gt_modules_forget).
+ *
+ * Any thread adds to the map, under its lock. The reading side, what is said so, is for one thread
+ * at a time, and that in any context: it takes no lock that others hold, and has an index.
  */
 #ifndef GT_MODULES_H
 #define GT_MODULES_H
+
+#include "memo.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,11 +49,38 @@ uint64_t gt_modules_refresh(void);
 /* The epoch of the last snapshot. Any context. */
 uint64_t gt_modules_epoch(void);
 
-/* The module that held pc in the epoch, or NULL. Any context; reads without locks. */
+/*
+ * The module that held pc in the epoch, or NULL; valid until gt_modules_forget. Reading side.
+ */
 const struct gt_module *gt_modules_find(uint64_t epoch, uint64_t pc);
 
-/* The one added last; the others follow by `next`. Any context; reads without locks. */
+/*
+ * The module that is there now, or NULL; valid until gt_modules_forget was called twice: while a
+ * thread is in a hook, that is not (renewal.h). Any context; reads without locks.
+ */
+const struct gt_module *gt_modules_now(uint64_t pc);
+
+/* The one added last; the others follow by `next`. Reading side. */
 const struct gt_module *gt_modules_last(void);
+
+/*
+ * Whether addresses, n of them, each as it is or one more, are of the same code in both epochs.
+ * false also when that is not known any more. Any context.
+ */
+bool gt_modules_same(const uint64_t *pcs, uint32_t n, uint32_t one, uint32_t other);
+
+/* A new epoch, though nothing has vanished. */
+void gt_modules_age(void);
+
+/* How many are gone, and not forgotten. Any context. */
+size_t gt_modules_gone(void);
+
+/*
+ * Forgets those that are gone and were not there in any of these epochs (the keys). All entries
+ * have moved then: pointers to them are not valid any more. Reading side. false: no memory for
+ * that, or somebody holds the lock of the map; nothing has happened.
+ */
+bool gt_modules_forget(const struct gt_memo *epochs);
 
 /*
  * What a trace has to say of a module so that its code can be found on another machine, as text:

@@ -37,10 +37,12 @@ struct opened {
 struct gt_symbolizer {
     const struct gt_elfutils *dw; /* set within a call; NULL: there is none */
     uint32_t generation;          /* gt_elfutils_generation() */
+    bool holds;                   /* files that may be out of reach: see gt_symbolize_hold */
     struct opened *opened;
     struct gt_pool pool;
     struct gt_names names;
     struct gt_sym_frame frames[CHAIN_MAX];
+    char nameless[32];
 };
 
 /* When there is no memory for another: knows no names, keeps nothing. */
@@ -98,6 +100,18 @@ static void start_over(struct gt_symbolizer *s)
     s->generation = gt_elfutils_generation();
 }
 
+/* s->dw is set. */
+static void close_all(struct gt_symbolizer *s)
+{
+    while (s->opened) {
+        struct opened *o = s->opened;
+        s->opened = o->next;
+        close_module(s, o);
+    }
+    gt_memo_free(&s->names.memo);
+    gt_pool_free(&s->pool);
+}
+
 void gt_symbolizer_free(struct gt_symbolizer *s)
 {
     jmp_buf bail;
@@ -107,11 +121,7 @@ void gt_symbolizer_free(struct gt_symbolizer *s)
         s->dw = gt_elfutils_enter(&bail);
         if (gt_elfutils_generation() != s->generation)
             start_over(s);
-        while (s->opened) {
-            struct opened *o = s->opened;
-            s->opened = o->next;
-            close_module(s, o);
-        }
+        close_all(s);
     }
     gt_elfutils_leave();
     gt_memo_free(&s->names.memo);
@@ -173,6 +183,19 @@ static void open_module(struct gt_symbolizer *s, struct opened *o)
     gt_symbols_finish(&o->symbols);
 }
 
+/*
+ * Whether a program loads ever new modules and unloads them again. What all have in common, memory
+ * for names, is not given back for one of them: it begins anew then, with those in use.
+ */
+static bool too_many_gone(const struct gt_symbolizer *s)
+{
+    enum { GONE_MAX = 8 };
+    int gone = 0;
+    for (const struct opened *o = s->opened; o; o = o->next)
+        gone += __atomic_load_n(&o->module->unloaded, __ATOMIC_RELAXED) != UINT64_MAX;
+    return gone > GONE_MAX;
+}
+
 static struct opened *opened_module(struct gt_symbolizer *s, const struct gt_module *m)
 {
     struct opened *o = s->opened;
@@ -180,6 +203,8 @@ static struct opened *opened_module(struct gt_symbolizer *s, const struct gt_mod
         o = o->next;
     if (o)
         return o;
+    if (!s->holds && too_many_gone(s))
+        close_all(s);
     o = gt_pool_alloc(&s->pool, sizeof *o);
     if (!o)
         return NULL;
@@ -351,14 +376,10 @@ static int answer_in(struct gt_symbolizer *s, const struct gt_module *m, uint64_
 /* Outside all modules: generated code, mostly. */
 static int nameless(struct gt_symbolizer *s, uint64_t pc, struct gt_sym_frame *out)
 {
-    char buf[32];
-    struct gt_text t = gt_text_start(buf, sizeof buf);
+    struct gt_text t = gt_text_start(s->nameless, sizeof s->nameless);
     gt_text_add(&t, "0x");
     gt_text_hex(&t, pc);
-    uint64_t *slot = gt_memo_at(&s->names.memo, pc | 1ull << 63); /* not a pointer of ours */
-    if (slot && !*slot)
-        *slot = (uint64_t)(uintptr_t)gt_pool_text(&s->pool, buf);
-    out[0] = (struct gt_sym_frame){slot ? (const char *)(uintptr_t)*slot : "?", "", 0};
+    out[0] = (struct gt_sym_frame){s->nameless, "", 0};
     return 1;
 }
 
@@ -395,6 +416,7 @@ static void hold(struct gt_symbolizer *s, const struct gt_module *m)
 void gt_symbolize_hold(struct gt_symbolizer *s)
 {
     uint64_t epoch = gt_modules_refresh();
+    s->holds = s != &poor;
     for (const struct gt_module *m = gt_modules_last(); m && s != &poor; m = m->next) {
         jmp_buf bail;
         if (gt_modules_find(epoch, m->lo) != m)

@@ -31,8 +31,9 @@ struct gt_symbolizer *gt_symbolizer_new(void);
  * The frames at pc: innermost inlined function first, the function that has a symbol last. is_call:
  * pc is a return address, what counts is the call before it. Returns their number, 1 to max. Names
  * are demangled; without a symbol "module+0xoffset", or "0x…" outside all modules. file is the
- * source file, else the module's path, else "". Strings live until gt_symbolizer_free. One thread
- * at a time.
+ * source file, else the module's path, else "". Strings live until the next call, and, where
+ * no module has been unloaded, names and files in modules until gt_symbolizer_free. One thread at a
+ * time.
  */
 int gt_symbolize(struct gt_symbolizer *s, uint64_t epoch, uint64_t pc, bool is_call,
                  struct gt_sym_frame *out, int max);

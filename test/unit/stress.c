@@ -16,12 +16,13 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { SLOTS = 8, LIVES = 200 };
+enum { SLOTS = 8, LIVES = 200, SHARE = (64 << 10) + sizeof(struct gt_era) };
 
 struct worker {
     struct gt_writer w;
     struct gt_waiter waiter;
     _Atomic uint32_t asleep; /* what stands for the kernel's futex */
+    _Atomic uint32_t inside; /* has something of the tables: what stands for the guard of hooks */
     pthread_t thread;
     unsigned seed;
 };
@@ -30,6 +31,7 @@ static struct worker worker[SLOTS];
 static int address[3];
 static _Atomic uint64_t last_g;
 static _Atomic bool stop;
+static _Atomic uint32_t renewals;
 static uint64_t blocks;
 
 static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max)
@@ -41,10 +43,49 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
     return 1;
 }
 
+static bool is_inside(const struct gt_writer *w)
+{
+    return atomic_load_explicit(&((const struct worker *)w)->inside, memory_order_acquire);
+}
+
+static void age(void)
+{
+}
+
+static void forget(void)
+{
+    atomic_fetch_add(&renewals, 1);
+}
+
+static void enter(struct worker *k)
+{
+    atomic_store_explicit(&k->inside, 1, memory_order_relaxed);
+}
+
+static void leave(struct worker *k)
+{
+    atomic_store_explicit(&k->inside, 0, memory_order_release);
+}
+
+/* One in four is new. */
 static struct gt_stack *some_stack(struct worker *k)
 {
-    uint64_t pcs[3] = {0x10000 + rand_r(&k->seed) % 50, 0x20000, 0x30000};
+    static _Atomic uint64_t fresh;
+    bool new = rand_r(&k->seed) % 4 == 0;
+    uint64_t pcs[3] = {0x10000 + rand_r(&k->seed) % 50, 0x20000,
+                       0x30000 + (new ? atomic_fetch_add(&fresh, 1) : 0)};
     return gt_stacks_get(pcs, 3, 1);
+}
+
+static void give_name(struct worker *k)
+{
+    char name[32];
+    snprintf(name, sizeof name, "name %d", rand_r(&k->seed));
+    struct gt_string *s = gt_strings_intern(name);
+    if (s && k->w.g.state == GT_G_RUNNING && gt_writer_enter(&k->w)) {
+        gt_ev_go_label(&k->w, s);
+        gt_writer_leave(&k->w);
+    }
 }
 
 /* Wakes the oldest waiter at an address; may be called again for one that was woken in vain. */
@@ -86,7 +127,9 @@ static void wait_somewhere(struct worker *k, const void *addr)
     atomic_store(&k->asleep, 1);
     k->waiter.g = &k->w.g;
     gt_registry_add(&k->waiter, addr, since);
+    leave(k);
     gt_futex_wait(&k->asleep, 1, rand_r(&k->seed) % 2000000); /* else a timeout: unblocks itself */
+    enter(k);
     CHECK(gt_registry_remove(&k->waiter, GT_LOCK_PATIENCE_NS));
     if (gt_writer_enter(&k->w)) {
         gt_ev_go_resume(&k->w, some_stack(k));
@@ -126,6 +169,7 @@ static void live(struct worker *k)
     k->w.g.id = atomic_fetch_add(&last_g, 1) + 1;
     k->w.m = (uint32_t)gt_syscall(SYS_gettid);
     k->w.last = gt_clock_now();
+    enter(k);
     if (gt_writer_enter(&k->w)) {
         gt_ev_thread_appear(&k->w, some_stack(k));
         gt_writer_leave(&k->w);
@@ -133,10 +177,16 @@ static void live(struct worker *k)
     for (int i = 0; i < LIVES && !atomic_load(&stop); i++) {
         const void *addr = &address[rand_r(&k->seed) % 3];
         int what = rand_r(&k->seed) % 8;
+        leave(k);
+        if (atomic_load(&gt_era_full))
+            gt_era_wait();
+        enter(k);
         if (what < 2)
             wait_somewhere(k, addr);
         else if (what < 4)
             call(k);
+        else if (what < 5)
+            give_name(k);
         else
             wake(k, addr);
     }
@@ -144,6 +194,7 @@ static void live(struct worker *k)
         gt_ev_thread_end(&k->w);
         gt_writer_leave(&k->w);
     }
+    leave(k);
 }
 
 static void *work(void *arg)
@@ -197,7 +248,12 @@ int main(int argc, char **argv)
     gt_drain_open(
         &(struct gt_drain_config){.path = path,
                                   .format = gt_format_find(argc > 2 ? argv[2] : GT_FORMAT_DEFAULT),
-                                  .resolve = resolve});
+                                  .resolve = resolve,
+                                  .inside = is_inside,
+                                  .aged = age,
+                                  .forget = forget});
+    bool kept = gt_v1_global_order(gt_format); /* see renewal.c */
+    gt_era_set_share(kept ? 0 : SHARE, NULL);
     gt_drain_set_threaded();
     pthread_create(&drainer, NULL, drain, NULL);
     for (unsigned i = 0; i < SLOTS; i++) {
@@ -218,11 +274,12 @@ int main(int argc, char **argv)
     gt_drain_finish();
     pthread_join(drainer, NULL);
     struct gt_recording_summary s = gt_recording_summary();
-    printf("%" PRIu64 " events, %" PRIu64 " waits, %u generations, error %d\n", s.events, blocks,
-           s.generations, s.error);
+    printf("%" PRIu64 " events, %" PRIu64 " waits, %u generations, %u renewals, error %d\n",
+           s.events, blocks, s.generations, atomic_load(&renewals), s.error);
     CHECK_EQ(s.error, 0);
     CHECK(restarts || s.generations >= flushes);
     CHECK(restarts || flushes > 100);
     CHECK(blocks > 100);
+    CHECK(kept || atomic_load(&renewals) > 0);
     return argc > 3 ? 0 : verdict(path);
 }

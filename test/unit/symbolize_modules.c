@@ -44,13 +44,75 @@ static void check_epochs(void)
     CHECK(!gt_modules_find(gt_modules_epoch(), pc2), "nothing there");
     snprintf(expected, sizeof expected, "0x%" PRIx64 " :0", pc2);
     check_text("nothing", describe(s, gt_modules_epoch(), pc2, true), expected);
-    /* Back again, in a new epoch: a new entry. */
+    /* Back again before anybody else was there: it was there all the time. */
+    uint64_t between = gt_modules_epoch();
     lib = open_lib("libtwo.so");
     pc2 = pc_from(lib, "outer2");
-    CHECK(gt_modules_find(gt_modules_epoch(), pc2) != two, "a new entry");
+    CHECK(gt_modules_find(gt_modules_epoch(), pc2) == two, "the old entry");
+    CHECK(gt_modules_find(between, pc2) == two && gt_modules_find(first, pc2) != two, "since two");
     dlclose(lib);
     gt_modules_refresh();
     gt_symbolizer_free(s);
+}
+
+/* What an address means in two epochs: the same, unless a module has left it. */
+static void check_same(void)
+{
+    enum { MORE = 70 };
+    void *lib = open_lib("libone.so");
+    uint64_t epoch = gt_modules_epoch(), pcs[] = {(uintptr_t)check_epochs, pc_from(lib, "outer1")};
+    CHECK(gt_modules_same(pcs, 2, (uint32_t)epoch, (uint32_t)epoch), "one epoch");
+    dlclose(lib);
+    uint64_t after = gt_modules_refresh();
+    CHECK(after > epoch, "left");
+    CHECK(gt_modules_same(pcs, 1, (uint32_t)epoch, (uint32_t)after), "our own has not");
+    CHECK(gt_modules_same(pcs, 1, (uint32_t)after, (uint32_t)epoch), "nor backwards");
+    CHECK(!gt_modules_same(pcs + 1, 1, (uint32_t)epoch, (uint32_t)after), "outer1 has");
+    CHECK(!gt_modules_same(pcs, 2, (uint32_t)epoch, (uint32_t)after), "one of them has");
+    gt_modules_age();
+    CHECK_EQ(gt_modules_epoch(), after + 1);
+    CHECK(gt_modules_same(pcs, 2, (uint32_t)after, (uint32_t)after + 1), "nothing has");
+    for (int i = 0; i < MORE; i++) {
+        dlclose(open_lib("libone.so"));
+        gt_modules_refresh();
+    }
+    CHECK(!gt_modules_same(pcs, 1, (uint32_t)epoch, (uint32_t)gt_modules_epoch()), "too long ago");
+    CHECK(gt_modules_same(pcs, 1, (uint32_t)gt_modules_epoch() - 60, (uint32_t)gt_modules_epoch()),
+          "not so long ago");
+}
+
+/* One again and again is one entry; of others those stay that a stack may need. */
+static void check_forget(void)
+{
+    enum { LIBRARIES = 100, NEEDED = 37 };
+    struct gt_memo epochs = {.slots = NULL};
+    uint64_t needed = 0, pc = 0, other = 0, other_pc = 0;
+    size_t before = gt_modules_gone();
+    for (int i = 0; i < LIBRARIES; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "libcopy%d.so", i);
+        CHECK(run("cp libone.so %s", name), "cp");
+        void *lib = open_lib(name);
+        *(i == NEEDED ? &needed : &other) = gt_modules_refresh();
+        *(i == NEEDED ? &pc : &other_pc) = pc_from(lib, "outer1");
+        dlclose(lib);
+        gt_modules_refresh();
+    }
+    CHECK_EQ(gt_modules_gone(), before + LIBRARIES);
+    CHECK(strstr(gt_modules_find(other, other_pc)->path, "/libcopy99.so"), "the last one");
+    *gt_memo_at(&epochs, needed) = 1;
+    CHECK(gt_modules_forget(&epochs), "memory");
+    CHECK(gt_modules_gone() <= 2, "%zu are left", gt_modules_gone()); /* it follows another */
+    CHECK(strstr(gt_modules_find(needed, pc)->path, "/libcopy37.so"), "the needed one");
+    CHECK(!gt_modules_find(other, other_pc), "the last one is forgotten");
+    const struct gt_module *self = gt_modules_find(gt_modules_epoch(), (uintptr_t)check_epochs);
+    CHECK(self && self->unloaded == UINT64_MAX && self->path[0] == '/', "what is there");
+    void *lib = open_lib("libcopy99.so");
+    const struct gt_module *m = gt_modules_find(gt_modules_refresh(), pc_from(lib, "outer1"));
+    CHECK(m && m->shown != m->lo, "shown elsewhere: addresses there meant something else");
+    dlclose(lib);
+    gt_modules_refresh();
+    gt_memo_free(&epochs);
 }
 
 /* Opened before anything else, what the file says now would be about another build. */
@@ -117,6 +179,8 @@ int main(void)
     check_text("executable", self->path, exe);
     check_notes();
     check_epochs();
+    check_same();
+    check_forget();
     check_file("same", "true", false);
     check_file("gone", "rm libgone.so", true);
     check_file("other", "rm libother.so && gcc -O1 -g -shared -fPIC sample.c -o libother.so", true);

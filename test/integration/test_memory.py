@@ -1,0 +1,81 @@
+"""What the library keeps of a program that runs for months does not grow with it: what it says of its memory holds.
+
+Old ones are given back by eras (encoder/era.h). CHURN=long makes as many as a program makes in months; what is
+written then goes nowhere, but to a reader that throws it away.
+"""
+
+import os
+import subprocess
+
+import pytest
+
+from lib import PROGRAMS, gotools, proc
+
+CHURN = PROGRAMS / "churn"
+LONG = os.environ.get("CHURN") == "long"
+SIZES = {  # as in CI; long
+    "libraries": (3_000, 1_000_000),
+    "stacks": (15_000, 5_000_000),  # in each of two threads
+    "alone": (20_000, 1_000_000),
+    "names": (60_000, 1_000_000),
+    "threads": (3_000, 1_000_000),
+}
+MODES = {
+    "ring": {"GOTRACE_MAX_MEM": "1M", "GOTRACE_RING": "1M"},
+    "v2": {"GOTRACE_MAX_MEM": "1M", "GOTRACE_FORMAT": "go1.23"},
+    "v1": {"GOTRACE_MAX_MEM": "1M", "GOTRACE_FORMAT": "go1.21"},
+    "manual": {"GOTRACE_MAX_MEM": "1M", "GOTRACE_START": "manual"},
+}
+MIB = 1024  # KiB
+LIBRARY = """
+#include <semaphore.h>
+#include <time.h>
+static sem_t never;
+void outer(void)
+{
+    sem_timedwait(&never, &(struct timespec){1, 0});
+    __asm__ volatile("");
+}
+"""
+
+
+def churn(tmp_path, mode, what, *libraries):
+    """Its resident memory at each tenth of the way, in KiB, its trace, and the last line on standard error."""
+    trace = tmp_path / "t.out"
+    sink = None
+    if LONG and mode in ("v1", "v2"):
+        os.mkfifo(trace)
+        sink = proc.spawn(["cat", trace], stdout=subprocess.DEVNULL)
+    env = proc.traced_env(trace, MODES[mode])
+    result = proc.run([CHURN, what, SIZES[what][LONG], *libraries], env=env, timeout=7000 if LONG else 110).ok()
+    if sink:
+        proc.stop(sink)
+    sizes = [int(line) for line in result.stdout.split()]
+    print(what, mode, sizes)
+    return sizes, None if sink or mode == "manual" else trace, result.stderr
+
+
+def check(sizes, trace, said):
+    # Of the two eras that there can be each may take twice its share of half a MiB while threads wait.
+    assert max(sizes) - sizes[0] < 4 * MIB, sizes
+    assert "lost" not in said or "nothing lost" in said, said
+    if trace:
+        gotools.check(trace)
+
+
+@pytest.mark.limit(7200 if LONG else 120)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("what", ["stacks", "alone", "names", "threads"])
+def test_bound(tmp_path, mode, what):
+    check(*churn(tmp_path, mode, what))
+
+
+@pytest.mark.limit(7200 if LONG else 120)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("libraries", [1, 2])
+def test_libraries_that_come_and_go(tmp_path, mode, libraries):
+    """One again and again; or two, that take turns at the same place."""
+    names = [tmp_path / f"lib{i}.so" for i in range(libraries)]
+    for i, name in enumerate(names):
+        proc.compile(LIBRARY, name, "-shared", "-fPIC", f"-DNUMBER={i}")
+    check(*churn(tmp_path, mode, "libraries", *names))
