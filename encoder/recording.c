@@ -243,8 +243,8 @@ bool gt_recording_advance(uint64_t now)
         gt_recording_renew(now);
         return false;
     }
-    bool due = write_what_waits() || now >= recording.deadline || file_full() ||
-               renewal_is_due(now);
+    bool due =
+        write_what_waits() || now >= recording.deadline || file_full() || renewal_is_due(now);
     if (due)
         next_generation(false);
     return due;

@@ -28,8 +28,8 @@ static struct {
     _Atomic uint64_t epoch;
     unsigned long long adds, subs; /* the loader's counters at the last snapshot */
     struct gt_arena arena, before; /* before: what gt_modules_forget has copied last */
-    struct entry *loaded, **end; /* those that are there, as the loader has them in order */
-    struct entry *next_met;      /* probably the next one that a snapshot meets */
+    struct entry *loaded, **end;   /* those that are there, as the loader has them in order */
+    struct entry *next_met;        /* probably the next one that a snapshot meets */
     _Atomic size_t gone;
     uint64_t forgotten_lo, forgotten_hi; /* where those were that are forgotten */
 } map;

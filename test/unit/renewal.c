@@ -265,6 +265,29 @@ static void check_jump(void)
     CHECK_EQ(eras(), before + 1); /* two that stay, and the newest */
 }
 
+/* One that is given up has a state that nobody renews: what it may have stays, too. */
+static void check_given_up(const char *path)
+{
+    gt_drain_finish();
+    gt_drain_after_fork();
+    begin(path, "go1.23", 0);
+    fill();
+    const struct gt_stack *stack = w.g.wait_stack;
+    CHECK(gt_writer_enter(&w));
+    gt_switch_set_deadline(1);
+    next();
+    gt_switch_set_deadline(0);
+    gt_writer_leave(&w);
+    CHECK(gt_writer_gone(&w) && w.g.wait_stack == stack, "given up");
+    CHECK(stack->era != gt_era_now()->number, "a new era");
+    int before = eras();
+    inside = false;
+    for (int i = 0; i < 6; i++)
+        next();
+    CHECK_EQ(eras(), before);
+    CHECK_EQ(stack->n, PCS);
+}
+
 int main(void)
 {
     static char path[] = "/tmp/gt-renewal-XXXXXX";
@@ -286,6 +309,7 @@ int main(void)
     check_ring(path);
     check_mute();
     check_jump();
+    check_given_up(path);
     gt_drain_finish();
     unlink(path);
     return 0;

@@ -3,6 +3,8 @@
 
 #include "symbolize/image.h"
 
+#include <pthread.h>
+
 static const char full[] = "inner sample.c:9 | middle sample.c:13 | outer sample.c:17";
 
 static void build(const char *name, const char *outer)
@@ -115,6 +117,50 @@ static void check_forget(void)
     gt_memo_free(&epochs);
 }
 
+static _Atomic bool enough;
+
+static void *look(void *unused)
+{
+    while (!enough) {
+        const struct gt_module *m = gt_modules_now((uintptr_t)check_forget);
+        CHECK(m && m->path[0] == '/', "what is there");
+        CHECK(!gt_modules_now(1), "nothing is there");
+    }
+    return unused;
+}
+
+/* Threads look for modules while others are forgotten. */
+static void check_now(void)
+{
+    pthread_t threads[2];
+    const struct gt_module *before = gt_modules_now((uintptr_t)check_now);
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_create(&threads[i], NULL, look, NULL) == 0, "thread");
+    check_forget();
+    enough = true;
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    const struct gt_module *after = gt_modules_now((uintptr_t)check_now);
+    CHECK(before != after && strcmp(before->path, after->path) == 0, "it has moved");
+}
+
+/* In a child all is found in the list of all modules. */
+static void check_fork(void)
+{
+    void *lib = open_lib("libone.so");
+    uint64_t epoch = gt_modules_epoch(), pc = pc_from(lib, "outer1");
+    const struct gt_module *m = gt_modules_find(epoch, pc);
+    size_t gone = gt_modules_gone();
+    gt_modules_after_fork();
+    CHECK_EQ(gt_modules_gone(), gone);
+    CHECK_EQ(gt_modules_refresh(), epoch);
+    CHECK(m && gt_modules_find(epoch, pc) == m, "there");
+    dlclose(lib);
+    CHECK(gt_modules_refresh() > epoch && !gt_modules_now(pc), "gone");
+    CHECK_EQ(gt_modules_gone(), gone + 1);
+    CHECK(gt_modules_find(epoch, pc) == m, "then it was there");
+}
+
 /* Opened before anything else, what the file says now would be about another build. */
 static void check_file(const char *what, const char *change, bool offset_only)
 {
@@ -180,7 +226,8 @@ int main(void)
     check_notes();
     check_epochs();
     check_same();
-    check_forget();
+    check_now();
+    check_fork();
     check_file("same", "true", false);
     check_file("gone", "rm libgone.so", true);
     check_file("other", "rm libother.so && gcc -O1 -g -shared -fPIC sample.c -o libother.so", true);
@@ -190,7 +237,5 @@ int main(void)
     check_file("fifo", "rm libfifo.so && mkfifo libfifo.so", true);
     check_file("moved", "cp libmoved.so x && mv x libmoved.so", false);
     check_relative();
-    gt_modules_after_fork();
-    gt_modules_refresh();
     return 0;
 }
