@@ -5,6 +5,7 @@ written then goes nowhere, but to a reader that throws it away.
 """
 
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -79,3 +80,70 @@ def test_libraries_that_come_and_go(tmp_path, mode, libraries):
     for i, name in enumerate(names):
         proc.compile(LIBRARY, name, "-shared", "-fPIC", f"-DNUMBER={i}")
     check(*churn(tmp_path, mode, "libraries", *names))
+
+
+CONFINED = """
+#include <dlfcn.h>
+#include <linux/landlock.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+__attribute__((noinline)) static void wait_in_vain(void)
+{
+    pthread_cond_timedwait(&never, &mutex, &(struct timespec){1, 0});
+    __asm__ volatile("");
+}
+__attribute__((noinline)) static void descend(unsigned path, int depth)
+{
+    if (!depth)
+        wait_in_vain();
+    else if (path & 1)
+        descend(path >> 1, depth - 1);
+    else
+        descend(path >> 1, depth - 1);
+    __asm__ volatile("");
+}
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        dlclose(dlopen(argv[i], RTLD_NOW));
+    struct landlock_ruleset_attr attr = {.handled_access_fs = LANDLOCK_ACCESS_FS_READ_FILE};
+    int rules = syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
+    if (rules < 0)
+        return 77;
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (syscall(SYS_landlock_restrict_self, rules, 0) || access(argv[1], F_OK))
+        return 1;
+    pthread_mutex_lock(&mutex);
+    for (unsigned i = 0; i < 20000; i++)
+        descend(i, 24);
+    usleep(300000);
+    wait_in_vain();
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("format", ["go1.23", "go1.21"])
+def test_names_that_cannot_be_read_again(tmp_path, format):
+    """Libraries that are gone are forgotten, but no names: files of those that are there are out of reach."""
+    names = [tmp_path / f"lib{i}.so" for i in range(100)]
+    proc.compile(LIBRARY, names[0], "-shared", "-fPIC")
+    for name in names[1:]:
+        shutil.copy(names[0], name)
+    program = proc.compile(CONFINED, tmp_path / "confined", "-O1", "-g", "-pthread", "-fno-crossjumping")
+    env = proc.traced_env(tmp_path / "t.out", {"GOTRACE_MAX_MEM": "1M", "GOTRACE_FORMAT": format})
+    result = proc.run([program, *names], env=env, timeout=60)
+    if result.returncode == 77:
+        pytest.skip("this kernel has no Landlock")
+    assert result.returncode == 0 and "nothing lost" in result.stderr, result
+    gotools.check_all(tmp_path / "t.out")
+    if format == "go1.23":
+        last = [e.stack for e in gotools.parse(tmp_path / "t.out") if e.is_go("Running", "Waiting")][-1]
+        assert [f.func for f in last[:3]] == ["pthread_cond_timedwait", "wait_in_vain", "main"], last
+        assert last[1].file.endswith(".c") and last[1].line, last
