@@ -17,6 +17,7 @@
     1000 /* where our descriptor should be: out of the way of small limits and numbers */
 
 static struct {
+    const char *asked; /* for */
     const char *path;
     char own_path[PATH_MAX]; /* where path is taken */
     int fd;
@@ -130,9 +131,10 @@ static bool taken(void)
 }
 
 /* In a container others may have our number: the n-th has another name. */
-static void choose_own(const char *path, int n)
+static void choose_own(int n)
 {
-    int size = snprintf(out.own_path, sizeof out.own_path, "%s.%ld", path, gt_syscall(SYS_getpid));
+    int size =
+        snprintf(out.own_path, sizeof out.own_path, "%s.%ld", out.asked, gt_syscall(SYS_getpid));
     if (n > 1 && size < PATH_MAX)
         snprintf(out.own_path + size, sizeof out.own_path - (size_t)size, ".%d", n);
     out.path = out.own_path;
@@ -142,10 +144,9 @@ enum { OTHERS_MAX = 1000 };
 
 static void open_own_while_taken(void)
 {
-    const char *path = out.path;
     for (int n = 1; n < OTHERS_MAX && taken(); n++) {
         gt_syscall(SYS_close, out.fd);
-        choose_own(path, n);
+        choose_own(n);
         out.fd = open_path(false);
     }
 }
@@ -180,7 +181,7 @@ bool gt_output_reserve(void)
 
 int gt_output_open(const char *path, bool fresh)
 {
-    out.path = path;
+    out.path = out.asked = path;
     out.error = 0;
     out.limited = out.unnamed = out.stale = false;
     out.staged = 0;
@@ -329,10 +330,9 @@ static int copy_to_path(void)
 /* The first whole that there is gets its name. Somebody else may have taken that meanwhile. */
 static int publish(void)
 {
-    const char *path = out.path;
-    int why = link_to(path);
+    int why = link_to(out.path);
     for (int n = 1; n < OTHERS_MAX && why == EEXIST; n++) {
-        choose_own(path, n);
+        choose_own(n);
         why = link_to(out.path);
     }
     out.unnamed = false;
