@@ -45,12 +45,20 @@ static void *nothing(void *arg)
     return arg;
 }
 
-/* Locks, new stacks, names: whatever a fork could interrupt in the middle. */
+static _Atomic unsigned children;
+
+/*
+ * Locks, new stacks, names: whatever a fork could interrupt in the middle. Not so many threads that
+ * numbers of processes begin anew: two children of one number leave one file.
+ */
 static void *churn(void *arg)
 {
+    enum { THREADS_MAX = 100 }; /* for each child */
     char name[16];
     for (unsigned i = 0; !stop; i++) {
         pthread_t thread;
+        while (!stop && i >= THREADS_MAX * (children + 1))
+            sched_yield();
         snprintf(name, sizeof name, "churn %u", i);
         pthread_setname_np(pthread_self(), name);
         if (pthread_create(&thread, NULL, nothing, NULL) == 0)
@@ -87,7 +95,7 @@ static void under_fire(void)
     int bad = 0;
     for (int i = 0; i < 2; i++)
         pthread_create(&thread[i], NULL, churn, NULL);
-    for (int i = 0; i < 100; i++)
+    for (; children < 100; children++)
         bad += forked(fork) != 0;
     stop = 1;
     for (int i = 0; i < 2; i++)
@@ -143,11 +151,21 @@ static void by_spawn(void)
     printf("pclose: %d\n", pclose(pipe));
 }
 
+/* What a descendant says that nobody can wait for; until it has ended, and its trace is there. */
+static void hear_out(const int answer[2])
+{
+    char text[32] = "";
+    size_t n = 0;
+    close(answer[1]);
+    for (ssize_t more; (more = read(answer[0], text + n, sizeof text - 1 - n)) > 0;)
+        n += (size_t)more;
+    puts(text);
+}
+
 /* Twice over, as daemons do; the grandchild answers through a pipe. */
 static void twice(void)
 {
     int answer[2];
-    char text[32] = "";
     if (pipe(answer) != 0)
         abort();
     fflush(stdout);
@@ -162,15 +180,12 @@ static void twice(void)
         _exit(0);
     }
     reap(pid);
-    if (read(answer[0], text, sizeof text) <= 0)
-        abort();
-    puts(text);
+    hear_out(answer);
 }
 
 static void as_daemon(void)
 {
     int answer[2];
-    char text[32] = "";
     if (pipe(answer) != 0)
         abort();
     fflush(stdout);
@@ -184,9 +199,7 @@ static void as_daemon(void)
         _exit(0);
     }
     reap(pid);
-    if (read(answer[0], text, sizeof text) <= 0)
-        abort();
-    puts(text);
+    hear_out(answer);
 }
 
 static void *exec_here(void *arg)
