@@ -426,8 +426,9 @@ def untraced(pid, what):
 
 
 def test_how_to_start_it_again_is_what_a_shell_takes():
-    argv = ["/a b/it's", "-c", 'import time; time.sleep(60) # "$HOME" * ü']
-    bare = proc.spawn(argv, executable=sys.executable)
+    argv = ["/a b/it's", "-c", 'import time; print(flush=True); time.sleep(60) # "$HOME" * ü']
+    bare = proc.spawn(argv, executable=sys.executable, stdout=subprocess.PIPE)
+    bare.stdout.readline()  # before, it is not yet seen what it has loaded
     line = command("start", bare.pid).stderr
     proc.kill_group(bare)
     quoted = line.partition(" -- ")[2].strip()
