@@ -442,8 +442,7 @@ def test_command_where_recording_is_off(running, what):
     off.end()
 
 
-def test_command_of_a_child_with_threads_that_is_not_traced(tmp_path):
-    source = BEGIN + """
+WAITER = """
     #include <pthread.h>
 
     static void *wait_for_ever(void *arg)
@@ -451,7 +450,11 @@ def test_command_of_a_child_with_threads_that_is_not_traced(tmp_path):
         pause();
         return arg;
     }
+"""
 
+
+def test_command_of_a_child_with_threads_that_is_not_traced(tmp_path):
+    source = BEGIN + WAITER + """
     int main(void)
     {
         pthread_t t;
@@ -472,16 +475,9 @@ def test_command_of_a_child_with_threads_that_is_not_traced(tmp_path):
 
 def test_command_of_a_program_that_withdrew(tmp_path):
     """Its filter would end it for what we do: it is recorded until then."""
-    source = BEGIN + """
-    #include <pthread.h>
+    source = BEGIN + WAITER + """
     #include <stddef.h>
     #include <sys/syscall.h>
-
-    static void *wait_for_ever(void *arg)
-    {
-        pause();
-        return arg;
-    }
 
     int main(void)
     {
