@@ -11,28 +11,30 @@ ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
 CFLAGS ?= -O2 -g
 CXXFLAGS ?= -O1 -g
 B := build
+SO := libgotrace.so
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes $(if $(WERROR),-Werror)
 # -fexceptions: hooks are unwound by cancellation and must put their thread's state right.
 REQUIRED := -std=gnu11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -fexceptions \
-	-ftls-model=initial-exec $(WARN) -MMD -MP
-# After the user's: preload/unwind.c follows our own frames by their pointers.
+	-ftls-model=initial-exec $(WARN) -MMD -MP -I.
+# After the user's: preload/stacks/unwind.c follows our own frames by their pointers.
 FRAMES := -fno-omit-frame-pointer
 LIBS := $(shell cat symbolize/libs 2>/dev/null)
 
-core_src := $(wildcard encoder/*.c symbolize/*.c)
-lib_src := $(wildcard preload/*.c) $(core_src)
+base_src := $(wildcard encoder/base/*.c)
+core_src := $(base_src) $(wildcard encoder/*.c encoder/v1/*.c symbolize/*.c)
+lib_src := $(wildcard preload/*.c preload/*/*.c) $(core_src)
 unit := $(patsubst %.c,$(B)/%,$(wildcard test/unit/*.c test/fuzz/*.c))
 prog_c := $(patsubst %.c,$(B)/%,$(wildcard test/prog/*.c test/hostile/*.c))
 prog_cxx := $(patsubst %.cc,$(B)/%,$(wildcard test/prog/*.cc))
 micro := $(patsubst %,$(B)/test/bench/%,micro micro-cxx micro-cxx-fp)
 walk := $(patsubst %,$(B)/test/bench/%,walk walk-cxx walk-cxx-fp)
 
-.PHONY: all tests tsan asan fuzzers bench install uninstall deb clean format check-format help
-all: libgotrace.so $(B)/gotrace ## build ./libgotrace.so and the command, build/gotrace
+.PHONY: all tests tsan asan debug aarch64 fuzzers bench install uninstall deb clean format check-format help
+all: $(SO) $(B)/gotrace ## build ./libgotrace.so and the command, build/gotrace
 
-libgotrace.so: $(lib_src:%.c=$(B)/%.o)
-	$(CC) -shared -Wl,-z,defs -Wl,-z,now -Wl,-soname,$@ -Wl,--exclude-libs,ALL $(LDFLAGS) -o $@ $^ $(LIBS) -ldl
+$(SO): $(lib_src:%.c=$(B)/%.o)
+	$(CC) -shared -Wl,-z,defs -Wl,-z,now -Wl,-soname,$(@F) -Wl,--exclude-libs,ALL $(LDFLAGS) -o $@ $^ $(LIBS) -ldl
 
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
@@ -41,16 +43,25 @@ $(B)/%.o: %.c Makefile
 tests: all $(unit) $(micro) $(prog_c) $(prog_cxx) $(B)/test/unwind/check.so ## build the unit tests and the traced programs
 
 # Unit tests see everything but the hooks and the thread state: what runs without interposition.
-unit_obj := $(core_src:%.c=$(B)/%.o) $(patsubst %,$(B)/preload/%.o,registry cfi layouts unwind)
+unit_obj := $(core_src:%.c=$(B)/%.o) $(patsubst %,$(B)/preload/%.o,hooks/registry stacks/cfi stacks/layouts stacks/unwind)
 
 $(unit): $(B)/%: %.c $(unit_obj)
 	@mkdir -p $(@D)
-	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) -o $@ $(filter %.c %.o,$^) $(LIBS) -ldl -pthread
+	$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) -o $@ $(filter %.c %.o,$^) $(LIBS) -ldl -pthread
 
 # -Wno-tsan: it does not model fences. The ones here stand for membarrier(2), which it does not see either.
 tsan: ## build the stress test with ThreadSanitizer, as build/tsan/stress
 	$(MAKE) B=build/tsan-obj CFLAGS='-O1 -g -fsanitize=thread -Wno-tsan' build/tsan-obj/test/unit/stress
 	@mkdir -p build/tsan && cp build/tsan-obj/test/unit/stress build/tsan/stress
+
+debug: ## build what checks the rules of concurrency (encoder/base/debug.h) as it runs, as build/debug/*
+	$(MAKE) B=build/debug SO=build/debug/libgotrace.so CPPFLAGS=-DGT_DEBUG all build/debug/test/unwind/check.so \
+		$(unit:$(B)/%=build/debug/%)
+
+aarch64_root := $(B)/aarch64/root/usr
+aarch64: ## build for aarch64 by a cross compiler, as build/aarch64/*; `scripts/deps all` has what that takes
+	$(MAKE) B=build/aarch64 SO=build/aarch64/libgotrace.so CC=aarch64-linux-gnu-gcc LDFLAGS='$(aarch64_root:%=-L%/lib/aarch64-linux-gnu)' \
+		CPPFLAGS='$(foreach dir,/include/aarch64-linux-gnu /include,$(aarch64_root:%=-isystem %$(dir)))' all
 
 asan: ## build what reads files that may be damaged with AddressSanitizer: build/asan/cfi, build/asan/gotrace
 	$(MAKE) B=build/asan-obj CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover' \
@@ -58,7 +69,7 @@ asan: ## build what reads files that may be damaged with AddressSanitizer: build
 	@mkdir -p build/asan && cp build/asan-obj/test/unit/cfi build/asan-obj/gotrace build/asan
 
 # The parts that parse what others wrote, each with the sources that it needs.
-fuzz_src := $(core_src) preload/cfi.c preload/options.c
+fuzz_src := $(core_src) preload/stacks/cfi.c preload/options.c
 fuzzers := $(patsubst test/fuzz/input/%.c,$(B)/fuzz/%,$(wildcard test/fuzz/input/*.c))
 fuzzers: ## build the fuzzers with libFuzzer and AddressSanitizer, as build/fuzz/*
 	$(MAKE) B=build/fuzz-obj CC=clang CFLAGS='-O1 -g -fsanitize=fuzzer-no-link,address,undefined' \
@@ -67,13 +78,13 @@ fuzzers: ## build the fuzzers with libFuzzer and AddressSanitizer, as build/fuzz
 
 $(B)/fuzz/%: test/fuzz/input/%.c $(fuzz_src:%.c=$(B)/%.o)
 	@mkdir -p $(@D)
-	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^) $(LIBS) -ldl -pthread
+	$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^) $(LIBS) -ldl -pthread
 
-unwind_obj := $(patsubst %,$(B)/%.o,preload/unwind preload/layouts preload/cfi encoder/arena encoder/era encoder/stacks \
-	encoder/futex encoder/urgent)
+unwind_obj := $(patsubst %,$(B)/%.o,$(addprefix preload/stacks/,unwind layouts cfi) encoder/stacks \
+	$(addprefix encoder/base/,arena era futex urgent))
 $(B)/test/unwind/check.so: test/unwind/check.c $(unwind_obj)
 	@mkdir -p $(@D)
-	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) $(FRAMES) -shared -Wl,-z,now -o $@ $(filter %.c %.o,$^) -ldl
+	$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) $(FRAMES) -shared -Wl,-z,now -o $@ $(filter %.c %.o,$^) -ldl
 
 # The stacks of test/bench/descend.h, and what is measured on each. -O2 omits frame pointers.
 $(B)/test/bench/descend.o: test/bench/descend.c
@@ -91,7 +102,7 @@ $(micro): test/bench/micro.c
 
 $(walk): test/bench/walk.c $(unwind_obj)
 	@mkdir -p $(@D)
-	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) $(FRAMES) -o $@ $(filter %.c %.o,$^) -ldl -Wl,--as-needed -lstdc++
+	$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) $(FRAMES) -o $@ $(filter %.c %.o,$^) -ldl -Wl,--as-needed -lstdc++
 
 $(filter %micro %walk,$(micro) $(walk)): $(B)/test/bench/descend.o
 $(filter %-cxx,$(micro) $(walk)): $(B)/test/bench/descend-cxx.o
@@ -102,9 +113,9 @@ $(bench_prog): $(B)/%: %.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -pthread -o $@ $<
 
-$(B)/test/bench/floor: test/bench/floor.c $(B)/encoder/clock.o $(B)/encoder/futex.o $(B)/encoder/urgent.o
+$(B)/test/bench/floor: test/bench/floor.c $(addprefix $(B)/encoder/base/,clock.o futex.o urgent.o)
 	@mkdir -p $(@D)
-	$(CC) $(REQUIRED) -I. $(CPPFLAGS) $(CFLAGS) -pthread -o $@ $(filter %.c %.o,$^) -ldl
+	$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) -pthread -o $@ $(filter %.c %.o,$^) -ldl
 
 $(B)/test/bench/empty.so: test/bench/empty.c
 	@mkdir -p $(@D)
@@ -133,8 +144,8 @@ endef
 export GOTRACE_PC
 
 # The command. It shares the tables of the library, and none of what runs inside a program.
-tool_obj := $(patsubst %.c,$(B)/%.o,$(wildcard scripts/tool/*.c) $(wildcard symbolize/*.c) \
-	encoder/format.c encoder/arena.c encoder/era.c encoder/futex.c encoder/urgent.c encoder/log.c preload/options.c)
+tool_obj := $(patsubst %.c,$(B)/%.o,$(wildcard scripts/tool/*.c encoder/read/*.c symbolize/*.c) \
+	$(base_src) encoder/format.c preload/options.c)
 $(B)/scripts/tool/main.o: override CPPFLAGS += -DGT_VERSION='"$(VERSION)"'
 $(B)/scripts/tool/main.o: scripts/CHANGELOG.md
 
@@ -161,8 +172,8 @@ uninstall: ## remove what install put there
 deb: all ## build a Debian package, as build/gotrace_*.deb
 	scripts/deb $(VERSION)
 
-sources := $(wildcard preload/*.[ch] encoder/*.[ch] symbolize/*.[ch] scripts/tool/*.[ch] \
-	test/*/*.[ch] test/fuzz/input/*.c test/*/*.cc)
+sources := $(wildcard $(addsuffix .[ch],preload/* preload/*/* encoder/* encoder/*/* symbolize/* scripts/tool/* \
+	test/*/* test/fuzz/input/*) test/*/*.cc)
 CLANG_FORMAT := $(firstword $(wildcard build/clang-format/clang_format/data/bin/clang-format) clang-format)
 format: ## reformat all sources
 	$(CLANG_FORMAT) -i $(sources)

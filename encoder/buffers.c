@@ -1,10 +1,10 @@
 /* See buffers.h. */
 #include "buffers.h"
 
-#include "arena.h"
-#include "clock.h"
-#include "futex.h"
-#include "urgent.h"
+#include "encoder/base/arena.h"
+#include "encoder/base/clock.h"
+#include "encoder/base/futex.h"
+#include "encoder/base/urgent.h"
 
 /*
  * Kept for those that cannot do without: when the system has no memory left, a generation must

@@ -9,7 +9,8 @@
 #define GT_BUFFERS_H
 
 #include "format.h"
-#include "freelist.h"
+
+#include "encoder/base/freelist.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

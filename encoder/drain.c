@@ -2,24 +2,20 @@
 #include "drain.h"
 
 #include "buffers.h"
-#include "clock.h"
 #include "generation.h"
-#include "merge.h"
 #include "output.h"
 #include "recording.h"
-#include "renewal.h"
-#include "ring.h"
-#include "samples.h"
 #include "switch.h"
-#include "symbols.h"
-#include "urgent.h"
+
+#include "encoder/base/clock.h"
+#include "encoder/base/urgent.h"
 
 #include <string.h>
 
 /*
- * How long the program waits at most for something to be done: by the drain thread, or by its own
- * one in that one's place. And how long for what the trace goes to (a FIFO whose reader stands
- * still): as long as threads wait for a buffer.
+ * How long a thread of the program waits at most: for the drain thread, or for itself where it acts
+ * as the drain side. And how long the drain side waits for an output that takes nothing, a FIFO
+ * whose reader stands still: as long as threads wait for a buffer.
  */
 #define DEADLINE_NS 20000000000
 #define STANDS_NS 10000000000
@@ -34,15 +30,16 @@ static struct {
     _Atomic uint32_t threaded; /* a drain thread runs */
     _Atomic uint32_t sample;   /* requested */
 
-    /* Held by whoever acts as the drain side: its thread, or without one who asks for something. */
+    /* The drain side is who has this: the drain thread, or, without one, who asks for something. */
     struct gt_lock side;
 
     _Atomic uint64_t deadline; /* of the drain side, when somebody waits for it to end */
 
     /*
-     * What others want. One of them at a time has `client`, but for toggles. What it wants stands
-     * there from its number in `asked` on until that is 0 again: the drain side takes it, or the
-     * client takes it back, and then it is not done.
+     * A request. The client, who has `client`, writes the request, then its number into `asked`.
+     * From then on the request is the drain side's, which takes it by writing 0 there and answers
+     * with the number in `answered`. The client may take the request back, in the same way; then
+     * it is not done. Toggles have no client.
      */
     struct gt_lock client;
     enum gt_drain_command command;
@@ -64,11 +61,13 @@ static void note_unattended(void)
 
 void gt_drain_open(const struct gt_drain_config *config)
 {
+    gt_lock(&drain.side, GT_RANK_SIDE);
     drain.config = *config;
     gt_recording_init(&drain.config);
     note_unattended();
     atomic_store(&drain.phase, OPEN);
     gt_generation_open();
+    gt_unlock(&drain.side);
 }
 
 /* Waiting ------------------------------------------------------------------------------------ */
@@ -149,7 +148,7 @@ static void answer(uint32_t asked, int result)
 /* Whether there is no thread for it, and the caller may act as the drain side. */
 static bool take_side(int64_t patience_ns)
 {
-    if (atomic_load(&drain.threaded) || !gt_lock_within(&drain.side, patience_ns))
+    if (atomic_load(&drain.threaded) || !gt_lock_within(&drain.side, GT_RANK_SIDE, patience_ns))
         return false;
     if (atomic_load(&drain.threaded)) {
         gt_unlock(&drain.side);
@@ -213,7 +212,7 @@ static int64_t idle_ns(uint64_t now)
 
 void gt_drain_run(void)
 {
-    gt_lock(&drain.side);
+    gt_lock(&drain.side, GT_RANK_SIDE);
     gt_urgent_helper((uint32_t)gt_syscall(SYS_gettid));
     gt_output_set_patience(drain_thread_writes_in_vain);
     gt_switch_set_deadline(0);
@@ -322,7 +321,7 @@ int gt_drain_command(enum gt_drain_command command, const char *path)
 {
     int r = -ESHUTDOWN;
     uint64_t deadline = deadline_from_now();
-    if (!gt_lock_within(&drain.client, DEADLINE_NS))
+    if (!gt_lock_within(&drain.client, GT_RANK_CLIENT, DEADLINE_NS))
         return -ETIMEDOUT;
     if (path && strlen(path) >= PATH_MAX)
         r = -ENAMETOOLONG;
@@ -394,19 +393,6 @@ void gt_drain_relieve(bool anywhere)
 
 void gt_drain_after_fork(void)
 {
-    gt_generation_after_fork();
-    gt_output_after_fork();
-    gt_strings_after_fork();
-    gt_stacks_after_fork();
-    gt_renewal_after_fork();
-    gt_merge_after_fork();
-    gt_samples_after_fork();
-    gt_switch_after_fork();
-    gt_procs_after_fork();
-    gt_writer_after_fork();
-    gt_buffers_after_fork();
-    gt_ring_clear();
-    gt_recording_after_fork();
     memset(&drain, 0, sizeof drain);
     atomic_store(&gt_drain_unattended, 0);
 }

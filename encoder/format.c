@@ -104,7 +104,7 @@ const int8_t gt_event_args[GT_EVENTS_END] = {
     [49] = -1, [GT_EV_SYNC] = -1, [GT_EV_CLOCK_SNAPSHOT] = -1, [GT_EV_END_OF_GENERATION] = -1,
 };
 
-/* Batch, Frequency, Stack and String have forms of their own: v1_pages.c. */
+/* Batch, Frequency, Stack and String have forms of their own: v1/pages.c. */
 const struct gt_v1_event gt_v1_events[GT_V1_EVENTS_END] = {
     [GT_V1_GOMAXPROCS] = {5, {5, 5}},            /* procs, stack */
     [GT_V1_PROC_START] = {5, {5}},               /* thread */

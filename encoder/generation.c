@@ -2,14 +2,15 @@
 #include "generation.h"
 
 #include "buffers.h"
-#include "clock.h"
+#include "frames.h"
 #include "output.h"
 #include "renewal.h"
 #include "samples.h"
 #include "switch.h"
-#include "symbols.h"
-#include "v1.h"
 #include "v2.h"
+
+#include "encoder/base/clock.h"
+#include "encoder/v1/v1.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -127,6 +128,7 @@ void gt_generation_open(void)
 
 void gt_generation_begin(void)
 {
+    GT_ASSERT_DRAIN_SIDE();
     uint32_t next = generation.now.gen + 1;
     generation.events_before = gt_switch_events();
     tell_all(next);
@@ -136,6 +138,7 @@ void gt_generation_begin(void)
 
 void gt_generation_renew(void)
 {
+    GT_ASSERT_DRAIN_SIDE();
     uint32_t next = generation.now.gen + 1;
     gt_renewal_before_switch();
     atomic_store(&gt_gen.mute, next);
@@ -143,8 +146,9 @@ void gt_generation_renew(void)
     gt_renewal_after_generation(gt_ring_first_era());
 }
 
-void gt_generation_leave(void)
+void gt_generation_stop(void)
 {
+    GT_ASSERT_DRAIN_SIDE();
     gt_switch_all(0, 0, keep_early, NULL);
 }
 
@@ -179,11 +183,13 @@ static void write_queue(uint32_t gen)
 
 void gt_generation_write_queued(void)
 {
+    GT_ASSERT_DRAIN_SIDE();
     write_queue(generation.now.gen);
 }
 
 void gt_generation_close(enum gt_successor successor)
 {
+    GT_ASSERT_DRAIN_SIDE();
     generation.successor = successor;
     generation.until = samples_until(successor);
     uint32_t next = number_of(successor);
@@ -193,12 +199,13 @@ void gt_generation_close(enum gt_successor successor)
 
 static void look_up(void *config, struct gt_stack *s)
 {
-    struct gt_symbol *frames[GT_FRAMES_MAX];
-    gt_symbols_of(config, s, frames);
+    struct gt_named_frame *frames[GT_FRAMES_MAX];
+    gt_frames_of(config, s, frames);
 }
 
 void gt_generation_look_up(void)
 {
+    GT_ASSERT_DRAIN_SIDE();
     gt_samples_use(generation.past.gen, generation.until);
     gt_stacks_each(generation.past.gen, look_up, (void *)generation.config);
 }
@@ -232,6 +239,7 @@ static int write_v1(bool whole)
 
 int gt_generation_write(bool whole)
 {
+    GT_ASSERT_DRAIN_SIDE();
     int error = 0;
     if (gt_format->v1)
         error = write_v1(whole);
@@ -248,6 +256,7 @@ int gt_generation_write(bool whole)
 
 int gt_generation_write_end(void)
 {
+    GT_ASSERT_DRAIN_SIDE();
     if (gt_format->v1) {
         gt_v1_end(generation.now.snapshot.units);
     } else {
@@ -264,6 +273,7 @@ void gt_generation_forget(void)
 
 void gt_generation_keep(enum gt_successor successor)
 {
+    GT_ASSERT_DRAIN_SIDE();
     uint64_t until = samples_until(successor);
     uint32_t next = number_of(successor);
     struct gt_buf *early = take_early();
@@ -286,6 +296,7 @@ void gt_generation_keep(enum gt_successor successor)
 
 int gt_generation_write_kept(const struct gt_kept *k)
 {
+    GT_ASSERT_DRAIN_SIDE();
     if (gt_format->v1)
         return gt_v1_write_kept(generation.config, k);
     gt_v2_write_kept(generation.config, k);

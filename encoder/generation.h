@@ -22,7 +22,7 @@ void gt_generation_begin(void);
 void gt_generation_renew(void);
 
 /* From a mute one to none: threads are not followed any more. */
-void gt_generation_leave(void);
+void gt_generation_stop(void);
 
 /* What comes after one that is written. */
 enum gt_successor {

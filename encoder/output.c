@@ -1,9 +1,9 @@
 /* See output.h. System calls are made directly: the wrappers of libc are interposed. */
 #include "output.h"
 
-#include "arena.h"
-#include "clock.h"
-#include "futex.h"
+#include "encoder/base/arena.h"
+#include "encoder/base/clock.h"
+#include "encoder/base/futex.h"
 
 #include <fcntl.h>
 #include <limits.h>

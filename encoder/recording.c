@@ -2,16 +2,17 @@
 #include "recording.h"
 
 #include "buffers.h"
-#include "clock.h"
 #include "generation.h"
-#include "log.h"
 #include "output.h"
 #include "renewal.h"
 #include "ring.h"
 #include "samples.h"
 #include "switch.h"
-#include "v1.h"
 #include "v2.h"
+
+#include "encoder/base/clock.h"
+#include "encoder/base/log.h"
+#include "encoder/v1/v1.h"
 
 #include <string.h>
 
@@ -36,7 +37,7 @@ static struct {
     uint64_t renew_at;                    /* while there is none: not before */
     uint64_t events_before;               /* written in other recordings */
     struct gt_buffers_stats stats_before; /* waited */
-    uint64_t lost_before;
+    uint64_t lost_before, stacks_lost_before, samples_lost_before;
     int error;
     uint32_t generations; /* whole ones in the file */
     bool opened;          /* the file */
@@ -229,6 +230,7 @@ static bool renewal_is_due(uint64_t now)
 
 void gt_recording_renew(uint64_t now)
 {
+    GT_ASSERT_DRAIN_SIDE();
     if (recording.on && renewal_is_due(now))
         next_generation(false);
     if (recording.on || !gt_renewal_is_under_way() || now < recording.renew_at)
@@ -239,6 +241,7 @@ void gt_recording_renew(uint64_t now)
 
 bool gt_recording_advance(uint64_t now)
 {
+    GT_ASSERT_DRAIN_SIDE();
     if (!recording.on) {
         gt_recording_renew(now);
         return false;
@@ -252,6 +255,7 @@ bool gt_recording_advance(uint64_t now)
 
 void gt_recording_relieve(void)
 {
+    GT_ASSERT_DRAIN_SIDE();
     if (recording.on && write_what_waits())
         next_generation(false);
 }
@@ -292,6 +296,8 @@ static void begin(void)
     recording.events_before = gt_switch_events();
     recording.stats_before = gt_buffers_stats();
     recording.lost_before = gt_lost_count();
+    recording.stacks_lost_before = gt_stacks_lost();
+    recording.samples_lost_before = gt_samples_lost();
     recording.on = true;
     if (in_ring())
         gt_ring_open(config->ring_bytes, config->ring_ns);
@@ -316,6 +322,7 @@ static void end(enum gt_successor next)
 
 int gt_recording_start(void)
 {
+    GT_ASSERT_DRAIN_SIDE();
     if (recording.on)
         return -EALREADY;
     recording.start_at = 0;
@@ -337,6 +344,7 @@ int gt_recording_start(void)
 
 int gt_recording_stop(void)
 {
+    GT_ASSERT_DRAIN_SIDE();
     if (!recording.on)
         return -EALREADY;
     end(GT_SUCCESSOR_MUTE);
@@ -351,6 +359,7 @@ int gt_recording_toggle(void)
 
 int gt_recording_snapshot(const char *path)
 {
+    GT_ASSERT_DRAIN_SIDE();
     if (!recording.on)
         return -EALREADY;
     if (!in_ring() && path)
@@ -364,6 +373,7 @@ int gt_recording_snapshot(const char *path)
 
 int gt_recording_settle(void)
 {
+    GT_ASSERT_DRAIN_SIDE();
     if (!recording.on)
         return -EALREADY;
     if (!in_ring() && !recording.opened)
@@ -373,6 +383,7 @@ int gt_recording_settle(void)
 
 void gt_recording_attend(bool toggle, uint64_t now)
 {
+    GT_ASSERT_DRAIN_SIDE();
     int error = 0;
     if (toggle)
         error = gt_recording_toggle();
@@ -392,6 +403,7 @@ bool gt_recording_is_timed(void)
 
 void gt_recording_give_up(void)
 {
+    GT_ASSERT_DRAIN_SIDE();
     if (recording.on && recording.error)
         end(GT_SUCCESSOR_MUTE);
 }
@@ -413,10 +425,11 @@ void gt_recording_init(const struct gt_drain_config *config)
 
 void gt_recording_finish(void)
 {
+    GT_ASSERT_DRAIN_SIDE();
     if (recording.on)
         end(GT_SUCCESSOR_NONE);
     else
-        gt_generation_leave();
+        gt_generation_stop();
 }
 
 struct gt_recording_summary gt_recording_summary(void)
@@ -431,6 +444,8 @@ struct gt_recording_summary gt_recording_summary(void)
         .waits = buffers.waits - recording.stats_before.waits,
         .wait_ns = buffers.wait_ns - recording.stats_before.wait_ns,
         .lost = gt_lost_count() - recording.lost_before,
+        .stacks_lost = gt_stacks_lost() - recording.stacks_lost_before,
+        .samples_lost = gt_samples_lost() - recording.samples_lost_before,
         .generations = recording.generations,
         .finished = !recording.on && !recording.ending,
         .limited = gt_output_limited(),

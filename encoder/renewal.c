@@ -2,12 +2,13 @@
 #include "renewal.h"
 
 #include "buffers.h"
-#include "clock.h"
-#include "era.h"
+#include "frames.h"
 #include "samples.h"
 #include "switch.h"
-#include "symbols.h"
-#include "v1_elf.h"
+
+#include "encoder/base/clock.h"
+#include "encoder/base/era.h"
+#include "encoder/v1/elf.h"
 
 /* An era's share of config->memory. */
 #define SHARES 16
@@ -65,7 +66,7 @@ static void begin(void)
     if (!gt_era_begin(gt_stacks_next_id()))
         return;
     renewal.config->aged(); /* after: who sees that epoch sees the new era */
-    gt_symbols_forget();    /* their strings are of older eras */
+    gt_frames_forget();     /* their strings are of older eras */
     renewal.old = old;
     renewal.step = 1;
     renewal.mark++;

@@ -1,7 +1,8 @@
 /* See ring.h. */
 #include "ring.h"
 
-#include "arena.h"
+#include "encoder/base/arena.h"
+#include "encoder/base/debug.h"
 
 #include <string.h>
 
@@ -18,6 +19,7 @@ size_t gt_ring_memory(void)
 
 void gt_ring_open(uint64_t bytes, uint64_t ns)
 {
+    GT_ASSERT_DRAIN_SIDE();
     gt_ring_clear();
     ring.limit = bytes;
     ring.ns = ns;
@@ -69,6 +71,7 @@ static void make_room(size_t bytes, uint64_t now)
 
 void gt_ring_trim(void)
 {
+    GT_ASSERT_DRAIN_SIDE();
     make_room(0, ring.last ? ring.last->end_ns : 0);
 }
 

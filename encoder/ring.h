@@ -8,10 +8,11 @@
 #define GT_RING_H
 
 #include "buffers.h"
-#include "clock.h"
 #include "samples.h"
 #include "stacks.h"
 #include "strings.h"
+
+#include "encoder/base/clock.h"
 
 struct gt_kept {
     struct gt_kept *next;

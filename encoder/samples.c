@@ -1,9 +1,10 @@
 /* See samples.h. */
 #include "samples.h"
 
-#include "arena.h"
 #include "buffers.h"
 #include "stacks.h"
+
+#include "encoder/base/arena.h"
 
 #include <string.h>
 
@@ -11,7 +12,7 @@
 #define RING_WORDS_MAX (1u << 23)
 
 /* A record: this many words, then the pcs. */
-enum { HEAD = (sizeof(struct gt_sample) + 7) / 8 };
+enum { HEAD = sizeof(struct gt_sample) / sizeof(uint64_t) };
 
 static _Atomic(struct gt_sample_ring *) rings; /* push only */
 static _Atomic uint64_t lost;

@@ -36,6 +36,10 @@ struct gt_sample_ring {
     uint64_t words[];
 };
 
+/* A record is put word by word; what the handler and the drain side share needs no lock. */
+_Static_assert(sizeof(struct gt_sample) % sizeof(uint64_t) == 0, "a record is of whole words");
+_Static_assert(ATOMIC_INT_LOCK_FREE == 2, "a signal handler takes no lock");
+
 /* A new ring, known to the drain side, for ever; NULL without memory. */
 struct gt_sample_ring *gt_samples_ring(void);
 

@@ -14,7 +14,7 @@
 #ifndef GT_STACKS_H
 #define GT_STACKS_H
 
-#include "era.h"
+#include "encoder/base/era.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -33,7 +33,7 @@ struct gt_stack {
      * time while one is closed, and each must find its own mark.
      */
     _Atomic uint32_t used[2];
-    uint32_t written; /* v1_tables.c: in which trace it stands */
+    uint32_t written; /* v1/tables.c: in which trace it stands */
     uint64_t pcs[];
 };
 

@@ -1,9 +1,10 @@
 /* See strings.h. */
 #include "strings.h"
 
-#include "arena.h"
 #include "format.h"
-#include "futex.h"
+
+#include "encoder/base/arena.h"
+#include "encoder/base/futex.h"
 
 #include <string.h>
 
@@ -90,7 +91,7 @@ static struct gt_string *intern_locked(const char *text, size_t len)
 
 static struct gt_string *intern(const char *text, size_t len)
 {
-    if (!gt_lock_within(&table.lock, GT_HOOK_PATIENCE_NS))
+    if (!gt_lock_within(&table.lock, GT_RANK_STRINGS, GT_HOOK_PATIENCE_NS))
         return NULL;
     struct gt_string *s = intern_locked(text, len);
     gt_unlock(&table.lock);
@@ -115,7 +116,7 @@ struct gt_string *gt_string_renewed(struct gt_string *s)
  */
 static const struct gt_string *newest(const struct gt_era *era)
 {
-    gt_lock(&table.lock);
+    gt_lock(&table.lock, GT_RANK_STRINGS);
     seed_locked();
     const struct gt_string *s = era->last_string;
     gt_unlock(&table.lock);

@@ -7,7 +7,7 @@
 #ifndef GT_STRINGS_H
 #define GT_STRINGS_H
 
-#include "era.h"
+#include "encoder/base/era.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ struct gt_string {
     uint32_t len;
     uint32_t era;             /* 0: a reason */
     _Atomic uint32_t used[2]; /* as in struct gt_stack */
-    uint32_t written;         /* v1_tables.c: in which trace it stands; v2.c: in which tables */
+    uint32_t written;         /* v1/tables.c: in which trace it stands; v2.c: in which tables */
     char text[];
 };
 

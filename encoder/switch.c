@@ -1,7 +1,10 @@
 /* See switch.h. */
 #include "switch.h"
 
-#include "urgent.h"
+#include "events.h"
+
+#include "encoder/base/arch/arch.h"
+#include "encoder/base/urgent.h"
 
 #include <linux/membarrier.h>
 #include <sched.h>
@@ -27,34 +30,6 @@ void gt_writer_register(struct gt_writer *w)
     while (!atomic_compare_exchange_weak_explicit(&writers, &w->next, w, memory_order_seq_cst,
                                                   memory_order_relaxed))
         ;
-}
-
-void gt_switch_retire(struct gt_writer *w, uint32_t gen)
-{
-    struct gt_buf *buf = w->buf;
-    uint8_t *pos = w->pos;
-    w->buf = NULL;
-    w->pos = w->end = NULL;
-    if (!buf)
-        return;
-    buf->used = (uint32_t)(pos - buf->data);
-    buf->gen = gen;
-    buf->m = w->m;
-    if (buf->used)
-        gt_buffers_push(buf);
-    else
-        gt_buffers_put(buf);
-}
-
-void gt_switch_install(struct gt_writer *w, struct gt_buf *buf)
-{
-    uint64_t from = atomic_load_explicit(&gt_gen.from, memory_order_relaxed);
-    w->last = w->last < from ? from : w->last;
-    buf->ts = w->last; /* not now: the next events may be rewaits, from earlier */
-    w->buf = buf;
-    w->pos = buf->data;
-    w->end = buf->data + GT_PIECE;
-    w->piece = w->events;
 }
 
 /* Ends a switch. release: whoever sees the number sees the writer as the switcher left it. */
@@ -95,7 +70,7 @@ static bool settled_awake(struct gt_writer *w, uint32_t gen)
     while ((gen & GT_GEN_SWITCHING) && w->gave_up != number &&
            gt_clock_monotonic_raw() - start < NS) {
         for (int i = 0; i < TRIES; i++)
-            gt_urgent_pause();
+            gt_arch_pause();
         gen = atomic_load_explicit(&w->gen, memory_order_acquire);
     }
     w->gave_up = (gen & GT_GEN_SWITCHING) ? number : 0;
@@ -110,7 +85,7 @@ static bool await_settled(struct gt_writer *w, uint32_t gen)
     return !(urgent && w->may_lose) && settled_within(w, gen, GT_LOCK_PATIENCE_NS);
 }
 
-/* Whether the caller is now w's switcher. Full barrier: see gt_switch_self. */
+/* Whether the caller is now w's switcher. Full barrier: see claim_and_move_locked. */
 static bool claim(struct gt_writer *w, uint32_t gen)
 {
     return atomic_compare_exchange_strong(&w->gen, &gen, gen | GT_GEN_SWITCHING);
@@ -125,7 +100,7 @@ static void leave_generation_locked(struct gt_writer *w, uint32_t old)
     gt_ev_close_locked(w, old);
     gt_ev_renew_locked(w);
     gt_texts_retire(w, old);
-    gt_switch_retire(w, old);
+    gt_writer_retire(w, old);
     if (gt_gen_is_mute(old))
         w->events = w->events_before;
     else
@@ -140,7 +115,7 @@ static bool move_locked(struct gt_writer *w, uint32_t old, uint32_t next)
         return false;
     leave_generation_locked(w, old);
     if (fresh) {
-        gt_switch_install(w, fresh);
+        gt_writer_install(w, fresh);
         gt_ev_statuses_locked(w, next);
     }
     return true;
@@ -162,10 +137,11 @@ static bool lock_held(struct gt_writer *w, uint64_t *signals)
 {
     struct gt_lock *lock = &w->g.lock;
     *signals = gt_signals_hold();
-    if (gt_trylock(lock))
+    if (gt_trylock(lock, GT_RANK_G))
         return true;
     gt_signals_release(*signals);
-    if (!gt_lock_within(lock, gt_writer_waits(w) ? GT_LOCK_PATIENCE_NS : GT_HOOK_PATIENCE_NS))
+    if (!gt_lock_within(lock, GT_RANK_G,
+                        gt_writer_waits(w) ? GT_LOCK_PATIENCE_NS : GT_HOOK_PATIENCE_NS))
         return false;
     *signals = gt_signals_hold();
     return true;
@@ -183,7 +159,12 @@ static bool move_self(struct gt_writer *w, uint32_t old)
     return ok;
 }
 
-bool gt_switch_self(struct gt_writer *w)
+/*
+ * The owner's half; not busy. Afterwards w is in a newer generation, or whoever was switching it
+ * is done. false: no memory for a buffer, or something that the owner needs is held by a thread
+ * that does not go on (GT_LOCK_PATIENCE_NS).
+ */
+static bool switch_self(struct gt_writer *w)
 {
     int saved = errno;
     bool ok;
@@ -196,6 +177,41 @@ bool gt_switch_self(struct gt_writer *w)
         ok = move_self(w, old);
     errno = saved;
     return ok;
+}
+
+static bool enter_slow(struct gt_writer *w, bool at_once)
+{
+    uint64_t waiting_since = 0;
+    for (;;) {
+        uint32_t gen = atomic_load_explicit(&gt_gen.current, memory_order_acquire);
+        if (gen == 0) {
+            gt_writer_unpin(w);
+            return false;
+        }
+        if (atomic_load_explicit(&w->gen, memory_order_acquire) != gen) {
+            gt_writer_unpin(w); /* rule 2: not busy while switching */
+            if (!switch_self(w))
+                return false;
+        } else if (gt_writer_refresh(w, at_once)) {
+            gt_ev_call_show(w); /* rule 5 */
+            return true;
+        } else if (at_once || !gt_writer_wait_for_room(w, &waiting_since)) {
+            gt_writer_unpin(w);
+            return false;
+        }
+        gt_debug_pin(w);
+        atomic_store_explicit(&w->busy, 1, memory_order_relaxed);
+        atomic_thread_fence(memory_order_seq_cst); /* rule 1, once more */
+    }
+}
+
+bool gt_writer_pin_slow(struct gt_writer *w, bool at_once)
+{
+    bool entered = enter_slow(w, at_once);
+    if (!entered && atomic_load_explicit(&gt_gen.current, memory_order_relaxed) != 0 &&
+        !gt_writer_gone(w))
+        gt_lost();
+    return entered;
 }
 
 /* Where the drain side writes statuses of others; NULL buffer: none are due. */
@@ -239,12 +255,12 @@ static bool await_leave(struct gt_writer *w)
 {
     enum { YIELDS = 1000, JUMPED_MS = 100 };
     static const struct timespec ms = {0, 1000000};
-    /* acquire: pairs with gt_writer_leave */
+    /* acquire: pairs with gt_writer_unpin */
     for (int i = 0; atomic_load_explicit(&w->busy, memory_order_acquire); i++) {
         if (atomic_load_explicit(&w->torn, memory_order_acquire)) /* pairs with is_torn */
             return false;
         if (i < YIELDS)
-            sched_yield();
+            gt_syscall(SYS_sched_yield);
         else if ((i > YIELDS + JUMPED_MS && atomic_load(&w->jumped)) || is_late())
             return false;
         else
@@ -258,7 +274,7 @@ static bool lock_patiently(struct gt_lock *lock)
 {
     bool locked;
     do
-        locked = gt_lock_within(lock, GT_LOCK_PATIENCE_NS);
+        locked = gt_lock_within(lock, GT_RANK_G, GT_LOCK_PATIENCE_NS);
     while (!locked && !atomic_load(&gt_any_jumped) && !is_late());
     return locked;
 }
@@ -305,7 +321,7 @@ static void switch_silent(struct gt_writer *w, uint32_t old, uint32_t next, cons
     }
     leave_generation_locked(w, old);
     if (e->scratch && w->p && w->p->state != GT_P_IDLE) {
-        gt_switch_install(w, e->scratch);
+        gt_writer_install(w, e->scratch);
         gt_ev_statuses_locked(w, e->gen);
         emit_scratch(w, w->m, e);
         if (!next || gt_gen_is_mute(next))
@@ -326,7 +342,7 @@ static void tell_unstarted(const struct emitter *e)
         if (!gt_ev_is_unstarted(&w->g))
             continue;
         teller.last = 0; /* perhaps of the parent process */
-        gt_switch_install(&teller, e->scratch);
+        gt_writer_install(&teller, e->scratch);
         gt_ev_status_unstarted(&teller, &w->g, e->gen);
         emit_scratch(&teller, (uint32_t)gt_syscall(SYS_getpid), e);
     }
@@ -335,6 +351,7 @@ static void tell_unstarted(const struct emitter *e)
 void gt_switch_all(uint32_t next, uint32_t told, void (*emit)(void *arg, struct gt_buf *batch),
                    void *arg)
 {
+    GT_ASSERT_DRAIN_SIDE();
     gt_urgent_working(true);
     atomic_store(&gt_gen.current, next);
     if (!atomic_load(&gt_gen.fence))

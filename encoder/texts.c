@@ -1,9 +1,10 @@
 /* See texts.h. */
 #include "texts.h"
 
-#include "arena.h"
 #include "switch.h"
 #include "writer.h"
+
+#include "encoder/base/arena.h"
 
 #include <string.h>
 
@@ -53,10 +54,10 @@ static bool refresh(struct gt_writer *w)
 bool gt_texts_enter(struct gt_writer *w)
 {
     uint64_t since = 0;
-    while (gt_writer_enter(w)) {
+    while (gt_writer_pin(w)) {
         if (has_room(&w->texts) || refresh(w))
             return true;
-        gt_writer_leave(w); /* as for a buffer of events: the drain side may wait for that */
+        gt_writer_unpin(w); /* as for a buffer of events: the drain side may wait for that */
         if (!gt_writer_waits(w) || !gt_buffers_wait(&since)) {
             gt_lost();
             return false;
@@ -84,7 +85,7 @@ static uint32_t slot_of(const char *text, uint32_t len)
     return (hash ^ hash >> 16) % GT_TEXTS_RECENT;
 }
 
-static void append(struct gt_buf *buf, struct gt_text *t)
+static void append(struct gt_buf *buf, struct gt_recent_text *t)
 {
     uint8_t *p = buf->data + buf->used;
     *p++ = GT_EV_STRING;
@@ -97,9 +98,9 @@ uint64_t gt_texts_put(struct gt_writer *w, const char *text, uint32_t len)
 {
     if (!len)
         return 0;
-    struct gt_text *t = &w->texts.recent[slot_of(text, len)];
+    struct gt_recent_text *t = &w->texts.recent[slot_of(text, len)];
     if (!t->text || t->len != len || memcmp(t->text, text, len) != 0) {
-        *t = (struct gt_text){text, len, atomic_fetch_add(&last_id, 1) + 1};
+        *t = (struct gt_recent_text){text, len, atomic_fetch_add(&last_id, 1) + 1};
         append(w->texts.buf, t);
     }
     return t->id;

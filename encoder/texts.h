@@ -18,14 +18,14 @@ struct gt_writer;
 /* Of a writer; zeros to begin with. */
 struct gt_texts {
     struct gt_buf *buf;
-    struct gt_text {
+    struct gt_recent_text {
         const char *text; /* in buf; NULL: none */
         uint32_t len;
         uint64_t id;
     } recent[GT_TEXTS_RECENT]; /* by hash */
 };
 
-/* As gt_writer_enter, and there is room for two texts. */
+/* As gt_writer_pin, and there is room for two texts. */
 bool gt_texts_enter(struct gt_writer *w);
 
 /* How much of a text goes into the trace: GT_STRING_MAX bytes, but no part of a UTF-8 character. */

@@ -1,14 +1,15 @@
 /* See v2.h. */
 #include "v2.h"
 
-#include "arena.h"
-#include "futex.h"
+#include "frames.h"
 #include "output.h"
 #include "procs.h"
 #include "samples.h"
 #include "stacks.h"
 #include "strings.h"
-#include "symbols.h"
+
+#include "encoder/base/arena.h"
+#include "encoder/base/futex.h"
 
 #include <string.h>
 
@@ -140,8 +141,8 @@ static uint32_t use(struct gt_string *s)
 static void put_stack(void *unused, struct gt_stack *s)
 {
     (void)unused;
-    struct gt_symbol *frames[GT_FRAMES_MAX];
-    uint32_t n = gt_symbols_of(table->config, s, frames);
+    struct gt_named_frame *frames[GT_FRAMES_MAX];
+    uint32_t n = gt_frames_of(table->config, s, frames);
     table_room(1 + (2 + 4 * (size_t)n) * GT_VARINT_MAX);
     uint8_t *p = table->pos;
     *p++ = GT_EV_STACK;

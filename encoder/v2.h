@@ -7,10 +7,11 @@
 #define GT_V2_H
 
 #include "buffers.h"
-#include "clock.h"
 #include "drain.h"
 #include "ring.h"
-#include "varint.h"
+
+#include "encoder/base/clock.h"
+#include "encoder/base/varint.h"
 
 /* A new file; the output is open. */
 void gt_v2_open(void);

@@ -23,43 +23,43 @@
  *  4. An unblock is never in an earlier generation than the block it ends: the unblocker finds the
  *     waiter first and pins afterwards; and it does not use a generation older than the one in
  *     which the waiter's status stands already (gt_ev_go_unblock refuses).
- *  5. A call into the kernel is announced before (gt_ev_call_announce) and written afterwards, if
- *     it was long enough to be worth it. Should the generation end meanwhile, whoever switches the
- *     writer writes that it began; should its own thread write anything meanwhile (a signal
- *     handler), that does. Taking the announcement back is ordered like rule 1: a store, then the
- *     load of current. So a thread whose call somebody else writes cannot leave that call before
- *     the switch is over: until then its stack stands still and can be looked at (gt_call_stack).
- *     But when recording ends, or a switch takes too long, it goes on at once; and a jump does not
- *     ask. Then it finds its stack itself before (gt_call_keep), and whoever looks is waited for.
- *  6. Time goes from causes to effects, in the reader's eyes too. CPUs' clocks may disagree; and a
- *     reader adds up the time of an event from those before it in its batch and drops a fraction of
- *     a nanosecond each time (Go's batchCursor.nextEvent), so that it may see it early by as many
- *     nanoseconds as there are events. If that makes an effect the earlier one, a trace may be
- *     refused: after a GoStatusStack sequence numbers begin anew, and a later unblock would do in
- *     place of the one that is due; and among events of the same time a reader may miss the one
- *     that can go first (Reader.ReadEvent sorts, but never tries the first one again). So batches
- *     are short, and an effect in another thread than its cause comes later by more than that.
+ *  5. A call into the kernel has a life of its own, since most are too short to be worth an event.
+ *     The owner announces it before (gt_ev_call_announce). After a short one the owner withdraws
+ *     the announcement (gt_call_withdraw), and nothing of the call is in the trace. After a long
+ *     one the owner begins and resumes it, both at once, with the times that they had. Where the
+ *     generation ends meanwhile, the switcher shows the call: it writes that the call began. So
+ * does the owner, where a signal handler writes anything in the middle of the call. Withdrawing is
+ * ordered as rule 1 is: the owner stores, then loads current. So an owner whose call a switcher
+ * shows finds that out, and waits for the end of the switch; its stack stands still until then, and
+ * the switcher may look at it (gt_call_stack). There are three ways out that do not wait: a jump,
+ * the end of recording, and a switch that takes too long. There the owner keeps the stack before it
+ * goes on (gt_call_keep), and waits for whoever looks at it.
+ *  6. Readers see no effect before its cause, although the clocks of CPUs may disagree, and
+ * although readers see events early: Go's batchCursor.nextEvent adds up the times of a batch and
+ * drops a fraction of a nanosecond at each event. An effect that seems the earlier one can make a
+ * trace unreadable, in two ways. After a GoStatusStack sequence numbers begin anew, so that a later
+ *     unblock is taken for the one that is due. And of two events of the same time Reader.ReadEvent
+ *     may never try the one that can go first. So batches are short (GT_PIECE), and a thread that
+ *     writes an effect of another thread's event gives it a time that is later by more than readers
+ *     can be early (now_after in events.c).
  *
  * A generation can be mute: while nothing is recorded, threads go on as in any other one, with
  * rules 1 to 5, but what they write is forgotten. So when recording starts everybody's state is
  * known, and starting and stopping are changes of generation like others.
- *
- * Event functions are called between gt_writer_enter and gt_writer_leave, by the owner only.
- * They take no lock and no shared atomic write except where said. Signal handlers may use them
- * when the interrupted code was not between enter and leave (gt_writer_busy tells).
  */
 #ifndef GT_WRITER_H
 #define GT_WRITER_H
 
 #include "buffers.h"
-#include "clock.h"
 #include "format.h"
-#include "futex.h"
 #include "procs.h"
 #include "stacks.h"
 #include "strings.h"
 #include "texts.h"
-#include "varint.h"
+
+#include "encoder/base/clock.h"
+#include "encoder/base/futex.h"
+#include "encoder/base/varint.h"
 
 #define GT_GEN_SWITCHING 0x80000000u
 #define GT_GEN_WAITED 0x40000000u /* with SWITCHING: somebody sleeps until it is over */
@@ -155,7 +155,7 @@ struct gt_writer {
 /* Makes w known to the drain side. Once per memory of a writer; it may serve many threads. */
 void gt_writer_register(struct gt_writer *w);
 
-bool gt_writer_enter_slow(struct gt_writer *w, bool at_once);
+bool gt_writer_pin_slow(struct gt_writer *w, bool at_once);
 
 /*
  * Counts something that happened and could not be recorded. Any context. gt_lost_count: how many,
@@ -173,8 +173,9 @@ static inline bool gt_call_is_announced(const struct gt_writer *w)
 /* Whether w's thread, which calls, may sleep until the drain side has done something. */
 bool gt_writer_waits(const struct gt_writer *w);
 
-static inline bool gt_writer_pin(struct gt_writer *w, bool at_once)
+static inline bool gt_writer_pin_how(struct gt_writer *w, bool at_once)
 {
+    gt_debug_pin(w);
     atomic_store_explicit(&w->busy, 1, memory_order_relaxed);
     if (__builtin_expect(atomic_load_explicit(&gt_gen.fence, memory_order_relaxed), 0))
         atomic_thread_fence(memory_order_seq_cst);
@@ -184,41 +185,43 @@ static inline bool gt_writer_pin(struct gt_writer *w, bool at_once)
                              w->end - w->pos >= GT_EVENT_ROOM && !gt_call_is_announced(w),
                          1))
         return true;
-    return gt_writer_enter_slow(w, at_once);
+    return gt_writer_pin_slow(w, at_once);
 }
 
 /*
  * Pins the current generation; false when nothing is being recorded, or nothing can be (which is
- * counted as lost); then do not call leave. May wait for a buffer if the disk cannot keep up.
+ * counted as lost); then do not unpin. May wait for a buffer if the disk cannot keep up.
  */
-static inline bool gt_writer_enter(struct gt_writer *w)
+static inline bool gt_writer_pin(struct gt_writer *w)
 {
-    return gt_writer_pin(w, false);
+    return gt_writer_pin_how(w, false);
 }
 
 /*
- * The same with a lock that others want: takes a buffer beyond the limit rather than wait. enter
- * and leave before that lock, so that this is needed for what does not fit in GT_EVENT_ROOM only.
+ * The same with a lock that others want: takes a buffer beyond the limit rather than wait. Pin
+ * and unpin before that lock, so that this is needed for what does not fit in GT_EVENT_ROOM only.
  */
-static inline bool gt_writer_enter_at_once(struct gt_writer *w)
+static inline bool gt_writer_pin_at_once(struct gt_writer *w)
 {
-    return gt_writer_pin(w, true);
+    return gt_writer_pin_how(w, true);
 }
 
-static inline void gt_writer_leave(struct gt_writer *w)
+static inline void gt_writer_unpin(struct gt_writer *w)
 {
+    gt_debug_pin(NULL);
     /* release: the drain side, seeing 0, sees the events. Pairs with its acquire of busy. */
     atomic_store_explicit(&w->busy, 0, memory_order_release);
 }
 
 /*
  * A signal handler, which has interrupted our code in w's thread, jumps, perhaps out of that; or
- * the thread ends there, by cancellation. If that was between enter and leave, and leave does not
+ * the thread ends there, by cancellation. If that was between pin and unpin, and unpin does not
  * follow, the drain side gives the writer up: what the thread would write is lost (and one event is
  * counted for that), what it has written is not, and its goroutine stays as it was. Any context.
  */
 static inline void gt_writer_jumped(struct gt_writer *w)
 {
+    gt_debug_abandon();
     atomic_store_explicit(&gt_any_jumped, true, memory_order_relaxed);
     if (!atomic_exchange_explicit(&w->jumped, true, memory_order_relaxed))
         gt_lost();
@@ -234,7 +237,7 @@ static inline bool gt_writer_gone(const struct gt_writer *w)
  * In a forked child, after all else is as new: a signal handler has forked, and goes back into the
  * middle of an event of the parent's. What w's thread writes from there comes to nothing.
  */
-void gt_writer_leave_to_parent(struct gt_writer *w);
+void gt_writer_disown(struct gt_writer *w);
 
 static inline bool gt_writer_busy(const struct gt_writer *w)
 {
@@ -249,136 +252,30 @@ static inline uint32_t gt_writer_gen(const struct gt_writer *w)
            ~(GT_GEN_SWITCHING | GT_GEN_WAITED);
 }
 
-/* Number of CPUs; w's goroutine must be running, as for gt_ev_go_label. */
-void gt_ev_procs_change(struct gt_writer *w, uint64_t procs, struct gt_stack *stack);
+/* The owner, pinned, or who switches w ------------------------------------------------------- */
+
+/* Hands w's buffer to the queue of `gen`, or back to the pool when nothing is in it. */
+void gt_writer_retire(struct gt_writer *w, uint32_t gen);
+
+void gt_writer_install(struct gt_writer *w, struct gt_buf *buf);
 
 /*
- * The new goroutine `g` (id set) is runnable; new_stack: the routine it will run. Makes the
- * writer's own goroutine the creator, if it has one.
+ * Room for an event: as it is, by another batch in the same buffer, or by another buffer; with
+ * force one beyond the limit. false: there is none to be had now.
  */
-void gt_ev_go_create(struct gt_writer *w, struct gt_g *g, struct gt_stack *new_stack,
-                     struct gt_stack *stack);
+bool gt_writer_refresh(struct gt_writer *w, bool force);
 
-/* There will be no thread for g after all: in the trace it never runs. */
-void gt_ev_go_forget(struct gt_g *g);
+/* Room for so many bytes, that cannot wait, in generation gen. false: no memory. */
+bool gt_writer_make_room(struct gt_writer *w, uint32_t gen, ptrdiff_t bytes);
 
 /*
- * w's thread begins: it gets the smallest free P, and w->g, created before, runs on that. When
- * 65,536 threads live already there is none, and the thread stays out of the trace.
+ * A thread cannot go on without a buffer, and with none left waits for the drain side: nothing may
+ * be lost silently. It is not busy meanwhile, the drain side could be waiting for that.
+ * false: it has waited long enough, or recording ended.
  */
-void gt_ev_thread_start(struct gt_writer *w);
+bool gt_writer_wait_for_room(struct gt_writer *w, uint64_t *since);
 
-/* The same for a thread whose creation was not seen: it creates itself. */
-void gt_ev_thread_appear(struct gt_writer *w, struct gt_stack *new_stack);
-
-/* The same for the thread that runs when recording starts: readers take its state as given. */
-void gt_ev_thread_running(struct gt_writer *w);
-
-/* w's thread ends: hands over its buffer and P. Leave afterwards as usual. */
-void gt_ev_thread_end(struct gt_writer *w);
-
-/*
- * w's own goroutine waits, since a moment ago, or yields. false, and nothing written, when it is
- * not running: a signal handler in the middle of a wait, or a thread whose start could not be
- * recorded.
- */
-bool gt_ev_go_block(struct gt_writer *w, uint64_t since, enum gt_reason reason,
-                    struct gt_stack *stack);
-bool gt_ev_go_stop(struct gt_writer *w, uint64_t since, enum gt_reason reason,
-                   struct gt_stack *stack);
-
-/*
- * w's own goroutine runs again after block, stop or the beginning of a system call. If it waits and
- * nobody has unblocked it, it unblocks itself first, with `stack`.
- */
-void gt_ev_go_resume(struct gt_writer *w, struct gt_stack *stack);
-
-/*
- * A call into the kernel begins: it may be short, and then leaves nothing in the trace. false: w's
- * goroutine is not running. reason, stack: see struct gt_call.
- */
-bool gt_ev_call_announce(struct gt_writer *w, uint64_t since, enum gt_reason reason,
-                         struct gt_stack *stack);
-
-/*
- * Finds the stack of the call that w has announced without one; NULL: it is not known. Called by
- * w's own thread, or by another one; should that have left its call (rule 5), what it has kept is
- * right, not the result. Set before the first announcement; NULL where all calls have their stacks.
- */
-extern struct gt_stack *(*gt_call_stack)(struct gt_writer *w);
-
-/*
- * By w's own thread, which is about to leave the call that it has announced, if it has, and cannot
- * withdraw it: by a jump, or because nothing can be written. Finds its stack, if that is not known.
- */
-void gt_call_keep(struct gt_writer *w);
-
-/*
- * The announced call is over. true: nothing of it is in the trace. false: it is, or that is not
- * sure; then enter, gt_ev_go_resume, leave. Not pinned; the only thing that a short call costs.
- */
-static inline bool gt_call_withdraw(struct gt_writer *w, uint64_t since)
-{
-    atomic_store_explicit(&w->call.since, 0, memory_order_relaxed);
-    if (__builtin_expect(atomic_load_explicit(&gt_gen.fence, memory_order_relaxed), 0))
-        atomic_thread_fence(memory_order_seq_cst);
-    atomic_signal_fence(memory_order_seq_cst); /* rule 5 */
-    uint32_t gen = atomic_load_explicit(&gt_gen.current, memory_order_acquire);
-    if (__builtin_expect(atomic_load_explicit(&w->gen, memory_order_acquire) == gen, 1))
-        return w->g.state == GT_G_RUNNING;
-    atomic_store_explicit(&w->call.since, since, memory_order_relaxed);
-    return false;
-}
-
-/* The call that was withdrawn, too long to be left out, and pinned now. Resume afterwards. */
-void gt_ev_call_begin(struct gt_writer *w, uint64_t since, enum gt_reason reason,
-                      struct gt_stack *stack);
-
-/*
- * Ends the wait of another goroutine. The caller found it in a registry that keeps it from going
- * on meanwhile. Takes target->lock for a moment. false: this pin is too old (rule 4): leave, enter
- * and try again. Does nothing, returning true, when the target does not wait. Nor when
- * a lock is not to be had, which is counted as lost.
- */
-bool gt_ev_go_unblock(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack);
-
-/*
- * The same for a goroutine that was unblocked before, in vain: it has been waiting again ever
- * since, and now that ends. Not shown in the moment in which its thread has yet to enter the
- * generation: what is written into its stream there would come too late (rule 6).
- */
-bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack);
-
-/* A garbage collection of the program's, over by now. */
-#define GT_PAUSES_MAX 3
-struct gt_collection {
-    uint64_t begin, end;
-    struct gt_pause {
-        uint64_t begin, end;
-    } pause[GT_PAUSES_MAX]; /* while the world stood still */
-    uint32_t pauses;
-};
-
-/*
- * On a thread that took part, one collection after the other: the collector's lock is held. Nothing
- * is written when the thread is not running.
- */
-void gt_ev_gc(struct gt_writer *w, const struct gt_collection *gc);
-
-void gt_ev_go_label(struct gt_writer *w, struct gt_string *label);
-
-/*
- * An annotation: a USER event with its arguments, but for the stack, which is the last. false, and
- * nothing written, when w's goroutine is not running.
- */
-bool gt_ev_user(struct gt_writer *w, enum gt_event_type type, const uint64_t *args,
-                struct gt_stack *stack);
-
-/*
- * Live bytes of the heap at time `at`, and the memory taken from the system. w's goroutine may be
- * in any state; false when it has no P.
- */
-bool gt_ev_heap_alloc(struct gt_writer *w, uint64_t at, uint64_t bytes);
-bool gt_ev_heap_goal(struct gt_writer *w, uint64_t bytes);
+/* In a forked child, nothing has been lost yet. */
+void gt_writer_after_fork(void);
 
 #endif

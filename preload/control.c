@@ -1,18 +1,15 @@
 /* See control.h; and the part of gotrace.h that starts and stops. */
-#define GOTRACE_LIBRARY
-#define GOTRACE_WEAK GT_EXPORT
-#include "real.h"
-
-#include "gotrace.h"
-
 #include "control.h"
-#include "heap.h"
+
+#include "exported.h"
 #include "options.h"
 #include "process.h"
+#include "report.h"
 #include "thread.h"
 
-#include "../encoder/drain.h"
-#include "../encoder/output.h"
+#include "encoder/drain.h"
+#include "encoder/output.h"
+#include "preload/heap/heap.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -86,15 +83,19 @@ static int execute(struct gt_control_page *p, uint32_t asked)
     snprintf(path, sizeof path, "%.*s", (int)sizeof path - 1, p->path);
     if (!is_good(p, asked))
         return -ETIMEDOUT; /* it was, just now */
-    if (p == &alone && command == GT_DRAIN_START && !gt_recording() && !gt_process_begin())
-        return -ENAMETOOLONG;
-    return command <= GT_DRAIN_SNAPSHOT ? gt_drain_execute(command, *path ? path : NULL) : -EINVAL;
+    if (command > GT_DRAIN_SNAPSHOT)
+        return -EINVAL;
+    if (p != &alone || gt_recording())
+        return gt_drain_execute(command, *path ? path : NULL);
+    if (command != GT_DRAIN_START)
+        return -EALREADY;
+    return gt_process_begin() ? gt_drain_command(command, NULL) : -ENAMETOOLONG;
 }
 
 static void describe(struct gt_control_page *p)
 {
     if (p->result == 0 && p->command == GT_DRAIN_STOP)
-        gt_process_describe(p->text);
+        gt_report_describe(p->text);
     else if (p->result == 0 && p->command == GT_DRAIN_START && gt_options.ring_bytes)
         strcpy(p->text, "memory"); /* any file is of a recording before */
     else

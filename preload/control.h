@@ -23,6 +23,7 @@
 
 #include <limits.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define GT_CONTROL_THREAD "gotrace"          /* its comm */
@@ -57,6 +58,26 @@ struct gt_control_page {
     int32_t pid;              /* of whom this is, as it is told; 0: nothing is traced here */
     _Atomic uint32_t *attend; /* gt_drain_unattended */
 };
+
+/* What a command finds by its magic and version, built from another day's source; futexes too. */
+#define GT_CONTROL_AT(field, offset)                                  \
+    _Static_assert(offsetof(struct gt_control_page, field) == offset, \
+                   "the page has changed: GT_CONTROL_VERSION")
+GT_CONTROL_AT(version, 8);
+GT_CONTROL_AT(wake, 12);
+GT_CONTROL_AT(asked, 16);
+GT_CONTROL_AT(answered, 20);
+GT_CONTROL_AT(command, 24);
+GT_CONTROL_AT(result, 28);
+GT_CONTROL_AT(path, 32);
+GT_CONTROL_AT(text, 32 + PATH_MAX);
+GT_CONTROL_AT(until, 32 + 2 * PATH_MAX + 512);
+GT_CONTROL_AT(taken, 32 + 2 * PATH_MAX + 520);
+GT_CONTROL_AT(pid, 32 + 2 * PATH_MAX + 524);
+GT_CONTROL_AT(attend, 32 + 2 * PATH_MAX + 528);
+_Static_assert(sizeof(_Atomic uint32_t) == 4 && ATOMIC_INT_LOCK_FREE == 2 &&
+                   ATOMIC_LLONG_LOCK_FREE == 2,
+               "words that two processes change need no lock");
 
 enum { GT_CONTROL_ALIGN = 4096 }; /* of the variable; the magic is its first member */
 

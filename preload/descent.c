@@ -3,7 +3,8 @@
 
 #include "options.h"
 
-#include "../encoder/futex.h"
+#include "encoder/base/file.h"
+#include "encoder/base/futex.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,11 +23,11 @@ static double process_start(void)
     char text[1024];
     struct timespec real, boot;
     unsigned long long ticks;
-    FILE *f = fopen("/proc/self/stat", "re");
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-    if (f)
-        fclose(f);
-    text[n] = 0;
+    int fd = gt_file_open("/proc/self/stat", 0);
+    ssize_t n = fd < 0 ? 0 : gt_file_read(fd, text, sizeof text - 1, 0);
+    if (fd >= 0)
+        gt_file_close(fd);
+    text[n > 0 ? n : 0] = 0;
     const char *p = strrchr(text, ')'); /* the name before it may contain anything */
     /* proc(5): starttime is field 22; after the name comes field 3 */
     if (!p || sscanf(p + 1,

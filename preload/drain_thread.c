@@ -2,18 +2,18 @@
 #include "drain_thread.h"
 
 #include "control.h"
-#include "heap.h"
 #include "libc_signal.h"
-#include "nursery.h"
 #include "options.h"
 #include "process.h"
 #include "real.h"
 #include "thread.h"
 
-#include "../encoder/drain.h"
-#include "../encoder/log.h"
-#include "../encoder/output.h"
-#include "../symbolize/symbolize.h"
+#include "encoder/base/log.h"
+#include "encoder/drain.h"
+#include "encoder/output.h"
+#include "preload/heap/heap.h"
+#include "preload/heap/nursery.h"
+#include "symbolize/symbolize.h"
 
 #include <fcntl.h>
 #include <linux/close_range.h>

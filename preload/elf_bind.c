@@ -1,19 +1,11 @@
 /* See elf_bind.h. */
 #include "elf_bind.h"
 
+#include "encoder/base/arch/arch.h"
+
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#if defined(__x86_64__)
-#define JUMP_SLOT R_X86_64_JUMP_SLOT
-#define GLOB_DAT R_X86_64_GLOB_DAT
-#define ADDRESS R_X86_64_64
-#elif defined(__aarch64__)
-#define JUMP_SLOT R_AARCH64_JUMP_SLOT
-#define GLOB_DAT R_AARCH64_GLOB_DAT
-#define ADDRESS R_AARCH64_ABS64
-#endif
 
 struct job {
     const struct gt_elf_binding *bindings;
@@ -87,7 +79,8 @@ static void rebind_table(struct job *job, const struct module *m, const ElfW(Rel
 {
     for (const ElfW(Rela) *end = rela + bytes / sizeof *rela; rela < end; rela++) {
         uint32_t type = ELF64_R_TYPE(rela->r_info);
-        if (type == JUMP_SLOT || type == GLOB_DAT || (type == ADDRESS && rela->r_addend == 0))
+        if (type == GT_ARCH_JUMP_SLOT || type == GT_ARCH_GLOB_DAT ||
+            (type == GT_ARCH_ADDRESS && rela->r_addend == 0))
             rebind_slot(job, m, rela);
     }
 }

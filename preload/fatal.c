@@ -4,8 +4,8 @@
 #include "process.h"
 #include "real.h"
 
-#include "../encoder/arena.h"
-#include "../encoder/futex.h"
+#include "encoder/base/arena.h"
+#include "encoder/base/futex.h"
 
 #include <ucontext.h>
 

@@ -3,7 +3,7 @@
 
 #include "real.h"
 
-#include "../encoder/futex.h"
+#include "encoder/base/futex.h"
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* See options.h. */
 #include "options.h"
 
-#include "../encoder/futex.h"
-#include "../encoder/log.h"
+#include "encoder/base/futex.h"
+#include "encoder/base/log.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -302,7 +302,7 @@ void gt_options_read(void)
         const char *value = getenv(table[i].name);
         if (value && !table[i].read(value)) {
             gt_log("%s=%s is not %s; using %s", table[i].name, value, accepted_by(i),
-                   table[i].fallback);
+                   *table[i].fallback ? table[i].fallback : "none");
             table[i].read(table[i].fallback);
         }
     }

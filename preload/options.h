@@ -2,7 +2,7 @@
 #ifndef GT_OPTIONS_H
 #define GT_OPTIONS_H
 
-#include "../encoder/format.h"
+#include "encoder/format.h"
 
 #include <limits.h>
 #include <stdbool.h>

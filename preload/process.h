@@ -1,10 +1,10 @@
-/* The life of the process as the tracer sees it: start, second thread, fork, exec, end. */
+/* The life of the process as the tracer sees it: start, second thread, exec, end. */
 #ifndef GT_PROCESS_H
 #define GT_PROCESS_H
 
-#include "../encoder/buffers.h"
-#include "../encoder/era.h"
-#include "../encoder/samples.h"
+#include "encoder/base/era.h"
+#include "encoder/buffers.h"
+#include "encoder/samples.h"
 
 #include <limits.h>
 
@@ -65,22 +65,11 @@ void gt_process_attend(void);
  */
 void gt_process_keep_stderr(void);
 
-/* One line about the recording that ended last. */
-enum { GT_PROCESS_LINE = PATH_MAX + 512 };
-void gt_process_describe(char line[GT_PROCESS_LINE]);
+/* Whether this process, or the one that it was forked from, is followed. Anywhere. */
+bool gt_process_is_followed(void);
 
-/*
- * The caller may have been forked behind libc's back, by clone(2) or _Fork: then what a forked
- * child does is done. A child that shares our memory is none.
- */
-void gt_process_check_fork(void);
-
-/*
- * Around what makes a process behind libc's back: see gt_symbolize_fork_begin. What the first one
- * returns is for the other.
- */
-unsigned gt_process_before_fork(void);
-void gt_process_after_fork(unsigned held);
+/* In a forked child that is to be followed, before all else. */
+void gt_process_after_fork(void);
 
 /* Finishes the trace and prints the exit line. Any number of times, from any thread. */
 void gt_process_end(void);
@@ -105,7 +94,7 @@ void gt_process_crash(void);
 void gt_process_withdraw(void);
 
 /* For its forked children only, and later images (exec), from here on. */
-void gt_process_leave_children(void);
+void gt_process_abandon_children(void);
 
 /*
  * The calling thread is about to give up access to files, or all threads are: what recording needs

@@ -1,11 +1,10 @@
 /* See real.h. */
 #include "real.h"
 
-#include "heap.h"
-
-#include "../encoder/futex.h"
-#include "../symbolize/elf_names.h"
-#include "../symbolize/symbolize.h"
+#include "encoder/base/futex.h"
+#include "preload/heap/heap.h"
+#include "symbolize/elf_names.h"
+#include "symbolize/symbolize.h"
 
 #include <gnu/libc-version.h>
 
@@ -18,14 +17,14 @@
     }
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
-#include "hooks.def"
+#include "preload/hooks/hooks.def"
 #pragma GCC diagnostic pop
 #undef GT_HOOK
 
 struct gt_real gt_real = {
 #define GT_HOOK(name, result, parameters, arguments, version) \
     .name = (__typeof__(&name))(void (*)(void))resolve_##name,
-#include "hooks.def"
+#include "preload/hooks/hooks.def"
 #undef GT_HOOK
 };
 
@@ -35,7 +34,7 @@ static const struct row {
 } rows[GT_HOOKS_END] = {
 #define GT_HOOK(name, result, parameters, arguments, version) \
     [GT_HOOK_##name] = {#name, version, (void **)&gt_real.name},
-#include "hooks.def"
+#include "preload/hooks/hooks.def"
 #undef GT_HOOK
 };
 
@@ -44,14 +43,64 @@ static bool from_libc(const void *fn)
     return gt_elf_module_of(fn) == gt_elf_module_of((const void *)gnu_get_libc_version);
 }
 
+void *gt_real_next(const char *name)
+{
+    return gt_elf_is_defined_after_us(name) ? dlsym(RTLD_NEXT, name) : NULL;
+}
+
 /* What others interpose (a sanitizer, another preload) usually has no version: it comes first. */
 static void *find(const struct row *row)
 {
-    void *fn = dlsym(RTLD_NEXT, row->name);
+    void *fn = gt_real_next(row->name);
     void *versioned = row->version[0] && (!fn || from_libc(fn))
                           ? dlvsym(RTLD_NEXT, row->name, row->version)
                           : NULL;
     return versioned ? versioned : fn;
+}
+
+static int no_epoll_pwait2(int fd, struct epoll_event *events, int n,
+                           const struct timespec *timeout, const sigset_t *mask)
+{
+    return (int)gt_syscall(SYS_epoll_pwait2, fd, events, n, timeout, mask, _NSIG / 8);
+}
+
+static int no_openat2(int dir, const char *path, const struct open_how *how, size_t n)
+{
+    return (int)gt_syscall(SYS_openat2, dir, path, how, n);
+}
+
+/*
+ * What not every libc has (glibc 2.34 has all others). Where nobody has it the program shall not
+ * find it; who has bound to ours already, by a weak reference, gets what it would do.
+ */
+static const struct {
+    enum gt_hook hook;
+    void (*otherwise)(void);
+} optional[] = {
+    {GT_HOOK_epoll_pwait2, (void (*)(void))no_epoll_pwait2},                 /* 2.35 */
+    {GT_HOOK_openat2, (void (*)(void))no_openat2},                           /* 2.43 */
+    {GT_HOOK_free_sized, (void (*)(void))gt_heap_free_sized},                /* 2.43 */
+    {GT_HOOK_free_aligned_sized, (void (*)(void))gt_heap_free_aligned_sized} /* 2.43 */
+};
+enum { OPTIONAL = sizeof optional / sizeof *optional };
+
+static void do_without(void)
+{
+    for (int i = 0; i < OPTIONAL; i++)
+        *rows[optional[i].hook].slot = (void *)optional[i].otherwise;
+}
+
+/* Not before it is known whose allocator the program uses: that may have what libc has not. */
+static void hide_missing(void)
+{
+    const char *names[OPTIONAL];
+    int n = 0;
+    for (int i = 0; i < OPTIONAL; i++) {
+        const struct row *row = &rows[optional[i].hook];
+        if (*row->slot == (void *)optional[i].otherwise)
+            names[n++] = row->name;
+    }
+    gt_elf_hide(gt_elf_ours(), names, n);
 }
 
 void gt_real_resolve(void)
@@ -60,14 +109,16 @@ void gt_real_resolve(void)
     if (atomic_load(&done))
         return;
     gt_heap_resolve_begin();
+    do_without();
     for (int i = 1; i < GT_HOOKS_END; i++) {
         void *fn = find(&rows[i]);
-        if (fn) /* else the program cannot have it either: glibc 2.34 and later define them all */
+        if (fn)
             *rows[i].slot = fn;
     }
     gt_syscall = gt_real.syscall;
     gt_symbolize_jump = gt_real.longjmp;
     gt_heap_resolve_end();
+    hide_missing();
     atomic_store(&done, true);
 }
 
@@ -81,7 +132,7 @@ void gt_real_clear_dlerror(void)
 static const char *const raw[GT_LEAVES_END - GT_HOOKS_END] = {
 #define GT_RAW(what, name) [GT_RAW_##name - GT_HOOKS_END] = #name,
 #define GT_RAW_FUTEX(id, text) [GT_RAW_FUTEX_##id - GT_HOOKS_END] = text,
-#include "raw.def"
+#include "preload/hooks/raw.def"
 #undef GT_RAW_FUTEX
 #undef GT_RAW
 };

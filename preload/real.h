@@ -9,6 +9,8 @@
 
 #include "undeclared.h"
 
+#include "encoder/base/arch/arch.h"
+
 #include <aio.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -42,23 +44,16 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-/* The ABI of pthread_cond_t in use since glibc 2.3.2; other architectures only ever had one. */
-#if defined(__x86_64__)
-#define GT_COND_VERSION "GLIBC_2.3.2"
-#else
-#define GT_COND_VERSION ""
-#endif
-
 enum gt_hook {
     GT_HOOK_NONE,
 #define GT_HOOK(name, result, parameters, arguments, version) GT_HOOK_##name,
-#include "hooks.def"
+#include "preload/hooks/hooks.def"
 #undef GT_HOOK
     GT_HOOKS_END,
 /* What stands in a stack in place of the hook of syscall(2). */
 #define GT_RAW(what, name) GT_RAW_##name,
 #define GT_RAW_FUTEX(id, text) GT_RAW_FUTEX_##id,
-#include "raw.def"
+#include "preload/hooks/raw.def"
 #undef GT_RAW_FUTEX
 #undef GT_RAW
     GT_LEAVES_END,
@@ -66,13 +61,19 @@ enum gt_hook {
 
 struct gt_real {
 #define GT_HOOK(name, result, parameters, arguments, version) __typeof__(&name) name;
-#include "hooks.def"
+#include "preload/hooks/hooks.def"
 #undef GT_HOOK
 };
 extern struct gt_real gt_real;
 
 /* Looks all of them up; the constructor calls it, and so does any hook that comes earlier. */
 void gt_real_resolve(void);
+
+/*
+ * What comes after ours, as dlsym(RTLD_NEXT) would find it. NULL: nothing, and unlike dlsym's, this
+ * answer allocates nothing: we may have been called by the allocator, which is just beginning.
+ */
+void *gt_real_next(const char *name);
 
 /*
  * After look-ups that may have failed: the program's dlerror must not tell of them. Ours must not

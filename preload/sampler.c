@@ -1,15 +1,15 @@
 /* See sampler.h. */
 #include "sampler.h"
 
-#include "capture.h"
-#include "layouts.h"
 #include "libc_signal.h"
 #include "options.h"
 #include "signals.h"
 #include "thread.h"
 
-#include "../encoder/log.h"
-#include "../symbolize/modules.h"
+#include "encoder/base/log.h"
+#include "preload/stacks/capture.h"
+#include "preload/stacks/layouts.h"
+#include "symbolize/modules.h"
 
 #include <errno.h>
 #include <string.h>
@@ -138,10 +138,12 @@ void gt_sampler_thread_begin(struct gt_thread *t)
                              .sigev_signo = GT_LIBC_SIGNAL,
                              .sigev_value.sival_ptr = &on,
                              ._sigev_un._tid = (pid_t)t->w.m};
+    int saved = errno;
     if (gt_syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &t->sampler.timer) == 0)
         t->sampler.running = set_timer(t, has_room());
     if (!t->sampler.running)
         say_failed();
+    errno = saved;
 }
 
 /* Once: its number may be that of another timer next. */

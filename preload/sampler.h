@@ -10,7 +10,7 @@
 #ifndef GT_SAMPLER_H
 #define GT_SAMPLER_H
 
-#include "../encoder/samples.h"
+#include "encoder/samples.h"
 
 struct gt_thread;
 

@@ -5,12 +5,13 @@
  */
 #include "seccomp.h"
 
-#include "layouts.h"
 #include "options.h"
 #include "process.h"
 
-#include "../encoder/drain.h"
-#include "../encoder/urgent.h"
+#include "encoder/base/arch/arch.h"
+#include "encoder/base/urgent.h"
+#include "encoder/drain.h"
+#include "preload/stacks/layouts.h"
 
 #include <fcntl.h>
 #include <gnu/libc-version.h>
@@ -26,12 +27,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-
-#if defined(__x86_64__)
-#define ARCHITECTURE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCHITECTURE AUDIT_ARCH_AARCH64
-#endif
 
 /*
  * What the system call is asked for, as far as filters are known to look at it.
@@ -230,7 +225,7 @@ static bool allows(const struct sock_fprog *program, const struct need *needs, s
     for (size_t i = 0; i < n; i++) {
         if (!is_made(&needs[i]))
             continue;
-        struct seccomp_data data = {.nr = needs[i].number & 0xffff, .arch = ARCHITECTURE};
+        struct seccomp_data data = {.nr = needs[i].number & 0xffff, .arch = GT_ARCH_AUDIT};
         for (int k = 0; k < 6; k++)
             data.args[k] = needs[i].args[k];
         if (!is_harmless(run(program, &data)))
@@ -263,7 +258,7 @@ static void filter_begins(unsigned long flags, const struct sock_fprog *program)
     if (!spares_threads(program))
         gt_process_withdraw();
     else if (!ALLOWS(program, drain_needs))
-        (for_all ? gt_process_withdraw : gt_process_leave_children)();
+        (for_all ? gt_process_withdraw : gt_process_abandon_children)();
 }
 
 void gt_seccomp_begins(unsigned long operation, unsigned long flags, const void *filter)

@@ -5,8 +5,8 @@
 #include "options.h"
 #include "real.h"
 
-#include "../encoder/drain.h"
-#include "../encoder/futex.h"
+#include "encoder/base/futex.h"
+#include "encoder/drain.h"
 
 #include <errno.h>
 
@@ -68,7 +68,7 @@ static void exchange(struct taken *t, const struct sigaction *action, struct sig
     /* libc reads the program's, too; but should that fail, not with the lock held. */
     struct sigaction after = action ? *action : (struct sigaction){0};
     /* Patience, not more: the holder may be what a signal handler has interrupted. */
-    bool locked = gt_lock_within(&t->lock, GT_LOCK_PATIENCE_NS);
+    bool locked = gt_lock_within(&t->lock, GT_RANK_SIGNALS, GT_LOCK_PATIENCE_NS);
     struct sigaction before = t->program;
     if (action) {
         t->program = after;
@@ -180,7 +180,6 @@ static void on_toggle(int number, siginfo_t *info, void *context)
 void gt_signals_after_fork(void)
 {
     taken.lock = (struct gt_lock){0};
-    gt_fatal_after_fork();
 }
 
 void gt_signals_init(void)

@@ -1,15 +1,17 @@
 /* Threads: their beginning, end, names, and waiting for their end. See thread.h. */
 #include "thread.h"
 
-#include "capture.h"
-#include "heap.h"
-#include "keys.h"
+#include "fork.h"
 #include "process.h"
-#include "routine.h"
 #include "seccomp.h"
-#include "wait.h"
 
-#include "../encoder/arena.h"
+#include "encoder/base/arena.h"
+#include "encoder/events.h"
+#include "preload/heap/heap.h"
+#include "preload/hooks/keys.h"
+#include "preload/hooks/wait.h"
+#include "preload/stacks/capture.h"
+#include "preload/stacks/routine.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -19,7 +21,7 @@
 #include <sys/stat.h>
 
 __thread struct gt_thread *gt_self;
-struct gt_thread gt_nobody = {.inside = 1, .stack_size = UINTPTR_MAX};
+struct gt_thread gt_nobody = {.inside = GT_INSIDE_FOR_GOOD, .stack_size = UINTPTR_MAX};
 
 static struct {
     struct gt_freelist free;
@@ -78,7 +80,7 @@ static void note_stack(struct gt_thread *t)
 /* false: the program has our key. */
 static bool set_key(struct gt_thread *t)
 {
-    bool locked = gt_lock_within(&threads.key_lock, GT_LOCK_PATIENCE_NS);
+    bool locked = gt_lock_within(&threads.key_lock, GT_RANK_KEY, GT_LOCK_PATIENCE_NS);
     bool set = locked && threads.has_key && pthread_setspecific(threads.key, t) == 0;
     if (locked)
         gt_unlock(&threads.key_lock);
@@ -131,11 +133,11 @@ static void leave_trace(struct gt_thread *t)
         forgotten = gt_wait_forget(t, GT_LOCK_PATIENCE_NS);
     while (!forgotten && !atomic_load(&gt_any_jumped));
     gt_heap_thread_end(torn ? NULL : t, atomic_load(&threads.live) == 1);
-    if (forgotten && !torn && gt_writer_enter(&t->w)) {
+    if (forgotten && !torn && gt_writer_pin(&t->w)) {
         gt_ev_thread_end(&t->w);
-        gt_writer_leave(&t->w);
+        gt_writer_unpin(&t->w);
     }
-    gt_capture_leave(t); /* a call left by a jump may still be announced */
+    gt_capture_close(t); /* a call left by a jump may still be announced */
     gt_self = &gt_nobody;
     t->inside = 0; /* nobody is any more: see gt_process's is_inside */
     if (t != main_thread && forgotten && !torn && !gt_writer_gone(&t->w))
@@ -162,9 +164,9 @@ static void thread_begin(struct gt_thread *t)
     t->inside = 1;
     adopt(t);
     await_end(t);
-    if (gt_writer_enter(&t->w)) {
+    if (gt_writer_pin(&t->w)) {
         gt_ev_thread_start(&t->w);
-        gt_writer_leave(&t->w);
+        gt_writer_unpin(&t->w);
     }
     gt_sampler_thread_begin(t);
     t->w.may_lose = true;
@@ -184,9 +186,9 @@ struct gt_thread *gt_thread_appear(void)
     set_key(t);
     gt_sampler_thread_begin(t);
     struct gt_stack *routine = gt_capture_bottom(t);
-    if (gt_writer_enter(&t->w)) {
+    if (gt_writer_pin(&t->w)) {
         gt_ev_thread_appear(&t->w, routine);
-        gt_writer_leave(&t->w);
+        gt_writer_unpin(&t->w);
     }
     t->w.may_lose = true;
     return t;
@@ -216,9 +218,9 @@ static struct gt_thread *clone_appear(uint32_t tid)
                                                   memory_order_release, memory_order_relaxed))
         ;
     struct gt_stack *routine = gt_capture_bottom(t);
-    if (gt_writer_enter(&t->w)) {
+    if (gt_writer_pin(&t->w)) {
         gt_ev_thread_appear(&t->w, routine);
-        gt_writer_leave(&t->w);
+        gt_writer_unpin(&t->w);
     }
     t->w.may_lose = true;
     t->inside = 0;
@@ -228,7 +230,7 @@ static struct gt_thread *clone_appear(uint32_t tid)
 struct gt_thread *gt_thread_elsewhere(struct gt_thread *t)
 {
     uint32_t tid = (uint32_t)gt_syscall(SYS_gettid);
-    gt_process_check_fork();
+    gt_fork_check();
     if (tid == t->w.m) {
         note_stack(t);
         return t;
@@ -284,7 +286,7 @@ static void local_destructor(void *arg)
 
 bool gt_thread_give_key(void)
 {
-    if (!gt_lock_within(&threads.key_lock, GT_LOCK_PATIENCE_NS))
+    if (!gt_lock_within(&threads.key_lock, GT_RANK_KEY, GT_LOCK_PATIENCE_NS))
         return false;
     bool had = threads.has_key;
     threads.has_key = false;
@@ -307,7 +309,7 @@ void gt_thread_main(void)
     gt_writer_register(&t->w);
     atomic_store(&threads.last_g, 1);
     t->w.g.id = 1;
-    t->inside = 1; /* until recording starts */
+    t->inside = GT_INSIDE_FOR_GOOD; /* until recording starts */
     atomic_store(&threads.live, 1);
     adopt(t);
     set_key(t);
@@ -317,10 +319,10 @@ void gt_thread_main_begin(void)
 {
     struct gt_thread *t = main_thread;
     t->w.last = gt_clock_now(); /* adopt came before the clock */
-    if (gt_writer_enter(&t->w)) {
+    if (gt_writer_pin(&t->w)) {
         gt_ev_thread_running(&t->w);
         gt_ev_procs_change(&t->w, (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), NULL);
-        gt_writer_leave(&t->w);
+        gt_writer_unpin(&t->w);
     }
     gt_sampler_thread_begin(t);
     t->w.may_lose = true;
@@ -346,11 +348,18 @@ static void leave_to_parent(struct gt_thread *t)
         return;
     t->frame = 0;
     gt_era_pin_all(); /* it may have found something there */
-    gt_writer_leave_to_parent(&t->w);
+    gt_writer_disown(&t->w);
     struct gt_thread *fresh = t == main_thread ? gt_arena_alloc(&threads.arena, sizeof *t) : NULL;
     if (fresh)
         main_thread = fresh;
 }
+
+#ifdef GT_DEBUG
+bool gt_thread_is_interrupted(struct gt_thread *t)
+{
+    return t->inside == GT_INSIDE_FOR_GOOD || t->stuck || t->w.jumped || gt_capture_in_handler(t);
+}
+#endif
 
 void gt_thread_after_fork(void)
 {
@@ -359,7 +368,6 @@ void gt_thread_after_fork(void)
     threads.free = (struct gt_freelist){0};
     threads.cloned = NULL;
     threads.key_lock = (struct gt_lock){0};
-    gt_annotate_after_fork();
     gt_thread_main();
 }
 
@@ -385,12 +393,12 @@ static struct gt_thread *create_event(enum gt_hook hook, struct gt_thread *t,
     child->arg = arg;
     struct gt_stack *routine = gt_capture_routine(gt_routine_of(start, arg));
     struct gt_stack *stack = gt_capture(t, hook);
-    if (!gt_writer_enter(&t->w)) {
+    if (!gt_writer_pin(&t->w)) {
         thread_free(child);
         return NULL;
     }
     gt_ev_go_create(&t->w, &child->w.g, routine, stack);
-    gt_writer_leave(&t->w);
+    gt_writer_unpin(&t->w);
     atomic_fetch_add(&threads.live, 1);
     return child;
 }
@@ -505,9 +513,9 @@ static void label(const char *name)
     struct gt_string *s = gt_strings_intern(text);
     if (!s)
         gt_lost();
-    if (s && t->w.g.state == GT_G_RUNNING && gt_writer_enter(&t->w)) {
+    if (s && t->w.g.state == GT_G_RUNNING && gt_writer_pin(&t->w)) {
         gt_ev_go_label(&t->w, s);
-        gt_writer_leave(&t->w);
+        gt_writer_unpin(&t->w);
     }
     gt_thread_leave(t);
     gt_process_check_queue();

@@ -8,11 +8,12 @@
 #ifndef GT_THREAD_H
 #define GT_THREAD_H
 
-#include "../encoder/writer.h"
-#include "annotate.h"
-#include "registry.h"
 #include "sampler.h"
-#include "unwind.h"
+
+#include "encoder/writer.h"
+#include "preload/hooks/annotate.h"
+#include "preload/hooks/registry.h"
+#include "preload/stacks/unwind.h"
 
 #include <pthread.h>
 
@@ -23,6 +24,8 @@ struct gt_site {
     uintptr_t fp, pc;                 /* what stands there */
     _Atomic uint32_t looked_at;       /* futex: another thread walks from there */
 };
+
+enum { GT_INSIDE_FOR_GOOD = 2 }; /* the process ends, or nothing is recorded yet */
 
 struct gt_thread {
     struct gt_free free;
@@ -86,6 +89,9 @@ static inline bool gt_muted(void)
            atomic_load_explicit(&gt_gen.mute, memory_order_relaxed);
 }
 
+/* `make debug`: whether a signal handler may have interrupted our code in t's thread. */
+bool gt_thread_is_interrupted(struct gt_thread *t);
+
 /*
  * The current thread, marked as inside; NULL: record nothing. A thread seen for the first time
  * appears in the trace here. Callable from signal handlers.
@@ -101,8 +107,10 @@ static inline struct gt_thread *gt_thread_enter(void)
         t = gt_thread_elsewhere(t);
     if (!t)
         return NULL;
-    if (__builtin_expect(t->inside, 0))
+    if (__builtin_expect(t->inside, 0)) {
+        GT_ASSERT("our code calls no hook of ours", gt_thread_is_interrupted(t));
         return t->stuck ? gt_thread_unstick(t) : NULL;
+    }
     t->inside = 1;
     atomic_signal_fence(memory_order_seq_cst);
     return t;

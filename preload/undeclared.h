@@ -1,10 +1,13 @@
 /*
  * Functions of libc that programs call and its headers declare only to some: the variants that
- * _FORTIFY_SOURCE puts in place of others, and what compilers' libraries call.
+ * _FORTIFY_SOURCE puts in place of others, what compilers' libraries call, and what there was not
+ * in the glibc that we are built with.
  */
 #ifndef GT_UNDECLARED_H
 #define GT_UNDECLARED_H
 
+#include <fcntl.h>
+#include <linux/openat2.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -42,5 +45,8 @@ int __vfprintf_chk(FILE *file, int flag, const char *format, va_list ap);
 int __vprintf_chk(int flag, const char *format, va_list ap);
 int __fprintf_chk(FILE *file, int flag, const char *format, ...);
 int __printf_chk(int flag, const char *format, ...);
+void free_sized(void *p, size_t size);
+void free_aligned_sized(void *p, size_t alignment, size_t size);
+int openat2(int dir, const char *path, const struct open_how *how, size_t n);
 
 #endif

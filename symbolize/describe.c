@@ -1,7 +1,7 @@
 /* See describe.h. */
 #include "describe.h"
 
-#include "text.h"
+#include "encoder/base/strbuf.h"
 
 #include <string.h>
 
@@ -9,19 +9,19 @@ static const char head[] = "gotrace-module ";
 
 bool gt_modules_describe(const struct gt_module *m, char *text, size_t size)
 {
-    struct gt_text t = gt_text_start(text, size);
+    struct gt_strbuf t = gt_strbuf_start(text, size);
     const uint64_t numbers[] = {m->shown, m->hi - m->lo, m->lo - m->bias};
-    gt_text_add(&t, head);
+    gt_strbuf_add(&t, head);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        gt_text_hex(&t, numbers[i]);
-        gt_text_add(&t, " ");
+        gt_strbuf_hex(&t, numbers[i]);
+        gt_strbuf_add(&t, " ");
     }
-    gt_text_hex_bytes(&t, m->build_id, m->build_id_len);
-    gt_text_add(&t, m->build_id_len ? " " : "- ");
-    gt_text_add(&t, m->path);
+    gt_strbuf_hex_bytes(&t, m->build_id, m->build_id_len);
+    gt_strbuf_add(&t, m->build_id_len ? " " : "- ");
+    gt_strbuf_add(&t, m->path);
     if (m->called && t.pos + 1 + strlen(m->called) < t.last) {
-        gt_text_add(&t, "/");
-        gt_text_add(&t, m->called);
+        gt_strbuf_add(&t, "/");
+        gt_strbuf_add(&t, m->called);
     }
     return t.pos < t.last;
 }

@@ -117,6 +117,17 @@ bool gt_elf_is_late(void)
     return gt_elf_definer_before_us("gnu_get_libc_version");
 }
 
+/* From the last one on: libc, which has almost all of them, is among the last. */
+bool gt_elf_is_defined_after_us(const char *name)
+{
+    struct link_map *ours = gt_elf_ours(), *map = ours;
+    while (map && map->l_next)
+        map = map->l_next;
+    while (map != ours && !gt_elf_definition(map, name))
+        map = map->l_prev;
+    return map != ours || !ours || gt_elf_is_late();
+}
+
 static bool protect(const ElfW(Sym) * first, const ElfW(Sym) * last, int how)
 {
     uintptr_t lo = (uintptr_t)first & -(uintptr_t)sysconf(_SC_PAGESIZE);

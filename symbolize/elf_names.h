@@ -21,6 +21,12 @@ ElfW(Sym) * gt_elf_definition(const struct link_map *map, const char *name);
  */
 struct link_map *gt_elf_definer_before_us(const char *name);
 
+/*
+ * Whether dlsym(RTLD_NEXT) would find `name`, as far as can be told: a look-up that fails allocates
+ * its error. In doubt, true.
+ */
+bool gt_elf_is_defined_after_us(const char *name);
+
 /* Whether even libc comes before us, which dlopen has loaded: the program's calls do not come. */
 bool gt_elf_is_late(void);
 

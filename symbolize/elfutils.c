@@ -12,7 +12,7 @@
 #include "namespace.h"
 #include "symbolize.h"
 
-#include "../encoder/futex.h"
+#include "encoder/base/futex.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -66,7 +66,7 @@ static void *load(void)
 
 static void load_all(void)
 {
-    gt_lock(&loading);
+    gt_lock(&loading, GT_RANK_LOADING);
     state.tried = true;
     void *lib = load();
     bool all = lib != NULL;
@@ -78,7 +78,7 @@ static void load_all(void)
 
 bool gt_elfutils_fork_begin(void)
 {
-    return gt_lock_within(&loading, GT_LOCK_PATIENCE_NS);
+    return gt_lock_within(&loading, GT_RANK_LOADING, GT_LOCK_PATIENCE_NS);
 }
 
 void gt_elfutils_fork_end(void)

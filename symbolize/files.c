@@ -1,9 +1,8 @@
 /* See files.h. Where debug files lie is gdb's documented convention. */
 #include "files.h"
 
-#include "text.h"
-
-#include "../encoder/arena.h"
+#include "encoder/base/arena.h"
+#include "encoder/base/strbuf.h"
 
 #include <sys/auxv.h>
 
@@ -97,15 +96,15 @@ static bool open_by_build_id_in(struct gt_image *image, const char *root, const 
                                 size_t len)
 {
     char path[1024];
-    struct gt_text t = gt_text_start(path, sizeof path);
+    struct gt_strbuf t = gt_strbuf_start(path, sizeof path);
     if (len < 2)
         return false;
-    gt_text_add(&t, root);
-    gt_text_add(&t, "/.build-id/");
-    gt_text_hex_bytes(&t, id, 1);
-    gt_text_add(&t, "/");
-    gt_text_hex_bytes(&t, id + 1, len - 1);
-    gt_text_add(&t, ".debug");
+    gt_strbuf_add(&t, root);
+    gt_strbuf_add(&t, "/.build-id/");
+    gt_strbuf_hex_bytes(&t, id, 1);
+    gt_strbuf_add(&t, "/");
+    gt_strbuf_hex_bytes(&t, id + 1, len - 1);
+    gt_strbuf_add(&t, ".debug");
     return open_if(image, path, id, len);
 }
 
@@ -118,13 +117,13 @@ static bool open_by_build_id(struct gt_image *image, const uint8_t *id, size_t l
     return open_by_build_id_in(image, DEBUG_ROOT, id, len);
 }
 
-static struct gt_text start_in_dir_of(const struct gt_image *image, char *buf, size_t size,
-                                      const char *before)
+static struct gt_strbuf start_in_dir_of(const struct gt_image *image, char *buf, size_t size,
+                                        const char *before)
 {
-    struct gt_text t = gt_text_start(buf, size);
+    struct gt_strbuf t = gt_strbuf_start(buf, size);
     const char *slash = strrchr(image->path, '/');
-    gt_text_add(&t, before);
-    gt_text_add_n(&t, image->path, slash ? (size_t)(slash - image->path) + 1 : 0);
+    gt_strbuf_add(&t, before);
+    gt_strbuf_add_n(&t, image->path, slash ? (size_t)(slash - image->path) + 1 : 0);
     return t;
 }
 
@@ -143,9 +142,9 @@ static bool open_linked(struct gt_image *image, const struct gt_image *main)
         return false;
     memcpy(&crc, link + crc_at, sizeof crc);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        struct gt_text t = start_in_dir_of(main, path, sizeof path, places[i].before);
-        gt_text_add(&t, places[i].after);
-        gt_text_add(&t, link);
+        struct gt_strbuf t = start_in_dir_of(main, path, sizeof path, places[i].before);
+        gt_strbuf_add(&t, places[i].after);
+        gt_strbuf_add(&t, link);
         if (strcmp(path, main->path) == 0 || (!main->build_id_len && !has_crc(path, crc)))
             continue;
         if (open_if(image, path, main->build_id, main->build_id_len))
@@ -168,10 +167,10 @@ static void open_alt(struct gt_image *image, struct gt_image *user)
         return;
     const uint8_t *id = (const uint8_t *)link + len + 1;
     size_t id_len = size - len - 1;
-    struct gt_text t = start_in_dir_of(user, path, sizeof path, "");
+    struct gt_strbuf t = start_in_dir_of(user, path, sizeof path, "");
     if (*link == '/')
-        t = gt_text_start(path, sizeof path);
-    gt_text_add(&t, link);
+        t = gt_strbuf_start(path, sizeof path);
+    gt_strbuf_add(&t, link);
     if (!open_if(image, path, id, id_len) && !open_by_build_id(image, id, id_len))
         gt_image_hide(user, ".gnu_debugaltlink");
 }
@@ -210,11 +209,11 @@ static bool open_named(struct gt_image *image, const struct gt_module *m, const 
                        const char *name, const char *after)
 {
     char path[1024];
-    struct gt_text t = gt_text_start(path, sizeof path);
-    gt_text_add(&t, directory);
-    gt_text_add(&t, *name == '/' ? "" : "/");
-    gt_text_add(&t, name);
-    gt_text_add(&t, after);
+    struct gt_strbuf t = gt_strbuf_start(path, sizeof path);
+    gt_strbuf_add(&t, directory);
+    gt_strbuf_add(&t, *name == '/' ? "" : "/");
+    gt_strbuf_add(&t, name);
+    gt_strbuf_add(&t, after);
     if (gt_image_open(image, path) != 0)
         return false;
     if (!gt_image_is(image, m->build_id, m->build_id_len))

@@ -4,9 +4,9 @@
  */
 #include "image.h"
 
-#include "text.h"
-
-#include "../encoder/arena.h"
+#include "encoder/base/arena.h"
+#include "encoder/base/file.h"
+#include "encoder/base/strbuf.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -110,7 +110,7 @@ static bool is_wanted(const char *name)
 static int read_at(int fd, char *to, size_t size, off_t offset)
 {
     while (size) {
-        ssize_t n = pread(fd, to, size, offset);
+        ssize_t n = gt_file_read(fd, to, size, offset);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
@@ -272,13 +272,13 @@ static int fill(struct gt_image *image, int fd)
 static void find_real_path(struct gt_image *image, int fd)
 {
     char link[40];
-    struct gt_text t = gt_text_start(link, sizeof link);
+    struct gt_strbuf t = gt_strbuf_start(link, sizeof link);
     char digits[12], *p = digits + sizeof digits;
     *--p = 0;
     for (int i = fd; i > 0 || !*p; i /= 10)
         *--p = (char)('0' + i % 10);
-    gt_text_add(&t, "/proc/thread-self/fd/"); /* the drain thread has its own */
-    gt_text_add(&t, p);
+    gt_strbuf_add(&t, "/proc/thread-self/fd/"); /* the drain thread has its own */
+    gt_strbuf_add(&t, p);
     ssize_t n = readlink(link, image->path, sizeof image->path - 1);
     image->path[n > 0 ? n : 0] = 0;
 }
@@ -292,12 +292,12 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 int gt_image_read(const struct gt_image *image, void *to, size_t size, uint64_t offset)
 {
     struct stat st;
-    int fd = open(image->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = gt_file_open(image->path, O_NONBLOCK);
     int r = fd < 0 || fstat(fd, &st) ? -errno : 0;
     if (!r)
         r = is_same_file(&st, &image->st) ? read_at(fd, to, size, (off_t)offset) : -ESTALE;
     if (fd >= 0)
-        close(fd);
+        gt_file_close(fd);
     return r;
 }
 
@@ -305,7 +305,7 @@ int gt_image_open(struct gt_image *image, const char *path)
 {
     struct stat st;
     *image = (struct gt_image){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = gt_file_open(path, O_NONBLOCK);
     int r = fd < 0 || fstat(fd, &st) ? -errno : 0;
     if (!r && (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(ElfW(Ehdr))))
         r = -ENOEXEC;
@@ -318,7 +318,7 @@ int gt_image_open(struct gt_image *image, const char *path)
         r = image->base ? fill(image, fd) : -ENOMEM;
     }
     if (fd >= 0)
-        close(fd);
+        gt_file_close(fd);
     if (r)
         gt_image_close(image);
     return r;
@@ -328,7 +328,7 @@ void *gt_read_file(const char *path, size_t *size)
 {
     struct stat st;
     void *pages = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = gt_file_open(path, O_NONBLOCK);
     if (fd < 0)
         return NULL;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
@@ -338,7 +338,7 @@ void *gt_read_file(const char *path, size_t *size)
         gt_pages_free(pages, *size);
         pages = NULL;
     }
-    close(fd);
+    gt_file_close(fd);
     return pages;
 }
 

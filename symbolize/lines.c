@@ -1,7 +1,7 @@
 /* See lines.h. */
 #include "lines.h"
 
-#include "../encoder/arena.h"
+#include "encoder/base/arena.h"
 
 #include <string.h>
 

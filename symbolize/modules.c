@@ -4,11 +4,11 @@
 #include "describe.h"
 #include "image.h"
 #include "places.h"
-#include "text.h"
 
-#include "../encoder/arena.h"
-#include "../encoder/era.h"
-#include "../encoder/futex.h"
+#include "encoder/base/arena.h"
+#include "encoder/base/era.h"
+#include "encoder/base/futex.h"
+#include "encoder/base/strbuf.h"
 
 #include <elf.h>
 #include <limits.h>
@@ -113,9 +113,9 @@ static void span(struct gt_module *m, const struct dl_phdr_info *info)
 static const char *make_absolute(char out[PATH_MAX], const char *name)
 {
     long n = *name == '/' ? 0 : gt_syscall(SYS_getcwd, out, PATH_MAX);
-    struct gt_text t = {out + (n > 0 ? n - 1 : 0), out + PATH_MAX - 1};
-    gt_text_add(&t, *name == '/' ? "" : "/");
-    gt_text_add(&t, strncmp(name, "./", 2) == 0 ? name + 2 : name);
+    struct gt_strbuf t = {out + (n > 0 ? n - 1 : 0), out + PATH_MAX - 1};
+    gt_strbuf_add(&t, *name == '/' ? "" : "/");
+    gt_strbuf_add(&t, strncmp(name, "./", 2) == 0 ? name + 2 : name);
     return out;
 }
 
@@ -377,7 +377,7 @@ uint64_t gt_modules_refresh(void)
 {
     int saved = errno;
     uint64_t signals = gt_signals_hold();
-    if (!gt_lock_within(&map.lock, GT_LOCK_PATIENCE_NS)) {
+    if (!gt_lock_within(&map.lock, GT_RANK_MODULES, GT_LOCK_PATIENCE_NS)) {
         gt_signals_release(signals);
         return gt_modules_epoch();
     }
@@ -409,7 +409,7 @@ static bool was_loaded(const struct gt_module *m, uint64_t epoch)
 
 void gt_modules_age(void)
 {
-    bool locked = gt_lock_within(&map.lock, GT_LOCK_PATIENCE_NS);
+    bool locked = gt_lock_within(&map.lock, GT_RANK_MODULES, GT_LOCK_PATIENCE_NS);
     atomic_fetch_add(&map.epoch, 1);
     if (locked)
         gt_unlock(&map.lock);
@@ -601,7 +601,7 @@ bool gt_modules_forget(const struct gt_memo *epochs)
     struct gt_module *first = NULL;
     uint64_t signals = gt_signals_hold();
     bool done = false;
-    if (gt_lock_within(&map.lock, GT_LOCK_PATIENCE_NS)) {
+    if (gt_lock_within(&map.lock, GT_RANK_MODULES, GT_LOCK_PATIENCE_NS)) {
         done = copy_needed(&arena, map.first, epochs, &first);
         if (done)
             use_copies_locked(&arena, first);
@@ -637,7 +637,7 @@ const struct gt_module *gt_modules_add(const char *description)
 
 bool gt_modules_fork_begin(void)
 {
-    return gt_lock_within(&map.lock, GT_LOCK_PATIENCE_NS);
+    return gt_lock_within(&map.lock, GT_RANK_MODULES, GT_LOCK_PATIENCE_NS);
 }
 
 void gt_modules_fork_end(void)

@@ -13,7 +13,7 @@
 #ifndef GT_MODULES_H
 #define GT_MODULES_H
 
-#include "memo.h"
+#include "encoder/base/memo.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,7 +5,8 @@
 #include "names.h"
 
 #include "demangle.h"
-#include "text.h"
+
+#include "encoder/base/strbuf.h"
 
 #define HOPS_MAX 16   /* abstract origin → specification → …; damaged DWARF has cycles */
 #define SCOPES_MAX 32 /* namespaces within namespaces */
@@ -110,7 +111,7 @@ static const char *scope_name(struct gt_names *names, struct gt_units *units, Dw
 }
 
 /* Appends "a::b::" for the scopes around the DIE at offset. */
-static void qualify(struct gt_names *names, struct gt_units *units, struct gt_text *t,
+static void qualify(struct gt_names *names, struct gt_units *units, struct gt_strbuf *t,
                     Dwarf_Off offset)
 {
     const char *name[SCOPES_MAX];
@@ -130,20 +131,20 @@ static void qualify(struct gt_names *names, struct gt_units *units, struct gt_te
             unit = gt_units_scope_of(units, units->dw->dwarf_dieoffset(&die), &scope);
     }
     while (n--) {
-        gt_text_add(t, name[n]);
-        gt_text_add(t, "::");
+        gt_strbuf_add(t, name[n]);
+        gt_strbuf_add(t, "::");
     }
 }
 
 /* gcc gives their classes no name. */
-static void name_lambda(struct gt_text *scopes, const char *start, const char *function)
+static void name_lambda(struct gt_strbuf *scopes, const char *start, const char *function)
 {
     static const char unnamed[] = UNNAMED "::";
     size_t n = sizeof unnamed - 1;
     if (strcmp(function, "operator()") == 0 && (size_t)(scopes->pos - start) >= n &&
         memcmp(scopes->pos - n, unnamed, n) == 0) {
         scopes->pos -= n;
-        gt_text_add(scopes, "{lambda}::");
+        gt_strbuf_add(scopes, "{lambda}::");
     }
 }
 
@@ -153,12 +154,12 @@ static const char *compose(struct gt_names *names, struct gt_units *units, Dwarf
     const char *text = known(names, origin->addr);
     if (text)
         return text;
-    struct gt_text t = gt_text_start(names->more, sizeof names->more);
+    struct gt_strbuf t = gt_strbuf_start(names->more, sizeof names->more);
     /* What stands in dwz's common part has its scopes there, at offsets of its own. */
     if (in_file(units, origin))
         qualify(names, units, &t, units->dw->dwarf_dieoffset(origin));
     name_lambda(&t, names->more, name);
-    gt_text_add(&t, name);
+    gt_strbuf_add(&t, name);
     return remember(names, origin->addr, names->more);
 }
 

@@ -2,9 +2,10 @@
 #ifndef GT_NAMES_H
 #define GT_NAMES_H
 
-#include "memo.h"
 #include "pool.h"
 #include "units.h"
+
+#include "encoder/base/memo.h"
 
 enum { GT_NAME_MAX = 4096 };
 

@@ -8,6 +8,8 @@
 
 #include "elf_names.h"
 
+#include "encoder/base/file.h"
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <gnu/lib-names.h>
@@ -111,13 +113,13 @@ static void keep_apart(void)
 {
     struct place place = {.lo = (uintptr_t)gnu_get_libc_version, .after = UINTPTR_MAX};
     const struct link_map *ours = gt_elf_ours();
-    int file = ours ? open(ours->l_name, O_RDONLY | O_CLOEXEC) : -1;
+    int file = ours ? gt_file_open(ours->l_name, 0) : -1;
     if (file < 0)
         return;
     dl_iterate_phdr(look, &place);
     while (put_page(&place, file))
         ;
-    close(file);
+    gt_file_close(file);
 }
 
 void *gt_namespace_load(const char *library, void (*bail)(void))

@@ -4,7 +4,7 @@
  */
 #include "packed.h"
 
-#include "../encoder/arena.h"
+#include "encoder/base/arena.h"
 
 #include <dwarf.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* See pool.h. */
 #include "pool.h"
 
-#include "../encoder/arena.h"
+#include "encoder/base/arena.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* See ranges.h. */
 #include "ranges.h"
 
-#include "../encoder/arena.h"
+#include "encoder/base/arena.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -5,9 +5,9 @@
 #ifndef GT_RANGES_H
 #define GT_RANGES_H
 
-#include "sort.h"
-
 #include "pool.h"
+
+#include "encoder/base/sort.h"
 
 #define GT_NO_ID UINT32_MAX
 

@@ -8,9 +8,9 @@
 #include "modules.h"
 #include "names.h"
 #include "symbols.h"
-#include "text.h"
 
-#include "../encoder/arena.h"
+#include "encoder/base/arena.h"
+#include "encoder/base/strbuf.h"
 
 enum { CHAIN_MAX = 64 }; /* inlined into each other at one address */
 
@@ -272,11 +272,11 @@ static int from_dwarf(struct gt_symbolizer *s, struct opened *o, uint64_t addr, 
 static const char *offset_name(struct gt_symbolizer *s, const struct gt_module *m, uint64_t addr)
 {
     char buf[512];
-    struct gt_text t = gt_text_start(buf, sizeof buf);
+    struct gt_strbuf t = gt_strbuf_start(buf, sizeof buf);
     const char *name = gt_module_name(m), *base = strrchr(name, '/');
-    gt_text_add(&t, base ? base + 1 : name);
-    gt_text_add(&t, "+0x");
-    gt_text_hex(&t, addr);
+    gt_strbuf_add(&t, base ? base + 1 : name);
+    gt_strbuf_add(&t, "+0x");
+    gt_strbuf_hex(&t, addr);
     return gt_pool_text(&s->pool, buf);
 }
 
@@ -376,9 +376,9 @@ static int answer_in(struct gt_symbolizer *s, const struct gt_module *m, uint64_
 /* Outside all modules: generated code, mostly. */
 static int nameless(struct gt_symbolizer *s, uint64_t pc, struct gt_sym_frame *out)
 {
-    struct gt_text t = gt_text_start(s->nameless, sizeof s->nameless);
-    gt_text_add(&t, "0x");
-    gt_text_hex(&t, pc);
+    struct gt_strbuf t = gt_strbuf_start(s->nameless, sizeof s->nameless);
+    gt_strbuf_add(&t, "0x");
+    gt_strbuf_hex(&t, pc);
     out[0] = (struct gt_sym_frame){s->nameless, "", 0};
     return 1;
 }

@@ -1,7 +1,7 @@
 /* See symbols.h. */
 #include "symbols.h"
 
-#include "../encoder/arena.h"
+#include "encoder/base/arena.h"
 
 #include <string.h>
 #include <sys/mman.h>

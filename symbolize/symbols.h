@@ -3,7 +3,8 @@
 #define GT_SYMBOLS_H
 
 #include "image.h"
-#include "sort.h"
+
+#include "encoder/base/sort.h"
 
 struct gt_symbols {
     struct gt_symbol {

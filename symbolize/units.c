@@ -1,7 +1,7 @@
 /* See units.h. */
 #include "units.h"
 
-#include "../encoder/arena.h"
+#include "encoder/base/arena.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -9,6 +9,7 @@ that come out alike however busy the machine is. They come first; each of the ot
 
 import fcntl
 import os
+import pathlib
 import shutil
 import signal
 
@@ -18,6 +19,7 @@ from lib import LIBRARY, UNIT_TESTS, gotools, proc
 
 LIMIT = 60
 ALL = os.environ.get("ALL_NEEDS")  # `scripts/test --all` has installed everything: nothing may be missing
+INSIDE = "GOTRACE_TEST_BUILD" in os.environ  # a test of test_debug.py, which waits for the others itself
 SKIPPED = 77  # a unit test's exit status
 
 
@@ -51,9 +53,27 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item):
+    if INSIDE:
+        yield
+        return
     with open(__file__) as file:
         fcntl.flock(file, fcntl.LOCK_SH if _beside(item) else fcntl.LOCK_EX)
         yield
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    outcome = yield
+    item.has_failed = getattr(item, "has_failed", False) or outcome.get_result().failed
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_teardown(item):
+    """Traces are large: of a test that passed nothing is kept."""
+    path = (getattr(item, "funcargs", None) or {}).get("tmp_path")
+    yield
+    if path and not item.has_failed:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 # --- what fails, when it does
@@ -76,6 +96,7 @@ def pytest_runtest_logreport(report):
         crash = getattr(report.longrepr, "reprcrash", None)
         why = crash.message if crash else report.longreprtext
         _terminal.write_line(f"\nFAILED {report.nodeid}: {why.strip().splitlines()[0][:200]}")
+        _terminal.flush()  # also into a pipe
 
 
 # --- the time limit
@@ -156,7 +177,7 @@ class UnitTest(pytest.Item):
         program = UNIT_TESTS / self.name
         if not program.exists():
             pytest.fail(f"{program} is missing: run make tests")
-        result = proc.run([program], timeout=LIMIT)
+        result = proc.run([program], timeout=LIMIT, env={"PATH": f"{pathlib.Path(gotools.find()).parent}:{os.environ['PATH']}"})
         if result.returncode == SKIPPED:
             pytest.skip((result.stdout + result.stderr).strip())
         if result.returncode != 0:

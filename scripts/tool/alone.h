@@ -5,8 +5,8 @@
 #ifndef GT_ALONE_H
 #define GT_ALONE_H
 
-#include "../../encoder/drain.h"
-#include "../../preload/control.h"
+#include "encoder/drain.h"
+#include "preload/control.h"
 
 #include <sys/types.h>
 

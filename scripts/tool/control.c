@@ -3,11 +3,14 @@
  * preload/control.h describes, and waits for its answer. What is read there was written by a
  * process of the same user; nothing of it is followed or executed.
  */
-#include "../../encoder/drain.h"
-#include "../../preload/control.h"
 #include "alone.h"
-#include "contents.h"
 #include "tool.h"
+
+#include "encoder/drain.h"
+#include "encoder/read/contents.h"
+#include "encoder/read/need.h"
+#include "encoder/read/printable.h"
+#include "preload/control.h"
 
 #include <ctype.h>
 #include <dirent.h>

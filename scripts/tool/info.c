@@ -1,6 +1,6 @@
 /* `gotrace info`: what is in a trace. */
 #include "duration.h"
-#include "threads.h"
+#include "reading.h"
 #include "tool.h"
 
 #include <getopt.h>
@@ -102,8 +102,8 @@ int gt_command_info(int argc, char **argv)
     }
     if (optind + 1 != argc)
         gt_fail(GT_EXIT_USAGE, "info: which trace? One");
-    gt_trace_open(&trace, argv[optind]);
-    gt_threads_read(&threads, &trace);
+    gt_open_trace(&trace, argv[optind]);
+    gt_read_threads(&threads, &trace);
     print_file(&trace);
     print_lost(&trace);
     print_threads(&threads);

@@ -1,7 +1,8 @@
 /* `gotrace`: runs programs under libgotrace.so, and reads what it wrote. */
 #include "tool.h"
 
-#include <ctype.h>
+#include "encoder/read/printable.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -9,22 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* The bytes of the control character there, or 0. U+0080 to U+009F are two in UTF-8. */
-static size_t control_size(const unsigned char *p, size_t left)
-{
-    if (left > 1 && p[0] == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
-        return 2;
-    return iscntrl(*p) ? 1 : 0;
-}
-
-void gt_make_printable(char *text, size_t size)
-{
-    for (size_t i = 0, n; i < size; i += n ? n : 1) {
-        n = control_size((const unsigned char *)text + i, size - i);
-        memset(text + i, '?', n);
-    }
-}
 
 __attribute__((format(printf, 1, 0))) static void say(const char *format, va_list ap)
 {

@@ -4,7 +4,7 @@
 #ifndef GOTRACE_TOOL_NAMELESS_H
 #define GOTRACE_TOOL_NAMELESS_H
 
-#include "trace.h"
+#include "encoder/read/trace.h"
 
 struct gt_nameless {
     uint64_t all;

@@ -1,6 +1,8 @@
 /* See naming.h. */
 #include "naming.h"
 
+#include "encoder/read/need.h"
+
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,11 +4,10 @@
 #ifndef GT_NAMING_H
 #define GT_NAMING_H
 
-#include "bytes.h"
-#include "trace.h"
-
-#include "../../symbolize/modules.h"
-#include "../../symbolize/symbolize.h"
+#include "encoder/read/bytes.h"
+#include "encoder/read/trace.h"
+#include "symbolize/modules.h"
+#include "symbolize/symbolize.h"
 
 #include <stdio.h>
 

@@ -4,10 +4,11 @@
  */
 #include "naming.h"
 #include "tool.h"
-#include "v1_records.h"
 
-#include "../../encoder/v1_pages.h"
-#include "../../encoder/varint.h"
+#include "encoder/base/varint.h"
+#include "encoder/read/need.h"
+#include "encoder/read/v1_records.h"
+#include "encoder/v1/pages.h"
 
 #include <string.h>
 
@@ -77,7 +78,7 @@ static uint8_t *put_frame(struct writer *w, uint8_t *p, const struct gt_where *f
     return gt_varint_put(p, frame->line);
 }
 
-/* One that is too long loses its outermost frames, as in encoder/v1_tables.c. */
+/* One that is too long loses its outermost frames, as in encoder/v1/tables.c. */
 static void rename_stack(struct writer *w, struct gt_bytes args)
 {
     enum { FRAME_MAX = 4 * GT_VARINT_MAX, HEAD_MAX = 1 + 3 * GT_VARINT_MAX };

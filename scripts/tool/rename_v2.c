@@ -1,8 +1,9 @@
 /* See naming.h: a v2 trace with new tables, generation by generation. */
-#include "batches.h"
 #include "naming.h"
 
-#include "../../encoder/varint.h"
+#include "encoder/base/varint.h"
+#include "encoder/read/batches.h"
+#include "encoder/read/need.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,12 +81,10 @@ static uint64_t id_of(struct writer *w, const char *text)
 
 static void learn_strings(struct writer *w, struct gt_bytes data)
 {
+    uint64_t id;
+    struct gt_bytes text;
     gt_get_byte(&data);
-    while (gt_bytes_left(&data) && gt_get_byte(&data) == GT_EV_STRING) {
-        uint64_t id = gt_get_varint(&data);
-        struct gt_bytes text = gt_get_part(&data, gt_get_varint(&data));
-        if (data.bad)
-            return;
+    while (gt_batch_next_string(&data, &id, &text)) {
         const char *its = gt_contents_text(&w->naming->contents, text.p, gt_bytes_left(&text));
         *(uint64_t *)gt_need(gt_memo_at(&w->texts, id)) = (uintptr_t)its;
         *(uint64_t *)gt_need(gt_memo_at(&w->ids, (uintptr_t)its)) = id;

@@ -6,7 +6,7 @@
 #include "target.h"
 #include "tool.h"
 
-#include "../../preload/options.h"
+#include "preload/options.h"
 
 #include <errno.h>
 #include <getopt.h>

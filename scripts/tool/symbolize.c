@@ -4,11 +4,11 @@
  * strings are written anew, everything else is copied byte for byte.
  */
 #include "naming.h"
+#include "reading.h"
 #include "replacement.h"
 #include "tool.h"
-#include "trace.h"
 
-#include "../../symbolize/files.h"
+#include "symbolize/files.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -117,7 +117,7 @@ int gt_command_symbolize(int argc, char **argv)
     struct gt_trace trace;
     struct gt_naming naming = {0};
     read_options(argc, argv);
-    gt_trace_open(&trace, argv[optind]);
+    gt_open_trace(&trace, argv[optind]);
     if (trace.format->v1 && gt_v1_global_order(trace.format))
         gt_fail(GT_EXIT_FAILED, "%s: a go1.5 trace has no place for what this needs to know",
                 trace.path);

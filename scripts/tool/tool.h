@@ -20,12 +20,6 @@ int gt_command_top(int argc, char **argv);
 int gt_command_symbolize(int argc, char **argv);
 int gt_command_control(int argc, char **argv); /* start, stop, snapshot */
 
-/*
- * Bytes that would control a terminal become question marks: what comes out of a trace, a program
- * or a file was written by others.
- */
-void gt_make_printable(char *text, size_t size);
-
 /* A line `gotrace: …` on standard error, printable whatever it is about. */
 void gt_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -4,8 +4,10 @@
  */
 #include "duration.h"
 #include "nameless.h"
-#include "threads.h"
+#include "reading.h"
 #include "tool.h"
+
+#include "encoder/read/need.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -460,8 +462,8 @@ int gt_command_top(int argc, char **argv)
     }
     if (!options.most)
         options.most = options.by_thread ? 5 : 20;
-    gt_trace_open(&trace, argv[optind]);
-    gt_threads_read(&threads, &trace);
+    gt_open_trace(&trace, argv[optind]);
+    gt_read_threads(&threads, &trace);
     print(&sums, &threads);
     return 0;
 }

@@ -2,9 +2,8 @@
  * `gotrace view`: finds a Go whose tool reads this trace, and runs it in the foreground on a port
  * that is free.
  */
+#include "reading.h"
 #include "tool.h"
-
-#include "../../encoder/format.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -170,20 +169,6 @@ static int run(char *const argv[])
     return ended ? 0 : WIFEXITED(status) ? WEXITSTATUS(status) : GT_EXIT_FAILED;
 }
 
-static const struct gt_format *format_of(const char *trace)
-{
-    char header[GT_HEADER_BYTES + 1] = "";
-    FILE *file = fopen(trace, "re");
-    if (!file)
-        gt_fail(GT_EXIT_FAILED, "%s: %s", trace, strerror(errno));
-    size_t n = fread(header, 1, GT_HEADER_BYTES, file);
-    fclose(file);
-    const struct gt_format *format = n == GT_HEADER_BYTES ? gt_format_of_header(header) : NULL;
-    if (!format)
-        gt_fail(GT_EXIT_FAILED, "%s is not a Go execution trace of a version known here", trace);
-    return format;
-}
-
 static void help(void)
 {
     puts(
@@ -217,7 +202,9 @@ int gt_command_view(int argc, char **argv)
     if (optind + 1 != argc)
         gt_fail(GT_EXIT_USAGE, "view: which trace? One");
     char *trace = argv[optind];
-    const struct gt_format *format = format_of(trace);
+    struct gt_trace opened;
+    gt_open_trace(&opened, trace);
+    const struct gt_format *format = opened.format;
     struct search search = {.least = format->minor, .most = last_reader(format)};
     setenv("GOTOOLCHAIN", "local", 1); /* never let one Go fetch another */
     if (go)

@@ -6,7 +6,7 @@ import pytest
 
 from lib import gotools, proc
 
-pytestmark = pytest.mark.beside
+pytestmark = [pytest.mark.beside, pytest.mark.needs("guile")]
 
 # Prints how many collections there were, and how many ns they took. With an argument a second thread allocates too.
 PROGRAM = """
@@ -32,7 +32,7 @@ def churn(traced, tmp_path, arguments, format):
     argv = ["guile", "--no-auto-compile", "-s", script, *arguments]
     result = traced(argv, env={"GOTRACE_FORMAT": format}, timeout=50).ok()
     times = int(result.stdout)
-    assert times > 50
+    assert times > 20
     return result.trace, times
 
 

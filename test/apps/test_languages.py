@@ -92,6 +92,7 @@ def test_java(tmp_path):
     assert {"player 0", "player 1"} <= set(labels), labels
 
 
+@pytest.mark.needs("node")
 @pytest.mark.limit(90)
 def test_node(tmp_path):
     data = tmp_path / "data"
@@ -101,6 +102,7 @@ def test_node(tmp_path):
     assert apps.waits([trace], ("epoll_wait", "epoll_pwait"), above="uv_run", kind="net") > 0
 
 
+@pytest.mark.needs("sbcl")
 @pytest.mark.limit(90)
 def test_sbcl(tmp_path):
     """The collector stops threads by signals, guard pages and timers are signals' business too."""

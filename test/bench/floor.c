@@ -3,8 +3,8 @@
  *   clock   a look at the trace's clock              lock   one of our locks, taken and given back
  *   line    a cache line that another CPU wrote last, where there is another
  */
-#include "encoder/clock.h"
-#include "encoder/futex.h"
+#include "encoder/base/clock.h"
+#include "encoder/base/futex.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -32,7 +32,7 @@ static void look(int i)
 static void lock(int i)
 {
     (void)i;
-    gt_lock(&a_lock);
+    gt_lock(&a_lock, GT_RANK_G);
     gt_unlock(&a_lock);
 }
 

@@ -7,8 +7,8 @@
  */
 #include "descend.h"
 #include "encoder/stacks.h"
-#include "preload/cfi.h"
-#include "preload/unwind.h"
+#include "preload/stacks/cfi.h"
+#include "preload/stacks/unwind.h"
 
 #define UNW_LOCAL_ONLY
 #include <dlfcn.h>

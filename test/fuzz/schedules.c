@@ -7,7 +7,9 @@
  *
  * One thread plays all of them, with a clock of its own: the same seed gives the same file.
  */
+#include "encoder/events.h"
 #include "encoder/drain.h"
+#include "encoder/fork.h"
 #include "encoder/recording.h"
 #include "encoder/switch.h"
 
@@ -95,12 +97,12 @@ static bool enter(struct thread *t)
     if (one_in(10))
         t->skew = number(SKEW_NS);
     skew = t->skew;
-    return gt_writer_enter(&t->w);
+    return gt_writer_pin(&t->w);
 }
 
 static void leave(struct thread *t)
 {
-    gt_writer_leave(&t->w);
+    gt_writer_unpin(&t->w);
     if (one_in(60))
         gt_drain_flush();
 }
@@ -320,7 +322,7 @@ static void play(const struct gt_format *format, const char *path)
     CHECK(gt_drain_finish(), "recording");
     struct gt_recording_summary s = gt_recording_summary();
     CHECK(s.error == 0, "%s: error %d", path, s.error);
-    gt_drain_after_fork(); /* as good as new */
+    gt_encoder_after_fork(); /* as good as new */
     if (format->v1 && one_in(2))
         cut(path);
 }

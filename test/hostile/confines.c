@@ -125,6 +125,7 @@ static void unreadable(void)
 {
     char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     mprotect(pages + PAGE, PAGE, PROT_NONE);
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); /* or else a user is refused for that */
     void *bad[] = {pages + PAGE, pages + PAGE - 8, (void *)-1};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct sock_fprog program = {4, bad[i]};

@@ -313,6 +313,84 @@ def test_strdup_of_an_allocator(traced, tmp_path, place):
     assert kinds.end - base.end == kinds.truth > 1000
 
 
+def assert_exact_sized(traced, **allocator):
+    sized = run(traced, "sized", **allocator)
+    if "skip" in sized.result.stdout:
+        pytest.skip(sized.result.stdout.splitlines()[0])
+    assert sized.truth > 100000
+    assert_exact(traced, sized, **allocator)
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+@pytest.mark.parametrize("allocator", ALLOCATORS)
+def test_free_sized(traced, allocator, place):
+    """C23's. glibc's call free, which counts; those of jemalloc and tcmalloc do not."""
+    assert_exact_sized(traced, **{place: ALLOCATORS[allocator]})
+
+
+ALLOCATOR_WITH_FREE_SIZED = """
+#include <stdlib.h>
+""" + OWN_MALLOC[: OWN_MALLOC.index("int main")] + """
+size_t malloc_usable_size(void *p) { return p ? ((size_t *)p)[-2] : 0; }
+static void *take(size_t) __attribute__((alias("malloc")));
+void *aligned_alloc(size_t alignment, size_t n)
+{
+    char *p = take(n + alignment);
+    size_t to = -(size_t)p & (alignment - 1);
+    p += to;
+    ((size_t *)p)[-2] = n + alignment - to;
+    return p;
+}
+void free_sized(void *p, size_t n) { (void)p, (void)n; }
+void free_aligned_sized(void *p, size_t alignment, size_t n) { (void)p, (void)alignment, (void)n; }
+"""
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_free_sized_of_an_allocator(traced, tmp_path, place):
+    """Whether libc has them or not."""
+    source = ALLOCATOR_WITH_FREE_SIZED.replace("1 << 20", "8 << 20")
+    allocator = proc.compile(source, tmp_path / "allocator.so", "-D_GNU_SOURCE", "-shared", "-fPIC", "-fno-builtin")
+    assert_exact_sized(traced, **{place: allocator})
+
+
+@pytest.mark.parametrize("allocator", ALLOCATORS)
+def test_free_sized_that_may_not_be_there(traced, allocator):
+    """Where nobody has it the program's weak reference finds ours all the same: it frees."""
+    after = ALLOCATORS[allocator]
+    weakly = run(traced, "weakly", after=after)
+    assert "skip" not in weakly.result.stdout and weakly.truth > 100000
+    assert_exact(traced, weakly, after=after)
+
+
+ALLOCATOR_THAT_BEGINS = """
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+static void begin(void);
+""" + OWN_MALLOC[: OWN_MALLOC.index("int main")].replace("{\n    char *p", "{\n    begin();\n    char *p", 1) + """
+size_t malloc_usable_size(void *p) { return p ? ((size_t *)p)[-2] : 0; }
+static void begin(void)
+{
+    static int state;
+    if (state == 1)
+        abort(); /* jemalloc would wait for itself */
+    if (state++ == 0)
+        close(open("/proc/self/stat", O_RDONLY));
+    state = 2;
+}
+__attribute__((constructor)) static void at_start(void) { if (!used) begin(); }
+"""
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_an_allocator_that_calls_us_while_it_begins(traced, tmp_path, place):
+    """jemalloc reads files then. The real functions are looked up; those that there are not allocate nothing."""
+    allocator = proc.compile(ALLOCATOR_THAT_BEGINS, tmp_path / "allocator.so", "-D_GNU_SOURCE", "-shared", "-fPIC", "-fno-builtin")
+    copies, base = (run(traced, what, **{place: allocator}) for what in ("copies", "nothing"))
+    assert copies.end - base.end == copies.truth > 1000
+
+
 @pytest.mark.parametrize("flags", [[], ["-no-pie", "-fno-pie"]], ids=["pie", "no-pie"])
 def test_malloc_of_the_program(traced, tmp_path, flags):
     program = proc.compile(OWN_MALLOC, tmp_path / "own", "-fno-builtin", *flags)
@@ -366,7 +444,12 @@ OWN_OPERATORS = """
 #include <cstdlib>
 static int calls;
 #define CALLS (calls > 1000)
-void *operator new(std::size_t n) { calls++; return std::malloc(n + 16) ? std::malloc(n) : throw std::bad_alloc(); }
+void *operator new(std::size_t n)
+{
+    calls++;
+    void *volatile p = std::malloc(n);
+    return p ? p : throw std::bad_alloc();
+}
 void operator delete(void *p) noexcept { std::free(p); }
 void operator delete(void *p, std::size_t) noexcept { std::free(p); }
 """

@@ -329,7 +329,7 @@ def test_view_needs_a_go_that_reads_it(traced):
 def test_view_wrong_use(tmp_path):
     (tmp_path / "text").write_text("hello, world, this is no trace")
     for argv, why in [
-        ([tmp_path / "text"], "text is not a Go execution trace"),
+        ([tmp_path / "text"], "text: it is not a Go execution trace"),
         ([tmp_path / "none"], "none: No such file"),
         ([], "which trace"),
     ]:

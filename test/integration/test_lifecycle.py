@@ -1,5 +1,5 @@
-"""Processes from their beginning to their end: what a forked child must not inherit, threads from before us, who waits for
-whom, and for how long."""
+"""Processes from their beginning to their end: errno as without us, what a forked child must not inherit, threads from before
+us, who waits for whom, and for how long."""
 
 import concurrent.futures
 import contextlib
@@ -11,6 +11,92 @@ import time
 import pytest
 
 from lib import HOSTILE, LIBRARY, PROGRAMS, gotools, proc
+
+# --- what a program begins with
+
+ERRNO = r"""
+#include "gotrace.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void prepare(void)
+{
+    printf("before fork %d\n", errno);
+}
+
+static void parent(void)
+{
+    printf("after fork %d\n", errno);
+}
+
+static void child(void)
+{
+    printf("in the child's handler %d\n", errno);
+}
+
+static void fork_once(void)
+{
+    fflush(stdout);
+    errno = 4711;
+    pid_t pid = fork();
+    int found = errno;
+    if (pid)
+        waitpid(pid, NULL, 0);
+    printf("%s %d\n", pid ? "parent" : "child", found);
+    fflush(stdout);
+    if (pid == 0)
+        _exit(0);
+}
+
+static void *begin(void *arg)
+{
+    printf("thread %d\n", errno);
+    return arg;
+}
+
+__attribute__((constructor)) static void construct(void)
+{
+    printf("constructor %d\n", errno);
+}
+
+int main(void)
+{
+    printf("main %d\n", errno);
+    pthread_t t;
+    pthread_atfork(prepare, parent, child);
+    fork_once();
+    pthread_create(&t, NULL, begin, NULL);
+    pthread_join(t, NULL);
+    gotrace_snapshot(NULL); /* our thread has a file now, which the child's has not */
+    fork_once();
+    return 0;
+}
+"""
+
+
+@pytest.mark.beside
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"GOTRACE_CPU_HZ": "100"}, {"GOTRACE_RING": "1M"}, {"GOTRACE_FORMAT": "go1.19"}, {"GOTRACE_START": "manual"}],
+    ids=["file", "samples", "ring", "v1", "manual"],
+)
+def test_errno_is_as_without_us(traced, tmp_path, options):
+    """At the program's start, in its threads and in a fork's handlers, parent and child."""
+    program = proc.compile(ERRNO, tmp_path / "program", f"-I{proc.ROOT}/preload")
+    assert traced([program], env=options).ok().stdout == proc.run([program]).ok().stdout
+
+
+def test_errno_of_a_thread_that_gets_no_timer(traced, tmp_path):
+    program = proc.compile(ERRNO, tmp_path / "program", f"-I{proc.ROOT}/preload")
+    argv = ["prlimit", "--sigpending=0", program]
+    result = traced(argv, env={"GOTRACE_CPU_HZ": "100"}).ok()
+    assert result.stdout == proc.run(argv).ok().stdout
+    assert "no CPU samples of some threads" in result.stderr
+
 
 # --- what a forked child must not have of its parent
 
@@ -451,6 +537,7 @@ int main(void)
     pthread_t t;
     int status = 0;
     void *lib = dlopen("libm.so.6", RTLD_NOW), *other = dlopen("libanl.so.1", RTLD_NOW);
+    dlopen("libm.so.6", RTLD_NOW); /* dlclose unloads nothing: a fork while it does leaves a lock of libc held */
     sem_init(&inside, 0, 0);
     sem_init(&forked, 0, 0);
     (void)other;

@@ -79,6 +79,78 @@ def test_disk_that_stands_still_while_threads_wake_others(tmp_path):
     gotools.check(tmp_path / "t.out")
 
 
+# Two threads fill buffers, the third computes, far down its stack, in a process that gets no more memory from a byte of
+# its standard input on to the end of that: where nothing can be written, samples have no room.
+CROWDED = """
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static _Atomic int done;
+
+static void *nap(void *arg)
+{
+    while (!done)
+        usleep(1);
+    return arg;
+}
+
+__attribute__((noipa)) static int compute(int depth)
+{
+    while (!depth && !done)
+        ;
+    return depth ? compute(depth - 1) + 1 : 0;
+}
+
+static void *descend(void *arg)
+{
+    return compute(120) ? arg : NULL;
+}
+
+int main(void)
+{
+    struct rlimit memory;
+    unsigned long pages;
+    char c;
+    pthread_t t[3];
+    for (int i = 0; i < 3; i++)
+        pthread_create(&t[i], NULL, i ? nap : descend, NULL);
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (!f || read(0, &c, 1) != 1 || fscanf(f, "%lu", &pages) != 1 || getrlimit(RLIMIT_AS, &memory) != 0)
+        return 1;
+    setrlimit(RLIMIT_AS, &(struct rlimit){pages * 4096, memory.rlim_max});
+    while (read(0, &c, 1) > 0)
+        ;
+    setrlimit(RLIMIT_AS, &memory);
+    done = 1;
+    for (int i = 0; i < 3; i++)
+        pthread_join(t[i], NULL);
+    return 0;
+}"""
+
+
+def test_all_that_is_lost_is_said(tmp_path):
+    """Also where threads waited."""
+    os.mkfifo(tmp_path / "fifo")
+    env = {"GOTRACE_MAX_MEM": "1M", "GOTRACE_CPU_HZ": "1000"}
+    program = proc.compile(CROWDED, tmp_path / "crowded")
+    pipe = subprocess.PIPE
+    child = proc.spawn([program], env=proc.traced_env(tmp_path / "fifo", env), stdin=pipe, stderr=pipe, text=True)
+    with open(tmp_path / "fifo", "rb", buffering=0) as source:
+        source.read(16)
+        child.stdin.write("x")
+        child.stdin.flush()
+        time.sleep(6)  # for so long the disk stands still
+        child.stdin.close()
+        while source.read(65536):
+            pass
+    line = child.stderr.read()
+    assert child.wait(10) == 0
+    assert re.search(r", \d+ CPU samples lost, threads waited \d+ times, [\d.]+ s, to write; view", line), line
+    assert "nothing lost" not in line
+
+
 def test_max_mem_of_a_child(tmp_path):
     """What the parent's threads hold does not count."""
     source = """

@@ -1,6 +1,6 @@
 """What the library keeps of a program that runs for months does not grow with it: what it says of its memory holds.
 
-Old ones are given back by eras (encoder/era.h). CHURN=long makes as many as a program makes in months; what is
+Old ones are given back by eras (encoder/base/era.h). CHURN=long makes as many as a program makes in months; what is
 written then goes nowhere, but to a reader that throws it away.
 """
 

@@ -155,6 +155,20 @@ def test_sigkill_leaves_all_complete_generations(tmp_path):
         trace.unlink()
 
 
+def test_the_first_generations_are_short(tmp_path):
+    """So that one that is killed early has left all but little: what the README says of that."""
+    env = proc.traced_env(tmp_path / "t.out", {"GOTRACE_DURATION": "2600ms"})
+    child = proc.spawn([*program("control"), "idle"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert b"nothing lost" in child.stderr.readline()
+    child.communicate()
+    proc.kill_group(child)
+    begins = [e.time / 1e9 for e in gotools.parse(tmp_path / "t.out") if e.kind == "Sync"]
+    lengths = [end - begin for begin, end in zip(begins, begins[1:]) if end - begin > 0.09]
+    assert len(lengths) >= 5
+    for length, least in zip(lengths, [0.1, 0.2, 0.4, 0.8, 1]):
+        assert least <= length < 2 * least, lengths
+
+
 # Its second thread waits for ever, and the process ends after so many µs as Go's do: without libc. Names take a while
 # to be looked up, of a stack with inlined functions of C++.
 CUT_SHORT = r"""

@@ -69,7 +69,23 @@ def test_every_option_there_is(command):
 
 
 def test_the_options_of_the_table():
-    """Every switch has a row, in the table of the README and in that of the library."""
-    rows = set(re.findall(r"^\| `(GOTRACE\w*)` \|", TEXT, re.M))
-    known = set(re.findall(r'^    \{"(GOTRACE\w*)"', (ROOT / "preload/options.c").read_text(), re.M))
-    assert rows == known
+    """Every switch has a row, in the table of the README and in that of the library, with the same default."""
+    rows = dict(re.findall(r"^\| `(GOTRACE\w*)` \| [^|]+ \| ([^|]+) \|", TEXT, re.M))
+    options, formats = ((ROOT / name).read_text() for name in ("preload/options.c", "encoder/format.h"))
+    options = options.replace("GT_FORMAT_DEFAULT", re.search(r'GT_FORMAT_DEFAULT (".*")', formats)[1])
+    known = re.findall(r'^    \{"(GOTRACE\w*)", (?:NULL|"[^"]*"), "([^"]*)"', options, re.M)
+    assert rows == {name: f"`{default}`" if default else "none" for name, default in known}
+
+
+def test_the_table_of_formats():
+    """Every format that there is, read by the versions that test_formats.py reads it with."""
+    rows = re.findall(r"^\| (`go1\..*?) \| that Go version (to 1\.22|and all newer ones)", TEXT, re.M)
+    read = {name: 22 if upto == "to 1.22" else None for names, upto in rows for name in re.findall(r"`(go1\.\d+)`", names)}
+    assert read == {name: last for name, (_, last) in gotools.FORMATS.items()}
+    known = re.findall(r'^    \{"(go1\.\d+)", ', (ROOT / "encoder/format.c").read_text(), re.M)
+    assert list(read) == known
+
+
+def test_the_signals_that_save_the_flight_recorder():
+    (said,) = re.findall(r"- when a signal ends it: (.*?), where", TEXT, re.S)
+    assert re.findall(r"SIG\w+", said) == re.findall(r"\{(SIG\w+), (?:true|false)\}", (ROOT / "preload/fatal.c").read_text())

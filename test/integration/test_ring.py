@@ -1,6 +1,7 @@
 """The flight recorder: what it holds, how it is asked for it, and that it gives it when the program dies."""
 
 import os
+import pathlib
 import re
 import resource
 import subprocess
@@ -112,6 +113,33 @@ def test_memory(tmp_path):
     assert os.stat(program.snapshot()).st_size > 2 << 20  # it is full
     program.end()
     assert max(sizes) < 2 << 20, sizes
+
+
+def test_memory_beside_what_it_holds(tmp_path):
+    """Some 3 MiB, says the README."""
+    recorded = Running(tmp_path, "idle", GOTRACE_RING="64M")
+    bare = Running(tmp_path, "idle", LD_PRELOAD="")
+    more = recorded.resident() - bare.resident()
+    recorded.end()
+    bare.end()
+    assert more < 5 << 20, more
+
+
+def test_idle_program_is_hardly_woken(tmp_path):
+    """Once a second by the library's thread, says the README, for 0.2 ms of CPU."""
+    program = Running(tmp_path, "idle", GOTRACE_RING="30s")
+    (ours,) = set(map(int, os.listdir(f"/proc/{program.pid}/task"))) - {program.pid, *program.tids}
+    status, times = pathlib.Path(f"/proc/{ours}/status"), pathlib.Path(f"/proc/{ours}/schedstat")
+
+    def so_far():
+        return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status.read_text(), re.M)[1]), int(times.read_text().split()[0])
+
+    time.sleep(2)
+    before = so_far()
+    time.sleep(5)
+    woken, ns = (after - then for then, after in zip(before, so_far()))
+    program.end()
+    assert woken <= 7 and ns < 10e6, (woken, ns)
 
 
 def test_idle_program(tmp_path):
@@ -321,5 +349,7 @@ def test_sigkill_leaves_nothing(tmp_path):
 @pytest.mark.parametrize("value", ["0", "1s,", "64", "100K", "0s", "10s,1T", "x"])
 def test_bad_values(traced, value):
     result = traced([PROGRAMS / "threads", "2"], env={"GOTRACE_RING": value}).ok()
-    assert result.stderr.startswith(f"gotrace: GOTRACE_RING={value} is not a time and a size"), result.stderr
+    complaint = result.stderr.splitlines()[0]
+    assert complaint.startswith(f"gotrace: GOTRACE_RING={value} is not a time and a size"), result.stderr
+    assert complaint.endswith("; using none")
     gotools.check(result.trace)

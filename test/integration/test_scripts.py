@@ -69,7 +69,7 @@ def test_a_failure_is_named_at_once(tmp_path):
         "    while not pathlib.Path('seen').exists(): time.sleep(0.02)\n"
     )
     argv = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "test_it.py"]
-    env = {"PYTHONPATH": ROOT / "test"}
+    env = {"PYTHONPATH": ROOT / "test", "PYTHONUNBUFFERED": ""}  # a pipe is buffered
     child = proc.spawn(argv, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     line = next(line for line in child.stdout if "FAILED" in line)
     assert "test_it.py::test_fails" in line and "assert 'a' == 'b'" in line

@@ -73,15 +73,16 @@ def test_fifo_without_a_reader(tmp_path, program):
     assert "No such device or address; the program was not affected" in result.stderr
 
 
-def test_mode(tmp_path):
+@pytest.mark.parametrize("mask, mode", [(0, 0o600), (0o277, 0o400)])
+def test_mode(tmp_path, mask, mode):
     """A new file is the user's alone, whatever the umask; one of the user's own keeps its mode."""
-    mask = os.umask(0)
+    mask = os.umask(mask)
     try:
         result = proc.traced(THREADS, tmp_path / "t.out", env={"GOTRACE_FORMAT": "go1.5"}).ok()
     finally:
         os.umask(mask)
     for path in (result.trace, tmp_path / "t.out.elf"):
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert stat.S_IMODE(path.stat().st_mode) == mode
     result.trace.chmod(0o644)
     gotools.check(proc.traced(THREADS, result.trace).ok().trace)
     assert stat.S_IMODE(result.trace.stat().st_mode) == 0o644

@@ -1,9 +1,11 @@
 """Shared helpers of the tests: `proc` runs programs, `gotools` runs the Go tools, `pprof` decodes profiles."""
 
+import os
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LIBRARY = ROOT / "libgotrace.so"
+BUILD = ROOT / os.environ.get("GOTRACE_TEST_BUILD", "build")  # or build/debug: test_debug.py
+LIBRARY = ROOT / "libgotrace.so" if BUILD == ROOT / "build" else BUILD / "libgotrace.so"
 PROGRAMS = ROOT / "build/test/prog"
-UNIT_TESTS = ROOT / "build/test/unit"
+UNIT_TESTS = BUILD / "test/unit"
 HOSTILE = ROOT / "build/test/hostile"

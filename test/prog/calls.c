@@ -5,9 +5,11 @@
 #include "rows.h"
 
 #include <aio.h>
+#include <dlfcn.h>
 #include <limits.h>
 #include <linux/aio_abi.h>
 #include <linux/io_uring.h>
+#include <linux/openat2.h>
 #include <mqueue.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -421,6 +423,24 @@ static long open_write(void)
 static long open_at(void)
 {
     return gave(openat(AT_FDCWD, path, read_only));
+}
+
+static int (*by_openat2)(int, const char *, const struct open_how *, size_t);
+
+static void fifo_for_openat2(void)
+{
+    *(void **)&by_openat2 = dlsym(RTLD_DEFAULT, "openat2");
+    fifo();
+    if (by_openat2)
+        return;
+    skipped = "no openat2 in this libc (glibc 2.43)";
+    result_fd = (int)RAW(SYS_dup, 0);
+}
+
+static long open_at2(void)
+{
+    struct open_how how = {.flags = O_RDONLY};
+    return gave(by_openat2(AT_FDCWD, path, &how, sizeof how));
 }
 
 static long create(void)
@@ -1262,6 +1282,7 @@ static const struct row table[] = {
     S("open-fifo", "open", fifo, open_read, open_writer, .after = fifo_over),
     S("open-fifo-write", "open", fifo, open_write, open_reader, .after = fifo_over),
     S("openat-fifo", "openat", fifo, open_at, open_writer, .after = fifo_over),
+    S("openat2-fifo", "openat2", fifo_for_openat2, open_at2, open_writer, .after = fifo_over),
     S("creat-fifo", "creat", fifo, create, open_reader, .after = fifo_over),
     S("sendfile", "sendfile", file_to_pipe, do_sendfile, take, .after = close_all),
     S("splice", "splice", two_pipes, do_splice, put, .after = close_all),

@@ -6,6 +6,9 @@
  * heap storm N ROUNDS  N threads allocate, hand blocks to each other, reallocate and free
  * heap kinds           every allocating function, every alignment; failures too
  * heap copies          strings, by what allocates for them
+ * heap sized          blocks given back by free_sized and free_aligned_sized, half of them; a line
+ *                      "skip WHY" where there are none
+ * heap weakly         the same by weak references, or by free where those lead nowhere
  * heap spikes N        a large block comes and goes N times without a pause
  * heap fork            a child with a second thread of its own, which allocates some more
  * heap numbers         one thread allocates while another one opens files: a line "number FD WRONG"
@@ -13,6 +16,7 @@
  *
  * The last line is "end LIVE": what is live when the process ends.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -199,6 +203,41 @@ static void copies(void)
     }
 }
 
+void free_sized(void *p, size_t size) __attribute__((weak));
+void free_aligned_sized(void *p, size_t alignment, size_t size) __attribute__((weak));
+
+static void sized(void (*give_sized)(void *, size_t), void (*give_aligned)(void *, size_t, size_t))
+{
+    enum { PAIRS = 100, ALIGNMENT = 64 };
+    if (!give_sized || !give_aligned) {
+        puts("skip: no free_sized in this libc (glibc 2.43), nor in its allocator");
+        return;
+    }
+    for (size_t size = ALIGNMENT; size <= PAIRS * ALIGNMENT; size += ALIGNMENT) {
+        took(malloc(size));
+        took(aligned_alloc(ALIGNMENT, size));
+        void *p = took(malloc(size)), *q = took(aligned_alloc(ALIGNMENT, size));
+        live -= (long)malloc_usable_size(p) + (long)malloc_usable_size(q);
+        errno = 4711;
+        give_sized(p, size);
+        give_aligned(q, ALIGNMENT, size);
+        if (errno != 4711)
+            puts("one changed errno");
+    } /* not NULL, too: jemalloc 5.3.1 would give that out */
+}
+
+static void free_any_sized(void *p, size_t size)
+{
+    (void)size;
+    free(p);
+}
+
+static void free_any_aligned(void *p, size_t alignment, size_t size)
+{
+    (void)alignment, (void)size;
+    free(p);
+}
+
 /* pvalloc, which some allocators leave to libc's, where it makes blocks that they cannot free. */
 static void pages(void)
 {
@@ -310,6 +349,12 @@ int main(int argc, char **argv)
         copies();
     else if (strcmp(what, "pages") == 0)
         pages();
+    else if (strcmp(what, "sized") == 0)
+        sized((void (*)(void *, size_t))dlsym(RTLD_DEFAULT, "free_sized"),
+              (void (*)(void *, size_t, size_t))dlsym(RTLD_DEFAULT, "free_aligned_sized"));
+    else if (strcmp(what, "weakly") == 0)
+        sized(free_sized ? free_sized : free_any_sized,
+              free_aligned_sized ? free_aligned_sized : free_any_aligned);
     else if (strcmp(what, "spikes") == 0)
         spikes(atol(argv[2]));
     else if (strcmp(what, "numbers") == 0)

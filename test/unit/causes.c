@@ -4,7 +4,9 @@
  * read by the rules of Go's reader: of all threads the event with the earliest time comes next, and
  * it must always be one that can be.
  */
+#include "encoder/events.h"
 #include "encoder/drain.h"
+#include "encoder/fork.h"
 #include "encoder/recording.h"
 #include "encoder/switch.h"
 
@@ -48,7 +50,7 @@ static struct gt_writer *enter(unsigned i)
 {
     now_units += 1 + number(20);
     skew = skew_of[i];
-    CHECK(gt_writer_enter(&writer[i]), "recording");
+    CHECK(gt_writer_pin(&writer[i]), "recording");
     return &writer[i];
 }
 
@@ -66,7 +68,7 @@ static void begin_all(struct gt_stack *stack)
             gt_ev_thread_appear(w, stack);
             gt_ev_go_block(w, 0, GT_REASON_SYNC, stack);
         }
-        gt_writer_leave(w);
+        gt_writer_unpin(w);
     }
 }
 
@@ -81,7 +83,7 @@ static void have_turn(unsigned i, struct gt_stack *stack)
         gt_ev_call_begin(w, 0, GT_REASON_NONE, stack);
         gt_ev_go_resume(w, stack);
     }
-    gt_writer_leave(w);
+    gt_writer_unpin(w);
 }
 
 /* Some are woken in vain first. */
@@ -94,10 +96,10 @@ static void pass(unsigned from, unsigned to, struct gt_stack *stack)
         CHECK(gt_ev_go_unblock_again(w, &writer[to].g, stack), "pinned");
     }
     gt_ev_go_block(w, 0, GT_REASON_SYNC, stack);
-    gt_writer_leave(w);
+    gt_writer_unpin(w);
     w = enter(to);
     gt_ev_go_resume(w, stack);
-    gt_writer_leave(w);
+    gt_writer_unpin(w);
 }
 
 static void record(const char *format, const char *path)
@@ -119,7 +121,7 @@ static void record(const char *format, const char *path)
     }
     gt_drain_finish();
     CHECK_EQ(gt_recording_summary().error, 0);
-    gt_drain_after_fork(); /* as good as new */
+    gt_encoder_after_fork(); /* as good as new */
 }
 
 /* Reading ------------------------------------------------------------------------------------ */

@@ -5,7 +5,7 @@
  */
 #include "check.h"
 
-#include "preload/cfi.h"
+#include "preload/stacks/cfi.h"
 
 #include <elf.h>
 #include <link.h>

@@ -1,5 +1,5 @@
 /* The trace clock against CLOCK_MONOTONIC: never back, and its frequency right within 0.1 %. */
-#include "encoder/clock.h"
+#include "encoder/base/clock.h"
 
 #include "check.h"
 

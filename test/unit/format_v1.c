@@ -218,12 +218,12 @@ static void allocate_and_collect(struct gt_writer *a)
     for (int i = 0; i < ALLOCS; i++, t++) {
         at(a, t);
         gt_ev_heap_alloc(a, t, 5);
-        gt_writer_leave(a);
+        gt_writer_unpin(a);
     }
     t += 99;
     at(a, t + 10);
     gt_ev_gc(a, &(struct gt_collection){t, t + 10, {{t + 1, t + 5}}, 1});
-    gt_writer_leave(a);
+    gt_writer_unpin(a);
 }
 
 static void expect_counted(const char *format, size_t *at_byte, const uint8_t *counted)

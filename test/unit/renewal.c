@@ -3,7 +3,9 @@
  * but this one, which is the drain side too and says whether "it is inside". FRESH_STACKS=10000000
  * makes so many.
  */
+#include "encoder/events.h"
 #include "encoder/drain.h"
+#include "encoder/fork.h"
 #include "encoder/generation.h"
 #include "encoder/recording.h"
 #include "encoder/ring.h"
@@ -69,10 +71,21 @@ static void fill(void)
         CHECK(stack_of(++fresh), "memory");
 }
 
+static struct gt_lock side; /* in place of drain.c's */
+
 /* One generation; a snapshot ends two. */
 static void next(void)
 {
+    gt_lock(&side, GT_RANK_SIDE);
     CHECK(gt_recording_advance(UINT64_MAX), "it is due");
+    gt_unlock(&side);
+}
+
+static void renew(void)
+{
+    gt_lock(&side, GT_RANK_SIDE);
+    gt_generation_renew();
+    gt_unlock(&side);
 }
 
 static void begin(const char *path, const char *format, uint64_t ring)
@@ -89,12 +102,12 @@ static void begin(const char *path, const char *format, uint64_t ring)
     w.g.id = 1;
     w.m = 7;
     gt_writer_register(&w);
-    CHECK(gt_writer_enter(&w));
+    CHECK(gt_writer_pin(&w));
     w.g.routine = stack_of(0);
     gt_ev_thread_running(&w);
     gt_ev_go_label(&w, gt_strings_intern("a name"));
     CHECK(gt_ev_go_block(&w, gt_clock_now(), GT_REASON_SYNC, stack_of(1)), "running");
-    gt_writer_leave(&w);
+    gt_writer_unpin(&w);
 }
 
 /* The three steps of renewal.h, and that none is taken while the thread is inside. */
@@ -137,10 +150,10 @@ static void check_late_use(void)
     struct gt_stack *old = stack_of(++fresh);
     next();
     CHECK(old->era != gt_era_now()->number, "a new era");
-    CHECK(gt_writer_enter(&w));
+    CHECK(gt_writer_pin(&w));
     gt_ev_go_resume(&w, old);
     gt_ev_go_block(&w, gt_clock_now(), GT_REASON_SYNC, old);
-    gt_writer_leave(&w);
+    gt_writer_unpin(&w);
     CHECK(w.g.wait_stack == old, "used");
     inside = false;
     next(); /* writes it */
@@ -189,6 +202,10 @@ static void check_cap(void)
     CHECK(stack_of(++fresh), "it goes on");
     CHECK(!atomic_load(&gt_era_full), "nobody waits");
     CHECK_EQ(eras(), 1);
+    CHECK_EQ(gt_recording_summary().stacks_lost, 1);
+    CHECK_EQ(gt_drain_command(GT_DRAIN_STOP, NULL), 0);
+    CHECK_EQ(gt_drain_command(GT_DRAIN_START, NULL), 0);
+    CHECK_EQ(gt_recording_summary().stacks_lost, 0); /* of this one */
 }
 
 /* Generations that the flight recorder keeps keep their stacks, and those count. */
@@ -197,16 +214,16 @@ static void check_ring(const char *path)
     enum { RING = 1 << 20 };
     static char snapshot[64];
     gt_drain_finish();
-    gt_drain_after_fork();
+    gt_encoder_after_fork();
     begin(path, "go1.23", RING);
     uint32_t first = gt_era_now()->number;
     int most = 0;
     for (int i = 0; i < 100; i++) {
         fill();
-        CHECK(gt_writer_enter(&w));
+        CHECK(gt_writer_pin(&w));
         gt_ev_go_resume(&w, stack_of(fresh));
         gt_ev_go_block(&w, gt_clock_now(), GT_REASON_SYNC, stack_of(fresh));
-        gt_writer_leave(&w);
+        gt_writer_unpin(&w);
         snprintf(snapshot, sizeof snapshot, "%s.%d", path, i);
         CHECK_EQ(gt_drain_command(GT_DRAIN_SNAPSHOT, snapshot), 0);
         unlink(snapshot);
@@ -229,13 +246,13 @@ static void check_mute(void)
     CHECK_EQ(gt_drain_command(GT_DRAIN_STOP, NULL), 0);
     CHECK(eras() <= 2 && !gt_era_past_bytes(), "%d eras, and no ring", eras());
     for (int i = 0; i < 6; i++)
-        gt_generation_renew();
+        renew();
     CHECK_EQ(eras(), 1); /* the ring is empty */
     uint32_t number = gt_era_now()->number, gen = gt_gen.current;
     uint64_t events = gt_switch_events();
     fill();
     for (int i = 0; i < 3; i++) {
-        gt_generation_renew();
+        renew();
         CHECK(gt_gen_is_mute(gt_gen.current) && gt_gen_is_mute(gen), "mute");
     }
     CHECK_EQ(gt_gen.current, gen + 3);
@@ -251,16 +268,16 @@ static void check_jump(void)
 {
     fill();
     inside = true;
-    gt_generation_renew();
+    renew();
     gt_writer_jumped(&w);
     int before = eras();
     for (int i = 0; i < 4; i++)
-        gt_generation_renew();
+        renew();
     CHECK_EQ(eras(), before);
     for (int k = 0; k < 5; k++) {
         fill();
         for (int i = 0; i < 3; i++)
-            gt_generation_renew();
+            renew();
     }
     CHECK_EQ(eras(), before + 1); /* two that stay, and the newest */
 }
@@ -269,15 +286,15 @@ static void check_jump(void)
 static void check_given_up(const char *path)
 {
     gt_drain_finish();
-    gt_drain_after_fork();
+    gt_encoder_after_fork();
     begin(path, "go1.23", 0);
     fill();
     const struct gt_stack *stack = w.g.wait_stack;
-    CHECK(gt_writer_enter(&w));
+    CHECK(gt_writer_pin(&w));
     gt_switch_set_deadline(1);
     next();
     gt_switch_set_deadline(0);
-    gt_writer_leave(&w);
+    gt_writer_unpin(&w);
     CHECK(gt_writer_gone(&w) && w.g.wait_stack == stack, "given up");
     CHECK(stack->era != gt_era_now()->number, "a new era");
     int before = eras();
@@ -302,7 +319,7 @@ int main(void)
         check_bound();
         gt_drain_finish();
         CHECK_EQ(gt_recording_summary().error, 0);
-        gt_drain_after_fork();
+        gt_encoder_after_fork();
     }
     begin(path, "go1.23", 0);
     check_cap();

@@ -6,6 +6,7 @@
 #ifndef SCENE_H
 #define SCENE_H
 
+#include "encoder/events.h"
 #include "encoder/drain.h"
 #include "encoder/recording.h"
 #include "encoder/switch.h"
@@ -40,19 +41,19 @@ static int scene_resolve(const struct gt_stack *s, uint32_t index, struct gt_fra
 static void at(struct gt_writer *w, uint64_t units)
 {
     scene_ns = 1000000000u + units - 1;
-    CHECK(gt_writer_enter(w), "recording");
+    CHECK(gt_writer_pin(w), "recording");
 }
 
 static void scene_call(struct gt_writer *w, struct gt_stack *stack)
 {
     at(w, 70);
     CHECK(gt_ev_call_announce(w, 70, GT_REASON_NONE, stack), "running");
-    gt_writer_leave(w);
+    gt_writer_unpin(w);
     CHECK(gt_call_withdraw(w, 70), "unseen");
     at(w, 80);
     gt_ev_call_begin(w, 70, GT_REASON_NONE, stack);
     gt_ev_go_resume(w, stack);
-    gt_writer_leave(w);
+    gt_writer_unpin(w);
 }
 
 static void scene_play(struct gt_writer *a, struct gt_writer *b)
@@ -63,38 +64,38 @@ static void scene_play(struct gt_writer *a, struct gt_writer *b)
     at(a, 10);
     gt_ev_thread_running(a);
     gt_ev_procs_change(a, 4, NULL);
-    gt_writer_leave(a);
+    gt_writer_unpin(a);
     at(a, 20);
     gt_ev_go_create(a, &b->g, stack, NULL);
-    gt_writer_leave(a);
+    gt_writer_unpin(a);
     at(b, 30);
     gt_ev_thread_start(b);
-    gt_writer_leave(b);
+    gt_writer_unpin(b);
     at(b, 40);
     gt_ev_go_block(b, 40, GT_REASON_SYNC, stack);
-    gt_writer_leave(b);
+    gt_writer_unpin(b);
     at(a, 50);
     CHECK(gt_ev_go_unblock(a, &b->g, NULL), "pinned");
-    gt_writer_leave(a);
+    gt_writer_unpin(a);
     at(b, 60);
     gt_ev_go_resume(b, NULL);
-    gt_writer_leave(b);
+    gt_writer_unpin(b);
     scene_call(b, stack);
     at(b, 90);
     gt_ev_go_stop(b, 90, GT_REASON_YIELD, NULL);
-    gt_writer_leave(b);
+    gt_writer_unpin(b);
     at(b, 100);
     gt_ev_go_resume(b, NULL);
-    gt_writer_leave(b);
+    gt_writer_unpin(b);
     at(b, 110);
     gt_ev_go_block(b, 110, GT_REASON_NETWORK, NULL);
-    gt_writer_leave(b);
+    gt_writer_unpin(b);
     at(b, 120);
     gt_ev_go_resume(b, NULL);
-    gt_writer_leave(b);
+    gt_writer_unpin(b);
     at(b, 130);
     gt_ev_thread_end(b);
-    gt_writer_leave(b);
+    gt_writer_unpin(b);
 }
 
 /* What the first thread does after the second has ended. */

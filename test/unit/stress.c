@@ -6,16 +6,18 @@
  * else to read; restart: recording stops and starts again all the time, and the file is what was
  * recorded last.
  */
+#include "encoder/events.h"
 #include "encoder/drain.h"
 #include "encoder/recording.h"
 #include "encoder/switch.h"
-#include "preload/registry.h"
+#include "preload/hooks/registry.h"
 
 #include "check.h"
 
 #include <pthread.h>
 #include <string.h>
 
+enum { ROUNDS = 100 };
 enum { SLOTS = 8, LIVES = 200, SHARE = (64 << 10) + sizeof(struct gt_era) };
 
 struct worker {
@@ -82,9 +84,9 @@ static void give_name(struct worker *k)
     char name[32];
     snprintf(name, sizeof name, "name %d", rand_r(&k->seed));
     struct gt_string *s = gt_strings_intern(name);
-    if (s && k->w.g.state == GT_G_RUNNING && gt_writer_enter(&k->w)) {
+    if (s && k->w.g.state == GT_G_RUNNING && gt_writer_pin(&k->w)) {
         gt_ev_go_label(&k->w, s);
-        gt_writer_leave(&k->w);
+        gt_writer_unpin(&k->w);
     }
 }
 
@@ -96,10 +98,10 @@ static void wake(struct worker *k, const void *addr)
         return;
     struct gt_waiter *target = gt_registry_next(addr, UINT32_MAX, gt_clock_now());
     bool done = !target;
-    while (!done && gt_writer_enter(&k->w)) {
+    while (!done && gt_writer_pin(&k->w)) {
         done = target->woken ? gt_ev_go_unblock_again(&k->w, target->g, stack)
                              : gt_ev_go_unblock(&k->w, target->g, stack);
-        gt_writer_leave(&k->w);
+        gt_writer_unpin(&k->w);
     }
     struct worker *sleeper = NULL;
     if (target) {
@@ -118,9 +120,9 @@ static void wait_somewhere(struct worker *k, const void *addr)
 {
     bool blocked = false;
     uint64_t since = gt_clock_now();
-    if (gt_writer_enter(&k->w)) {
+    if (gt_writer_pin(&k->w)) {
         blocked = gt_ev_go_block(&k->w, since, GT_REASON_SYNC, some_stack(k));
-        gt_writer_leave(&k->w);
+        gt_writer_unpin(&k->w);
     }
     if (!blocked)
         return;
@@ -131,9 +133,9 @@ static void wait_somewhere(struct worker *k, const void *addr)
     gt_futex_wait(&k->asleep, 1, rand_r(&k->seed) % 2000000); /* else a timeout: unblocks itself */
     enter(k);
     CHECK(gt_registry_remove(&k->waiter, GT_LOCK_PATIENCE_NS));
-    if (gt_writer_enter(&k->w)) {
+    if (gt_writer_pin(&k->w)) {
         gt_ev_go_resume(&k->w, some_stack(k));
-        gt_writer_leave(&k->w);
+        gt_writer_unpin(&k->w);
     }
     __atomic_fetch_add(&blocks, 1, __ATOMIC_RELAXED);
 }
@@ -145,9 +147,9 @@ static void call(struct worker *k)
     bool announced = false, worth = rand_r(&k->seed) % 2;
     uint64_t since = gt_clock_now();
     struct gt_stack *stack = some_stack(k);
-    if (gt_writer_enter(&k->w)) {
+    if (gt_writer_pin(&k->w)) {
         announced = gt_ev_call_announce(&k->w, since, reason, stack);
-        gt_writer_leave(&k->w);
+        gt_writer_unpin(&k->w);
     }
     if (!announced)
         return;
@@ -156,12 +158,12 @@ static void call(struct worker *k)
     if (rand_r(&k->seed) % 8 == 0)
         wake(k, &address[rand_r(&k->seed) % 3]); /* a signal handler */
     bool unseen = gt_call_withdraw(&k->w, since);
-    if ((unseen && !worth) || !gt_writer_enter(&k->w))
+    if ((unseen && !worth) || !gt_writer_pin(&k->w))
         return;
     if (unseen)
         gt_ev_call_begin(&k->w, since, reason, stack);
     gt_ev_go_resume(&k->w, stack);
-    gt_writer_leave(&k->w);
+    gt_writer_unpin(&k->w);
 }
 
 static void live(struct worker *k)
@@ -170,9 +172,9 @@ static void live(struct worker *k)
     k->w.m = (uint32_t)gt_syscall(SYS_gettid);
     k->w.last = gt_clock_now();
     enter(k);
-    if (gt_writer_enter(&k->w)) {
+    if (gt_writer_pin(&k->w)) {
         gt_ev_thread_appear(&k->w, some_stack(k));
-        gt_writer_leave(&k->w);
+        gt_writer_unpin(&k->w);
     }
     for (int i = 0; i < LIVES && !atomic_load(&stop); i++) {
         const void *addr = &address[rand_r(&k->seed) % 3];
@@ -190,9 +192,9 @@ static void live(struct worker *k)
         else
             wake(k, addr);
     }
-    if (gt_writer_enter(&k->w)) {
+    if (gt_writer_pin(&k->w)) {
         gt_ev_thread_end(&k->w);
-        gt_writer_leave(&k->w);
+        gt_writer_unpin(&k->w);
     }
     leave(k);
 }
@@ -222,11 +224,19 @@ static int verdict(const char *path)
     return 0;
 }
 
+/* Not before there is something to look at, however busy the machine. */
+static bool over(uint64_t start, uint64_t ms, uint64_t rounds)
+{
+    bool renews = !gt_v1_global_order(gt_format); /* see renewal.c */
+    return gt_clock_monotonic_raw() - start >= ms * 1000000 && rounds >= ROUNDS &&
+           (!renews || atomic_load(&renewals) > 0);
+}
+
 /* Recordings that begin and end while threads do whatever they do. */
 static void restart(uint64_t ms)
 {
     uint64_t start = gt_clock_monotonic_raw();
-    for (int i = 0; gt_clock_monotonic_raw() - start < ms * 1000000; i++) {
+    for (uint64_t i = 0; !over(start, ms, i); i++) {
         CHECK_EQ(gt_drain_command(GT_DRAIN_STOP, NULL), 0);
         CHECK_EQ(gt_drain_command(GT_DRAIN_STOP, NULL), -EALREADY);
         CHECK_EQ(gt_drain_command(GT_DRAIN_START, NULL), 0);
@@ -266,7 +276,7 @@ int main(int argc, char **argv)
     if (restarts)
         restart(ms);
     else
-        for (; gt_clock_monotonic_raw() - start < ms * 1000000; flushes++)
+        for (; !over(start, ms, flushes); flushes++)
             gt_drain_flush();
     atomic_store(&stop, true);
     for (int i = 0; i < SLOTS; i++)
@@ -278,8 +288,6 @@ int main(int argc, char **argv)
            s.events, blocks, s.generations, atomic_load(&renewals), s.error);
     CHECK_EQ(s.error, 0);
     CHECK(restarts || s.generations >= flushes);
-    CHECK(restarts || flushes > 100);
     CHECK(blocks > 100);
-    CHECK(kept || atomic_load(&renewals) > 0);
     return argc > 3 ? 0 : verdict(path);
 }

@@ -1,7 +1,7 @@
 /* The string table: a thread that names itself does not wait for the drain side to write names. */
 #include "encoder/strings.h"
 
-#include "encoder/clock.h"
+#include "encoder/base/clock.h"
 #include "encoder/format.h"
 
 #include "check.h"

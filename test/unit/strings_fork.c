@@ -2,6 +2,8 @@
  * A fork at each instruction of an insertion into the table of strings: what the child finds there
  * stands in its list, which is what is written to its file.
  */
+#include "encoder/base/debug.h"
+
 #include "check.h"
 
 #include "encoder/format.h"
@@ -39,6 +41,7 @@ static bool is_listed(struct gt_string *s)
 /* The other thread, in the middle of the insertion, is not there any more. */
 static void be_child(void)
 {
+    gt_debug_abandon();
     gt_strings_after_fork();
     struct gt_string *half = gt_strings_intern(text), *next = gt_strings_intern("next");
     _exit(half && next && is_listed(half) && is_listed(next) ? 0 : 1);

@@ -1,5 +1,5 @@
 /* Flattened ranges and the tables beside them, against the slow and obvious way. */
-#include "symbolize/memo.h"
+#include "encoder/base/memo.h"
 #include "symbolize/ranges.h"
 
 #include "check.h"

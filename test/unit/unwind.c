@@ -5,7 +5,7 @@
  */
 #include "check.h"
 
-#include "preload/unwind.h"
+#include "preload/stacks/unwind.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* LEB128: the byte sequences of its definition, and padding. */
-#include "encoder/varint.h"
+#include "encoder/base/varint.h"
 
 #include "check.h"
 

@@ -2,7 +2,7 @@
  * .eh_frame: two bytes say where .eh_frame_hdr begins, the rest is the object, in memory of just
  * its size. Every layout must be one that unwind.c can use.
  */
-#include "preload/cfi.h"
+#include "preload/stacks/cfi.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The environment: lines NAME=value, read as at the start of a process; then the output pattern. */
 #include "preload/options.h"
 
-#include "encoder/log.h"
+#include "encoder/base/log.h"
 
 #include <stdlib.h>
 #include <string.h>

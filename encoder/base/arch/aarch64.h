@@ -1,0 +1,52 @@
+/* See arch.h. */
+#ifndef GT_AARCH64_H
+#define GT_AARCH64_H
+
+static inline uint64_t gt_arch_counter(void)
+{
+    uint64_t v;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(v));
+    return v;
+}
+
+/* The generic timer is constant by architecture. */
+static inline bool gt_arch_counter_usable(void)
+{
+    return true;
+}
+
+#define GT_ARCH_COUNTER_SHIFT 0
+#define GT_ARCH_VDSO_CLOCK_GETTIME "__kernel_clock_gettime"
+
+/* `yield` does nothing on most cores; this waits for a few dozen cycles. */
+static inline void gt_arch_pause(void)
+{
+    __asm__ volatile("isb");
+}
+
+#define GT_ARCH_USER_END (1ull << 48)
+
+/* To be done: frames keep their return addresses in any place. libunwind knows. */
+#define GT_ARCH_WALKS false
+enum { GT_ARCH_REG_FP = 29, GT_ARCH_REG_SP = 31, GT_ARCH_REG_RA = 30, GT_ARCH_RA_OFFSET = -8 };
+enum { GT_ARCH_SIGNAL_SP = 0 };
+
+enum { GT_ARCH_CONTEXT_SIZE = offsetof(ucontext_t, uc_mcontext.__reserved) };
+
+static inline struct gt_arch_registers gt_arch_interrupted(const void *context)
+{
+    const mcontext_t *m = &((const ucontext_t *)context)->uc_mcontext;
+    return (struct gt_arch_registers){m->pc, m->sp, m->regs[GT_ARCH_REG_FP]};
+}
+
+#define GT_ARCH_MACHINE EM_AARCH64
+#define GT_ARCH_JUMP_SLOT R_AARCH64_JUMP_SLOT
+#define GT_ARCH_GLOB_DAT R_AARCH64_GLOB_DAT
+#define GT_ARCH_ADDRESS R_AARCH64_ABS64
+
+#define GT_ARCH_AUDIT AUDIT_ARCH_AARCH64
+
+#define GT_ARCH_COND_VERSION ""
+#define GT_ARCH_HEAP_HEADERS false /* a header may carry another memory tag than its block */
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * What differs between architectures, in one header each: a port is one more of them. Only
+ * preload/gotrace.h, which programs include, says for itself what it needs.
+ *
+ * Each defines
+ *
+ * - the clock: gt_arch_counter, gt_arch_counter_usable, GT_ARCH_COUNTER_SHIFT,
+ *   GT_ARCH_VDSO_CLOCK_GETTIME (clock.h);
+ * - gt_arch_pause, in a loop that spins;
+ * - GT_ARCH_USER_END: beyond all addresses of the program's code and data, but for those that it
+ *   asks the kernel for by name;
+ * - frames: GT_ARCH_WALKS, whether preload/stacks/unwind.c can follow them; the numbers that DWARF
+ *   has for registers, GT_ARCH_REG_FP, _SP and _RA; GT_ARCH_RA_OFFSET, where a frame keeps its
+ *   return address, from the CFA; GT_ARCH_SIGNAL_SP, where the frame of a signal keeps the stack
+ *   pointer, 0: call frame information does not say so; what a signal handler has interrupted:
+ *   gt_arch_interrupted, and GT_ARCH_CONTEXT_SIZE, how much of a ucontext_t is read for it;
+ * - ELF: GT_ARCH_MACHINE, and the relocations GT_ARCH_JUMP_SLOT, _GLOB_DAT and _ADDRESS;
+ * - GT_ARCH_AUDIT, as seccomp filters see it;
+ * - glibc: GT_ARCH_COND_VERSION, the version of pthread_cond_t's ABI since 2.3.2, "" where there
+ *   was never another one; GT_ARCH_HEAP_HEADERS, whether the word before a block of malloc's says
+ *   how large that is.
+ */
+#ifndef GT_ARCH_H
+#define GT_ARCH_H
+
+#include <elf.h>
+#include <linux/audit.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+struct gt_arch_registers {
+    uintptr_t pc, sp, fp;
+};
+
+#if defined(__x86_64__)
+#include "x86_64.h"
+#elif defined(__aarch64__)
+#include "aarch64.h"
+#else
+#error "port: a header in encoder/base/arch"
+#endif
+
+#endif

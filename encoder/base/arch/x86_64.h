@@ -1,0 +1,53 @@
+/* See arch.h. */
+#ifndef GT_X86_64_H
+#define GT_X86_64_H
+
+#include <cpuid.h>
+
+static inline uint64_t gt_arch_counter(void)
+{
+    return __builtin_ia32_rdtsc();
+}
+
+/* CPUID 8000_0007h EDX bit 8, "invariant TSC" (Intel SDM 18.17.1, AMD APM 2.16). */
+static inline bool gt_arch_counter_usable(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1u << 8);
+}
+
+#define GT_ARCH_COUNTER_SHIFT 4
+#define GT_ARCH_VDSO_CLOCK_GETTIME "__vdso_clock_gettime"
+
+static inline void gt_arch_pause(void)
+{
+    __builtin_ia32_pause();
+}
+
+#define GT_ARCH_USER_END (1ull << 47)
+
+#define GT_ARCH_WALKS true
+enum { GT_ARCH_REG_FP = 6, GT_ARCH_REG_SP = 7, GT_ARCH_REG_RA = 16, GT_ARCH_RA_OFFSET = -8 };
+/* rt_sigreturn's frame is the struct ucontext, with rsp there (kernel and libc agree on that). */
+enum { GT_ARCH_SIGNAL_SP = 160 };
+
+enum { GT_ARCH_CONTEXT_SIZE = offsetof(ucontext_t, uc_mcontext.fpregs) };
+
+static inline struct gt_arch_registers gt_arch_interrupted(const void *context)
+{
+    const greg_t *regs = ((const ucontext_t *)context)->uc_mcontext.gregs;
+    return (struct gt_arch_registers){(uintptr_t)regs[REG_RIP], (uintptr_t)regs[REG_RSP],
+                                      (uintptr_t)regs[REG_RBP]};
+}
+
+#define GT_ARCH_MACHINE EM_X86_64
+#define GT_ARCH_JUMP_SLOT R_X86_64_JUMP_SLOT
+#define GT_ARCH_GLOB_DAT R_X86_64_GLOB_DAT
+#define GT_ARCH_ADDRESS R_X86_64_64
+
+#define GT_ARCH_AUDIT AUDIT_ARCH_X86_64
+
+#define GT_ARCH_COND_VERSION "GLIBC_2.3.2"
+#define GT_ARCH_HEAP_HEADERS true
+
+#endif

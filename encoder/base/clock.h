@@ -1,0 +1,66 @@
+/*
+ * The trace clock: the invariant TSC (x86-64) or the virtual counter (aarch64), else
+ * CLOCK_MONOTONIC. One unit is 16 ticks of the TSC (about 5 ns): finer than the cost of reading
+ * it, and short in varints. The count starts near zero so that a small error of the measured
+ * frequency cannot move late timestamps far.
+ *
+ * gt_clock_now may be called from any context after gt_clock_init.
+ */
+#ifndef GT_CLOCK_H
+#define GT_CLOCK_H
+
+#include "arch/arch.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+struct gt_clock {
+    uint64_t base;             /* raw counter at init */
+    unsigned shift;            /* raw ticks per unit, as a power of two */
+    bool hardware;             /* counter register usable; else CLOCK_MONOTONIC */
+    uint64_t mono0;            /* CLOCK_MONOTONIC ns read together with base */
+    uint64_t hz;               /* units a second; 0 until gt_clock_hz fixed it */
+    _Atomic uint64_t rough_hz; /* the same, less exactly and earlier; 0 until asked for */
+};
+
+extern struct gt_clock gt_clock;
+
+void gt_clock_init(void);
+
+/*
+ * Units per second, measured over the time since gt_clock_init. The first call that comes late
+ * enough to be exact fixes it: all generations of a trace must use one frequency, or their
+ * timelines drift apart. (The very first generation, a millisecond long, may be off by tens of
+ * nanoseconds.) Drain side only.
+ */
+uint64_t gt_clock_hz(void);
+
+/*
+ * About how many units `ns` nanoseconds are, from a rough measurement; for thresholds. Any thread.
+ */
+uint64_t gt_clock_units(uint64_t ns);
+
+/*
+ * The kernel's own clock_gettime, in the vDSO where there is one: the program's may be another
+ * preload's (libfaketime), with a time of its own or none that passes. Tests put theirs here.
+ */
+extern int (*gt_clock_read)(clockid_t clock, struct timespec *ts);
+
+uint64_t gt_clock_monotonic_raw(void);
+
+/* The trace's clock, CLOCK_MONOTONIC and the time of day at one moment. */
+struct gt_clock_snapshot {
+    uint64_t units, mono_ns, wall_s, wall_ns;
+};
+struct gt_clock_snapshot gt_clock_snapshot(void);
+
+/* Now, in trace units; the +1 keeps 0 free (readers take a timestamp of 0 for "unset"). */
+static inline uint64_t gt_clock_now(void)
+{
+    uint64_t raw = gt_clock.hardware ? gt_arch_counter() : gt_clock_monotonic_raw();
+    return ((raw - gt_clock.base) >> gt_clock.shift) + 1;
+}
+
+#endif

@@ -1,0 +1,72 @@
+/* See memo.h: open addressing, at most half full. */
+#include "memo.h"
+
+#include "arena.h"
+
+static struct gt_pair *probe(struct gt_pair *slots, size_t capacity, uint64_t key)
+{
+    uint64_t hash = key * UINT64_C(0x9E3779B97F4A7C15);
+    size_t i = (size_t)(hash >> 20);
+    while (slots[i & (capacity - 1)].value && slots[i & (capacity - 1)].key != key)
+        i++;
+    return &slots[i & (capacity - 1)];
+}
+
+static bool grow(struct gt_memo *memo)
+{
+    size_t capacity = memo->capacity ? memo->capacity * 2 : 256;
+    struct gt_pair *slots = gt_pages_alloc(capacity * sizeof *slots);
+    if (!slots)
+        return false;
+    memo->used = 0;
+    for (size_t i = 0; i < memo->capacity; i++) {
+        if (memo->slots[i].value) {
+            *probe(slots, capacity, memo->slots[i].key) = memo->slots[i];
+            memo->used++;
+        }
+    }
+    if (memo->slots)
+        gt_pages_free(memo->slots, memo->capacity * sizeof *slots);
+    memo->slots = slots;
+    memo->capacity = capacity;
+    return true;
+}
+
+static size_t values_in(const struct gt_memo *memo)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < memo->capacity; i++)
+        n += memo->slots[i].value != 0;
+    return n;
+}
+
+/* Slots that were handed out and never written are free, and counted until here. */
+static bool make_room(struct gt_memo *memo)
+{
+    memo->used = values_in(memo);
+    return memo->used * 4 < memo->capacity || grow(memo);
+}
+
+uint64_t *gt_memo_at(struct gt_memo *memo, uint64_t key)
+{
+    if (memo->used * 2 >= memo->capacity && !make_room(memo))
+        return NULL;
+    struct gt_pair *slot = probe(memo->slots, memo->capacity, key);
+    if (!slot->value) {
+        slot->key = key;
+        memo->used++;
+    }
+    return &slot->value;
+}
+
+uint64_t gt_memo_find(const struct gt_memo *memo, uint64_t key)
+{
+    return memo->capacity ? probe(memo->slots, memo->capacity, key)->value : 0;
+}
+
+void gt_memo_free(struct gt_memo *memo)
+{
+    if (memo->slots)
+        gt_pages_free(memo->slots, memo->capacity * sizeof *memo->slots);
+    *memo = (struct gt_memo){0};
+}

@@ -1,0 +1,49 @@
+/* See sort.h: a radix sort, a byte at a time from the lowest. */
+#include "sort.h"
+
+#include "arena.h"
+
+#include <string.h>
+
+/* By one byte of the key, stable. */
+static void distribute(const struct gt_pair *from, struct gt_pair *to, size_t n, int shift)
+{
+    size_t next[256] = {0}; /* how often a value occurs, then where its next pair goes */
+    for (size_t i = 0; i < n; i++)
+        next[from[i].key >> shift & 255]++;
+    for (size_t value = 0, sum = 0; value < 256; value++) {
+        size_t count = next[value];
+        next[value] = sum;
+        sum += count;
+    }
+    for (size_t i = 0; i < n; i++)
+        to[next[from[i].key >> shift & 255]++] = from[i];
+}
+
+bool gt_sort(struct gt_pair *pairs, size_t n)
+{
+    bool sorted = true;
+    uint64_t differ = 0; /* bits that are not the same in all keys */
+    for (size_t i = 1; i < n; i++) {
+        sorted &= pairs[i - 1].key <= pairs[i].key;
+        differ |= pairs[i - 1].key ^ pairs[i].key;
+    }
+    if (sorted)
+        return true;
+    struct gt_pair *scratch = gt_pages_alloc(n * sizeof *scratch);
+    if (!scratch)
+        return false;
+    struct gt_pair *from = pairs, *to = scratch;
+    for (int shift = 0; shift < 64; shift += 8) {
+        if (!(differ >> shift & 255))
+            continue;
+        distribute(from, to, n, shift);
+        struct gt_pair *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != pairs)
+        memcpy(pairs, from, n * sizeof *pairs);
+    gt_pages_free(scratch, n * sizeof *scratch);
+    return true;
+}

@@ -1,0 +1,601 @@
+/* See events.h. */
+#include "events.h"
+
+/* Garbage collections so far, one after the other. */
+static struct {
+    uint64_t seq; /* of the last end; beginnings have one, too */
+    uint64_t end; /* when that was */
+} collections;
+
+/* With w's generation pinned: the drain side reads w->p. */
+static bool take_p(struct gt_writer *w)
+{
+    w->p = gt_procs_take(gt_writer_gen(w));
+    if (!w->p)
+        gt_lost();
+    return w->p != NULL;
+}
+
+static void release_p(struct gt_writer *w)
+{
+    struct gt_p *p = w->p;
+    w->p = NULL;
+    gt_procs_release(p, gt_writer_gen(w), w->last);
+}
+
+void gt_events_after_fork(void)
+{
+    collections.end = 0;
+}
+
+static inline bool may_write(const struct gt_writer *w)
+{
+    return gt_debug_pinned() == w || gt_debug_has_rank(GT_RANK_SIDE) ||
+           (atomic_load_explicit(&w->gen, memory_order_relaxed) & GT_GEN_SWITCHING);
+}
+
+static inline uint8_t *begin_at(struct gt_writer *w, enum gt_event_type type, uint64_t ts)
+{
+    GT_ASSERT("writer.h, rule 1: who writes has pinned the generation, or switches the writer",
+              may_write(w));
+    if (ts < w->last)
+        ts = w->last; /* a thread's time never goes back, whatever the CPUs' counters say */
+    uint8_t *p = w->pos;
+    *p++ = type;
+    p = gt_varint_put(p, ts - w->last);
+    w->last = ts;
+    atomic_store_explicit(&w->events, atomic_load_explicit(&w->events, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+    return p;
+}
+
+static inline uint8_t *begin(struct gt_writer *w, enum gt_event_type type)
+{
+    return begin_at(w, type, gt_clock_now());
+}
+
+static uint32_t behind(const struct gt_writer *w)
+{
+    return (uint32_t)(w->events - w->piece) + 3; /* the next event, the batch, and one more */
+}
+
+/* Now; later, if need be, so that readers see it after its cause, in another stream (rule 6). */
+static uint64_t now_after(const struct gt_writer *w, uint64_t cause)
+{
+    uint64_t now = gt_clock_now();
+    if (__builtin_expect(now > cause + behind(w), 1)) /* a unit is a nanosecond or more */
+        return now;
+    uint64_t least = cause + 2 + gt_clock_units(behind(w));
+    return now > least ? now : least;
+}
+
+/* Its own thread has just said what the goroutine's state is. */
+static void stated(struct gt_writer *w)
+{
+    w->g.stated = w->last;
+    w->g.behind = behind(w);
+}
+
+static inline void event0(struct gt_writer *w, enum gt_event_type type)
+{
+    w->pos = begin(w, type);
+}
+
+static inline void event1(struct gt_writer *w, enum gt_event_type type, uint64_t a)
+{
+    w->pos = gt_varint_put(begin(w, type), a);
+}
+
+static inline void event2(struct gt_writer *w, enum gt_event_type type, uint64_t a, uint64_t b)
+{
+    w->pos = gt_varint_put(gt_varint_put(begin(w, type), a), b);
+}
+
+static inline void event3(struct gt_writer *w, enum gt_event_type type, uint64_t a, uint64_t b,
+                          uint64_t c)
+{
+    w->pos = gt_varint_put(gt_varint_put(gt_varint_put(begin(w, type), a), b), c);
+}
+
+/* The M of a status that binds no thread (trace.NoThread is -1). */
+#define NO_M UINT64_MAX
+
+static bool on_thread(const struct gt_g *g)
+{
+    return g->state == GT_G_RUNNING || g->state == GT_G_SYSCALL;
+}
+
+static bool is_first(uint32_t gen)
+{
+    return gen == atomic_load_explicit(&gt_gen.first, memory_order_relaxed);
+}
+
+/* For a reader who has not heard of g before: where it is, or at least where it began. */
+static struct gt_stack *status_stack(const struct gt_g *g, uint32_t gen)
+{
+    bool away = g->state == GT_G_WAITING || g->state == GT_G_SYSCALL;
+    if (!is_first(gen) || gt_format->minor < 23)
+        return NULL;
+    return away && g->wait_stack ? g->wait_stack : g->routine;
+}
+
+/* Rule 3: g's status in generation gen, if it does not stand yet. g->lock held. */
+static void status_g_locked(struct gt_writer *w, struct gt_g *g, uint64_t m, uint32_t gen)
+{
+    GT_ASSERT("writer.h, rule 3: the lock guards a goroutine's state", gt_debug_has_lock(&g->lock));
+    GT_ASSERT("writer.h, rule 4: no earlier generation than where the status stands",
+              g->status_gen <= gen || g->state == GT_G_NONE);
+    if (g->status_gen == gen || g->state == GT_G_NONE)
+        return;
+    struct gt_stack *stack = status_stack(g, gen);
+    if (stack) {
+        uint8_t *p = gt_varint_put(begin(w, GT_EV_GO_STATUS_STACK), g->id);
+        p = gt_varint_put(gt_varint_put(p, m), g->state);
+        w->pos = gt_varint_put(p, gt_stack_use(stack, gen));
+    } else {
+        event3(w, GT_EV_GO_STATUS, g->id, m, g->state);
+    }
+    g->status_gen = gen;
+    g->seq = 0;
+    if (g != &w->g)
+        g->changed = w->last;
+}
+
+static void status_p(struct gt_writer *w, uint32_t gen)
+{
+    if (!w->p || w->p->status_gen == gen)
+        return;
+    event2(w, GT_EV_PROC_STATUS, w->p->id, w->p->state);
+    w->p->status_gen = gen;
+    w->p->seq = 0;
+}
+
+/* What is told once, by a running goroutine, and which the reader has not heard. */
+static __attribute__((noinline, cold)) void tell_again(struct gt_writer *w, uint32_t gen)
+{
+    uint32_t n = atomic_exchange(&gt_gen.procs, 0);
+    if (n)
+        event2(w, GT_EV_PROCS_CHANGE, n, 0);
+    if (w->label)
+        event1(w, GT_EV_GO_LABEL, gt_string_use(w->label, gen));
+    w->told_gen = gen;
+}
+
+static inline void tell(struct gt_writer *w, uint32_t gen)
+{
+    uint32_t first = atomic_load_explicit(&gt_gen.first, memory_order_relaxed);
+    if (__builtin_expect(w->told_gen < first, 0) && gen >= first)
+        tell_again(w, gen);
+}
+
+void gt_ev_statuses_locked(struct gt_writer *w, uint32_t gen)
+{
+    status_p(w, gen);
+    status_g_locked(w, &w->g, on_thread(&w->g) ? w->m : NO_M, gen);
+    w->g.own_gen = gen;
+    stated(w);
+    if (w->g.state == GT_G_RUNNING && w->p)
+        tell(w, gen);
+}
+
+void gt_ev_status_unstarted(struct gt_writer *w, struct gt_g *g, uint32_t gen)
+{
+    gt_lock(&g->lock, GT_RANK_G);
+    if (atomic_load_explicit(&g->unstarted, memory_order_relaxed))
+        status_g_locked(w, g, NO_M, gen);
+    gt_unlock(&g->lock);
+}
+
+static uint32_t rewaits_of(const struct gt_g *g)
+{
+    return atomic_load_explicit(&g->rewaits, memory_order_relaxed);
+}
+
+static void set_rewaits_locked(struct gt_g *g, uint32_t n)
+{
+    atomic_store_explicit(&g->rewaits, n, memory_order_relaxed);
+}
+
+/* Writes one goroutine's vain wake-ups of generation gen where they happened in time. */
+static void rewaits_locked(struct gt_writer *w, uint32_t gen)
+{
+    struct gt_g *g = &w->g;
+    uint32_t kept = 0, n = rewaits_of(g);
+    enum { BYTES = 2 * (1 + 3 * GT_VARINT_MAX) };
+    if (gt_gen_is_mute(gen))
+        return; /* those that there may be are of the next one */
+    if (!n || !gt_writer_make_room(w, gen, (ptrdiff_t)n * BYTES + GT_EVENT_ROOM))
+        return;
+    for (uint32_t i = 0; i < n; i++) {
+        struct gt_rewait r = g->rewait[i];
+        if (r.gen != gen) {
+            g->rewait[kept++] = r;
+            continue;
+        }
+        uint8_t *p = begin_at(w, GT_EV_GO_START, r.ts);
+        w->pos = gt_varint_put(gt_varint_put(p, g->id), r.seq);
+        p = gt_varint_put(begin_at(w, GT_EV_GO_BLOCK, r.ts), GT_REASON_SYNC);
+        w->pos = gt_varint_put(p, gt_stack_use(g->wait_stack, gen));
+    }
+    set_rewaits_locked(g, kept);
+    stated(w);
+}
+
+/* In hooks, while others may find the goroutine in a registry: see GT_LOCK_PATIENCE_NS. */
+static bool lock_g(struct gt_g *g)
+{
+    bool locked = gt_lock_within(&g->lock, GT_RANK_G, GT_HOOK_PATIENCE_NS);
+    if (!locked)
+        gt_lost();
+    return locked;
+}
+
+/*
+ * The same for the owner's next event, which may be the effect of one that they caused. false, in
+ * a signal handler only: somebody is about to unblock the interrupted goroutine, and stands still.
+ */
+static bool own_rewaits(struct gt_writer *w)
+{
+    if (__builtin_expect(!rewaits_of(&w->g), 1))
+        return true;
+    if (!lock_g(&w->g))
+        return false;
+    rewaits_locked(w, gt_writer_gen(w));
+    gt_unlock(&w->g.lock);
+    return true;
+}
+
+void gt_ev_call_begin(struct gt_writer *w, uint64_t since, enum gt_reason reason,
+                      struct gt_stack *stack)
+{
+    if (reason) {
+        gt_ev_go_block(w, since, reason, stack);
+    } else if (w->g.state == GT_G_RUNNING) {
+        w->g.state = GT_G_SYSCALL;
+        w->p->state = GT_P_SYSCALL;
+        w->g.wait_stack = stack;
+        uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_SYSCALL_BEGIN, since), ++w->p->seq);
+        w->pos = gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w)));
+    }
+}
+
+struct gt_stack *(*gt_call_stack)(struct gt_writer *w);
+
+/* NULL where the call has its stack already. */
+static struct gt_stack *find_call_stack(struct gt_writer *w)
+{
+    bool has = atomic_load_explicit(&w->call.stack, memory_order_relaxed);
+    return has || !gt_call_stack ? NULL : gt_call_stack(w);
+}
+
+void gt_ev_call_show(struct gt_writer *w)
+{
+    /* acquire: the rest of the announcement. */
+    uint64_t since = atomic_load_explicit(&w->call.since, memory_order_acquire);
+    if (!since)
+        return;
+    struct gt_stack *found = find_call_stack(w);
+    /* acquire: pairs with gt_call_keep's release. After that nothing was found. */
+    struct gt_stack *kept = atomic_load_explicit(&w->call.stack, memory_order_acquire);
+    atomic_store_explicit(&w->call.since, 0, memory_order_relaxed);
+    gt_ev_call_begin(w, since, w->call.reason, kept ? kept : found);
+}
+
+void gt_call_keep(struct gt_writer *w)
+{
+    if (!gt_call_is_announced(w) || gt_writer_gone(w)) /* then its stacks may be gone, too */
+        return;
+    struct gt_stack *stack = find_call_stack(w);
+    if (stack)
+        atomic_store_explicit(&w->call.stack, stack, memory_order_release);
+}
+
+void gt_ev_close_locked(struct gt_writer *w, uint32_t gen)
+{
+    rewaits_locked(w, gen);
+    if (gt_call_is_announced(w) && gt_writer_make_room(w, gen, GT_EVENT_ROOM))
+        gt_ev_call_show(w);
+}
+
+/* A thread that is about to be created may get its routine at this moment, which then is newer. */
+void gt_ev_renew_locked(struct gt_writer *w)
+{
+    struct gt_stack *routine = __atomic_load_n(&w->g.routine, __ATOMIC_RELAXED), *was = routine;
+    routine = gt_stack_renewed(routine);
+    if (routine != was)
+        __atomic_compare_exchange_n(&w->g.routine, &was, routine, false, __ATOMIC_RELEASE,
+                                    __ATOMIC_RELAXED);
+    w->g.wait_stack = gt_stack_renewed(w->g.wait_stack);
+    struct gt_string *label = gt_string_renewed(w->label);
+    if (w->label && !label)
+        gt_lost();
+    w->label = label;
+}
+
+bool gt_ev_call_announce(struct gt_writer *w, uint64_t since, enum gt_reason reason,
+                         struct gt_stack *stack)
+{
+    if (w->g.state != GT_G_RUNNING)
+        return false;
+    w->call.reason = reason;
+    atomic_store_explicit(&w->call.stack, stack, memory_order_relaxed);
+    atomic_store_explicit(&w->call.since, since, memory_order_release);
+    return true;
+}
+
+/* Instead of a status with a stack: see enum gt_after_call. */
+static __attribute__((noinline, cold)) void after_call_slow(struct gt_writer *w)
+{
+    if (gt_format->after_call != GT_AFTER_CALL_STOP_START)
+        return;
+    uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_STOP, w->last), GT_REASON_PREEMPTED);
+    w->pos = gt_varint_put(p, gt_stack_use(w->g.wait_stack, gt_writer_gen(w)));
+    p = gt_varint_put(begin_at(w, GT_EV_GO_START, w->last), w->g.id);
+    w->pos = gt_varint_put(p, ++w->g.seq);
+}
+
+static void syscall_end(struct gt_writer *w)
+{
+    struct gt_g *g = &w->g;
+    event0(w, GT_EV_GO_SYSCALL_END);
+    g->state = GT_G_RUNNING;
+    w->p->state = GT_P_RUNNING;
+    if (__builtin_expect(gt_format->after_call != GT_AFTER_CALL_STATUS, 0)) {
+        after_call_slow(w);
+        return;
+    }
+    uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_STATUS_STACK, w->last), g->id);
+    p = gt_varint_put(gt_varint_put(p, w->m), GT_G_RUNNING);
+    w->pos = gt_varint_put(p, gt_stack_use(g->wait_stack, gt_writer_gen(w)));
+    g->seq = 0;
+}
+
+void gt_ev_procs_change(struct gt_writer *w, uint64_t n, struct gt_stack *stack)
+{
+    event2(w, GT_EV_PROCS_CHANGE, n, gt_stack_use(stack, gt_writer_gen(w)));
+}
+
+void gt_ev_go_create(struct gt_writer *w, struct gt_g *g, struct gt_stack *new_stack,
+                     struct gt_stack *stack)
+{
+    uint32_t gen = gt_writer_gen(w);
+    g->state = GT_G_RUNNABLE;
+    g->status_gen = gen;
+    g->seq = 0;
+    __atomic_store_n(&g->routine, new_stack, __ATOMIC_RELEASE); /* see gt_ev_renew_locked */
+    event3(w, GT_EV_GO_CREATE, g->id, gt_stack_use(new_stack, gen), gt_stack_use(stack, gen));
+    if (g != &w->g) {
+        g->changed = w->last;
+        /* release: pairs with gt_ev_is_unstarted's acquire. */
+        atomic_store_explicit(&g->unstarted, true, memory_order_release);
+    }
+}
+
+static void set_started(struct gt_g *g)
+{
+    atomic_store_explicit(&g->unstarted, false, memory_order_relaxed);
+}
+
+void gt_ev_go_forget(struct gt_g *g)
+{
+    gt_lock(&g->lock, GT_RANK_G);
+    set_started(g);
+    g->state = GT_G_NONE;
+    __atomic_store_n(&g->routine, NULL, __ATOMIC_RELAXED);
+    gt_unlock(&g->lock);
+}
+
+static void proc_start(struct gt_writer *w)
+{
+    w->p->state = GT_P_RUNNING;
+    uint8_t *p = begin_at(w, GT_EV_PROC_START, now_after(w, w->p->left));
+    w->pos = gt_varint_put(gt_varint_put(p, w->p->id), ++w->p->seq);
+}
+
+static void go_start(struct gt_writer *w)
+{
+    w->g.state = GT_G_RUNNING;
+    uint8_t *p = begin_at(w, GT_EV_GO_START, now_after(w, w->g.changed));
+    w->pos = gt_varint_put(gt_varint_put(p, w->g.id), ++w->g.seq);
+}
+
+/* What a reused writer, or a goroutine created in an earlier generation, still owes this one. */
+static void own_statuses(struct gt_writer *w)
+{
+    gt_lock(&w->g.lock, GT_RANK_G);
+    gt_ev_statuses_locked(w, gt_writer_gen(w));
+    set_started(&w->g);
+    gt_unlock(&w->g.lock);
+}
+
+void gt_ev_thread_start(struct gt_writer *w)
+{
+    if (!take_p(w))
+        return;
+    own_statuses(w);
+    proc_start(w);
+    go_start(w);
+}
+
+void gt_ev_thread_appear(struct gt_writer *w, struct gt_stack *new_stack)
+{
+    if (!take_p(w))
+        return;
+    own_statuses(w);
+    proc_start(w);
+    gt_ev_go_create(w, &w->g, new_stack, NULL);
+    go_start(w);
+}
+
+void gt_ev_thread_running(struct gt_writer *w)
+{
+    if (!take_p(w))
+        return;
+    w->p->state = GT_P_RUNNING;
+    w->g.state = GT_G_RUNNING;
+    own_statuses(w);
+}
+
+bool gt_ev_go_block(struct gt_writer *w, uint64_t since, enum gt_reason reason,
+                    struct gt_stack *stack)
+{
+    if (w->g.state != GT_G_RUNNING)
+        return false;
+    w->g.state = GT_G_WAITING;
+    w->g.wait_stack = stack;
+    uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_BLOCK, since), reason);
+    w->pos = gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w)));
+    stated(w);
+    return true;
+}
+
+bool gt_ev_go_stop(struct gt_writer *w, uint64_t since, enum gt_reason reason,
+                   struct gt_stack *stack)
+{
+    if (w->g.state != GT_G_RUNNING)
+        return false;
+    w->g.state = GT_G_RUNNABLE;
+    uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_STOP, since), reason);
+    w->pos = gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w)));
+    return true;
+}
+
+static void unblock_at(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack,
+                       uint64_t ts)
+{
+    target->state = GT_G_RUNNABLE;
+    uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_UNBLOCK, ts), target->id);
+    w->pos = gt_varint_put(gt_varint_put(p, ++target->seq), gt_stack_use(stack, gt_writer_gen(w)));
+}
+
+static void unblock_other(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack)
+{
+    GT_ASSERT("writer.h, rule 3: the lock guards a goroutine's state",
+              gt_debug_has_lock(&target->lock));
+    unblock_at(w, target, stack, now_after(w, target->stated));
+    GT_ASSERT("writer.h, rule 6: an effect is after its cause", w->last > target->stated);
+    target->changed = w->last;
+}
+
+void gt_ev_go_resume(struct gt_writer *w, struct gt_stack *stack)
+{
+    own_rewaits(w);
+    if (w->g.state == GT_G_SYSCALL)
+        syscall_end(w);
+    if (w->g.state == GT_G_WAITING)
+        unblock_at(w, &w->g, stack, gt_clock_now());
+    if (w->g.state == GT_G_RUNNABLE)
+        go_start(w);
+    if (w->g.state == GT_G_RUNNING)
+        tell(w, gt_writer_gen(w));
+}
+
+void gt_ev_thread_end(struct gt_writer *w)
+{
+    if (w->p) {
+        if (w->g.state != GT_G_RUNNING)
+            gt_ev_go_resume(w, w->g.wait_stack); /* a wait that was left by longjmp */
+        event0(w, GT_EV_GO_DESTROY);
+        event0(w, GT_EV_PROC_STOP);
+        w->p->state = GT_P_IDLE;
+        release_p(w);
+    }
+    w->g.state = GT_G_NONE;
+    w->g.wait_stack = NULL;
+    __atomic_store_n(&w->g.routine, NULL, __ATOMIC_RELAXED);
+    w->label = NULL;
+    gt_texts_retire(w, gt_writer_gen(w));
+    gt_writer_retire(w, gt_writer_gen(w));
+}
+
+bool gt_ev_go_unblock(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack)
+{
+    uint32_t gen = gt_writer_gen(w);
+    if (!own_rewaits(w) || !lock_g(target))
+        return true;
+    bool current = target->status_gen <= gen; /* rule 4 */
+    if (current && target->state == GT_G_WAITING) {
+        status_g_locked(w, target, NO_M, gen);
+        unblock_other(w, target, stack);
+    }
+    gt_unlock(&target->lock);
+    return current;
+}
+
+/* When a goroutine that has been unblocked, and has n rewaits already, waits again. */
+static uint64_t rewait_ts(const struct gt_g *g, uint32_t n)
+{
+    uint64_t ts = g->changed + 2 + gt_clock_units(g->behind + 2 * n);
+    return ts > g->stated ? ts : g->stated;
+}
+
+bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack)
+{
+    uint32_t gen = gt_writer_gen(w);
+    if (target == &w->g)
+        return true; /* in a signal handler: the thread is awake */
+    if (!own_rewaits(w) || gt_gen_is_mute(gen) || !lock_g(target))
+        return true;
+    uint32_t n = rewaits_of(target);
+    bool current = target->status_gen <= gen;
+    if (current && target->state == GT_G_RUNNABLE && n < GT_REWAITS_MAX && target->own_gen == gen) {
+        target->stated = rewait_ts(target, n);
+        target->rewait[n] =
+            (struct gt_rewait){.ts = target->stated, .gen = gen, .seq = ++target->seq};
+        set_rewaits_locked(target, n + 1);
+        unblock_other(w, target, stack);
+    }
+    gt_unlock(&target->lock);
+    return current;
+}
+
+void gt_ev_gc(struct gt_writer *w, const struct gt_collection *gc)
+{
+    if (w->g.state != GT_G_RUNNING || !w->p)
+        return;
+    uint64_t seq = ++collections.seq, least = collections.end + 2 + gt_clock_units(behind(w));
+    uint64_t begin_ts = gc->begin > least ? gc->begin : least;
+    collections.seq++;
+    uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GC_BEGIN, begin_ts), seq);
+    w->pos = gt_varint_put(p, 0);
+    for (uint32_t i = 0; i < gc->pauses; i++) {
+        p = gt_varint_put(begin_at(w, GT_EV_STW_BEGIN, gc->pause[i].begin), GT_REASON_GC);
+        w->pos = gt_varint_put(p, 0);
+        w->pos = begin_at(w, GT_EV_STW_END, gc->pause[i].end);
+    }
+    w->pos = gt_varint_put(begin_at(w, GT_EV_GC_END, gc->end), seq + 1);
+    collections.end = w->last;
+}
+
+void gt_ev_go_label(struct gt_writer *w, struct gt_string *label)
+{
+    w->label = label;
+    event1(w, GT_EV_GO_LABEL, gt_string_use(label, gt_writer_gen(w)));
+}
+
+bool gt_ev_user(struct gt_writer *w, enum gt_event_type type, const uint64_t *args,
+                struct gt_stack *stack)
+{
+    if (w->g.state != GT_G_RUNNING)
+        return false;
+    uint8_t *p = begin(w, type);
+    for (int i = 0; i < gt_event_args[type] - 1; i++)
+        p = gt_varint_put(p, args[i]);
+    w->pos = gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w)));
+    return true;
+}
+
+bool gt_ev_heap_alloc(struct gt_writer *w, uint64_t at, uint64_t bytes)
+{
+    own_rewaits(w);
+    if (w->p)
+        w->pos = gt_varint_put(begin_at(w, GT_EV_HEAP_ALLOC, at), bytes);
+    return w->p != NULL;
+}
+
+bool gt_ev_heap_goal(struct gt_writer *w, uint64_t bytes)
+{
+    if (w->p)
+        event1(w, GT_EV_HEAP_GOAL, bytes);
+    return w->p != NULL;
+}

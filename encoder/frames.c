@@ -1,0 +1,122 @@
+/* See frames.h. */
+#include "frames.h"
+
+#include "strings.h"
+
+#include "encoder/base/arch/arch.h"
+#include "encoder/base/debug.h"
+#include "encoder/base/era.h"
+
+#include <string.h>
+
+/*
+ * Readers key frames by PC, the first one wins: every inlined frame needs a PC of its own. Those
+ * come from a range no code can have; so do frames of later module-map epochs of which it is not
+ * known whether their addresses belonged to another library before.
+ */
+
+#define INLINES_MAX 32
+
+struct resolved {
+    struct resolved *next;
+    uint64_t pc;
+    uint32_t epoch; /* any in which the PC is of the same code */
+    uint32_t n;
+    struct gt_named_frame frame[];
+};
+
+#define BUCKETS 16384u
+
+static struct {
+    struct resolved *bucket[BUCKETS];
+    uint64_t last_synthetic;
+    struct gt_arena arena;
+} symbols;
+
+/* A return address belongs to the call before it: readers and other tools expect that PC. */
+static uint64_t code_address(const struct gt_stack *s, uint32_t index)
+{
+    return index == 0 ? s->pcs[0] : s->pcs[index] - 1;
+}
+
+static struct resolved *resolve_new(const struct gt_drain_config *config, const struct gt_stack *s,
+                                    uint32_t index, uint64_t pc)
+{
+    struct gt_frame found[INLINES_MAX];
+    uint32_t epoch = gt_stack_epoch(s);
+    int n = config->resolve(s, index, found, INLINES_MAX);
+    size_t size = sizeof(struct resolved) + (size_t)n * sizeof(struct gt_named_frame);
+    struct resolved *r = gt_arena_alloc(&symbols.arena, size);
+    if (!r)
+        return NULL;
+    gt_era_count(size);
+    r->pc = pc;
+    r->epoch = epoch;
+    r->n = (uint32_t)n;
+    for (int i = 0; i < n; i++) {
+        uint64_t real = i < n - 1 ? 0 : found[i].pc || epoch > 1 ? found[i].pc : pc;
+        r->frame[i] = (struct gt_named_frame){
+            .pc = real ? real : GT_ARCH_USER_END + ++symbols.last_synthetic,
+            .func = gt_strings_intern(found[i].func),
+            .file = gt_strings_intern(found[i].file),
+            .module = found[i].module ? gt_strings_intern(found[i].module) : NULL,
+            .line = found[i].line,
+        };
+        if (!r->frame[i].func || !r->frame[i].file)
+            return NULL;
+    }
+    return r;
+}
+
+/* As stacks.c has it for stacks: the newest comes first. */
+static struct resolved *find(const struct gt_drain_config *config, struct resolved *r, uint64_t pc,
+                             uint32_t epoch)
+{
+    enum { TIMES = 8 };
+    for (int others = 0; r && others < TIMES; r = r->next) {
+        if (r->pc != pc)
+            continue;
+        if (r->epoch != epoch && others++ == 0 && config->same && config->same(pc, r->epoch, epoch))
+            r->epoch = epoch;
+        if (r->epoch == epoch)
+            return r;
+    }
+    return NULL;
+}
+
+static struct resolved *resolve(const struct gt_drain_config *config, const struct gt_stack *s,
+                                uint32_t index)
+{
+    uint64_t pc = code_address(s, index);
+    struct resolved **bucket = &symbols.bucket[(pc * 0x9e3779b97f4a7c15u >> 32) % BUCKETS];
+    struct resolved *r = find(config, *bucket, pc, gt_stack_epoch(s));
+    if (r)
+        return r;
+    r = resolve_new(config, s, index, pc);
+    if (r) {
+        r->next = *bucket;
+        __atomic_store_n(bucket, r, __ATOMIC_RELEASE); /* a forked child has all of it */
+    }
+    return r;
+}
+
+uint32_t gt_frames_of(const struct gt_drain_config *config, const struct gt_stack *s,
+                      struct gt_named_frame *out[GT_FRAMES_MAX])
+{
+    GT_ASSERT_DRAIN_SIDE();
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        struct resolved *r = resolve(config, s, i);
+        for (uint32_t k = 0; r && k < r->n && n < GT_FRAMES_MAX; k++)
+            out[n++] = &r->frame[k];
+    }
+    return n;
+}
+
+/* The buckets first: a fork may come between. */
+void gt_frames_forget(void)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    memset(symbols.bucket, 0, sizeof symbols.bucket);
+    gt_arena_free(&symbols.arena);
+}

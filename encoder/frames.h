@@ -1,0 +1,25 @@
+/*
+ * The frames of stacks, each PC symbolized once in an era. Drain side only.
+ */
+#ifndef GT_FRAMES_H
+#define GT_FRAMES_H
+
+#include "drain.h"
+#include "format.h"
+
+struct gt_named_frame {
+    uint64_t pc;                            /* differs from that of every other frame */
+    struct gt_string *func, *file, *module; /* module: or NULL */
+    uint32_t line;
+    uint32_t entry;   /* v1/elf.c: number in the line table, 0: not in it */
+    uint32_t routine; /* v1/tables.c: trace in which a goroutine began here, in Go 1.5's format */
+};
+
+/* The frames of s, leaf first, valid until gt_frames_forget. Returns how many. */
+uint32_t gt_frames_of(const struct gt_drain_config *config, const struct gt_stack *s,
+                      struct gt_named_frame *out[GT_FRAMES_MAX]);
+
+/* An era has begun. */
+void gt_frames_forget(void);
+
+#endif

@@ -1,0 +1,72 @@
+/* See contents.h. */
+#include "contents.h"
+
+#include "need.h"
+#include "printable.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct text {
+    struct text *same_hash;
+    size_t size;
+    char bytes[];
+};
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio */
+    return hash ^ hash >> 32;
+}
+
+const char *gt_contents_text(struct gt_contents *c, const void *bytes, size_t size)
+{
+    uint64_t hash = size, word;
+    for (size_t i = 0; i < size; i += sizeof word) {
+        word = 0;
+        memcpy(&word, (const char *)bytes + i, size - i < sizeof word ? size - i : sizeof word);
+        hash = mix(hash, word);
+    }
+    uint64_t *slot = gt_need(gt_memo_at(&c->texts, hash));
+    for (struct text *t = (void *)(uintptr_t)*slot; t; t = t->same_hash) {
+        if (t->size == size && memcmp(t->bytes, bytes, size) == 0)
+            return t->bytes;
+    }
+    struct text *t = gt_need(malloc(sizeof *t + size + 1));
+    *t = (struct text){.same_hash = (void *)(uintptr_t)*slot, .size = size};
+    memcpy(t->bytes, bytes, size);
+    t->bytes[size] = 0;
+    *slot = (uintptr_t)t;
+    return t->bytes;
+}
+
+const char *gt_contents_name(struct gt_contents *c, const void *bytes, size_t size)
+{
+    char *copy = memcpy(gt_need(malloc(size + 1)), bytes, size);
+    gt_make_printable(copy, size);
+    const char *name = gt_contents_text(c, copy, size);
+    free(copy);
+    return name;
+}
+
+const struct gt_callers *gt_contents_stack(struct gt_contents *c, const struct gt_where *frames,
+                                           uint32_t n)
+{
+    uint64_t hash = n;
+    for (uint32_t i = 0; i < n; i++) {
+        hash = mix(hash, frames[i].pc);
+        hash = mix(hash, (uintptr_t)frames[i].func);
+        hash = mix(hash, (uintptr_t)frames[i].file ^ frames[i].line << 48);
+    }
+    size_t size = n * sizeof *frames;
+    uint64_t *slot = gt_need(gt_memo_at(&c->stacks, hash));
+    for (struct gt_callers *s = (void *)(uintptr_t)*slot; s; s = s->same_hash) {
+        if (s->n == n && memcmp(s->frame, frames, size) == 0)
+            return s;
+    }
+    struct gt_callers *s = gt_need(malloc(sizeof *s + size));
+    *s = (struct gt_callers){(void *)(uintptr_t)*slot, hash, ++c->stack_count, n};
+    memcpy(s->frame, frames, size);
+    *slot = (uintptr_t)s;
+    return s;
+}

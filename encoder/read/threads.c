@@ -1,0 +1,239 @@
+/* See threads.h. */
+#include "threads.h"
+
+#include "need.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const gt_kind_names[GT_KINDS] = {"running", "sched", "sync", "network",
+                                             "syscall", "sleep", "other"};
+
+/* As the profiles of `go tool trace` tell them apart. */
+static enum gt_kind kind_of_reason(const char *reason)
+{
+    if (strcmp(reason, "network") == 0)
+        return GT_NETWORK;
+    if (strcmp(reason, "sleep") == 0)
+        return GT_SLEEP;
+    return strstr(reason, "sync") || strstr(reason, "chan") || strstr(reason, "select") ? GT_SYNC
+                                                                                        : GT_OTHER;
+}
+
+static enum gt_kind kind_of(const struct gt_thread_state *t)
+{
+    switch (t->state) {
+    case GT_G_RUNNABLE: return GT_SCHED;
+    case GT_G_RUNNING: return GT_RUNNING;
+    case GT_G_SYSCALL: return GT_SYSCALL;
+    default: return kind_of_reason(t->reason);
+    }
+}
+
+/* g's, if it was met before. */
+static struct gt_thread_state *find(struct gt_threads *all, uint64_t g)
+{
+    return g ? (void *)(uintptr_t)gt_memo_find(&all->by_g, g) : NULL;
+}
+
+static struct gt_thread_state *get(struct gt_threads *all, uint64_t g, uint64_t ns)
+{
+    struct gt_thread_state *t = find(all, g);
+    if (t || !g)
+        return t;
+    t = gt_need(calloc(1, sizeof *t));
+    *t = (struct gt_thread_state){.g = g,
+                                  .thread = GT_NO_THREAD,
+                                  .name = "",
+                                  .routine = g == 1 ? "main" : "", /* writers make it so */
+                                  .reason = "",
+                                  .begin = ns,
+                                  .since = ns};
+    *(uint64_t *)gt_need(gt_memo_at(&all->by_g, g)) = (uintptr_t)t;
+    *all->last = t;
+    all->last = &t->next;
+    all->n++;
+    return t;
+}
+
+static void tell_span(struct gt_threads *all, struct gt_thread_state *t, uint64_t ns,
+                      const struct gt_callers *waker, bool ended)
+{
+    struct gt_span span = {t, kind_of(t), ns - t->since, t->stack, waker, ended};
+    if (t->state == GT_G_NONE)
+        return;
+    t->ns[span.kind] += span.ns;
+    t->count[span.kind] += ended;
+    /* What follows a call in some formats is no waiting for a CPU: it takes no time. */
+    if (all->span && !(span.kind == GT_SCHED && span.ns == 0))
+        all->span(all->arg, &span);
+}
+
+static void enter(struct gt_threads *all, struct gt_thread_state *t, enum gt_g_state state,
+                  uint64_t ns)
+{
+    tell_span(all, t, ns, NULL, true);
+    t->state = state;
+    t->since = ns;
+}
+
+/* Events ------------------------------------------------------------------------------------- */
+
+static bool possible(void *arg, const struct gt_happening *h)
+{
+    struct gt_threads *all = arg;
+    struct gt_thread_state *t;
+    switch (h->type) {
+    case GT_EV_GO_START:
+        t = find(all, h->g);
+        return t && t->state == GT_G_RUNNABLE && (!h->seq || h->seq == t->seq + 1);
+    case GT_EV_GO_UNBLOCK:
+        t = find(all, h->g);
+        return t && t->state == GT_G_WAITING && (!h->seq || h->seq == t->seq + 1);
+    default: return true;
+    }
+}
+
+static void create(struct gt_threads *all, const struct gt_happening *h, uint64_t ns)
+{
+    struct gt_thread_state *t = get(all, h->g, ns);
+    if (!t)
+        return;
+    t->state = GT_G_RUNNABLE;
+    t->since = ns;
+    t->seq = 0;
+    t->stack = h->its;
+    if (h->its && h->its->n)
+        t->routine = h->its->frame[0].func;
+}
+
+/* At the beginning of the trace, or of a generation, where it repeats what is known. */
+static void status(struct gt_threads *all, const struct gt_happening *h, uint64_t ns)
+{
+    struct gt_thread_state *t = get(all, h->g, ns);
+    if (!t)
+        return;
+    t->seq = h->seq;
+    if (t->state == GT_G_NONE || h->seq) { /* v1 creates the goroutine before, and counts this */
+        t->state = h->state;
+        t->stack = h->stack;
+        t->begin = t->since = 0; /* it was so before anything was recorded */
+    }
+    if (h->thread != GT_NO_THREAD)
+        t->thread = h->thread;
+    if (h->state == GT_G_RUNNING || h->state == GT_G_SYSCALL)
+        h->on->g = t->g;
+}
+
+static void start(struct gt_threads *all, const struct gt_happening *h, uint64_t ns)
+{
+    struct gt_thread_state *t = get(all, h->g, ns);
+    if (!t)
+        return;
+    enter(all, t, GT_G_RUNNING, ns);
+    t->seq++;
+    t->stack = NULL;
+    if (h->on->thread != GT_NO_THREAD)
+        t->thread = h->on->thread;
+    if (*h->text)
+        t->name = h->text;
+    h->on->g = t->g;
+}
+
+static void stop(struct gt_threads *all, const struct gt_happening *h, enum gt_g_state state,
+                 uint64_t ns)
+{
+    struct gt_thread_state *t = get(all, h->on->g, ns);
+    if (!t)
+        return;
+    enter(all, t, state, ns);
+    t->reason = h->text;
+    t->stack = h->stack;
+    if (state != GT_G_SYSCALL)
+        h->on->g = 0;
+}
+
+static void destroy(struct gt_threads *all, const struct gt_happening *h, uint64_t ns)
+{
+    struct gt_thread_state *t = get(all, h->on->g, ns);
+    if (!t)
+        return;
+    enter(all, t, GT_G_NONE, ns);
+    t->end = ns;
+    t->ended = true;
+    h->on->g = 0;
+}
+
+static void end_call(struct gt_threads *all, const struct gt_happening *h, uint64_t ns)
+{
+    struct gt_thread_state *t = get(all, h->g ? h->g : h->on->g, ns);
+    if (!t)
+        return;
+    if (h->type == GT_EV_GO_SYSCALL_END) {
+        enter(all, t, GT_G_RUNNING, ns);
+        t->stack = NULL;
+        return;
+    }
+    enter(all, t, GT_G_RUNNABLE, ns);
+    t->seq += h->g != 0; /* v1 counts it */
+    h->on->g = h->on->g == t->g ? 0 : h->on->g;
+}
+
+static void unblock(struct gt_threads *all, const struct gt_happening *h, uint64_t ns)
+{
+    struct gt_thread_state *t = get(all, h->g, ns);
+    if (!t)
+        return;
+    /* A wait that ends by itself is ended by its own thread, on which nothing runs then. */
+    tell_span(all, t, ns, h->on->g ? h->stack : NULL, true);
+    t->state = GT_G_RUNNABLE;
+    t->since = ns;
+    t->seq++;
+}
+
+static void tell(void *arg, const struct gt_happening *h, uint64_t ns)
+{
+    struct gt_threads *all = arg;
+    switch (h->type) {
+    case GT_EV_GO_CREATE: create(all, h, ns); break;
+    case GT_EV_GO_STATUS:
+    case GT_EV_GO_STATUS_STACK: status(all, h, ns); break;
+    case GT_EV_GO_START: start(all, h, ns); break;
+    case GT_EV_GO_DESTROY: destroy(all, h, ns); break;
+    case GT_EV_GO_STOP: stop(all, h, GT_G_RUNNABLE, ns); break;
+    case GT_EV_GO_BLOCK: stop(all, h, GT_G_WAITING, ns); break;
+    case GT_EV_GO_UNBLOCK: unblock(all, h, ns); break;
+    case GT_EV_GO_SYSCALL_BEGIN: stop(all, h, GT_G_SYSCALL, ns); break;
+    case GT_EV_GO_SYSCALL_END:
+    case GT_EV_GO_SYSCALL_END_BLOCKED: end_call(all, h, ns); break;
+    case GT_EV_GO_LABEL: {
+        struct gt_thread_state *t = find(all, h->on->g);
+        if (t)
+            t->name = h->text;
+        break;
+    }
+    default: break;
+    }
+}
+
+static void sample(void *arg, uint64_t g, const struct gt_callers *stack)
+{
+    struct gt_threads *all = arg;
+    const struct gt_thread_state *t = find(all, g);
+    if (all->sample && t && stack)
+        all->sample(all->arg, t, stack);
+}
+
+bool gt_threads_read(struct gt_threads *all, struct gt_trace *trace)
+{
+    all->trace = trace;
+    all->last = &all->first;
+    bool whole = gt_trace_read(trace, &(struct gt_audience){possible, tell, sample, all});
+    for (struct gt_thread_state *t = all->first; t; t = t->next) {
+        if (!t->ended) {
+            t->end = trace->ns;
+            tell_span(all, t, trace->ns, NULL, false);
+        }
+    }
+    return whole;
+}

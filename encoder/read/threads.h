@@ -1,0 +1,60 @@
+/*
+ * What the threads of a trace did, from its events: each is a goroutine that runs, waits, is in a
+ * system call or could run and does not.
+ */
+#ifndef GT_THREADS_H
+#define GT_THREADS_H
+
+#include "trace.h"
+
+enum gt_kind {
+    GT_RUNNING,
+    GT_SCHED, /* could run: it was woken or gave way, and has no CPU yet */
+    GT_SYNC,
+    GT_NETWORK,
+    GT_SYSCALL,
+    GT_SLEEP,
+    GT_OTHER,
+    GT_KINDS
+};
+extern const char *const gt_kind_names[GT_KINDS];
+
+struct gt_thread_state {
+    struct gt_thread_state *next; /* in order of appearance */
+    uint64_t g, thread;           /* thread: as the kernel numbers them, GT_NO_THREAD: never ran */
+    const char *name;             /* that it gave itself, "" for none */
+    const char *routine;          /* where it began, "" if that is not known */
+    uint64_t seq;
+    enum gt_g_state state;
+    const char *reason;                     /* of the last wait */
+    const struct gt_callers *stack;         /* of the last wait or call */
+    uint64_t begin, since, end;             /* ns; since: of this state */
+    bool ended;                             /* else it lives when the trace ends */
+    uint64_t ns[GT_KINDS], count[GT_KINDS]; /* count: of those that are over */
+};
+
+/* A stretch of time that is over, or, !ended, that the end of the trace cuts. */
+struct gt_span {
+    const struct gt_thread_state *thread;
+    enum gt_kind kind;
+    uint64_t ns;
+    const struct gt_callers *stack; /* of the wait or call it is, or that was before it; or NULL */
+    const struct gt_callers *waker; /* of the other thread that ended the wait, or NULL */
+    bool ended;
+};
+
+struct gt_threads {
+    struct gt_trace *trace;
+    void (*span)(void *arg, const struct gt_span *span); /* or NULL */
+    /* A sample of the CPU; or NULL. */
+    void (*sample)(void *arg, const struct gt_thread_state *thread, const struct gt_callers *stack);
+    void *arg;
+    struct gt_thread_state *first, **last;
+    uint64_t n;
+    struct gt_memo by_g;
+};
+
+/* Reads the trace, which is open; as gt_trace_read. */
+bool gt_threads_read(struct gt_threads *threads, struct gt_trace *trace);
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * A trace file, read: its events in causal order and in the terms of v2, whatever its format, and
+ * with the names that they refer to. What is not whole is left out and counted.
+ */
+#ifndef GT_TRACE_H
+#define GT_TRACE_H
+
+#include "contents.h"
+
+#include "encoder/format.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GT_NO_THREAD UINT64_MAX
+
+/* Where events come one after the other: a thread's batches (v2) or a P's (v1). */
+struct gt_stream {
+    uint64_t thread; /* as the kernel numbers them, or GT_NO_THREAD */
+    uint64_t g;      /* the goroutine that runs here, 0: none */
+};
+
+struct gt_happening {
+    enum gt_event_type type;
+    struct gt_stream *on;                 /* of a status: where the goroutine runs */
+    uint64_t ts;                          /* of the trace's clock */
+    uint64_t g, seq;                      /* of the goroutine that it is done to; seq 0: none */
+    uint64_t thread;                      /* of a status */
+    enum gt_g_state state;                /* of a status */
+    const char *text;                     /* the reason, label or name, else "" */
+    const struct gt_callers *stack, *its; /* NULL: none; its: of a new goroutine */
+};
+
+/* Who is told. */
+struct gt_audience {
+    /* Whether the event can have happened now; if not, others come first. */
+    bool (*possible)(void *arg, const struct gt_happening *event);
+    void (*tell)(void *arg, const struct gt_happening *event, uint64_t ns);
+    void (*sample)(void *arg, uint64_t g, const struct gt_callers *stack); /* of the CPU */
+    void *arg;
+};
+
+struct gt_trace {
+    const char *path;
+    const uint8_t *base;
+    size_t size;
+    const struct gt_format *format;
+    /* After gt_trace_read: */
+    uint64_t events, kinds[64]; /* of the format's own types */
+    uint64_t event_bytes;       /* batches of events, with their headers; not tables */
+    uint64_t generations;       /* v2 */
+    uint64_t lost;              /* bytes at the end that are no whole piece */
+    bool whole;                 /* says that nothing is missing (GT_WHOLE) */
+    uint64_t odd;               /* events that no order makes possible */
+    uint64_t ns;                /* from the first event to the last */
+    uint64_t wall_s, wall_ns;   /* time of day when it began; 0: not known */
+    struct gt_contents contents;
+    char damage[64]; /* "": none that ended the reading */
+    /* How far reading is, in bytes read before and now; set between open and read, or NULL. */
+    void (*progress)(const struct gt_trace *trace, uint64_t before, uint64_t now);
+    uint64_t done;
+};
+
+/* Opens the file, which stays mapped, and finds out its format. NULL, or why that failed. */
+const char *gt_trace_open(struct gt_trace *trace, const char *path);
+
+/* Reads all of it, once. false: it is damaged, and what was told is a part of it. */
+bool gt_trace_read(struct gt_trace *trace, const struct gt_audience *audience);
+
+/* What Go's sources call an event of this format's family, or NULL. */
+const char *gt_trace_kind(const struct gt_format *format, unsigned type);
+
+/* The two families; trace.c chooses. */
+void gt_trace_read_v1(struct gt_trace *trace, const struct gt_audience *audience);
+void gt_trace_read_v2(struct gt_trace *trace, const struct gt_audience *audience);
+
+#endif

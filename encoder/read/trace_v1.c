@@ -1,0 +1,265 @@
+/*
+ * Reading v1: one stream of events for each P, with the tables in between. What a P's events say of
+ * goroutines is told in the words of v2.
+ */
+#include "need.h"
+#include "order.h"
+#include "v1_lines.h"
+#include "v1_records.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct reader {
+    struct gt_trace *trace;
+    struct gt_sources sources; /* by P */
+    struct gt_memo texts, stacks;
+    struct gt_piece *stack_records; /* to be read when all strings are known */
+    struct gt_piece *samples; /* when all goroutines are: they stand where P 0 happens to be */
+    struct gt_v1_lines lines; /* Go 1.5 */
+    double ns_per_unit;
+    uint64_t start, end;
+};
+
+/* Tables ------------------------------------------------------------------------------------- */
+
+static const char *text_of(struct reader *r, uint64_t id)
+{
+    uint64_t text = gt_memo_find(&r->texts, id);
+    return text ? (const char *)(uintptr_t)text : gt_contents_text(&r->trace->contents, "", 0);
+}
+
+static const struct gt_callers *stack_of(struct reader *r, uint64_t id)
+{
+    return id ? (const void *)(uintptr_t)gt_memo_find(&r->stacks, id) : NULL;
+}
+
+static void keep(struct gt_piece **list, const struct gt_bytes *args)
+{
+    struct gt_piece *p = gt_need(malloc(sizeof *p));
+    *p = (struct gt_piece){.next = *list, .start = args->p, .end = args->end};
+    *list = p;
+}
+
+static void read_frame(struct reader *r, struct gt_bytes *args, struct gt_where *frame)
+{
+    *frame = (struct gt_where){.pc = gt_get_varint(args)};
+    if (gt_v1_global_order(r->trace->format)) {
+        frame->pc--; /* of the call; the file has where it returns to */
+        gt_v1_lines_find(&r->lines, &r->trace->contents, frame);
+    } else {
+        frame->func = text_of(r, gt_get_varint(args));
+        frame->file = text_of(r, gt_get_varint(args));
+        frame->line = gt_get_varint(args);
+    }
+}
+
+static void read_stacks(struct reader *r)
+{
+    enum { MAX = 1000 }; /* as many as Go's readers take */
+    struct gt_where frames[MAX];
+    for (struct gt_piece *p = r->stack_records, *next; p; p = next) {
+        struct gt_bytes args = {p->start, p->end, false};
+        uint64_t id = gt_get_varint(&args), n = gt_get_varint(&args);
+        for (uint64_t i = 0; i < n && i < MAX; i++)
+            read_frame(r, &args, &frames[i]);
+        if (id && !args.bad && n <= MAX)
+            *(uint64_t *)gt_need(gt_memo_at(&r->stacks, id)) =
+                (uintptr_t)gt_contents_stack(&r->trace->contents, frames, (uint32_t)n);
+        next = p->next;
+        free(p);
+    }
+}
+
+/* Events ------------------------------------------------------------------------------------- */
+
+enum argument { NONE, G, SEQ, LABEL, ITS_STACK, STACK };
+
+/* What says something of goroutines, in v2's words. `text`: why one waits. */
+static const struct word {
+    enum gt_event_type type;
+    enum argument arg[GT_V1_ARGS_MAX];
+    const char *text;
+    enum gt_g_state state;
+} words[GT_V1_EVENTS_END] = {
+    [GT_V1_GO_CREATE] = {GT_EV_GO_CREATE, {G, ITS_STACK, STACK}},
+    [GT_V1_GO_START] = {GT_EV_GO_START, {G, SEQ}},
+    [GT_V1_GO_START_LABEL] = {GT_EV_GO_START, {G, SEQ, LABEL}},
+    [GT_V1_GO_START_LOCAL] = {GT_EV_GO_START, {G}},
+    [GT_V1_GO_END] = {GT_EV_GO_DESTROY},
+    [GT_V1_GO_SCHED] = {GT_EV_GO_STOP, {STACK}},
+    [GT_V1_GO_PREEMPT] = {GT_EV_GO_STOP, {STACK}},
+    [GT_V1_GO_STOP] = {GT_EV_GO_BLOCK, {STACK}, "forever"},
+    [GT_V1_GO_SLEEP] = {GT_EV_GO_BLOCK, {STACK}, "sleep"},
+    [GT_V1_GO_BLOCK] = {GT_EV_GO_BLOCK, {STACK}},
+    [GT_V1_GO_BLOCK_SYNC] = {GT_EV_GO_BLOCK, {STACK}, "sync"},
+    [GT_V1_GO_BLOCK_COND] = {GT_EV_GO_BLOCK, {STACK}, "sync.(*Cond).Wait"},
+    [GT_V1_GO_BLOCK_NET] = {GT_EV_GO_BLOCK, {STACK}, "network"},
+    [GT_V1_GO_BLOCK_SEND] = {GT_EV_GO_BLOCK, {STACK}, "chan send"},
+    [GT_V1_GO_BLOCK_RECV] = {GT_EV_GO_BLOCK, {STACK}, "chan receive"},
+    [GT_V1_GO_BLOCK_SELECT] = {GT_EV_GO_BLOCK, {STACK}, "select"},
+    [GT_V1_GO_BLOCK_GC] = {GT_EV_GO_BLOCK, {STACK}, "GC"},
+    [GT_V1_GO_UNBLOCK] = {GT_EV_GO_UNBLOCK, {G, SEQ, STACK}},
+    [GT_V1_GO_UNBLOCK_LOCAL] = {GT_EV_GO_UNBLOCK, {G, STACK}},
+    [GT_V1_GO_SYS_BLOCK] = {GT_EV_GO_SYSCALL_BEGIN},
+    /* Its goroutine can run, and is started by an event of its own. */
+    [GT_V1_GO_SYS_EXIT] = {GT_EV_GO_SYSCALL_END_BLOCKED, {G, SEQ}},
+    [GT_V1_GO_SYS_EXIT_LOCAL] = {GT_EV_GO_SYSCALL_END_BLOCKED, {G}},
+    [GT_V1_GO_WAITING] = {GT_EV_GO_STATUS, {G}, .state = GT_G_WAITING},
+    [GT_V1_GO_IN_SYSCALL] = {GT_EV_GO_STATUS, {G}, .state = GT_G_SYSCALL},
+};
+
+static void read_argument(struct reader *r, enum argument what, struct gt_bytes *args,
+                          struct gt_happening *h)
+{
+    switch (what) {
+    case G: h->g = gt_get_varint(args); break;
+    case SEQ: h->seq = gt_v1_global_order(r->trace->format) ? 0 : gt_get_varint(args); break;
+    case LABEL: h->text = text_of(r, gt_get_varint(args)); break;
+    case ITS_STACK: h->its = stack_of(r, gt_get_varint(args)); break;
+    case STACK: h->stack = stack_of(r, gt_get_varint(args)); break;
+    case NONE: break;
+    }
+}
+
+/* false: it says nothing of goroutines. */
+static bool translate(struct reader *r, struct gt_source *s, unsigned type, struct gt_bytes *args)
+{
+    const struct word *word = type < GT_V1_EVENTS_END ? &words[type] : &words[0];
+    struct gt_happening *h = &s->next;
+    if (type == GT_V1_PROC_START)
+        s->stream.thread = gt_get_varint(args);
+    else if (type == GT_V1_GO_SYS_CALL)
+        s->call = stack_of(r, gt_get_varint(args));
+    else if (type == GT_V1_CPU_SAMPLE)
+        keep(&r->samples, args);
+    h->type = word->type;
+    h->text = word->text ? word->text : "";
+    h->state = word->state;
+    h->seq = h->type == GT_EV_GO_STATUS ? 1 : 0;
+    h->stack = h->type == GT_EV_GO_SYSCALL_BEGIN ? s->call : NULL;
+    for (int i = 0; i < GT_V1_ARGS_MAX; i++)
+        read_argument(r, word->arg[i], args, h);
+    return h->type;
+}
+
+static bool next(void *arg, struct gt_source *s)
+{
+    struct reader *r = arg;
+    bool global = gt_v1_global_order(r->trace->format);
+    for (;;) {
+        struct gt_v1_record record;
+        if (!gt_v1_record_next(&s->bytes, r->trace->format, &record)) {
+            if (!gt_source_next_piece(r->trace, s))
+                return false;
+            continue;
+        }
+        if (gt_v1_is_table(record.type))
+            continue;
+        s->seq += global ? gt_get_varint(&record.args) : 0;
+        s->ts += gt_get_varint(&record.args);
+        r->end = s->ts > r->end ? s->ts : r->end;
+        r->trace->kinds[record.type]++;
+        r->trace->events++;
+        r->trace->event_bytes += record.size;
+        s->next = (struct gt_happening){.ts = s->ts, .on = &s->stream, .thread = GT_NO_THREAD};
+        s->key = global ? s->seq : s->ts;
+        if (translate(r, s, record.type, &record.args))
+            return true;
+    }
+}
+
+/* Time, P, G and stack of each. */
+static void tell_samples(struct reader *r, const struct gt_audience *audience)
+{
+    for (struct gt_piece *p = r->samples, *next; p; p = next) {
+        struct gt_bytes args = {p->start, p->end, false};
+        gt_get_varint(&args);
+        gt_get_varint(&args);
+        uint64_t g = gt_get_varint(&args);
+        audience->sample(audience->arg, g, stack_of(r, gt_get_varint(&args)));
+        next = p->next;
+        free(p);
+    }
+}
+
+static double to_ns(void *arg, uint64_t ts)
+{
+    struct reader *r = arg;
+    return ts > r->start ? (double)(ts - r->start) * r->ns_per_unit : 0;
+}
+
+/* The file ----------------------------------------------------------------------------------- */
+
+static void begin_piece(struct reader *r, struct gt_v1_record *record, const uint8_t *from,
+                        struct gt_source **current)
+{
+    uint64_t p = gt_get_varint(&record->args);
+    uint64_t seq = gt_v1_global_order(r->trace->format) ? gt_get_varint(&record->args) : 0;
+    uint64_t ts = gt_get_varint(&record->args);
+    *current = gt_sources_get(&r->sources, p);
+    gt_source_append(*current, (struct gt_piece){.start = from, .end = from, .ts = ts, .seq = seq});
+    if (ts && (!r->start || ts < r->start))
+        r->start = ts;
+}
+
+static void keep_string(struct reader *r, struct gt_v1_record *record)
+{
+    uint64_t id = gt_get_varint(&record->args);
+    struct gt_bytes text = gt_get_part(&record->args, gt_get_varint(&record->args));
+    *(uint64_t *)gt_need(gt_memo_at(&r->texts, id)) =
+        (uintptr_t)gt_contents_name(&r->trace->contents, text.p, gt_bytes_left(&text));
+}
+
+/* Whether this stack is none, but says that nothing is missing. */
+static bool is_mark(const struct gt_v1_record *record)
+{
+    struct gt_bytes args = record->args;
+    uint64_t id = gt_get_varint(&args), n = gt_get_varint(&args);
+    return id == 0 && n == 1 && gt_get_varint(&args) == GT_V1_WHOLE;
+}
+
+/* Which bytes are whose, and the tables. */
+static void sort_out(struct reader *r)
+{
+    struct gt_trace *t = r->trace;
+    struct gt_bytes bytes = {t->base + GT_HEADER_BYTES, t->base + t->size, false};
+    struct gt_source *current = NULL;
+    struct gt_v1_record record;
+    const uint8_t *whole = bytes.p;
+    while (gt_v1_record_next(&bytes, t->format, &record)) {
+        uint64_t hz;
+        switch (record.type) {
+        case GT_V1_BATCH: begin_piece(r, &record, bytes.p, &current); break;
+        case GT_V1_STRING: keep_string(r, &record); break;
+        case GT_V1_STACK:
+            keep(&r->stack_records, &record.args);
+            t->whole |= is_mark(&record);
+            break;
+        case GT_V1_FREQUENCY:
+            if ((hz = gt_get_varint(&record.args)))
+                r->ns_per_unit = 1e9 / (double)hz;
+            break;
+        default: t->whole = false; break;
+        }
+        whole = bytes.p;
+        if (current)
+            current->last->end = whole;
+    }
+    t->lost = (uint64_t)(t->base + t->size - whole);
+    t->whole &= !t->lost;
+}
+
+void gt_trace_read_v1(struct gt_trace *trace, const struct gt_audience *audience)
+{
+    struct reader r = {.trace = trace, .ns_per_unit = 1};
+    if (gt_v1_global_order(trace->format))
+        gt_v1_lines_open(&r.lines, trace->path);
+    sort_out(&r);
+    read_stacks(&r);
+    gt_order(trace, &r.sources, next, to_ns, &r, audience);
+    double end = to_ns(&r, r.end); /* events that say nothing of goroutines were not told */
+    if (end > (double)trace->ns)
+        trace->ns = (uint64_t)end;
+    tell_samples(&r, audience);
+}

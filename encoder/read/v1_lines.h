@@ -1,0 +1,21 @@
+/*
+ * Names for the addresses of a Go 1.5 trace: the line table that encoder/v1/elf.c wrote beside it.
+ */
+#ifndef GT_V1_LINES_H
+#define GT_V1_LINES_H
+
+#include "bytes.h"
+#include "trace.h"
+
+struct gt_v1_lines {
+    struct gt_bytes file, table; /* empty: there is none */
+    uint64_t n;                  /* functions in the table */
+};
+
+void gt_v1_lines_open(struct gt_v1_lines *lines, const char *trace);
+
+/* Fills in the function, file and line of frame->pc; without a table its address is its name. */
+void gt_v1_lines_find(const struct gt_v1_lines *lines, struct gt_contents *contents,
+                      struct gt_where *frame);
+
+#endif

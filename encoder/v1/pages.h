@@ -1,0 +1,63 @@
+/*
+ * The bytes of a v1 file. Drain side only.
+ *
+ * The file is made of pages of 4 KiB. Each ends with a whole event, and contains, for every P, a
+ * batch of what happened there since the page before. As events are given in an order that
+ * respects causality, the file is a readable trace after each page. The kernel writes whole pages:
+ * a process killed in the middle of a write leaves some of them, never a part of one, and that is
+ * what makes v1 traces survive SIGKILL, whose readers refuse a file that ends inside an event.
+ *
+ * The viewers up to Go 1.22 also want an end for all that has begun. So a page stops the goroutines
+ * that run (GoPreempt, without a stack, which no profile counts), and when something happens on
+ * such a P again, the goroutine starts at the time and place where it was stopped: the page with
+ * that event may be a much later one, readers put Ps together by time. Ranges such as collections
+ * are written when they are over.
+ */
+#ifndef GT_V1_PAGES_H
+#define GT_V1_PAGES_H
+
+#include "encoder/format.h"
+
+#define GT_V1_PAGE 4096u
+#define GT_V1_RECORD_MAX 2048u /* the longest event that all readers take */
+
+struct gt_merge_g;
+
+/*
+ * Starts a file: the header goes into the first page. start: gives the event that starts g again
+ * where it was stopped, and its arguments.
+ */
+void gt_v1_pages_open(enum gt_v1_type (*start)(struct gt_merge_g *g, uint64_t *args));
+
+/*
+ * An event on P p at ts, not earlier than the one before; args as in gt_v1_events for the newest
+ * version, those this version does not have are left out. `tail`: of a user log.
+ */
+void gt_v1_pages_event(enum gt_v1_type type, uint32_t p, uint64_t ts, const uint64_t *args,
+                       const void *tail, size_t tail_size);
+
+/* From its last event on P p runs g; NULL: no goroutine. */
+void gt_v1_pages_running(uint32_t p, struct gt_merge_g *g);
+
+/* The goroutine on P p ran until ts at least. A flush must follow. */
+void gt_v1_pages_ran(uint32_t p, uint64_t ts);
+
+/*
+ * The same as gt_v1_pages_event for the beginning of a range, what happens in it and its end, at
+ * most GT_V1_HELD_MAX events with nothing else on their P between them: gt_v1_pages_release writes
+ * them into one page.
+ */
+enum { GT_V1_HELD_MAX = 8 };
+void gt_v1_pages_hold(enum gt_v1_type type, uint32_t p, uint64_t ts, const uint64_t *args);
+void gt_v1_pages_release(void);
+
+/* The number in Go 1.5's global order that the next event gets. */
+uint64_t gt_v1_pages_next_seq(void);
+
+/* A record that belongs to no P, whole: a string, stack or frequency. */
+void gt_v1_pages_record(const void *record, size_t size);
+
+/* Fills up the page that was begun. */
+void gt_v1_pages_flush(void);
+
+#endif

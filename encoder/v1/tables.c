@@ -1,0 +1,189 @@
+/* See tables.h. */
+#include "tables.h"
+
+#include "elf.h"
+#include "pages.h"
+
+#include "encoder/base/arch/arch.h"
+#include "encoder/base/clock.h"
+#include "encoder/base/log.h"
+#include "encoder/base/varint.h"
+#include "encoder/frames.h"
+#include "encoder/output.h"
+#include "encoder/stacks.h"
+#include "encoder/strings.h"
+#include "encoder/texts.h"
+
+#include <string.h>
+
+static struct {
+    uint32_t trace; /* counts traces: what stands in this one's file is marked with it */
+    uint64_t hz;    /* as written last */
+} tables;
+
+void gt_v1_tables_open(void)
+{
+    tables.trace++;
+    tables.hz = 0;
+    if (gt_v1_global_order(gt_format))
+        gt_v1_elf_open();
+}
+
+/* Strings ------------------------------------------------------------------------------------ */
+
+static void put_text(uint64_t id, const char *text, uint32_t len)
+{
+    uint8_t record[1 + 2 * GT_VARINT_MAX + GT_STRING_MAX], *q = record;
+    *q++ = GT_V1_STRING;
+    q = gt_varint_put(gt_varint_put(q, id), len);
+    memcpy(q, text, len);
+    gt_v1_pages_record(record, (size_t)(q - record) + len);
+}
+
+static uint32_t string_id(struct gt_string *s)
+{
+    if (!s->len) /* readers refuse an empty string; 0 is one */
+        return 0;
+    if (s->written != tables.trace) {
+        s->written = tables.trace;
+        put_text(s->id, s->text, s->len);
+    }
+    return s->id;
+}
+
+static void put_string(void *unused, struct gt_string *s)
+{
+    (void)unused;
+    string_id(s);
+}
+
+uint64_t gt_v1_tables_text(uint64_t id)
+{
+    struct gt_text_found *found = gt_texts_find(id);
+    if (found && !found->written)
+        put_text(id, found->text, found->len);
+    if (found)
+        found->written = true;
+    return found ? id : 0;
+}
+
+/* Stacks ------------------------------------------------------------------------------------- */
+
+static uint8_t *put_frame(uint8_t *q, struct gt_named_frame *frame)
+{
+    if (gt_v1_global_order(gt_format)) /* readers look up the PC before */
+        return gt_varint_put(q, gt_v1_elf_pc(frame) + 1);
+    if (frame->module)
+        string_id(frame->module);
+    q = gt_varint_put(q, frame->pc);
+    q = gt_varint_put(q, string_id(frame->func));
+    q = gt_varint_put(q, string_id(frame->file));
+    return gt_varint_put(q, frame->line);
+}
+
+/* A stack that is too long for one record loses its outermost frames. */
+static void put_frames(uint64_t id, struct gt_named_frame **frames, uint32_t all)
+{
+    enum { FRAME_MAX = 4 * GT_VARINT_MAX, START = 2 + 3 * GT_VARINT_MAX };
+    uint8_t body[GT_V1_RECORD_MAX], start[2 * GT_VARINT_MAX], record[GT_V1_RECORD_MAX], *q = body;
+    uint32_t n = 0;
+    while (n < all && q + FRAME_MAX + START < body + sizeof body)
+        q = put_frame(q, frames[n++]);
+    size_t body_size = (size_t)(q - body);
+    size_t start_size = (size_t)(gt_varint_put(gt_varint_put(start, id), n) - start);
+    uint8_t *p = record;
+    *p++ = GT_V1_STACK | 3u << 6;
+    p = gt_varint_put(p, start_size + body_size);
+    memcpy(p, start, start_size);
+    memcpy(p + start_size, body, body_size);
+    gt_v1_pages_record(record, (size_t)(p - record) + start_size + body_size);
+}
+
+static void put_stack(void *config, struct gt_stack *s)
+{
+    struct gt_named_frame *frames[GT_FRAMES_MAX];
+    if (s->written == tables.trace)
+        return;
+    s->written = tables.trace;
+    uint32_t n = gt_frames_of(config, s, frames);
+    put_frames(s->id, frames, n);
+    if (n && gt_v1_global_order(gt_format))
+        gt_v1_elf_set_leaf(s->id, frames[0]);
+}
+
+static struct gt_named_frame unknown_routines[] = {
+    {.pc = GT_ARCH_USER_END - 2}, /* no code can be there */
+    {.pc = GT_ARCH_USER_END - 1},
+};
+
+void gt_v1_tables_unknown(void)
+{
+    static const char *const names[] = {"main", "(unknown)"};
+    for (uint32_t i = 0; i < 2; i++) {
+        struct gt_named_frame *frame = &unknown_routines[i];
+        frame->func = gt_strings_intern(names[i]);
+        frame->file = gt_strings_intern("");
+        if (frame->func && frame->file)
+            put_frames(GT_V1_STACK_MAIN + i, &frame, 1);
+    }
+}
+
+uint64_t gt_v1_tables_routine(uint64_t id)
+{
+    if (!gt_v1_global_order(gt_format))
+        return id;
+    uint64_t pc = id < GT_V1_STACK_MAIN ? gt_v1_elf_leaf((uint32_t)id)
+                                        : gt_v1_elf_pc(&unknown_routines[id - GT_V1_STACK_MAIN]);
+    struct gt_named_frame *frame = gt_v1_elf_frame(pc);
+    if (frame && frame->routine != tables.trace) {
+        frame->routine = tables.trace;
+        put_frames(pc, &frame, 1);
+    }
+    return pc;
+}
+
+/* All of it ---------------------------------------------------------------------------------- */
+
+void gt_v1_tables_frequency(void)
+{
+    uint8_t record[1 + 2 * GT_VARINT_MAX], *q = record;
+    if (gt_clock_hz() == tables.hz)
+        return;
+    tables.hz = gt_clock_hz();
+    *q++ = GT_V1_FREQUENCY;
+    q = gt_varint_put(q, tables.hz);
+    if (gt_v1_global_order(gt_format))
+        *q++ = 0; /* unused, but there */
+    gt_v1_pages_record(record, (size_t)(q - record));
+}
+
+/* A frame has three more numbers from Go 1.7 on. */
+void gt_v1_tables_whole(void)
+{
+    uint8_t body[GT_VARINT_MAX + 5] = {0, 1}, record[2 + sizeof body] = {GT_V1_STACK | 3u << 6};
+    uint8_t *end = gt_varint_put(body + 2, GT_V1_WHOLE);
+    size_t size = (size_t)(end - body) + (gt_v1_global_order(gt_format) ? 0 : 3);
+    record[1] = (uint8_t)size;
+    memcpy(record + 2, body, size);
+    gt_v1_pages_record(record, 2 + size);
+}
+
+void gt_v1_tables_write(const struct gt_drain_config *config, uint32_t gen,
+                        const struct gt_kept *kept)
+{
+    for (uint32_t i = 0; kept && i < kept->n_stacks; i++)
+        put_stack((void *)config, kept->stacks[i]);
+    if (!kept)
+        gt_stacks_each(gen, put_stack, (void *)config);
+    if (!gt_v1_global_order(gt_format)) {
+        for (uint32_t i = 0; kept && i < kept->n_strings; i++)
+            string_id(kept->strings[i]);
+        if (!kept)
+            gt_strings_each(gen, put_string, NULL);
+        return;
+    }
+    int error = gt_v1_elf_write();
+    if (error)
+        gt_log("cannot write %s.elf: %s; stacks will have no names", gt_output_path(),
+               strerrordesc_np(-error));
+}

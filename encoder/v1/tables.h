@@ -1,0 +1,41 @@
+/*
+ * What the events of a v1 file refer to: strings, stacks, the clock's frequency. Each stands in the
+ * file once, before what uses it. Drain side only.
+ */
+#ifndef GT_V1_TABLES_H
+#define GT_V1_TABLES_H
+
+#include "encoder/drain.h"
+#include "encoder/ring.h"
+
+/* A new file. */
+void gt_v1_tables_open(void);
+
+/* The frequency, if the file does not have it. */
+void gt_v1_tables_frequency(void);
+
+/*
+ * Stacks without a struct gt_stack: the viewers up to Go 1.22 want to know where every goroutine
+ * began, and name it after that.
+ */
+enum { GT_V1_STACK_MAIN = 0x7ffffffe, GT_V1_STACK_UNKNOWN };
+void gt_v1_tables_unknown(void);
+
+/* That nothing is missing. */
+void gt_v1_tables_whole(void);
+
+/* Those that generation gen uses, or `kept` (else NULL), which was kept. */
+void gt_v1_tables_write(const struct gt_drain_config *config, uint32_t gen,
+                        const struct gt_kept *kept);
+
+/*
+ * What GoCreate has for the stack of a new goroutine: from Go 1.7 on its id. Before that the
+ * address where it begins, which viewers of today take for an id all the same: for them there is a
+ * stack with that id.
+ */
+uint64_t gt_v1_tables_routine(uint64_t stack);
+
+/* A text as a string of the file, which stays there: readers have one table for all of it. */
+uint64_t gt_v1_tables_text(uint64_t id);
+
+#endif

@@ -1,0 +1,325 @@
+/* See v1.h. */
+#include "v1.h"
+
+#include "elf.h"
+#include "merge.h"
+#include "pages.h"
+#include "tables.h"
+
+#include "encoder/samples.h"
+#include "encoder/texts.h"
+#include "encoder/writer.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static struct {
+    bool begun; /* the file has events */
+    uint64_t collections;
+    bool started[GT_MERGE_NO_P + 1];
+} v1;
+
+/*
+ * The event that starts g on P p, and its arguments: without the number when g's last event was on
+ * this P too.
+ */
+static enum gt_v1_type start_on(struct gt_merge_g *g, uint32_t p, uint64_t *args)
+{
+    bool local = g->v1_p == p && gt_v1_has(gt_format, GT_V1_GO_START_LOCAL);
+    g->v1_seq++;
+    g->v1_p = p;
+    args[0] = g->id;
+    args[1] = g->v1_seq;
+    args[2] = g->v1_label;
+    if (g->v1_label && gt_v1_has(gt_format, GT_V1_GO_START_LABEL))
+        return GT_V1_GO_START_LABEL;
+    return local ? GT_V1_GO_START_LOCAL : GT_V1_GO_START;
+}
+
+static enum gt_v1_type start_again(struct gt_merge_g *g, uint64_t *args)
+{
+    return start_on(g, g->v1_p, args);
+}
+
+void gt_v1_open(void)
+{
+    if (v1.begun) /* else it is zero, and better not touched */
+        memset(v1.started, 0, sizeof v1.started);
+    v1.begun = false;
+    v1.collections = 0;
+    gt_merge_reset();
+    gt_v1_pages_open(start_again);
+    gt_v1_tables_open();
+}
+
+void gt_v1_close(void)
+{
+    gt_v1_elf_close();
+}
+
+/* Events ------------------------------------------------------------------------------------- */
+
+#define ARGS(...) ((const uint64_t[GT_V1_ARGS_MAX]){__VA_ARGS__})
+
+static void put_at(const struct gt_merge_event *ev, enum gt_v1_type type, const uint64_t *args)
+{
+    gt_v1_pages_event(type, ev->p, ev->ts, args, NULL, 0);
+}
+
+static void go_unblock(const struct gt_merge_event *ev, uint64_t stack)
+{
+    struct gt_merge_g *g = ev->g;
+    g->v1_seq++;
+    if (g->v1_p == ev->p && gt_v1_has(gt_format, GT_V1_GO_UNBLOCK_LOCAL))
+        put_at(ev, GT_V1_GO_UNBLOCK_LOCAL, ARGS(g->id, stack));
+    else
+        put_at(ev, GT_V1_GO_UNBLOCK, ARGS(g->id, g->v1_seq, stack));
+    g->v1_p = ev->p;
+}
+
+static void go_start(const struct gt_merge_event *ev)
+{
+    uint64_t args[GT_V1_ARGS_MAX] = {0};
+    enum gt_v1_type type = start_on(ev->g, ev->p, args);
+    put_at(ev, type, args);
+    gt_v1_pages_running(ev->p, ev->g);
+}
+
+/* The goroutine of the P stops. */
+static void put_stop(const struct gt_merge_event *ev, enum gt_v1_type type, const uint64_t *args)
+{
+    put_at(ev, type, args);
+    gt_v1_pages_running(ev->p, NULL);
+}
+
+static void go_create(const struct gt_merge_event *ev, uint64_t its_stack, uint64_t stack)
+{
+    ev->g->known = true;
+    ev->g->v1_seq = 0;
+    ev->g->v1_p = ev->p;
+    put_at(
+        ev, GT_V1_GO_CREATE,
+        ARGS(ev->g->id, gt_v1_tables_routine(its_stack ? its_stack : GT_V1_STACK_UNKNOWN), stack));
+}
+
+/* Of a collection, whose events stand together in its thread's stream. */
+static void hold(const struct gt_merge_event *ev, enum gt_v1_type type, const uint64_t *args)
+{
+    gt_v1_pages_hold(type, ev->p, ev->ts, args);
+}
+
+/* Goroutines that were there when recording began. */
+static void go_status(const struct gt_merge_event *ev)
+{
+    struct gt_merge_g *g = ev->g;
+    if (g->known)
+        return;
+    go_create(ev, g->id == 1 ? GT_V1_STACK_MAIN : GT_V1_STACK_UNKNOWN, 0);
+    if (g->state == GT_G_RUNNING) {
+        go_start(ev);
+    } else if (g->state != GT_G_RUNNABLE) {
+        g->v1_seq++;
+        put_at(ev, g->state == GT_G_WAITING ? GT_V1_GO_WAITING : GT_V1_GO_IN_SYSCALL, ARGS(g->id));
+    }
+}
+
+static void proc_start(const struct gt_merge_event *ev, uint64_t p)
+{
+    if (v1.started[p])
+        return;
+    v1.started[p] = true;
+    put_at(ev, GT_V1_PROC_START, ARGS(ev->m));
+}
+
+static enum gt_v1_type block_type(uint64_t reason)
+{
+    switch (reason) {
+    case GT_REASON_SYNC: return GT_V1_GO_BLOCK_SYNC;
+    case GT_REASON_COND: return GT_V1_GO_BLOCK_COND;
+    case GT_REASON_SLEEP: return GT_V1_GO_SLEEP;
+    case GT_REASON_NETWORK: return GT_V1_GO_BLOCK_NET;
+    default: return GT_V1_GO_BLOCK;
+    }
+}
+
+/*
+ * Always with the number: readers do not know whose exit GoSysExitLocal is. In Go a P whose
+ * goroutine stays in a call is given away, and the tools from 1.23 on show a call as lasting until
+ * its P stops, or panic if that comes later: so it stops here, for no time.
+ */
+static void syscall_end(const struct gt_merge_event *ev)
+{
+    struct gt_merge_g *g = ev->g;
+    uint64_t seq = ++g->v1_seq;
+    if (gt_format->after_call == GT_AFTER_CALL_STOP_START) {
+        put_at(ev, GT_V1_PROC_STOP, ARGS(0));
+        put_at(ev, GT_V1_PROC_START, ARGS(ev->m));
+    }
+    if (gt_v1_global_order(gt_format))
+        seq = gt_v1_pages_next_seq();
+    put_at(ev, GT_V1_GO_SYS_EXIT, ARGS(g->id, seq, ev->ts));
+    g->v1_p = ev->p;
+    go_start(ev);
+}
+
+static void user_log(const struct gt_merge_event *ev)
+{
+    const struct gt_text_found *value = gt_texts_find(ev->arg[2]);
+    gt_v1_pages_event(GT_V1_USER_LOG, ev->p, ev->ts,
+                      ARGS(ev->arg[0], gt_v1_tables_text(ev->arg[1]), ev->arg[3]),
+                      value ? value->text : "", value ? value->len : 0);
+}
+
+static void user_event(const struct gt_merge_event *ev)
+{
+    const uint64_t *a = ev->arg;
+    if (!gt_v1_has(gt_format, GT_V1_USER_LOG))
+        return;
+    switch (ev->type) {
+    case GT_EV_USER_TASK_BEGIN:
+        put_at(ev, GT_V1_USER_TASK_CREATE, ARGS(a[0], a[1], gt_v1_tables_text(a[2]), a[3]));
+        break;
+    case GT_EV_USER_TASK_END: put_at(ev, GT_V1_USER_TASK_END, a); break;
+    case GT_EV_USER_REGION_BEGIN:
+        put_at(ev, GT_V1_USER_REGION, ARGS(a[0], 0, gt_v1_tables_text(a[1]), a[2]));
+        break;
+    case GT_EV_USER_REGION_END:
+        put_at(ev, GT_V1_USER_REGION, ARGS(a[0], 1, a[1], a[2])); /* the id it began with */
+        break;
+    default: user_log(ev); break;
+    }
+}
+
+static void translate(const struct gt_merge_event *ev)
+{
+    const uint64_t *a = ev->arg;
+    switch (ev->type) {
+    case GT_EV_PROCS_CHANGE: put_at(ev, GT_V1_GOMAXPROCS, a); break;
+    case GT_EV_PROC_STATUS:
+        if (a[1] != GT_P_IDLE)
+            proc_start(ev, a[0]);
+        break;
+    case GT_EV_PROC_START: proc_start(ev, a[0]); break;
+    case GT_EV_PROC_STOP:
+        v1.started[ev->p] = false;
+        put_at(ev, GT_V1_PROC_STOP, a);
+        break;
+    case GT_EV_GO_STATUS: go_status(ev); break;
+    case GT_EV_GO_CREATE: go_create(ev, a[1], a[2]); break;
+    case GT_EV_GO_START: go_start(ev); break;
+    case GT_EV_GO_DESTROY: put_stop(ev, GT_V1_GO_END, a); break;
+    case GT_EV_GO_STOP:
+        put_stop(ev, a[0] == GT_REASON_YIELD ? GT_V1_GO_SCHED : GT_V1_GO_PREEMPT, ARGS(a[1]));
+        break;
+    case GT_EV_GO_BLOCK: put_stop(ev, block_type(a[0]), ARGS(a[1])); break;
+    case GT_EV_GO_UNBLOCK: go_unblock(ev, a[2]); break;
+    case GT_EV_GO_SYSCALL_BEGIN:
+        put_at(ev, GT_V1_GO_SYS_CALL, ARGS(a[1]));
+        put_stop(ev, GT_V1_GO_SYS_BLOCK, a);
+        break;
+    case GT_EV_GO_SYSCALL_END: syscall_end(ev); break;
+    case GT_EV_GO_LABEL: ev->g->v1_label = (uint32_t)a[0]; break;
+    case GT_EV_HEAP_ALLOC: put_at(ev, GT_V1_HEAP_ALLOC, a); break;
+    case GT_EV_HEAP_GOAL: put_at(ev, GT_V1_HEAP_GOAL, a); break;
+    case GT_EV_GC_BEGIN: hold(ev, GT_V1_GC_START, ARGS(v1.collections++)); break;
+    case GT_EV_STW_BEGIN: hold(ev, GT_V1_STW_START, ARGS(gt_format->v1_marking)); break;
+    case GT_EV_STW_END: hold(ev, GT_V1_STW_DONE, a); break;
+    case GT_EV_GC_END:
+        hold(ev, GT_V1_GC_DONE, a);
+        gt_v1_pages_release();
+        break;
+    case GT_EV_USER_TASK_BEGIN:
+    case GT_EV_USER_TASK_END:
+    case GT_EV_USER_REGION_BEGIN:
+    case GT_EV_USER_REGION_END:
+    case GT_EV_USER_LOG: user_event(ev); break;
+    default: break;
+    }
+}
+
+/*
+ * The number of CPUs comes first. Readers refuse a trace without events, which a killed one would
+ * be as long as there are only tables; and those from 1.23 on take what comes before that number
+ * for the state when recording began: the web pages of Go 1.23 panic over goroutines that ran then.
+ */
+static void begin(uint64_t from)
+{
+    uint64_t procs = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    v1.begun = true;
+    gt_v1_tables_frequency();
+    gt_v1_pages_event(GT_V1_GOMAXPROCS, 0, from ? from : 1, ARGS(procs), NULL, 0);
+    gt_v1_tables_unknown();
+}
+
+static void ran_on(struct gt_merge_g *g, uint64_t ts)
+{
+    gt_v1_pages_ran(g->v1_p, ts);
+}
+
+/*
+ * On P 0, which has no meaning, and not at its time but at the end of the generation: readers sort
+ * samples by the time that is an argument.
+ */
+static void put_sample(const struct gt_taken_sample *s)
+{
+    uint64_t stack = s->stack ? s->stack->id : 0;
+    gt_v1_pages_event(GT_V1_CPU_SAMPLE, 0, gt_merge_time(), ARGS(s->ts, s->p, s->g, stack), NULL,
+                      0);
+}
+
+static void put_samples(const struct gt_kept *kept, uint64_t until)
+{
+    if (!kept)
+        gt_samples_each(until, put_sample);
+    for (uint32_t i = 0; kept && i < kept->n_samples; i++)
+        for (uint32_t k = 0; k < kept->samples[i].times; k++)
+            put_sample(&kept->samples[i]);
+}
+
+/* kept: the generation was, and is not the one with `until`. */
+static int write_generation(const struct gt_drain_config *config, uint32_t gen,
+                            const struct gt_kept *kept, const struct gt_buf *packed,
+                            const struct gt_buf *plain, uint64_t until)
+{
+    int error = 0;
+    bool first = !v1.begun;
+    size_t samples = kept ? kept->n_samples : gt_samples_use(gen, until);
+    if (first)
+        begin(kept ? kept->from : atomic_load(&gt_gen.from));
+    gt_v1_tables_frequency();
+    if (plain || samples || first) { /* else nothing has happened, there are only statuses */
+        gt_v1_tables_write(config, gen, kept);
+        gt_texts_index(plain);
+        error = gt_merge(gen, packed, plain, translate);
+        gt_texts_index(NULL);
+        put_samples(kept, until);
+    }
+    if ((plain || first) && !error)
+        gt_merge_running(ran_on);
+    gt_v1_pages_flush();
+    return error;
+}
+
+/* The number of CPUs, once more: an event for which nobody need run, and that changes nothing. */
+void gt_v1_end(uint64_t ts)
+{
+    uint64_t procs = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    if (!v1.begun)
+        begin(ts);
+    gt_merge_move_on(ts);
+    gt_v1_pages_event(GT_V1_GOMAXPROCS, 0, gt_merge_time(), ARGS(procs), NULL, 0);
+    gt_merge_running(ran_on);
+    gt_v1_tables_whole();
+    gt_v1_pages_flush();
+}
+
+int gt_v1_write(const struct gt_drain_config *config, uint32_t gen, const struct gt_buf *packed,
+                const struct gt_buf *plain, uint64_t until)
+{
+    return write_generation(config, gen, NULL, packed, plain, until);
+}
+
+int gt_v1_write_kept(const struct gt_drain_config *config, const struct gt_kept *kept)
+{
+    return write_generation(config, kept->gen, kept, kept->early, kept->plain, 0);
+}

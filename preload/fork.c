@@ -1,0 +1,124 @@
+/* See fork.h. */
+#include "fork.h"
+
+#include "control.h"
+#include "drain_thread.h"
+#include "fatal.h"
+#include "names.h"
+#include "process.h"
+#include "report.h"
+#include "sampler.h"
+#include "signals.h"
+#include "thread.h"
+
+#include "encoder/base/arena.h"
+#include "encoder/base/log.h"
+#include "encoder/fork.h"
+#include "preload/heap/heap.h"
+#include "preload/hooks/annotate.h"
+#include "preload/hooks/registry.h"
+#include "symbolize/modules.h"
+#include "symbolize/symbolize.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+static uint32_t *same_memory; /* zero in a forked child: MADV_WIPEONFORK */
+
+/* What a child has of its parent's, from what others build on to what uses that. */
+static void (*const state[])(void) = {
+    gt_process_after_fork, /* whose process this is; nothing has begun, nothing has ended */
+
+    /* The parent's thread is not here. Its page is: buffers sleep on it, so it is given up first.
+     */
+    gt_control_after_fork, gt_drain_thread_after_fork, /* nobody waits for its end */
+    gt_encoder_after_fork,                             /* a table of its own */
+
+    gt_registry_after_fork, /* nobody waits */
+    gt_modules_after_fork,  /* they stay, as far as they were known */
+    gt_names_after_fork,    /* the symbolizer, too; what made it hurry is over */
+    gt_heap_after_fork,     /* so do live bytes; the clock begins anew */
+    gt_sampler_after_fork,  /* timers are not inherited */
+    gt_signals_after_fork,  /* handlers are; their table's lock is free */
+    gt_fatal_after_fork,    /* nobody has begun to die */
+    gt_report_after_fork,   /* nor has anything been said */
+    gt_annotate_after_fork, /* the parent's tasks are none here */
+
+    gt_thread_after_fork, /* the only one, a goroutine with all of the above from here on */
+};
+
+static void become_child(void)
+{
+    gt_debug_abandon();
+    if (same_memory)
+        *same_memory = 1;
+    if (!gt_process_is_followed())
+        return;
+    for (unsigned i = 0; i < sizeof state / sizeof *state; i++)
+        state[i]();
+}
+
+enum { HELD_SYMBOLS = 1, HELD_MODULES = 2 };
+
+unsigned gt_fork_begin(void)
+{
+    gt_log_let_go();
+    unsigned held = gt_symbolize_fork_begin() ? HELD_SYMBOLS : 0;
+    return held | (gt_modules_fork_begin() ? HELD_MODULES : 0);
+}
+
+static void release(unsigned held)
+{
+    if (held & HELD_MODULES)
+        gt_modules_fork_end();
+    if (held & HELD_SYMBOLS)
+        gt_symbolize_fork_end();
+}
+
+void gt_fork_end(unsigned held)
+{
+    release(held);
+    gt_fork_check();
+}
+
+static __thread unsigned held_over_fork;
+
+static void before_libc_forks(void)
+{
+    int saved = errno;
+    held_over_fork = gt_fork_begin();
+    errno = saved;
+}
+
+static void after_libc_forked(void)
+{
+    int saved = errno;
+    gt_fork_end(held_over_fork);
+    errno = saved;
+}
+
+/* Not by what a wiped page tells: old kernels do not wipe. */
+static void in_libcs_child(void)
+{
+    int saved = errno;
+    release(held_over_fork);
+    become_child();
+    errno = saved;
+}
+
+void gt_fork_watch(void)
+{
+    pthread_atfork(before_libc_forks, after_libc_forked, in_libcs_child);
+    uint32_t *word = gt_pages_alloc(sizeof *word);
+    if (word && madvise(word, sizeof *word, MADV_WIPEONFORK) == 0) {
+        *word = 1;
+        same_memory = word;
+    }
+}
+
+void gt_fork_check(void)
+{
+    if (same_memory && !*same_memory)
+        become_child();
+}

@@ -1,0 +1,25 @@
+/*
+ * Forks: what is held off while one is made, how a child knows that it is one, and what it has of
+ * its parent's (fork.c has the table).
+ */
+#ifndef GT_FORK_H
+#define GT_FORK_H
+
+/* In the constructor. */
+void gt_fork_watch(void);
+
+/*
+ * Around what makes a process behind libc's back, in parent and child: nobody of us is in the
+ * middle of what holds locks of the loader's, if that takes no longer than a second. What the first
+ * returns is for the other. errno may change.
+ */
+unsigned gt_fork_begin(void);
+void gt_fork_end(unsigned held);
+
+/*
+ * The caller may have been forked behind libc's back, by clone(2) or _Fork: then what a forked
+ * child does is done. A child that shares our memory is none.
+ */
+void gt_fork_check(void);
+
+#endif

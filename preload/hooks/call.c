@@ -1,0 +1,109 @@
+/* See call.h, and rule 5 of encoder/writer.h. */
+#include "call.h"
+
+#include "fds.h"
+#include "wait.h"
+
+#include "encoder/drain.h"
+#include "encoder/events.h"
+#include "preload/options.h"
+#include "preload/process.h"
+#include "preload/stacks/capture.h"
+
+/* GOTRACE_SYSCALL_MIN in trace units; measured when it is first needed. */
+static _Atomic uint64_t min_units;
+
+bool gt_call_is_short(uint64_t units)
+{
+    uint64_t min = atomic_load_explicit(&min_units, memory_order_relaxed);
+    if (__builtin_expect(!min, 0) && gt_options.call_min) {
+        min = gt_clock_units(gt_options.call_min);
+        atomic_store_explicit(&min_units, min, memory_order_relaxed);
+    }
+    return units < min;
+}
+
+/* When a call began of which only its being under way counts, until recording starts. */
+#define UNTIMED 1
+
+static enum gt_reason reason_of(int on)
+{
+    if (on >= 0)
+        return gt_fd_is_socket(on) ? GT_REASON_NETWORK : GT_REASON_NONE;
+    return on == GT_NETWORK ? GT_REASON_NETWORK : on == GT_SYNC ? GT_REASON_SYNC : GT_REASON_NONE;
+}
+
+/* Most calls turn out to be too short to be written: their stacks are never looked at. */
+static struct gt_stack *stack_now(struct gt_thread *t, enum gt_hook hook, const uintptr_t *frame,
+                                  bool muted)
+{
+    return gt_capture_later(t, hook, frame) || muted ? NULL : gt_capture(t, hook);
+}
+
+__attribute__((noinline)) struct gt_slice gt_slice_begin(enum gt_hook hook, int on)
+{
+    const uintptr_t *frame = __builtin_frame_address(0);
+    struct gt_slice slice = {.frame = (uintptr_t)frame, .hook = hook};
+    if (__builtin_expect(gt_drain_unattended, 0))
+        gt_process_attend();
+    if (!gt_options.calls)
+        return slice;
+    struct gt_thread *t = gt_thread_enter();
+    if (!t)
+        return slice;
+    if (gt_wait_ready(t, slice.frame)) {
+        bool muted = gt_muted();
+        slice.since = muted ? UNTIMED : gt_clock_now();
+        slice.reason = reason_of(on);
+        /* frame[0]: our caller's frame, which lasts as long as the call */
+        struct gt_stack *stack = stack_now(t, hook, (const uintptr_t *)frame[0], muted);
+        if (gt_writer_pin(&t->w)) {
+            if (gt_ev_call_announce(&t->w, slice.since, slice.reason, stack))
+                slice.thread = t;
+            gt_writer_unpin(&t->w);
+        }
+        if (slice.thread)
+            t->frame = slice.frame;
+    }
+    gt_thread_leave(t);
+    return slice;
+}
+
+static void write_slice(struct gt_thread *t, struct gt_slice *slice, bool unseen)
+{
+    gt_thread_reenter(t);
+    t->frame = 0;
+    struct gt_stack *stack = unseen ? gt_capture(t, slice->hook) : NULL;
+    bool entered = gt_writer_pin(&t->w);
+    t->stuck = !entered && !unseen; /* its begin stands in the trace, its end must follow */
+    if (entered) {
+        if (unseen)
+            gt_ev_call_begin(&t->w, slice->since, slice->reason, stack);
+        gt_ev_go_resume(&t->w, t->w.g.wait_stack);
+        gt_writer_unpin(&t->w);
+    }
+    if (!entered && !unseen) {
+        gt_call_keep(&t->w);
+        gt_capture_close(t);
+    }
+    gt_thread_leave(t);
+    gt_process_check_queue();
+}
+
+void gt_slice_end(struct gt_slice *slice)
+{
+    struct gt_thread *t = slice->thread;
+    if (!t || t->frame != slice->frame)
+        return;
+    bool muted = slice->since == UNTIMED;
+    uint64_t units = muted ? 0 : gt_clock_now() - slice->since;
+    bool unseen = gt_call_withdraw(&t->w, slice->since);
+    /* The frame stays until then: a signal handler's call would be noted in this one's place. */
+    if (__builtin_expect(unseen && (muted || gt_call_is_short(units)), 1)) {
+        t->frame = 0;
+        return;
+    }
+    int saved = errno;
+    write_slice(t, slice, unseen);
+    errno = saved;
+}

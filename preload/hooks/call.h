@@ -1,0 +1,36 @@
+/*
+ * A call into the kernel as a slice of the trace: a system call, or a wait for the network. All
+ * hooks of such calls are made of this. Nothing is written for a call shorter than
+ * GOTRACE_SYSCALL_MIN, unless it is still running when the generation or the program ends.
+ */
+#ifndef GT_CALL_H
+#define GT_CALL_H
+
+#include "preload/real.h"
+#include "preload/thread.h"
+
+/* What a call works on, where that is not a file descriptor. */
+enum { GT_FILE = -1, GT_NETWORK = -2, GT_NOTHING = -3, GT_SYNC = -4 };
+
+/* A call under way, on the stack of the hook. */
+struct gt_slice {
+    struct gt_thread *thread; /* NULL: nothing recorded */
+    uint64_t since;
+    uintptr_t frame; /* tells this call from others of the thread */
+    enum gt_hook hook;
+    enum gt_reason reason;
+};
+
+/*
+ * `on`: what the call works on, a file descriptor or one of the above. errno is kept by both.
+ * Declare the variable with GT_SLICE: the call may be left by cancellation.
+ */
+struct gt_slice gt_slice_begin(enum gt_hook hook, int on);
+void gt_slice_end(struct gt_slice *slice);
+
+/* Whether a call that took so long is one that GOTRACE_SYSCALL_MIN leaves out. */
+bool gt_call_is_short(uint64_t units);
+
+#define GT_SLICE(name) __attribute__((cleanup(gt_slice_end))) struct gt_slice name
+
+#endif

@@ -1,0 +1,93 @@
+/* See fds.h; and the calls that change what a descriptor is. */
+#include "fds.h"
+
+#include "call.h"
+
+#include "encoder/base/futex.h"
+
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+_Atomic uint8_t gt_fd_kind[GT_FDS];
+
+bool gt_fd_is_socket_slow(int fd)
+{
+    struct stat st;
+    int saved = errno;
+    bool socket = fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
+    errno = saved;
+    if (fd < GT_FDS)
+        atomic_store_explicit(&gt_fd_kind[fd], socket ? GT_FD_SOCKET : GT_FD_OTHER,
+                              memory_order_relaxed);
+    return socket;
+}
+
+static void forget_from(unsigned first, unsigned last)
+{
+    for (unsigned fd = first; fd <= last && fd < GT_FDS; fd++)
+        if (gt_fd_kind[fd])
+            gt_fd_forget((int)fd);
+}
+
+/* Two new descriptors, when the call that made them has returned 0. */
+static int forget_pair(int result, const int fds[2])
+{
+    if (result == 0)
+        gt_fd_forget(fds[0]), gt_fd_forget(fds[1]);
+    return result;
+}
+
+/* Forgotten before: afterwards the number may be in use again. */
+GT_EXPORT int close(int fd)
+{
+    GT_SLICE(slice) = gt_slice_begin(GT_HOOK_close, GT_FILE);
+    return gt_real.close(gt_fd_forget(fd));
+}
+
+GT_EXPORT int close_range(unsigned first, unsigned last, int flags)
+{
+    forget_from(first, last);
+    return gt_real.close_range(first, last, flags);
+}
+
+GT_EXPORT void closefrom(int first)
+{
+    forget_from(first < 0 ? 0 : (unsigned)first, GT_FDS);
+    gt_real.closefrom(first);
+}
+
+GT_EXPORT int dup(int fd)
+{
+    return gt_fd_forget(gt_real.dup(fd));
+}
+
+GT_EXPORT int dup2(int fd, int as)
+{
+    return gt_fd_forget(gt_real.dup2(fd, as));
+}
+
+GT_EXPORT int dup3(int fd, int as, int flags)
+{
+    return gt_fd_forget(gt_real.dup3(fd, as, flags));
+}
+
+GT_EXPORT int socket(int domain, int type, int protocol)
+{
+    return gt_fd_forget(gt_real.socket(domain, type, protocol));
+}
+
+GT_EXPORT int socketpair(int domain, int type, int protocol, int fds[2])
+{
+    return forget_pair(gt_real.socketpair(domain, type, protocol, fds), fds);
+}
+
+GT_EXPORT int pipe(int fds[2])
+{
+    return forget_pair(gt_real.pipe(fds), fds);
+}
+
+GT_EXPORT int pipe2(int fds[2], int flags)
+{
+    return forget_pair(gt_real.pipe2(fds, flags), fds);
+}

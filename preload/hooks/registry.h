@@ -1,0 +1,99 @@
+/*
+ * Who waits where: address → threads, oldest first, as futex queues are. A thread that is about to
+ * block registers; whoever is about to end a wait at the address looks there first.
+ *
+ * gt_registry_any is the whole cost of an unlock that nobody waits for: one load. It may miss a
+ * thread that is registering at this moment; that one then unblocks itself in the trace.
+ *
+ * Any thread; signal handlers under the guard of thread.h.
+ */
+#ifndef GT_REGISTRY_H
+#define GT_REGISTRY_H
+
+#include "encoder/base/futex.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gt_g;
+
+struct gt_waiter {
+    const void *addr; /* NULL: not registered */
+    struct gt_waiter *next, *prev;
+    struct gt_g *g;
+    uint64_t since; /* when it began to wait */
+    uint64_t woken; /* when its last GoUnblock was written; 0: never */
+    uint32_t bits;  /* of FUTEX_WAIT_BITSET; 0: all */
+    bool final;     /* being woken once is the end of the wait: never asleep again before that */
+    /*
+     * A condition variable's waiter must still get its mutex after it was woken: then it becomes
+     * a waiter of the mutex too, through this second entry. NULL in others.
+     */
+    struct gt_waiter *relock;
+    const void *mutex;
+};
+
+#define GT_REGISTRY_SLOTS 4096u
+extern _Atomic uint32_t gt_registry_count[GT_REGISTRY_SLOTS];
+
+static inline uint32_t gt_registry_slot(const void *addr)
+{
+    return (uint32_t)(((uintptr_t)addr * 0x9e3779b97f4a7c15u) >> 52);
+}
+
+static inline bool gt_registry_any(const void *addr)
+{
+    return atomic_load_explicit(&gt_registry_count[gt_registry_slot(addr)], memory_order_relaxed) !=
+           0;
+}
+
+/*
+ * Between the moment in which the only waiter is woken and the one in which it runs, a mutex may be
+ * unlocked a thousand times. all_woken: all waiters at the address were woken already. reaches:
+ * a wake would reach one now, if only one that must have gone back to sleep. Both take the other
+ * addresses of the slot for this one. No lock; reaches looks at the clock.
+ */
+bool gt_registry_all_woken(const void *addr);
+bool gt_registry_reaches(const void *addr);
+
+/* After the block event is written; nothing happens when the lock is not to be had (gt_lost). w->g
+ * to mutex are set but for times; now: trace time. */
+void gt_registry_add(struct gt_waiter *w, const void *addr, uint64_t now);
+
+/*
+ * After the real call has returned. Nobody refers to w or its goroutine afterwards; unless false,
+ * the lock was not to be had (gt_lock_within): then w must stay and nothing be written for its
+ * goroutine.
+ */
+bool gt_registry_remove(struct gt_waiter *w, int64_t patience_ns)
+    __attribute__((warn_unused_result));
+
+/*
+ * Between lock and unlock the waiters of the address stay where they are. lock: false when it was
+ * not to be had, which is counted (gt_lost).
+ *
+ * next: whom a futex wake would reach now, or NULL. That is the first in line not yet woken; or
+ * one that was, but is still here after longer than waking up takes: another thread was faster to
+ * the mutex, and it went back to sleep. (It cannot have the mutex: the caller, who is giving it
+ * up, has.) Only those that share a bit with `bits`.
+ *
+ * woken: it was reached; it goes to the end of the line, and to the mutex's if it needs that.
+ */
+bool gt_registry_lock(const void *addr) __attribute__((warn_unused_result));
+struct gt_waiter *gt_registry_next(const void *addr, uint32_t bits, uint64_t now);
+void gt_registry_woken(struct gt_waiter *w, uint64_t now);
+void gt_registry_unlock(const void *addr);
+
+/* Waiters at the address, locked, that were not woken. */
+uint32_t gt_registry_asleep(const void *addr);
+
+/* With the lock held: as gt_registry_add. */
+void gt_registry_add_locked(struct gt_waiter *w, const void *addr, uint64_t now);
+
+/* FUTEX_REQUEUE: the first `max` waiters of `from` that were not woken wait at `to` now, unless a
+ * lock is not to be had. */
+void gt_registry_move(const void *from, const void *to, uint32_t max);
+
+void gt_registry_after_fork(void);
+
+#endif

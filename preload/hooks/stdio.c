@@ -1,0 +1,125 @@
+/*
+ * stdio. What a stream's functions do in the kernel passes no hook, so those that may get there
+ * show themselves. Where the stream's buffer is enough they are not even timed.
+ */
+#include "call.h"
+#include "fds.h"
+
+#include "preload/process.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * Whether n bytes can be read, or written, without the kernel; the stream may change meanwhile in
+ * another thread, then it is a guess. For none at all libc does not look at the stream, which may
+ * be no stream then. _IO_* as in libc's public bits/types/struct_FILE.h.
+ */
+
+static char *load(char *const *pointer)
+{
+    return __atomic_load_n(pointer, __ATOMIC_RELAXED);
+}
+
+static bool readable(const FILE *file, size_t n)
+{
+    return !n || file->_IO_read_end - file->_IO_read_ptr >= (ptrdiff_t)n;
+}
+
+#define UNBUFFERED_OR_BY_LINE (0x2 | 0x200) /* _IO_UNBUFFERED, _IO_LINE_BUF of libio.h */
+
+static bool writable(const FILE *file, size_t n)
+{
+    if (!n)
+        return true;
+    const char *p = file->_IO_write_ptr, *end = file->_IO_buf_end;
+    return !(file->_flags & UNBUFFERED_OR_BY_LINE) && p && p < end && (size_t)(end - p) > n;
+}
+
+/*
+ * What was pushed back is in a buffer of its own: the two pointers may be of different ones. What
+ * lies between is looked at only if both are of the stream's, which stays.
+ */
+static bool has_line(const FILE *file)
+{
+    const char *p = load(&file->_IO_read_ptr), *end = load(&file->_IO_read_end);
+    const char *from = load(&file->_IO_buf_base), *to = load(&file->_IO_buf_end);
+    return from <= p && p < end && end <= to && memchr(p, '\n', (size_t)(end - p));
+}
+
+#define STDIO(enough, result, name, parameters, arguments)         \
+    GT_EXPORT result name parameters                               \
+    {                                                              \
+        if (enough)                                                \
+            return gt_real.name arguments;                         \
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE); \
+        return gt_real.name arguments;                             \
+    }
+#include "stdio.def"
+#undef STDIO
+
+/* The number is not the stream's any more. Some have none: -1. */
+static int forget(FILE *file)
+{
+    int saved = errno, fd = gt_fd_forget(fileno_unlocked(file));
+    errno = saved;
+    return fd;
+}
+
+GT_EXPORT int fclose(FILE *file)
+{
+    GT_SLICE(slice) = gt_slice_begin(GT_HOOK_fclose, GT_FILE);
+    if (forget(file) == 2)
+        gt_process_keep_stderr();
+    return gt_real.fclose(file);
+}
+
+GT_EXPORT int pclose(FILE *file)
+{
+    GT_SLICE(slice) = gt_slice_begin(GT_HOOK_pclose, GT_FILE);
+    forget(file);
+    return gt_real.pclose(file);
+}
+
+/* Formatted output: its length is not known before. */
+
+GT_EXPORT int printf(const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    GT_SLICE(slice) = gt_slice_begin(GT_HOOK_printf, GT_FILE);
+    int r = gt_real.vprintf(format, ap);
+    va_end(ap);
+    return r;
+}
+
+GT_EXPORT int fprintf(FILE *file, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    GT_SLICE(slice) = gt_slice_begin(GT_HOOK_fprintf, GT_FILE);
+    int r = gt_real.vfprintf(file, format, ap);
+    va_end(ap);
+    return r;
+}
+
+GT_EXPORT int __printf_chk(int flag, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    GT_SLICE(slice) = gt_slice_begin(GT_HOOK___printf_chk, GT_FILE);
+    int r = gt_real.__vprintf_chk(flag, format, ap);
+    va_end(ap);
+    return r;
+}
+
+GT_EXPORT int __fprintf_chk(FILE *file, int flag, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    GT_SLICE(slice) = gt_slice_begin(GT_HOOK___fprintf_chk, GT_FILE);
+    int r = gt_real.__vfprintf_chk(file, flag, format, ap);
+    va_end(ap);
+    return r;
+}

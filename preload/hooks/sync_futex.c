@@ -1,0 +1,220 @@
+/*
+ * syscall(2): how Rust's std, C++20's atomic::wait and many libraries reach futexes. Waiters and
+ * wakers meet in the same registry as those of libc's own primitives. Other system calls that
+ * may block show as slices. In a stack all are called what they are, not `syscall`: raw.def.
+ */
+#include "call.h"
+#include "wait.h"
+
+#include "preload/fork.h"
+#include "preload/process.h"
+#include "preload/seccomp.h"
+#include "preload/stacks/layouts.h"
+
+#include <linux/futex.h>
+#include <sys/prctl.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+
+#ifndef FUTEX_LOCK_PI2
+#define FUTEX_LOCK_PI2 13
+#endif
+
+#define WORDS 6
+
+static long call(long number, const long a[WORDS])
+{
+    return gt_real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+/*
+ * The kernel's answer to a requeue of nobody, 0 or an error: whether the first word has the value,
+ * and both can be read. Not by looking: at any moment another thread may unmap them.
+ */
+static int ask(const long a[WORDS], int command, long second, long value)
+{
+    int saved = errno;
+    long r = gt_real.syscall(SYS_futex, a[0], command | ((int)a[1] & FUTEX_PRIVATE_FLAG), 0, 0,
+                             second, value);
+    int error = r < 0 ? errno : 0;
+    errno = saved;
+    return error;
+}
+
+/* Waits, if the word still has the value: else the kernel will answer EAGAIN at once. */
+static long futex_wait(long number, const long a[WORDS], uint32_t bits)
+{
+    if (!gt_recording() || ask(a, FUTEX_CMP_REQUEUE, a[0], a[2]) != 0)
+        return call(number, a);
+    GT_WAIT(wait) = gt_wait_begin_for(&(struct gt_wait_for){.hook = GT_RAW_FUTEX_WAIT,
+                                                            .reason = GT_REASON_SYNC,
+                                                            .addr = (const void *)a[0],
+                                                            .bits = bits,
+                                                            .final = true});
+    return call(number, a);
+}
+
+/* So many as the kernel wakes: it takes the number for an int, and less than 1 for 1. */
+static void wake(enum gt_hook leaf, long address, long max, uint32_t bits)
+{
+    if (__builtin_expect(gt_registry_any((const void *)address), 0))
+        gt_wake_slow(&(struct gt_wake){.hook = leaf,
+                                       .addr = (const void *)address,
+                                       .max = (int)max < 1 ? 1 : (uint32_t)max,
+                                       .bits = bits});
+}
+
+/* futex(2), FUTEX_WAKE_OP: whether the old value of the second word lets its waiters go too. */
+static bool wake_op_compares(long address, uint32_t op)
+{
+    int32_t old = (int32_t)__atomic_load_n((const uint32_t *)address, __ATOMIC_RELAXED);
+    int32_t arg = (int32_t)(op << 20) >> 20;
+    switch (op >> 24 & 15) {
+    case FUTEX_OP_CMP_EQ: return old == arg;
+    case FUTEX_OP_CMP_NE: return old != arg;
+    case FUTEX_OP_CMP_LT: return old < arg;
+    case FUTEX_OP_CMP_LE: return old <= arg;
+    case FUTEX_OP_CMP_GT: return old > arg;
+    default: return old >= arg;
+    }
+}
+
+static void wake_op(const long a[WORDS])
+{
+    if (!gt_registry_any((const void *)a[0]) && !gt_registry_any((const void *)a[4]))
+        return;
+    if (!gt_can_read((const void *)a[4], sizeof(uint32_t)))
+        return;
+    bool both = wake_op_compares(a[4], (uint32_t)a[5]);
+    wake(GT_RAW_FUTEX_WAKE, a[0], a[2], 0);
+    if (both)
+        wake(GT_RAW_FUTEX_WAKE, a[4], a[3], 0);
+}
+
+/*
+ * command: as the kernel is asked whether it would do it. It moves waiters of a private futex even
+ * to NULL, which is nowhere in the registry: those stay.
+ */
+static void requeue(const long a[WORDS], int command)
+{
+    if (!gt_registry_any((const void *)a[0]) || (int)a[2] < 0 || (int)a[3] < 0 ||
+        ask(a, command, a[4], a[5]) != 0)
+        return;
+    if ((int)a[2] > 0)
+        wake(GT_RAW_FUTEX_REQUEUE, a[0], a[2], 0);
+    if ((int)a[3] > 0 && a[4])
+        gt_registry_move((const void *)a[0], (const void *)a[4], (uint32_t)a[3]);
+}
+
+static long lock_pi(long number, const long a[WORDS])
+{
+    bool held = gt_recording() && ask(a, FUTEX_CMP_REQUEUE, a[0], 0) == EAGAIN;
+    if (!held)
+        return call(number, a);
+    GT_WAIT(wait) = gt_wait_begin(GT_RAW_FUTEX_LOCK, GT_REASON_SYNC, (const void *)a[0]);
+    return call(number, a);
+}
+
+static long futex(long number, const long a[WORDS])
+{
+    uint32_t bits = (uint32_t)a[5]; /* none is an error */
+    switch ((int)a[1] & FUTEX_CMD_MASK) {
+    case FUTEX_WAIT: return futex_wait(number, a, 0);
+    case FUTEX_WAIT_BITSET: return bits ? futex_wait(number, a, bits) : call(number, a);
+    case FUTEX_WAIT_REQUEUE_PI: return futex_wait(number, a, 0);
+    case FUTEX_LOCK_PI:
+    case FUTEX_LOCK_PI2: return lock_pi(number, a);
+    case FUTEX_UNLOCK_PI: wake(GT_RAW_FUTEX_UNLOCK, a[0], 1, 0); break;
+    case FUTEX_WAKE: wake(GT_RAW_FUTEX_WAKE, a[0], a[2], 0); break;
+    case FUTEX_WAKE_BITSET:
+        if (bits)
+            wake(GT_RAW_FUTEX_WAKE, a[0], a[2], bits);
+        break;
+    case FUTEX_WAKE_OP: wake_op(a); break;
+    case FUTEX_REQUEUE: requeue(a, FUTEX_REQUEUE); break;
+    case FUTEX_CMP_REQUEUE:
+    case FUTEX_CMP_REQUEUE_PI: requeue(a, FUTEX_CMP_REQUEUE); break;
+    }
+    return call(number, a);
+}
+
+/* How a call shows, if it may block. */
+struct shown {
+    enum gt_hook leaf;
+    int on;
+};
+
+static struct shown shown_as(long number, const long a[WORDS])
+{
+    int fd = (int)a[0] >= 0 ? (int)a[0] : GT_FILE;
+    switch (number) {
+#define GT_RAW(what, name) \
+    case SYS_##name:       \
+        return (struct shown){GT_RAW_##name, what};
+#define GT_RAW_FUTEX(id, text)
+#include "raw.def"
+#undef GT_RAW_FUTEX
+#undef GT_RAW
+    default: return (struct shown){GT_HOOK_NONE, GT_NOTHING};
+    }
+}
+
+static bool makes_process(long number)
+{
+#ifdef SYS_fork
+    if (number == SYS_fork)
+        return true;
+#endif
+    return number == SYS_clone || number == SYS_clone3;
+}
+
+/* libc does not know of it and runs no fork handlers. */
+static long make_process(long number, const long a[WORDS])
+{
+    unsigned held = gt_fork_begin();
+    long r = call(number, a);
+    int saved = errno;
+    gt_fork_end(held);
+    errno = saved;
+    return r;
+}
+
+/* landlock(7), which libc has no functions for; the headers may be older. */
+enum { LANDLOCK_RESTRICT_SELF = 446, LANDLOCK_ALL_THREADS = 1 << 3 };
+
+/* What has to be known beforehand. */
+static void about_to(long number, const long a[WORDS])
+{
+    if (number == SYS_exit)
+        gt_thread_exit();
+    else if (number == SYS_exit_group)
+        gt_process_end();
+    else if (number == SYS_execve || number == SYS_execveat)
+        gt_process_before_exec();
+    else if (number == SYS_seccomp)
+        gt_seccomp_begins((unsigned long)a[0], (unsigned long)a[1], (const void *)a[2]);
+    else if (number == SYS_prctl && a[0] == PR_SET_SECCOMP)
+        gt_seccomp_begins_prctl((unsigned long)a[1], (const void *)a[2]);
+    else if (number == LANDLOCK_RESTRICT_SELF)
+        gt_process_confines(a[1] & LANDLOCK_ALL_THREADS);
+}
+
+GT_EXPORT long syscall(long number, ...)
+{
+    va_list ap;
+    long a[WORDS];
+    va_start(ap, number);
+    for (int i = 0; i < WORDS; i++)
+        a[i] = va_arg(ap, long);
+    va_end(ap);
+    if (number == SYS_futex)
+        return futex(number, a);
+    if (makes_process(number))
+        return make_process(number, a);
+    about_to(number, a);
+    struct shown shown = shown_as(number, a);
+    if (shown.on == GT_NOTHING)
+        return call(number, a);
+    GT_SLICE(slice) = gt_slice_begin(shown.leaf, shown.on);
+    return call(number, a);
+}

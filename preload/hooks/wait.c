@@ -1,0 +1,272 @@
+/* See wait.h. The order of steps is rule 4 of encoder/writer.h. */
+#include "wait.h"
+
+#include "call.h"
+
+#include "encoder/drain.h"
+#include "encoder/events.h"
+#include "preload/heap/heap.h"
+#include "preload/options.h"
+#include "preload/process.h"
+#include "preload/stacks/capture.h"
+
+#define FRAME() ((uintptr_t)__builtin_frame_address(0))
+
+enum { NO_YIELD = 0 }; /* for the time when one began */
+
+bool gt_wait_forget(struct gt_thread *t, int64_t patience_ns)
+{
+    return (!t->waiter.addr || gt_registry_remove(&t->waiter, patience_ns)) &&
+           (!t->relock.addr || gt_registry_remove(&t->relock, patience_ns));
+}
+
+/* What the goroutine was doing ends now, or the thread is stuck. */
+static void resume(struct gt_thread *t, int64_t patience_ns)
+{
+    t->stuck = !gt_wait_forget(t, patience_ns) || !gt_writer_pin(&t->w);
+    if (t->stuck)
+        return;
+    gt_ev_go_resume(&t->w, t->w.g.wait_stack);
+    gt_writer_unpin(&t->w);
+    t->frame = 0;
+}
+
+struct gt_thread *gt_thread_unstick(struct gt_thread *t)
+{
+    t->stuck = false; /* a signal handler that comes now finds it inside, and no more */
+    resume(t, 0);
+    if (t->stuck)
+        gt_lost();
+    return t->stuck ? NULL : t;
+}
+
+bool gt_wait_ready(struct gt_thread *t, uintptr_t frame)
+{
+    if (t->frame && !t->jumped && (frame < t->frame || gt_thread_on_signal_stack()))
+        return false;
+    if (t->frame)
+        resume(t, GT_HOOK_PATIENCE_NS);
+    t->jumped = false;
+    return !t->stuck;
+}
+
+static bool block(struct gt_thread *t, uint64_t since, enum gt_reason reason,
+                  struct gt_stack *stack, bool at_once)
+{
+    bool blocked = false;
+    if (gt_writer_pin_how(&t->w, at_once)) {
+        blocked = gt_ev_go_block(&t->w, since, reason, stack);
+        gt_writer_unpin(&t->w);
+    }
+    return blocked;
+}
+
+/* Where the disk cannot keep up, threads wait here: with the registry locked all others would. */
+static bool lock_with_room(struct gt_thread *t, const void *addr)
+{
+    if (!gt_writer_pin(&t->w))
+        return false;
+    gt_writer_unpin(&t->w);
+    return gt_registry_lock(addr);
+}
+
+static void describe(struct gt_waiter *w, struct gt_thread *t, const struct gt_wait_for *what)
+{
+    w->g = &t->w.g;
+    w->mutex = what->mutex;
+    w->relock = what->mutex ? &t->relock : NULL;
+    w->bits = what->bits;
+    w->final = what->final;
+}
+
+__attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_for *what)
+{
+    struct gt_wait wait = {.frame = FRAME()};
+    if (__builtin_expect(gt_drain_unattended, 0))
+        gt_process_attend();
+    struct gt_thread *t = gt_thread_enter();
+    if (!t)
+        return wait;
+    if (gt_wait_ready(t, wait.frame)) {
+        gt_heap_settle(t);
+        /* Taking the stack is part of the call, as a wait is. */
+        uint64_t since = what->since ? what->since : gt_clock_now();
+        struct gt_stack *stack = gt_capture(t, what->hook);
+        if (block(t, since, what->reason, stack, false)) {
+            wait.thread = t;
+            t->frame = wait.frame;
+        }
+        if (wait.thread && what->addr) {
+            describe(&t->waiter, t, what);
+            gt_registry_add(&t->waiter, what->addr, since);
+        }
+    }
+    gt_thread_leave(t);
+    return wait;
+}
+
+struct gt_wait gt_wait_begin(enum gt_hook hook, enum gt_reason reason, const void *addr)
+{
+    return gt_wait_begin_for(&(struct gt_wait_for){.hook = hook, .reason = reason, .addr = addr});
+}
+
+void gt_wait_end(struct gt_wait *wait)
+{
+    struct gt_thread *t = wait->thread;
+    if (!t || t->frame != wait->frame)
+        return;
+    gt_thread_reenter(t);
+    resume(t, GT_HOOK_PATIENCE_NS);
+    gt_thread_leave(t);
+    gt_process_check_queue();
+}
+
+uint64_t gt_yield_begin(void)
+{
+    return gt_recording() && !gt_muted() ? gt_clock_now() : NO_YIELD;
+}
+
+static void write_yield(struct gt_thread *t, uint64_t since, struct gt_stack *stack)
+{
+    if (!gt_writer_pin(&t->w))
+        return;
+    if (gt_ev_go_stop(&t->w, since, GT_REASON_YIELD, stack))
+        gt_ev_go_resume(&t->w, stack);
+    gt_writer_unpin(&t->w);
+}
+
+__attribute__((noinline)) void gt_yield_end(enum gt_hook hook, uint64_t since)
+{
+    bool all = gt_options.call_min == 0;
+    if (since == NO_YIELD || (!all && gt_call_is_short(gt_clock_now() - since)))
+        return;
+    struct gt_thread *t = gt_thread_enter();
+    if (!t)
+        return;
+    if (!gt_muted() && gt_wait_ready(t, FRAME()))
+        write_yield(t, since, gt_capture(t, hook));
+    gt_thread_leave(t);
+    gt_process_check_queue();
+}
+
+/* Ends one wait in the trace, at `now` or later; the registry is locked at its address. */
+static void wake_locked(struct gt_thread *t, struct gt_waiter *target, uint64_t now,
+                        struct gt_stack *stack)
+{
+    bool done = false;
+    while (!done && gt_writer_pin_at_once(&t->w)) {
+        done = target->woken ? gt_ev_go_unblock_again(&t->w, target->g, stack)
+                             : gt_ev_go_unblock(&t->w, target->g, stack);
+        gt_writer_unpin(&t->w);
+    }
+    gt_registry_woken(target, now > t->w.last ? now : t->w.last);
+}
+
+static uint32_t wake_some_locked(struct gt_thread *t, const struct gt_wake *wake,
+                                 struct gt_stack *stack)
+{
+    uint32_t bits = wake->bits ? wake->bits : UINT32_MAX, n = 0;
+    uint64_t now = gt_clock_now(), at = wake->asleep ? 0 : now; /* at 0 nobody sleeps again */
+    struct gt_waiter *target;
+    while (n < wake->max && (target = gt_registry_next(wake->addr, bits, at))) {
+        wake_locked(t, target, now, stack);
+        n++;
+    }
+    return n;
+}
+
+uint32_t gt_wake_slow(const struct gt_wake *wake)
+{
+    if (!gt_registry_reaches(wake->addr))
+        return 0;
+    struct gt_thread *t = gt_thread_enter();
+    if (!t)
+        return 0;
+    struct gt_stack *stack = gt_capture(t, wake->hook);
+    uint32_t n = 0;
+    if (lock_with_room(t, wake->addr)) {
+        n = wake_some_locked(t, wake, stack);
+        gt_registry_unlock(wake->addr);
+    }
+    gt_thread_leave(t);
+    return n;
+}
+
+/*
+ * Who is last is decided under the registry's lock, so that exactly one of the threads arriving
+ * together takes itself for that. Whether the thread waits; the last one wakes the others.
+ */
+static bool arrive_locked(struct gt_thread *t, const void *barrier, uint32_t count, uint64_t since,
+                          struct gt_stack *stack)
+{
+    if (gt_registry_asleep(barrier) + 1 >= count) {
+        wake_some_locked(t, &(struct gt_wake){.addr = barrier, .max = UINT32_MAX}, stack);
+        return false;
+    }
+    if (!block(t, since, GT_REASON_SYNC, stack, true))
+        return false;
+    describe(&t->waiter, t, &(struct gt_wait_for){.final = true});
+    gt_registry_add_locked(&t->waiter, barrier, since);
+    return true;
+}
+
+__attribute__((noinline)) struct gt_wait gt_wait_begin_barrier(enum gt_hook hook,
+                                                               const void *barrier, uint32_t count)
+{
+    struct gt_wait wait = {.frame = FRAME()};
+    struct gt_thread *t = gt_thread_enter();
+    if (!t)
+        return wait;
+    if (gt_wait_ready(t, wait.frame)) {
+        uint64_t since = gt_clock_now();
+        struct gt_stack *stack = gt_capture(t, hook);
+        if (lock_with_room(t, barrier)) {
+            if (arrive_locked(t, barrier, count, since, stack)) {
+                wait.thread = t;
+                t->frame = wait.frame;
+            }
+            gt_registry_unlock(barrier);
+        }
+    }
+    gt_thread_leave(t);
+    return wait;
+}
+
+void gt_wait_note_jump(void)
+{
+    struct gt_thread *t = gt_self;
+    if (!t || !gt_writer_gen(&t->w))
+        return;
+    if (t->frame)
+        t->jumped = true;
+    if (t->inside && !t->stuck)
+        gt_writer_jumped(&t->w);
+    if (!gt_call_is_announced(&t->w))
+        return;
+    if (!t->inside) {
+        gt_thread_reenter(t);
+        gt_call_keep(&t->w);
+        gt_thread_leave(t);
+    }
+    gt_capture_close(t);
+}
+
+#define JUMP(name, env_type)                     \
+    GT_EXPORT void name(env_type env, int value) \
+    {                                            \
+        gt_wait_note_jump();                     \
+        gt_real.name(env, value);                \
+        __builtin_unreachable();                 \
+    }
+
+JUMP(longjmp, jmp_buf)
+JUMP(_longjmp, jmp_buf)
+JUMP(siglongjmp, sigjmp_buf)
+JUMP(__longjmp_chk, sigjmp_buf)
+
+/* Not swapcontext: what is left by that is gone back to; and a frame of ours would be, too. */
+GT_EXPORT int setcontext(const ucontext_t *context)
+{
+    gt_wait_note_jump();
+    return gt_real.setcontext(context);
+}

@@ -1,0 +1,104 @@
+/*
+ * The two halves of every wait: the thread that blocks, and the one that ends it. All hooks of
+ * synchronization are made of these.
+ */
+#ifndef GT_WAIT_H
+#define GT_WAIT_H
+
+#include "encoder/format.h"
+#include "preload/real.h"
+#include "preload/thread.h"
+
+/* A wait under way, on the stack of the hook. */
+struct gt_wait {
+    struct gt_thread *thread; /* NULL: nothing recorded */
+    uintptr_t frame;          /* tells this wait from others of the thread */
+};
+
+#define GT_WAIT(name) __attribute__((cleanup(gt_wait_end))) struct gt_wait name
+
+/* What the real timed functions look at before they look at the lock or the semaphore. */
+static inline bool gt_wait_valid(clockid_t clock, const struct timespec *until)
+{
+    return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) && until->tv_nsec >= 0 &&
+           until->tv_nsec < 1000000000;
+}
+
+/* What a thread waits for. */
+struct gt_wait_for {
+    enum gt_hook hook; /* the leaf of its stack */
+    enum gt_reason reason;
+    const void *addr;  /* where others end it; NULL: nobody's doing, a sleep */
+    const void *mutex; /* a condition variable's, to be got back at the end; else NULL */
+    uint64_t since;    /* when it began; 0: now */
+    uint32_t bits;     /* of FUTEX_WAIT_BITSET; 0: all */
+    bool final;        /* see struct gt_waiter */
+};
+
+/*
+ * The thread is about to block. errno is kept. Follow with the real call, then gt_wait_end, also
+ * when the real call is left by cancellation: declare the variable with GT_WAIT.
+ */
+struct gt_wait gt_wait_begin_for(const struct gt_wait_for *what);
+struct gt_wait gt_wait_begin(enum gt_hook hook, enum gt_reason reason, const void *addr);
+
+void gt_wait_end(struct gt_wait *wait);
+
+/*
+ * The thread lets others run, and stays runnable: sched_yield. Where nobody else has work for the
+ * CPU it is over at once, and those who spin (OpenBLAS, LLVM's OpenMP) make a million of them a
+ * second; so it is written when it is over, and only one of GOTRACE_SYSCALL_MIN or longer. What
+ * gt_yield_begin returns is for gt_yield_end; errno is kept by both.
+ */
+uint64_t gt_yield_begin(void);
+void gt_yield_end(enum gt_hook hook, uint64_t since);
+
+/* For pthread_barrier_wait but of the last of `count` threads, for which thread is NULL. */
+struct gt_wait gt_wait_begin_barrier(enum gt_hook hook, const void *barrier, uint32_t count);
+
+/*
+ * Inside the guard: whether a wait or a call that begins in the hook at `frame` can be recorded.
+ * It can not in a signal handler that interrupts another one. One that was left by longjmp ends
+ * here.
+ */
+bool gt_wait_ready(struct gt_thread *t, uintptr_t frame);
+
+/*
+ * The calling thread is about to do what may leave a wait or a call without its end; a handler's
+ * own jump does not. Any context; errno is kept.
+ */
+void gt_wait_note_jump(void);
+
+/* Takes the thread out of the registry; inside the guard. false: see gt_registry_remove. */
+bool gt_wait_forget(struct gt_thread *t, int64_t patience_ns);
+
+/* The caller is about to end waits. */
+struct gt_wake {
+    enum gt_hook hook;
+    const void *addr;
+    uint32_t max;  /* so many, the oldest first */
+    uint32_t bits; /* of FUTEX_WAKE_BITSET; 0: any */
+    bool asleep;   /* only waiters that were not woken yet: others are known to be awake */
+};
+
+/* errno is kept. Returns how many. */
+uint32_t gt_wake_slow(const struct gt_wake *wake);
+
+static inline uint32_t gt_wake(enum gt_hook hook, const void *addr, uint32_t max)
+{
+    if (__builtin_expect(!gt_registry_any(addr), 1))
+        return 0;
+    return gt_wake_slow(&(struct gt_wake){.hook = hook, .addr = addr, .max = max});
+}
+
+static inline void gt_wake_one(enum gt_hook hook, const void *addr)
+{
+    gt_wake(hook, addr, 1);
+}
+
+static inline void gt_wake_all(enum gt_hook hook, const void *addr)
+{
+    gt_wake(hook, addr, UINT32_MAX);
+}
+
+#endif

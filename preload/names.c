@@ -1,0 +1,141 @@
+/* See names.h. */
+#include "names.h"
+
+#include "process.h"
+#include "real.h"
+
+#include "encoder/base/clock.h"
+#include "encoder/base/debug.h"
+#include "symbolize/modules.h"
+#include "symbolize/symbolize.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct {
+    struct gt_symbolizer *symbolizer;
+    _Atomic uint64_t dying_ns; /* since when the process is; 0: it is not */
+    bool roughly;              /* without looking anything up: a signal handler writes */
+    bool confined;             /* files could not be opened again */
+    bool epochs_unknown;       /* gt_names_forget's */
+} names;
+
+void gt_names_roughly(bool roughly)
+{
+    names.roughly = roughly;
+}
+
+void gt_names_die(void)
+{
+    gt_symbolize_freeze();
+    atomic_store(&names.dying_ns, gt_clock_monotonic_raw());
+}
+
+void gt_names_confine(void)
+{
+    names.confined = true;
+}
+
+void gt_names_after_fork(void)
+{
+    names.dying_ns = 0;
+    names.roughly = false;
+}
+
+/* A process that dies spends so long on names, and then does without. */
+#define DYING_SYMBOLS_NS 5000000000
+
+static int name_roughly(const struct gt_stack *s, uint64_t pc, struct gt_frame *out)
+{
+    static char name[PATH_MAX + 32];
+    const struct gt_module *m = gt_modules_find(s->epoch, pc);
+    const char *file = m ? gt_module_name(m) : "", *slash = strrchr(file, '/');
+    snprintf(name, sizeof name, "%s+0x%llx", slash ? slash + 1 : file,
+             (unsigned long long)(m ? pc - m->bias : pc));
+    *out = (struct gt_frame){.func = name, .file = file};
+    return 1;
+}
+
+int gt_names_resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    static char description[GT_STRING_MAX + 1]; /* one caller at a time */
+    struct gt_sym_frame frames[max];
+    uint64_t pc = s->pcs[index], at = pc - (index > 0);
+    if (index == 0 && pc < GT_LEAVES_END) {
+        out[0] = (struct gt_frame){.func = gt_real_name((enum gt_hook)pc), .file = "libc.so.6"};
+        return 1;
+    }
+    uint64_t dying_ns = atomic_load(&names.dying_ns);
+    bool late = dying_ns && gt_clock_monotonic_raw() - dying_ns > DYING_SYMBOLS_NS;
+    bool hurry = late || names.roughly;
+    if (!dying_ns && !names.roughly && !gt_modules_find(s->epoch, pc))
+        gt_modules_refresh(); /* loaded since the last look, and still there */
+    if (!hurry && !names.symbolizer)
+        names.symbolizer = gt_symbolizer_new();
+    int n = hurry ? name_roughly(s, at, out)
+                  : gt_symbolize(names.symbolizer, s->epoch, pc, index > 0, frames, max);
+    for (int i = 0; i < n && !hurry; i++)
+        out[i] = (struct gt_frame){frames[i].func, frames[i].file, frames[i].line, 0, NULL};
+    const struct gt_module *m = gt_modules_find(s->epoch, at);
+    if (m)
+        out[n - 1].pc = at - m->lo + m->shown;
+    if (m && gt_modules_describe(m, description, sizeof description))
+        out[n - 1].module = description;
+    return n;
+}
+
+void gt_names_hold(void)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    if (!names.symbolizer)
+        names.symbolizer = gt_symbolizer_new();
+    gt_symbolize_hold(names.symbolizer);
+}
+
+bool gt_names_same_code(uint64_t pc, uint32_t one, uint32_t other)
+{
+    const struct gt_module *m = pc < GT_LEAVES_END ? NULL : gt_modules_find(one, pc);
+    if (m)
+        return m == gt_modules_find(other, pc);
+    return pc < GT_LEAVES_END || gt_modules_same(&pc, 1, one, other);
+}
+
+static void note_epoch(void *epochs, struct gt_stack *s)
+{
+    uint64_t *slot = gt_memo_at(epochs, gt_stack_epoch(s));
+    if (slot)
+        *slot = 1;
+    else
+        names.epochs_unknown = true;
+}
+
+/*
+ * The symbolizer has the modules' records, and files of some: it is made anew when next needed. In
+ * a child whose parent was here there is none, rather than one with records that are gone.
+ */
+static void forget_with_symbolizer(const struct gt_memo *epochs)
+{
+    struct gt_symbolizer *s = names.symbolizer;
+    names.symbolizer = NULL;
+    if (!gt_modules_forget(epochs))
+        names.symbolizer = s;
+    else if (s)
+        gt_symbolizer_free(s);
+}
+
+/* Not where files that the symbolizer has could not be opened again, nor in a signal handler. */
+void gt_names_forget(void)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    enum { GONE_MAX = 64 };
+    struct gt_memo epochs = {.slots = NULL};
+    if (gt_modules_gone() < GONE_MAX || names.confined || names.roughly)
+        return;
+    names.epochs_unknown = false;
+    gt_stacks_each_kept(note_epoch, &epochs);
+    if (!names.epochs_unknown)
+        forget_with_symbolizer(&epochs);
+    gt_memo_free(&epochs);
+}

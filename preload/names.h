@@ -1,0 +1,34 @@
+/*
+ * The names of addresses in this process, for the encoder: what drain.h asks of whom it is given.
+ * Drain side only, but for what is said to be for others.
+ */
+#ifndef GT_NAMES_H
+#define GT_NAMES_H
+
+#include "encoder/drain.h"
+
+/* Index 0 is the number of a hook, or the entry of a routine; the rest are return addresses. */
+int gt_names_resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max);
+
+/* Reads what all modules that are loaded may be asked for. */
+void gt_names_hold(void);
+
+/* Whether an address is of the same code in both epochs. */
+bool gt_names_same_code(uint64_t pc, uint32_t one, uint32_t other);
+
+/* Modules that are gone, and of which no stack is left, are forgotten. */
+void gt_names_forget(void);
+
+/* The caller may be in the middle of anything: offsets in modules will do, until told otherwise. */
+void gt_names_roughly(bool roughly);
+
+/* The process dies of a signal: what is not loaded is done without, what takes long, too. */
+void gt_names_die(void);
+
+/* Files may be out of reach from now on. Any thread. */
+void gt_names_confine(void);
+
+/* In a forked child. */
+void gt_names_after_fork(void);
+
+#endif

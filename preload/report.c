@@ -1,0 +1,96 @@
+/* See report.h. */
+#include "report.h"
+
+#include "encoder/base/log.h"
+#include "encoder/output.h"
+#include "encoder/recording.h"
+#include "encoder/samples.h"
+#include "encoder/stacks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool said_lost; /* before an exec */
+
+#define NOT_IN_TIME "%s: could not be written in time; its end is missing"
+
+enum { LOSS_TEXT = 320 };
+
+/* All that is missing; else that nothing is. And how long threads waited for that. */
+static void describe_loss(char text[LOSS_TEXT], const struct gt_recording_summary *s)
+{
+    const struct {
+        uint64_t n;
+        const char *what;
+    } lost[] = {
+        {s->lost, "events lost: threads or the disk stood still"},
+        {s->stacks_lost, "stacks lost: too many new ones at a time"},
+        {s->samples_lost, "CPU samples lost"},
+    };
+    int n = s->limited ? snprintf(text, LOSS_TEXT, "stopped at GOTRACE_MAX_SIZE") : 0;
+    for (size_t i = 0; i < sizeof lost / sizeof *lost; i++) {
+        if (lost[i].n)
+            n += snprintf(text + n, LOSS_TEXT - (size_t)n, "%s%llu %s", n ? ", " : "",
+                          (unsigned long long)lost[i].n, lost[i].what);
+    }
+    const char *but = n ? "," : ", but";
+    if (!n)
+        n = snprintf(text, LOSS_TEXT, "nothing lost");
+    if (s->waits)
+        snprintf(text + n, LOSS_TEXT - (size_t)n, "%s threads waited %llu times, %.3f s, to write",
+                 but, (unsigned long long)s->waits, (double)s->wait_ns / 1e9);
+}
+
+void gt_report_describe(char line[GT_REPORT_LINE])
+{
+    struct gt_recording_summary s = gt_recording_summary();
+    if (!s.finished || s.error == -ETIMEDOUT) {
+        snprintf(line, GT_REPORT_LINE, NOT_IN_TIME, s.path);
+        return;
+    }
+    if (s.error && !s.limited) {
+        snprintf(line, GT_REPORT_LINE, "cannot write %s: %s; the program was not affected", s.path,
+                 strerrordesc_np(-s.error));
+        return;
+    }
+    if (s.limited && !s.bytes) {
+        snprintf(line, GT_REPORT_LINE, "%s: no file: GOTRACE_MAX_SIZE is too small for any of it",
+                 s.path);
+        return;
+    }
+    char lost[LOSS_TEXT];
+    describe_loss(lost, &s);
+    snprintf(line, GT_REPORT_LINE,
+             "%s: %.1f KiB, %llu events in %.3f s, %s; view: go tool trace %s", s.path,
+             (double)s.bytes / 1024, (unsigned long long)s.events, (double)s.duration_ns / 1e9,
+             lost, s.path);
+}
+
+bool gt_report_stopped(void)
+{
+    char line[GT_REPORT_LINE];
+    gt_report_describe(line);
+    return gt_log("%s", line);
+}
+
+void gt_report_before_exec(int error)
+{
+    struct gt_recording_summary s = gt_recording_summary();
+    bool lost = error == -ETIMEDOUT || s.error || s.lost;
+    if (!lost || said_lost)
+        return;
+    said_lost = true; /* the next exec is only another directory of PATH */
+    if (error == -ETIMEDOUT)
+        gt_log(NOT_IN_TIME, gt_output_path());
+    else if (s.error)
+        gt_report_stopped();
+    else
+        gt_log("%s: %llu events lost: threads or the disk stood still", gt_output_path(),
+               (unsigned long long)s.lost);
+}
+
+void gt_report_after_fork(void)
+{
+    said_lost = false;
+}

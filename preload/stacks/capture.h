@@ -1,0 +1,57 @@
+/*
+ * Call stacks: by our own walker (unwind.h), or by libunwind where that does not work. libunwind is
+ * loaded privately: as a needed library of a preloaded one its _Unwind_* would take over every C++
+ * exception of the program (DESIGN, rule 5).
+ */
+#ifndef GT_CAPTURE_H
+#define GT_CAPTURE_H
+
+#include "encoder/stacks.h"
+#include "preload/real.h"
+#include "preload/thread.h"
+
+/* Once, in the constructor. Without both stacks are just the leaf; says so on stderr. */
+void gt_capture_init(void);
+
+/*
+ * The stack of t's thread, which calls: leaf = `hook`, then the program's frames, none of ours, at
+ * most GT_FRAMES_MAX. NULL when memory is exhausted. Inside the guard only; may be called in signal
+ * handlers. Needs 1.5 KiB of stack; with libunwind 12 KiB, and is just the leaf where they are
+ * known not to be there.
+ */
+struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook);
+
+/*
+ * Most calls into the kernel are short, and nobody asks for their stacks. Notes where t's thread,
+ * which calls, is: in the hook of that frame. gt_call_stack finds the same stack there as
+ * gt_capture here; but where the hook was left by a jump of which we were not told, just the leaf
+ * and where the thread began. false: that is not safe there, the stack is to be taken now.
+ */
+bool gt_capture_later(struct gt_thread *t, enum gt_hook hook, const uintptr_t *frame);
+
+/*
+ * t's thread, which calls, is about to leave that hook, or has done so, and could not withdraw the
+ * call: nobody looks at its stack for that any more. Waits for who does so now, which takes a walk.
+ * Any context; errno is kept.
+ */
+void gt_capture_close(struct gt_thread *t);
+
+/* The same without a leaf of ours: it is where the program called us. */
+struct gt_stack *gt_capture_caller(struct gt_thread *t);
+
+/* Whether the walker of unwind.h works here. */
+bool gt_capture_walks(void);
+
+/*
+ * Whether t's thread, which calls, is known to be in a signal handler, which may have interrupted
+ * anything.
+ */
+bool gt_capture_in_handler(struct gt_thread *t);
+
+/* The stack of a routine about to run: just its entry. */
+struct gt_stack *gt_capture_routine(const void *entry);
+
+/* The outermost function of t's thread, which calls, for threads whose creation was not seen. */
+struct gt_stack *gt_capture_bottom(struct gt_thread *t);
+
+#endif

@@ -1,0 +1,168 @@
+/* See layouts.h. */
+#include "layouts.h"
+
+#include "encoder/base/arena.h"
+#include "encoder/base/futex.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#if !defined(DLFO_STRUCT_HAS_EH_DBASE)
+/* glibc before 2.35: just to compile, there is no such function then. */
+struct dl_find_object {
+    unsigned long long flags;
+    void *dlfo_map_start, *dlfo_map_end;
+    struct link_map *dlfo_link_map;
+    void *dlfo_eh_frame, *reserved[8];
+};
+#endif
+
+#define PAGE 4096u
+#define SLOTS (1u << GT_LAYOUT_SLOT_BITS)
+
+struct gt_layouts gt_layouts;
+
+static struct {
+    uintptr_t program; /* the first page of its image */
+    int (*find_object)(void *pc, struct dl_find_object *result);
+} loader;
+
+/* Finding a layout --------------------------------------------------------------------------- */
+
+/* Neither writes nor depends on anything: the kernel refuses `how` after it has read the set. */
+bool gt_page_readable(uintptr_t page)
+{
+    return gt_syscall(SYS_rt_sigprocmask, ~0l, page, NULL, sizeof(uint64_t)) == -1 &&
+           errno == EINVAL;
+}
+
+bool gt_can_read(const void *at, size_t size)
+{
+    uintptr_t page = (uintptr_t)at & ~(uintptr_t)(PAGE - 1), last = (uintptr_t)at + size - 1;
+    bool wraps = last < page;
+    int saved = errno;
+    while (page <= last && gt_page_readable(page))
+        page += PAGE;
+    errno = saved;
+    return !wraps && page > last;
+}
+
+static bool is_header(uintptr_t at)
+{
+    return memcmp((const void *)at, ELFMAG, SELFMAG) == 0;
+}
+
+/*
+ * Where the object's ELF header is, which linkers put at the beginning of the first segment. libc
+ * finds objects that have holes by their segments: then that is where the object was loaded, or,
+ * linked to a fixed address, it is the program.
+ */
+static uintptr_t header_of(const struct dl_find_object *found)
+{
+    uintptr_t start = (uintptr_t)found->dlfo_map_start, base = found->dlfo_link_map->l_addr;
+    if (is_header(start))
+        return start;
+    base = base ? base : loader.program;
+    return base && base % PAGE == 0 && gt_page_readable(base) && is_header(base) ? base : 0;
+}
+
+/*
+ * The object's segment that holds .eh_frame_hdr: the span of an object has holes that cannot be
+ * read. Program headers are in the first page of the first segment, where linkers put them.
+ */
+static bool find_segment(const struct dl_find_object *found, struct gt_cfi_object *o)
+{
+    uintptr_t start = header_of(found);
+    const ElfW(Ehdr) *header = (const void *)start;
+    uintptr_t hdr = (uintptr_t)found->dlfo_eh_frame, bias = found->dlfo_link_map->l_addr;
+    if (!header || !hdr || header->e_phoff > PAGE || header->e_phentsize != sizeof(ElfW(Phdr)) ||
+        header->e_phoff + header->e_phnum * sizeof(ElfW(Phdr)) > PAGE)
+        return false;
+    const ElfW(Phdr) *ph = (const void *)(start + header->e_phoff);
+    for (int i = 0; i < header->e_phnum; i++) {
+        uintptr_t lo = bias + ph[i].p_vaddr;
+        if (ph[i].p_type == PT_LOAD && (ph[i].p_flags & PF_R) && hdr - lo < ph[i].p_filesz) {
+            *o = (struct gt_cfi_object){(const void *)lo, (const void *)(lo + ph[i].p_filesz),
+                                        (const void *)hdr};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* *keep: whether the answer holds until a module is unloaded. */
+static struct gt_layout find_layout(uintptr_t look, bool *keep)
+{
+    struct dl_find_object found;
+    struct gt_cfi_object object;
+    *keep = loader.find_object((void *)look, &found) == 0;
+    if (!*keep) /* made at run time, maybe; or a library's address before it is loaded */
+        return (struct gt_layout){.kind = GT_FRAME_UNKNOWN};
+    if (!found.dlfo_eh_frame)
+        return (struct gt_layout){.kind = GT_FRAME_UNKNOWN};
+    if (!find_segment(&found, &object))
+        return (struct gt_layout){.kind = GT_FRAME_ODD};
+    return gt_cfi_layout(&object, look);
+}
+
+/* The cache ---------------------------------------------------------------------------------- */
+
+static uint64_t word_of(struct gt_layout l)
+{
+    return (uint64_t)((uint32_t)l.cfa & (2u * GT_LAYOUT_CFA_MAX - 1)) << 10 |
+           (uint64_t)l.fp_words << 4 | l.kind;
+}
+
+static void insert(struct gt_layout_place at, uint64_t word, uint32_t forgets)
+{
+    _Atomic uint64_t *slot = &gt_layouts.cache[at.slot], *other = &gt_layouts.cache[at.slot ^ 1];
+    word |= at.tag;
+    if (atomic_load_explicit(slot, memory_order_relaxed) &&
+        !atomic_load_explicit(other, memory_order_relaxed)) {
+        slot = other;
+        word |= GT_LAYOUT_DISPLACED;
+    }
+    atomic_store_explicit(slot, word, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in forget */
+    if (atomic_load_explicit(&gt_layouts.forgets, memory_order_relaxed) != forgets)
+        atomic_compare_exchange_strong(slot, &word, 0);
+}
+
+uint64_t gt_layout_lookup_slow(uintptr_t look)
+{
+    bool keep;
+    if (look >> 48)
+        return GT_FRAME_UNKNOWN; /* no address of a program */
+    /* acquire: what is read of the object below is not older than this. */
+    uint32_t forgets = atomic_load_explicit(&gt_layouts.forgets, memory_order_acquire);
+    uint64_t word = word_of(find_layout(look, &keep));
+    if (keep)
+        insert(gt_layout_place(look), word, forgets);
+    return word;
+}
+
+/* Before the number: who sees the new epoch finds the cache empty. */
+void gt_layouts_forget(uint32_t epoch)
+{
+    atomic_fetch_add(&gt_layouts.forgets, 1);
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in insert */
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        if (atomic_load_explicit(&gt_layouts.cache[i], memory_order_relaxed))
+            atomic_store_explicit(&gt_layouts.cache[i], 0, memory_order_relaxed);
+    }
+    atomic_store_explicit(&gt_layouts.epoch, epoch, memory_order_release);
+}
+
+bool gt_layouts_init(void)
+{
+    loader.program = getauxval(AT_PHDR) & ~(uintptr_t)(PAGE - 1);
+    *(void **)&loader.find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
+    if (!loader.find_object)
+        return false;
+    gt_layouts.cache = gt_pages_alloc(SLOTS * sizeof *gt_layouts.cache);
+    return gt_layouts.cache != NULL;
+}

@@ -1,0 +1,437 @@
+/* See unwind.h. */
+#include "unwind.h"
+
+#include "layouts.h"
+
+#include "encoder/base/arch/arch.h"
+#include "encoder/base/futex.h"
+#include "encoder/stacks.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+
+#define PAGE 4096u
+
+static struct {
+    uintptr_t own_start, own_size;
+    uintptr_t main_lo, main_hi; /* the main thread's stack */
+} unwind;
+
+static inline bool is_ours(uint64_t pc)
+{
+    return pc - unwind.own_start < unwind.own_size;
+}
+
+/* Memory ------------------------------------------------------------------------------------- */
+
+/* What of the stack can be read: [lo, hi). */
+struct range {
+    uintptr_t lo, hi;
+    bool whole; /* hi is the stack's end; else there may be more */
+};
+
+/* Whether [r->lo, end) can be read. A frame this big on a stack of unknown size is given up. */
+__attribute__((noinline)) static bool extend(struct range *r, uintptr_t end)
+{
+    enum { PAGES_MAX = 64 };
+    if (r->whole || end - r->hi > PAGES_MAX * PAGE)
+        return false;
+    while (r->hi < end) {
+        if (!gt_page_readable(r->hi))
+            return false;
+        r->hi += PAGE;
+    }
+    return true;
+}
+
+static inline bool can_read(struct range *r, uintptr_t at, size_t size)
+{
+    return at >= r->lo && at <= UINTPTR_MAX - size && (at + size <= r->hi || extend(r, at + size));
+}
+
+#define RED_ZONE 128 /* bytes below sp that signals spare */
+
+static inline uintptr_t page_of(uintptr_t address)
+{
+    return address & ~(uintptr_t)(PAGE - 1);
+}
+
+/* From sp upward, and of the red zone what is in the same page. */
+static inline struct range range_at(const struct gt_trail *t, uintptr_t sp)
+{
+    uintptr_t page = page_of(sp), lo = sp - page < RED_ZONE ? page : sp - RED_ZONE;
+    if (sp - t->stack_lo < t->stack_hi - t->stack_lo)
+        return (struct range){lo, t->stack_hi, true};
+    return (struct range){lo, sp > page ? page + PAGE : page, false};
+}
+
+static inline uintptr_t word_at(uintptr_t address)
+{
+    return *(const uintptr_t *)address;
+}
+
+/* Steps -------------------------------------------------------------------------------------- */
+
+struct state {
+    uintptr_t pc;   /* return address; of an interrupted instruction one more than its own */
+    uintptr_t look; /* the address to find the layout for */
+    uintptr_t sp, fp;
+    uintptr_t fp_at; /* where fp was read; 0: not since the frame before */
+    struct range r;
+    bool plain; /* nothing but stack words decided: the frames can be remembered */
+};
+
+enum outcome { GO_ON, END, BROKEN, ODD_FRAME };
+
+static inline enum outcome step_to(struct state *s, uintptr_t cfa, uintptr_t fp_below)
+{
+    if (__builtin_expect(cfa <= s->sp || cfa & 7, 0))
+        return BROKEN;
+    if (__builtin_expect(cfa > s->r.hi, 0) && !extend(&s->r, cfa))
+        return BROKEN;
+    if (__builtin_expect(fp_below > cfa - s->sp, 0)) {
+        /* Interrupted between restoring fp and returning: compilers do not tell that it is back. */
+        if (cfa - fp_below < s->r.lo)
+            return BROKEN;
+        s->plain = false;
+    }
+    s->fp_at = 0;
+    if (fp_below) {
+        s->fp_at = cfa - fp_below;
+        s->fp = word_at(s->fp_at);
+    }
+    s->sp = cfa;
+    s->pc = word_at(cfa + (uintptr_t)GT_ARCH_RA_OFFSET);
+    s->look = s->pc - 1;
+    return s->pc ? GO_ON : END;
+}
+
+/* Where nothing is known the frame pointer may be one: libunwind's conditions. */
+static enum outcome step_guess(struct state *s)
+{
+    enum { FAR = 0x4000 };
+    if (s->fp < s->sp || s->fp - s->sp > FAR)
+        return END;
+    return step_to(s, s->fp + 2 * sizeof(uintptr_t), 2 * sizeof(uintptr_t));
+}
+
+static enum outcome step_realigned(struct state *s, uint64_t word)
+{
+    uintptr_t at = s->fp + gt_layout_cfa(word);
+    s->plain = false;
+    if (s->fp & 7 || !can_read(&s->r, s->fp, 8) || !can_read(&s->r, at, 8))
+        return BROKEN;
+    uintptr_t fp = word_at(s->fp);
+    enum outcome outcome = step_to(s, word_at(at), 0);
+    s->fp = fp;
+    return outcome;
+}
+
+/* What is interrupted may just have taken registers from the page below, or run off its stack. */
+static struct range range_interrupted(const struct gt_trail *t, uintptr_t sp)
+{
+    if (!gt_page_readable(page_of(sp)))
+        return (struct range){sp, sp, true};
+    struct range r = range_at(t, sp);
+    if (r.lo > sp - RED_ZONE && gt_page_readable(page_of(sp - RED_ZONE)))
+        r.lo = sp - RED_ZONE;
+    return r;
+}
+
+/* As the context says; `s->r` is what can be read to read that. */
+static enum outcome resume_at(const struct gt_trail *t, struct state *s, const void *context)
+{
+    struct gt_arch_registers regs = gt_arch_interrupted(context);
+    s->plain = false;
+    s->fp = regs.fp;
+    s->sp = regs.sp;
+    s->look = regs.pc;
+    s->pc = s->look + 1; /* as return addresses are: readers of stacks subtract it again */
+    s->r = range_interrupted(t, s->sp);
+    return s->sp & 7 ? BROKEN : GO_ON;
+}
+
+/* The kernel's struct rt_sigframe, after the return address: struct ucontext. */
+static enum outcome step_signal(const struct gt_trail *t, struct state *s)
+{
+    return can_read(&s->r, s->sp, GT_ARCH_CONTEXT_SIZE) ? resume_at(t, s, (const void *)s->sp)
+                                                        : BROKEN;
+}
+
+static enum outcome step_rare(const struct gt_trail *t, struct state *s, uint64_t word)
+{
+    switch (gt_layout_kind(word)) {
+    case GT_FRAME_OUTERMOST: return END;
+    case GT_FRAME_UNKNOWN: return step_guess(s);
+    case GT_FRAME_REALIGNED: return step_realigned(s, word);
+    case GT_FRAME_SIGNAL: return step_signal(t, s);
+    default: return ODD_FRAME;
+    }
+}
+
+static inline enum outcome step(const struct gt_trail *t, struct state *s, uint64_t word)
+{
+    if (__builtin_expect(gt_layout_kind(word) == GT_FRAME_SP, 1))
+        return step_to(s, s->sp + gt_layout_cfa(word), gt_layout_fp(word));
+    if (gt_layout_kind(word) == GT_FRAME_FP)
+        return step_to(s, s->fp + gt_layout_cfa(word), gt_layout_fp(word));
+    return step_rare(t, s, word);
+}
+
+/* The trail ---------------------------------------------------------------------------------- */
+
+/*
+ * The frames remembered outward of i, whose own registers are as now, are as they were if the words
+ * that the walk read are: a walk depends on nothing else. Returns the first that is not.
+ */
+static uint32_t verify(const struct gt_path *p, uint32_t i, struct range *r)
+{
+    if (p->step[GT_TRAIL_MAX - 1].sp > r->hi && !extend(r, p->step[GT_TRAIL_MAX - 1].sp))
+        return GT_TRAIL_MAX + 1;
+    const struct gt_step *step = &p->step[i + 1], *end = &p->step[GT_TRAIL_MAX];
+    const uint64_t *pc = &p->pcs[i + 2];
+    while (step < end && word_at(step->sp - sizeof(uintptr_t)) == *pc &&
+           word_at(step->fp_at) == step->fp) {
+        step++;
+        pc++;
+    }
+    return (uint32_t)(step - p->step);
+}
+
+static bool same_state(const struct gt_path *p, uint32_t i, const struct state *s)
+{
+    const struct gt_step *step = &p->step[i];
+    return step->sp == s->sp && p->pcs[i + 1] == s->pc && !((step->fp ^ s->fp) & step->fp_mask);
+}
+
+/* The frame's fp has been read at `at`; 0: it has not, or it makes no difference. */
+static void set_fp_at(struct gt_step *step, uintptr_t at)
+{
+    step->fp_at = at && step->fp_mask ? at : (uintptr_t)&step->fp;
+}
+
+/* n fresh frames end where the remembered frame `join` goes on, with its fp read at fp_at. */
+static void remember(struct gt_trail *t, struct gt_path *p, uint32_t n, uint32_t join,
+                     uintptr_t fp_at)
+{
+    uintptr_t needed = 0;
+    uint64_t hash = GT_STACKS_SEED;
+    bool ours = false;
+    if (join < GT_TRAIL_MAX) {
+        set_fp_at(&p->step[join], fp_at);
+        needed = p->step[join].fp_mask;
+        hash = p->step[join].hash;
+        ours = p->step[join].ours;
+    }
+    for (uint32_t k = n; k-- > 0;) {
+        const struct gt_fresh *f = &t->fresh[k];
+        struct gt_step *step = &p->step[join - n + k];
+        if (f->uses_fp)
+            needed = UINTPTR_MAX;
+        else if (f->saves_fp)
+            needed = 0;
+        if (__builtin_expect(is_ours(t->fresh_pcs[k + 1]), 0))
+            ours = true;
+        else
+            hash = gt_stacks_mix(hash, t->fresh_pcs[k + 1]);
+        step->sp = f->sp;
+        step->fp = f->fp;
+        step->fp_mask = needed;
+        set_fp_at(step, f->fp_at);
+        step->hash = hash;
+        step->ours = ours;
+        p->pcs[join - n + k + 1] = t->fresh_pcs[k + 1];
+    }
+    p->first = join - n;
+}
+
+/* Whether the stack as remembered from frame `join` on, with n before it, is cut where it was. */
+static bool fits(const struct gt_path *p, uint32_t n, uint32_t join)
+{
+    return p->cut ? n == join : n <= join;
+}
+
+/* Returns how many remain. */
+static uint32_t without_ours(uint64_t *to, const uint64_t *pcs, uint32_t n)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!is_ours(pcs[i]))
+            to[kept++] = pcs[i];
+    }
+    return kept;
+}
+
+uint64_t *gt_trail_pcs(struct gt_trail *t, uint32_t *n)
+{
+    struct gt_path *p = gt_trail_last(t);
+    *n = GT_TRAIL_MAX - p->first;
+    if (__builtin_expect(p->first == GT_TRAIL_MAX || !p->step[p->first].ours, 1))
+        return &p->pcs[p->first + 1];
+    *n = without_ours(t->fresh_pcs + 1, &p->pcs[p->first + 1], *n);
+    return t->fresh_pcs + 1;
+}
+
+/* Our callers up to the program: all our code keeps frame pointers, so that takes no layouts. */
+static bool start(const struct gt_trail *t, struct state *s, const uintptr_t *frame)
+{
+    enum { OURS_MAX = 16 };
+    for (int i = 0; is_ours(frame[1]); i++) {
+        if (i == OURS_MAX || frame[0] <= (uintptr_t)frame)
+            return false;
+        frame = (const uintptr_t *)frame[0];
+    }
+    s->fp = frame[0];
+    s->fp_at = 0;
+    s->pc = frame[1];
+    s->look = s->pc - 1;
+    s->sp = (uintptr_t)(frame + 2);
+    s->plain = true;
+    s->r = range_at(t, s->sp);
+    return !(s->sp & 7);
+}
+
+/*
+ * The path that begins where s is; else the one that was not the last: what comes next may well be
+ * what that was.
+ */
+static struct gt_path *choose(struct gt_trail *t, const struct state *s)
+{
+    struct gt_path *p = gt_trail_last(t);
+    if (p->first < GT_TRAIL_MAX && p->step[p->first].sp == s->sp && p->pcs[p->first + 1] == s->pc)
+        return p;
+    t->last ^= 1;
+    return gt_trail_last(t);
+}
+
+__attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t epoch, uint32_t *n)
+{
+    struct state s;
+    *n = 0;
+    if (!start(t, &s, __builtin_frame_address(0)))
+        return GT_WALK_FRESH;
+    gt_layouts_are_of(epoch);
+    struct gt_path *p = choose(t, &s);
+    uint32_t join = p->epoch == epoch ? p->first : GT_TRAIL_MAX, count = 0;
+    enum outcome outcome = GO_ON;
+    for (;;) {
+        while (join < GT_TRAIL_MAX && p->step[join].sp < s.sp)
+            join++;
+        if (join < GT_TRAIL_MAX && s.plain && same_state(p, join, &s)) {
+            uint32_t differs = verify(p, join, &s.r);
+            if (differs == GT_TRAIL_MAX && fits(p, count, join)) {
+                if (count == 0 && join == p->first)
+                    return GT_WALK_SAME;
+                remember(t, p, count, join, s.fp_at);
+                return GT_WALK_TRAIL;
+            }
+            join = differs < GT_TRAIL_MAX ? differs : GT_TRAIL_MAX;
+        }
+        if (count == GT_TRAIL_MAX)
+            break;
+        uint64_t word = gt_layout_lookup(s.look);
+        t->fresh[count] = (struct gt_fresh){s.sp, s.fp, s.fp_at,
+                                            gt_layout_kind(word) == GT_FRAME_FP ||
+                                                gt_layout_kind(word) == GT_FRAME_UNKNOWN,
+                                            gt_layout_fp(word) != 0};
+        t->fresh_pcs[++count] = s.pc;
+        outcome = step(t, &s, word);
+        if (outcome != GO_ON)
+            break;
+    }
+    if (outcome == ODD_FRAME || outcome == BROKEN || !s.plain) {
+        *n = without_ours(t->fresh_pcs + 1, t->fresh_pcs + 1, count);
+        return outcome == ODD_FRAME ? GT_WALK_ODD : GT_WALK_FRESH;
+    }
+    remember(t, p, count, GT_TRAIL_MAX, 0);
+    p->epoch = epoch;
+    p->cut = outcome == GO_ON;
+    return GT_WALK_TRAIL;
+}
+
+/* The return addresses from s on, `max` at most, without the trail. */
+static uint32_t walk_on(const struct gt_trail *t, uint32_t epoch, struct state *s, uint64_t *pcs,
+                        uint32_t max)
+{
+    uint32_t n = 0;
+    enum outcome outcome = GO_ON;
+    gt_layouts_are_of(epoch);
+    for (; outcome == GO_ON && n < max; outcome = step(t, s, gt_layout_lookup(s->look))) {
+        if (!is_ours(s->look))
+            pcs[n++] = s->pc;
+    }
+    return n;
+}
+
+__attribute__((noinline)) bool gt_unwind_meets_signal(const struct gt_trail *t, uint32_t epoch)
+{
+    struct state s;
+    enum { DEPTH = 1000 }; /* of a handler */
+    enum outcome outcome = start(t, &s, __builtin_frame_address(0)) ? GO_ON : BROKEN;
+    gt_layouts_are_of(epoch);
+    for (int i = 0; outcome == GO_ON && i < DEPTH; i++) {
+        uint64_t word = gt_layout_lookup(s.look);
+        if (gt_layout_kind(word) == GT_FRAME_SIGNAL)
+            return true;
+        outcome = step(t, &s, word);
+    }
+    return false;
+}
+
+uint32_t gt_unwind_context(const struct gt_trail *t, uint32_t epoch, const void *context,
+                           uint64_t *pcs)
+{
+    struct state s = {.fp_at = 0};
+    if (resume_at(t, &s, context) != GO_ON)
+        return 0;
+    uint32_t n = walk_on(t, epoch, &s, pcs, GT_FRAMES_MAX);
+    if (n)
+        pcs[0]--; /* an address to look at, as all have in `look` */
+    return n;
+}
+
+uint32_t gt_unwind_hook(const struct gt_trail *t, uint32_t epoch, const uintptr_t *frame,
+                        uint64_t *pcs)
+{
+    struct state s;
+    return start(t, &s, frame) ? walk_on(t, epoch, &s, pcs, GT_TRAIL_MAX) : 0;
+}
+
+/* Beginning ---------------------------------------------------------------------------------- */
+
+void gt_trail_begin(struct gt_trail *t, size_t size)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    uintptr_t end = (uintptr_t)pthread_self(); /* libc keeps it at the end of a thread's stack */
+    t->path[0].first = t->path[1].first = GT_TRAIL_MAX;
+    t->stack_lo = t->stack_hi = 0;
+    if (here - unwind.main_lo < unwind.main_hi - unwind.main_lo) {
+        t->stack_lo = unwind.main_lo;
+        t->stack_hi = unwind.main_hi;
+    } else if (here < end && end - here < size) {
+        t->stack_lo = end - size;
+        t->stack_hi = end & ~(uintptr_t)7;
+    }
+}
+
+/*
+ * The kernel keeps this much below the main thread's stack free of mappings (mmap_base in
+ * arch/x86/mm/mmap.c leaves at least 128 MiB), so anything in there is that stack.
+ */
+#define MAIN_STACK (64u << 20)
+
+bool gt_unwind_init(uintptr_t start_of_ours, uintptr_t end_of_ours)
+{
+    unwind.own_start = start_of_ours;
+    unwind.own_size = end_of_ours - start_of_ours;
+    /* What the program's first instruction found: argc, and above it only more of the stack. */
+    uintptr_t *stack_end = dlsym(RTLD_DEFAULT, "__libc_stack_end");
+    if (stack_end) {
+        unwind.main_hi = *stack_end & ~(uintptr_t)7;
+        unwind.main_lo = unwind.main_hi - MAIN_STACK;
+    }
+    return GT_ARCH_WALKS && gt_layouts_init();
+}

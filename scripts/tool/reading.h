@@ -1,0 +1,13 @@
+/* Opening and reading a trace for a command. Each ends the program with a message where it fails.
+ */
+#ifndef GT_READING_H
+#define GT_READING_H
+
+#include "encoder/read/threads.h"
+
+void gt_open_trace(struct gt_trace *trace, const char *path);
+
+/* Reads an open trace, and says on standard error how far that is where it takes long. */
+void gt_read_threads(struct gt_threads *threads, struct gt_trace *trace);
+
+#endif
