@@ -2,6 +2,7 @@
 #include "elf_bind.h"
 
 #include "encoder/base/arch/arch.h"
+#include "symbolize/elf_names.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -111,6 +112,6 @@ static int rebind_module(struct dl_phdr_info *info, size_t size, void *arg)
 bool gt_elf_rebind(const struct gt_elf_binding *bindings, int n, struct link_map *const not [2])
 {
     struct job job = {bindings, n, not, false};
-    dl_iterate_phdr(rebind_module, &job);
+    gt_elf_each_module(rebind_module, &job);
     return !job.failed;
 }

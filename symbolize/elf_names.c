@@ -168,6 +168,27 @@ bool gt_elf_redefine(const struct link_map *map, const char *name, void (*to)(vo
     return done;
 }
 
+static struct link_map *libc(void)
+{
+    struct link_map *map = _r_debug.r_map;
+    while (map && !gt_elf_definition(map, "gnu_get_libc_version"))
+        map = map->l_next;
+    return map;
+}
+
+void gt_elf_each_module(int (*visit)(struct dl_phdr_info *info, size_t size, void *arg), void *arg)
+{
+    static __typeof__(&dl_iterate_phdr) libcs;
+    __typeof__(&dl_iterate_phdr) found = __atomic_load_n(&libcs, __ATOMIC_RELAXED);
+    if (!found) {
+        const struct link_map *map = libc();
+        const ElfW(Sym) *symbol = map ? gt_elf_definition(map, "dl_iterate_phdr") : NULL;
+        found = symbol ? (__typeof__(found))(map->l_addr + symbol->st_value) : dl_iterate_phdr;
+        __atomic_store_n(&libcs, found, __ATOMIC_RELAXED);
+    }
+    found(visit, arg);
+}
+
 struct search {
     uintptr_t address;
     const void *found;
@@ -188,7 +209,7 @@ static int is_in_module(struct dl_phdr_info *info, size_t size, void *arg)
 const void *gt_elf_module_of(const void *code)
 {
     struct search search = {(uintptr_t)code, NULL};
-    dl_iterate_phdr(is_in_module, &search);
+    gt_elf_each_module(is_in_module, &search);
     return search.found;
 }
 

@@ -43,6 +43,12 @@ bool gt_elf_hide(const struct link_map *map, const char *const *names, int n);
 bool gt_elf_redefine(const struct link_map *map, const char *name, void (*to)(void));
 
 /*
+ * libc's dl_iterate_phdr: programs have their own (Seastar's keeps a list of its own), which may
+ * call our hooks, before they know what to forward to.
+ */
+void gt_elf_each_module(int (*visit)(struct dl_phdr_info *info, size_t size, void *arg), void *arg);
+
+/*
  * What tells the module that contains the address from others, or NULL. dladdr, which also looks
  * for a symbol, takes a hundred times as long. Takes the loader's lock.
  */

@@ -2,6 +2,7 @@
 #include "modules.h"
 
 #include "describe.h"
+#include "elf_names.h"
 #include "image.h"
 #include "places.h"
 
@@ -385,7 +386,7 @@ uint64_t gt_modules_refresh(void)
         atomic_store(&map.epoch, 1);
     struct snapshot snap = {.mark = ++snapshots};
     map.next_met = map.loaded;
-    dl_iterate_phdr(visit, &snap);
+    gt_elf_each_module(visit, &snap);
     if (!snap.unchanged)
         retire_locked(snap.mark);
     uint64_t epoch = map.epoch;

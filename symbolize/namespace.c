@@ -116,7 +116,7 @@ static void keep_apart(void)
     int file = ours ? gt_file_open(ours->l_name, 0) : -1;
     if (file < 0)
         return;
-    dl_iterate_phdr(look, &place);
+    gt_elf_each_module(look, &place);
     while (put_page(&place, file))
         ;
     gt_file_close(file);

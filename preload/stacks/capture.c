@@ -8,6 +8,7 @@
 #include "encoder/base/urgent.h"
 #include "encoder/events.h"
 #include "encoder/format.h"
+#include "symbolize/elf_names.h"
 #include "symbolize/modules.h"
 
 #define UNW_LOCAL_ONLY
@@ -170,7 +171,7 @@ static struct gt_stack *stack_of_call(struct gt_writer *w)
 
 void gt_capture_init(void)
 {
-    dl_iterate_phdr(find_own, NULL);
+    gt_elf_each_module(find_own, NULL);
     walks = gt_unwind_init(own_start, own_end);
     gt_modules_refresh();
     if (!walks)

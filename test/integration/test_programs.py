@@ -10,7 +10,7 @@ import pytest
 
 from lib import LIBRARY, PROGRAMS, ROOT, gotools, proc
 
-SAME = ["dlerror", "kinds", "kinds contended", "oldcond", "cancel", "cxx", "threads 100", "threads 1000 each", "yields 4 100"]
+SAME = ["dlerror", "kinds", "kinds contended", "oldcond", "iterates", "cancel", "cxx", "threads 100", "threads 1000 each", "yields 4 100"]
 ENDS = ["return", "exit", "_exit", "_Exit", "quick_exit", "abort", "thread-exit", "last-thread", "last-destructor", "last-flushes", "SYS_exit", "SYS_exit_group", "unseen", "exec", "fexecve", "execveat", "SYS_execve", "SIGTERM", "SIGINT"]
 KILLS = int(os.environ.get("KILL_RUNS", "8"))  # the claim in test/README.md is 100
 
