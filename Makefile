@@ -33,8 +33,9 @@ walk := $(patsubst %,$(B)/test/bench/%,walk walk-cxx walk-cxx-fp)
 .PHONY: all tests tsan asan debug aarch64 fuzzers bench install uninstall deb clean format check-format help
 all: $(SO) $(B)/gotrace ## build ./libgotrace.so and the command, build/gotrace
 
-$(SO): $(lib_src:%.c=$(B)/%.o)
-	$(CC) -shared -Wl,-z,defs -Wl,-z,now -Wl,-soname,$(@F) -Wl,--exclude-libs,ALL $(LDFLAGS) -o $@ $^ $(LIBS) -ldl
+$(SO): $(lib_src:%.c=$(B)/%.o) preload/versions
+	$(CC) -shared -Wl,-z,defs -Wl,-z,now -Wl,-soname,$(@F) -Wl,--version-script=preload/versions \
+		-Wl,--exclude-libs,ALL $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS) -ldl
 
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)

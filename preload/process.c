@@ -21,7 +21,6 @@
 #include "preload/heap/heap.h"
 #include "preload/heap/nursery.h"
 #include "preload/heap/sanitizer.h"
-#include "preload/hooks/old_cond.h"
 #include "preload/stacks/capture.h"
 #include "symbolize/elf_names.h"
 #include "symbolize/modules.h"
@@ -418,7 +417,6 @@ static void start(void)
     }
     gt_fork_watch();
     at_quick_exit(quick);
-    gt_old_cond_scan();
     gt_thread_init();
     gt_drain_thread_init();
     gt_capture_init();

@@ -17,16 +17,15 @@
 
 /* Each may be taken by whoever has some of those before it, never by one who has a later one. */
 enum gt_rank {
-    GT_RANK_CLIENT,   /* drain.c: who commands the drain side */
-    GT_RANK_SIDE,     /* drain.c: who is the drain side */
-    GT_RANK_KEY,      /* thread.c: the key of threads' ends */
-    GT_RANK_OLD_COND, /* old_cond.c: its users */
-    GT_RANK_SIGNALS,  /* signals.c: a taken signal's action */
-    GT_RANK_SHARD,    /* registry.c: by their addresses where it takes two */
-    GT_RANK_G,        /* writer.h: a goroutine's state */
-    GT_RANK_STRINGS,  /* strings.c: the table */
-    GT_RANK_LOADING,  /* elfutils.c: while it is loaded */
-    GT_RANK_MODULES,  /* modules.c: the map */
+    GT_RANK_CLIENT,  /* drain.c: who commands the drain side */
+    GT_RANK_SIDE,    /* drain.c: who is the drain side */
+    GT_RANK_KEY,     /* thread.c: the key of threads' ends */
+    GT_RANK_SIGNALS, /* signals.c: a taken signal's action */
+    GT_RANK_SHARD,   /* registry.c: by their addresses where it takes two */
+    GT_RANK_G,       /* writer.h: a goroutine's state */
+    GT_RANK_STRINGS, /* strings.c: the table */
+    GT_RANK_LOADING, /* elfutils.c: while it is loaded */
+    GT_RANK_MODULES, /* modules.c: the map */
     GT_RANKS_END
 };
 

@@ -48,6 +48,7 @@ static inline struct gt_arch_registers gt_arch_interrupted(const void *context)
 #define GT_ARCH_AUDIT AUDIT_ARCH_X86_64
 
 #define GT_ARCH_COND_VERSION "GLIBC_2.3.2"
+#define GT_ARCH_COND_OLD_VERSION "GLIBC_2.2.5"
 #define GT_ARCH_HEAP_HEADERS true
 
 #endif
