@@ -130,7 +130,7 @@ static void leave_trace(struct gt_thread *t)
     gt_sampler_thread_end(t);
     bool forgotten; /* a wait that was left by cancellation or longjmp */
     do
-        forgotten = gt_wait_forget(t, GT_LOCK_PATIENCE_NS);
+        forgotten = gt_park_forget(&t->parking, GT_LOCK_PATIENCE_NS);
     while (!forgotten && !atomic_load(&gt_any_jumped));
     gt_heap_thread_end(torn ? NULL : t, atomic_load(&threads.live) == 1);
     if (forgotten && !torn && gt_writer_pin(&t->w)) {

@@ -12,7 +12,7 @@
 
 #include "encoder/writer.h"
 #include "preload/hooks/annotate.h"
-#include "preload/hooks/registry.h"
+#include "preload/hooks/park.h"
 #include "preload/stacks/unwind.h"
 
 #include <pthread.h>
@@ -30,8 +30,7 @@ enum { GT_INSIDE_FOR_GOOD = 2 }; /* the process ends, or nothing is recorded yet
 struct gt_thread {
     struct gt_free free;
     struct gt_writer w;
-    struct gt_waiter waiter;        /* where it waits */
-    struct gt_waiter relock;        /* see struct gt_waiter */
+    struct gt_parking parking;      /* where it waits */
     uint32_t inside;                /* our code runs: hooks entered now go straight through */
     uint32_t exit_round;            /* how often the key destructor ran */
     uintptr_t frame;                /* where the wait or call under way began; 0: there is none */

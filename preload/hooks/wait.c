@@ -1,4 +1,4 @@
-/* See wait.h. The order of steps is rule 4 of encoder/writer.h. */
+/* See wait.h. */
 #include "wait.h"
 
 #include "call.h"
@@ -14,21 +14,12 @@
 
 enum { NO_YIELD = 0 }; /* for the time when one began */
 
-bool gt_wait_forget(struct gt_thread *t, int64_t patience_ns)
-{
-    return (!t->waiter.addr || gt_registry_remove(&t->waiter, patience_ns)) &&
-           (!t->relock.addr || gt_registry_remove(&t->relock, patience_ns));
-}
-
 /* What the goroutine was doing ends now, or the thread is stuck. */
 static void resume(struct gt_thread *t, int64_t patience_ns)
 {
-    t->stuck = !gt_wait_forget(t, patience_ns) || !gt_writer_pin(&t->w);
-    if (t->stuck)
-        return;
-    gt_ev_go_resume(&t->w, t->w.g.wait_stack);
-    gt_writer_unpin(&t->w);
-    t->frame = 0;
+    t->stuck = !gt_unpark(&t->w, &t->parking, patience_ns);
+    if (!t->stuck)
+        t->frame = 0;
 }
 
 struct gt_thread *gt_thread_unstick(struct gt_thread *t)
@@ -50,35 +41,6 @@ bool gt_wait_ready(struct gt_thread *t, uintptr_t frame)
     return !t->stuck;
 }
 
-static bool block(struct gt_thread *t, uint64_t since, enum gt_reason reason,
-                  struct gt_stack *stack, bool at_once)
-{
-    bool blocked = false;
-    if (gt_writer_pin_how(&t->w, at_once)) {
-        blocked = gt_ev_go_block(&t->w, since, reason, stack);
-        gt_writer_unpin(&t->w);
-    }
-    return blocked;
-}
-
-/* Where the disk cannot keep up, threads wait here: with the registry locked all others would. */
-static bool lock_with_room(struct gt_thread *t, const void *addr)
-{
-    if (!gt_writer_pin(&t->w))
-        return false;
-    gt_writer_unpin(&t->w);
-    return gt_registry_lock(addr);
-}
-
-static void describe(struct gt_waiter *w, struct gt_thread *t, const struct gt_wait_for *what)
-{
-    w->g = &t->w.g;
-    w->mutex = what->mutex;
-    w->relock = what->mutex ? &t->relock : NULL;
-    w->bits = what->bits;
-    w->final = what->final;
-}
-
 __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_for *what)
 {
     struct gt_wait wait = {.frame = FRAME()};
@@ -92,13 +54,9 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_
         /* Taking the stack is part of the call, as a wait is. */
         uint64_t since = what->since ? what->since : gt_clock_now();
         struct gt_stack *stack = gt_capture(t, what->hook);
-        if (block(t, since, what->reason, stack, false)) {
+        if (gt_park(&t->w, &t->parking, what, since, stack)) {
             wait.thread = t;
             t->frame = wait.frame;
-        }
-        if (wait.thread && what->addr) {
-            describe(&t->waiter, t, what);
-            gt_registry_add(&t->waiter, what->addr, since);
         }
     }
     gt_thread_leave(t);
@@ -149,32 +107,6 @@ __attribute__((noinline)) void gt_yield_end(enum gt_hook hook, uint64_t since)
     gt_process_check_queue();
 }
 
-/* Ends one wait in the trace, at `now` or later; the registry is locked at its address. */
-static void wake_locked(struct gt_thread *t, struct gt_waiter *target, uint64_t now,
-                        struct gt_stack *stack)
-{
-    bool done = false;
-    while (!done && gt_writer_pin_at_once(&t->w)) {
-        done = target->woken ? gt_ev_go_unblock_again(&t->w, target->g, stack)
-                             : gt_ev_go_unblock(&t->w, target->g, stack);
-        gt_writer_unpin(&t->w);
-    }
-    gt_registry_woken(target, now > t->w.last ? now : t->w.last);
-}
-
-static uint32_t wake_some_locked(struct gt_thread *t, const struct gt_wake *wake,
-                                 struct gt_stack *stack)
-{
-    uint32_t bits = wake->bits ? wake->bits : UINT32_MAX, n = 0;
-    uint64_t now = gt_clock_now(), at = wake->asleep ? 0 : now; /* at 0 nobody sleeps again */
-    struct gt_waiter *target;
-    while (n < wake->max && (target = gt_registry_next(wake->addr, bits, at))) {
-        wake_locked(t, target, now, stack);
-        n++;
-    }
-    return n;
-}
-
 uint32_t gt_wake_slow(const struct gt_wake *wake)
 {
     if (!gt_registry_reaches(wake->addr))
@@ -182,32 +114,9 @@ uint32_t gt_wake_slow(const struct gt_wake *wake)
     struct gt_thread *t = gt_thread_enter();
     if (!t)
         return 0;
-    struct gt_stack *stack = gt_capture(t, wake->hook);
-    uint32_t n = 0;
-    if (lock_with_room(t, wake->addr)) {
-        n = wake_some_locked(t, wake, stack);
-        gt_registry_unlock(wake->addr);
-    }
+    uint32_t n = gt_park_wake(&t->w, wake, gt_capture(t, wake->hook));
     gt_thread_leave(t);
     return n;
-}
-
-/*
- * Who is last is decided under the registry's lock, so that exactly one of the threads arriving
- * together takes itself for that. Whether the thread waits; the last one wakes the others.
- */
-static bool arrive_locked(struct gt_thread *t, const void *barrier, uint32_t count, uint64_t since,
-                          struct gt_stack *stack)
-{
-    if (gt_registry_asleep(barrier) + 1 >= count) {
-        wake_some_locked(t, &(struct gt_wake){.addr = barrier, .max = UINT32_MAX}, stack);
-        return false;
-    }
-    if (!block(t, since, GT_REASON_SYNC, stack, true))
-        return false;
-    describe(&t->waiter, t, &(struct gt_wait_for){.final = true});
-    gt_registry_add_locked(&t->waiter, barrier, since);
-    return true;
 }
 
 __attribute__((noinline)) struct gt_wait gt_wait_begin_barrier(enum gt_hook hook,
@@ -220,12 +129,9 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_barrier(enum gt_hook hook
     if (gt_wait_ready(t, wait.frame)) {
         uint64_t since = gt_clock_now();
         struct gt_stack *stack = gt_capture(t, hook);
-        if (lock_with_room(t, barrier)) {
-            if (arrive_locked(t, barrier, count, since, stack)) {
-                wait.thread = t;
-                t->frame = wait.frame;
-            }
-            gt_registry_unlock(barrier);
+        if (gt_park_at_barrier(&t->w, &t->parking, barrier, count, since, stack)) {
+            wait.thread = t;
+            t->frame = wait.frame;
         }
     }
     gt_thread_leave(t);

@@ -5,7 +5,8 @@
 #ifndef GT_WAIT_H
 #define GT_WAIT_H
 
-#include "encoder/format.h"
+#include "park.h"
+
 #include "preload/real.h"
 #include "preload/thread.h"
 
@@ -23,17 +24,6 @@ static inline bool gt_wait_valid(clockid_t clock, const struct timespec *until)
     return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) && until->tv_nsec >= 0 &&
            until->tv_nsec < 1000000000;
 }
-
-/* What a thread waits for. */
-struct gt_wait_for {
-    enum gt_hook hook; /* the leaf of its stack */
-    enum gt_reason reason;
-    const void *addr;  /* where others end it; NULL: nobody's doing, a sleep */
-    const void *mutex; /* a condition variable's, to be got back at the end; else NULL */
-    uint64_t since;    /* when it began; 0: now */
-    uint32_t bits;     /* of FUTEX_WAIT_BITSET; 0: all */
-    bool final;        /* see struct gt_waiter */
-};
 
 /*
  * The thread is about to block. errno is kept. Follow with the real call, then gt_wait_end, also
@@ -68,18 +58,6 @@ bool gt_wait_ready(struct gt_thread *t, uintptr_t frame);
  * own jump does not. Any context; errno is kept.
  */
 void gt_wait_note_jump(void);
-
-/* Takes the thread out of the registry; inside the guard. false: see gt_registry_remove. */
-bool gt_wait_forget(struct gt_thread *t, int64_t patience_ns);
-
-/* The caller is about to end waits. */
-struct gt_wake {
-    enum gt_hook hook;
-    const void *addr;
-    uint32_t max;  /* so many, the oldest first */
-    uint32_t bits; /* of FUTEX_WAKE_BITSET; 0: any */
-    bool asleep;   /* only waiters that were not woken yet: others are known to be awake */
-};
 
 /* errno is kept. Returns how many. */
 uint32_t gt_wake_slow(const struct gt_wake *wake);

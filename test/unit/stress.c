@@ -10,7 +10,7 @@
 #include "encoder/drain.h"
 #include "encoder/recording.h"
 #include "encoder/switch.h"
-#include "preload/hooks/registry.h"
+#include "preload/hooks/park.h"
 
 #include "check.h"
 
@@ -22,15 +22,14 @@ enum { SLOTS = 8, LIVES = 200, SHARE = (64 << 10) + sizeof(struct gt_era) };
 
 struct worker {
     struct gt_writer w;
-    struct gt_waiter waiter;
-    _Atomic uint32_t asleep; /* what stands for the kernel's futex */
+    struct gt_parking parking;
     _Atomic uint32_t inside; /* has something of the tables: what stands for the guard of hooks */
     pthread_t thread;
     unsigned seed;
 };
 
 static struct worker worker[SLOTS];
-static int address[3];
+static _Atomic uint32_t words[3]; /* what they wait for */
 static _Atomic uint64_t last_g;
 static _Atomic bool stop;
 static _Atomic uint32_t renewals;
@@ -90,53 +89,28 @@ static void give_name(struct worker *k)
     }
 }
 
-/* Wakes the oldest waiter at an address; may be called again for one that was woken in vain. */
-static void wake(struct worker *k, const void *addr)
+/* Ends waits, of which some go on all the same, as if a barger had taken the lock. */
+static void wake(struct worker *k, _Atomic uint32_t *word)
 {
-    struct gt_stack *stack = some_stack(k);
-    if (!gt_registry_lock(addr))
+    bool in_vain = rand_r(&k->seed) % 3 == 0;
+    gt_park_wake(&k->w, &(struct gt_wake){.addr = word, .max = 1}, some_stack(k));
+    if (in_vain)
         return;
-    struct gt_waiter *target = gt_registry_next(addr, UINT32_MAX, gt_clock_now());
-    bool done = !target;
-    while (!done && gt_writer_pin(&k->w)) {
-        done = target->woken ? gt_ev_go_unblock_again(&k->w, target->g, stack)
-                             : gt_ev_go_unblock(&k->w, target->g, stack);
-        gt_writer_unpin(&k->w);
-    }
-    struct worker *sleeper = NULL;
-    if (target) {
-        gt_registry_woken(target, gt_clock_now());
-        sleeper = (struct worker *)((char *)target - offsetof(struct worker, waiter));
-    }
-    bool in_vain = rand_r(&k->seed) % 3 == 0; /* as if a barger had taken the lock */
-    if (sleeper && !in_vain) {
-        atomic_store(&sleeper->asleep, 0);
-        gt_futex_wake(&sleeper->asleep, 1);
-    }
-    gt_registry_unlock(addr);
+    atomic_fetch_add(word, 1);
+    gt_futex_wake(word, 1);
 }
 
-static void wait_somewhere(struct worker *k, const void *addr)
+/* Until it is woken, or no longer than that: then it ends by itself. */
+static void wait_at(struct worker *k, _Atomic uint32_t *word)
 {
-    bool blocked = false;
-    uint64_t since = gt_clock_now();
-    if (gt_writer_pin(&k->w)) {
-        blocked = gt_ev_go_block(&k->w, since, GT_REASON_SYNC, some_stack(k));
-        gt_writer_unpin(&k->w);
-    }
-    if (!blocked)
+    const struct gt_wait_for what = {.addr = word, .reason = GT_REASON_SYNC};
+    uint32_t seen = atomic_load(word);
+    if (!gt_park(&k->w, &k->parking, &what, gt_clock_now(), some_stack(k)))
         return;
-    atomic_store(&k->asleep, 1);
-    k->waiter.g = &k->w.g;
-    gt_registry_add(&k->waiter, addr, since);
     leave(k);
-    gt_futex_wait(&k->asleep, 1, rand_r(&k->seed) % 2000000); /* else a timeout: unblocks itself */
+    gt_futex_wait(word, seen, rand_r(&k->seed) % 2000000);
     enter(k);
-    CHECK(gt_registry_remove(&k->waiter, GT_LOCK_PATIENCE_NS));
-    if (gt_writer_pin(&k->w)) {
-        gt_ev_go_resume(&k->w, some_stack(k));
-        gt_writer_unpin(&k->w);
-    }
+    CHECK(gt_unpark(&k->w, &k->parking, GT_LOCK_PATIENCE_NS));
     __atomic_fetch_add(&blocks, 1, __ATOMIC_RELAXED);
 }
 
@@ -156,7 +130,7 @@ static void call(struct worker *k)
     if (rand_r(&k->seed) % 8 == 0)
         sched_yield();
     if (rand_r(&k->seed) % 8 == 0)
-        wake(k, &address[rand_r(&k->seed) % 3]); /* a signal handler */
+        wake(k, &words[rand_r(&k->seed) % 3]); /* a signal handler */
     bool unseen = gt_call_withdraw(&k->w, since);
     if ((unseen && !worth) || !gt_writer_pin(&k->w))
         return;
@@ -177,20 +151,20 @@ static void live(struct worker *k)
         gt_writer_unpin(&k->w);
     }
     for (int i = 0; i < LIVES && !atomic_load(&stop); i++) {
-        const void *addr = &address[rand_r(&k->seed) % 3];
+        _Atomic uint32_t *where = &words[rand_r(&k->seed) % 3];
         int what = rand_r(&k->seed) % 8;
         leave(k);
         if (atomic_load(&gt_era_full))
             gt_era_wait();
         enter(k);
         if (what < 2)
-            wait_somewhere(k, addr);
+            wait_at(k, where);
         else if (what < 4)
             call(k);
         else if (what < 5)
             give_name(k);
         else
-            wake(k, addr);
+            wake(k, where);
     }
     if (gt_writer_pin(&k->w)) {
         gt_ev_thread_end(&k->w);

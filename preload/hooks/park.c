@@ -1,0 +1,121 @@
+/* See park.h. */
+#include "park.h"
+
+#include "encoder/events.h"
+
+static bool block(struct gt_writer *w, uint64_t since, enum gt_reason reason,
+                  struct gt_stack *stack, bool at_once)
+{
+    bool blocked = false;
+    if (gt_writer_pin_how(w, at_once)) {
+        blocked = gt_ev_go_block(w, since, reason, stack);
+        gt_writer_unpin(w);
+    }
+    return blocked;
+}
+
+static void describe(struct gt_parking *p, struct gt_writer *w, const struct gt_wait_for *what)
+{
+    p->waiter.g = &w->g;
+    p->waiter.mutex = what->mutex;
+    p->waiter.relock = what->mutex ? &p->relock : NULL;
+    p->waiter.bits = what->bits;
+    p->waiter.final = what->final;
+}
+
+bool gt_park(struct gt_writer *w, struct gt_parking *p, const struct gt_wait_for *what,
+             uint64_t since, struct gt_stack *stack)
+{
+    if (!block(w, since, what->reason, stack, false))
+        return false;
+    if (what->addr) {
+        describe(p, w, what);
+        gt_registry_add(&p->waiter, what->addr, since);
+    }
+    return true;
+}
+
+bool gt_park_forget(struct gt_parking *p, int64_t patience_ns)
+{
+    return (!p->waiter.addr || gt_registry_remove(&p->waiter, patience_ns)) &&
+           (!p->relock.addr || gt_registry_remove(&p->relock, patience_ns));
+}
+
+bool gt_unpark(struct gt_writer *w, struct gt_parking *p, int64_t patience_ns)
+{
+    if (!gt_park_forget(p, patience_ns) || !gt_writer_pin(w))
+        return false;
+    gt_ev_go_resume(w, w->g.wait_stack);
+    gt_writer_unpin(w);
+    return true;
+}
+
+/* Where the disk cannot keep up, threads wait here: with the registry locked all others would. */
+static bool lock_with_room(struct gt_writer *w, const void *addr)
+{
+    if (!gt_writer_pin(w))
+        return false;
+    gt_writer_unpin(w);
+    return gt_registry_lock(addr);
+}
+
+/* Ends one wait in the trace, at `now` or later; the registry is locked at its address. */
+static void wake_locked(struct gt_writer *w, struct gt_waiter *target, uint64_t now,
+                        struct gt_stack *stack)
+{
+    bool done = false;
+    while (!done && gt_writer_pin_at_once(w)) {
+        done = target->woken ? gt_ev_go_unblock_again(w, target->g, stack)
+                             : gt_ev_go_unblock(w, target->g, stack);
+        gt_writer_unpin(w);
+    }
+    gt_registry_woken(target, now > w->last ? now : w->last);
+}
+
+static uint32_t wake_some_locked(struct gt_writer *w, const struct gt_wake *wake,
+                                 struct gt_stack *stack)
+{
+    uint32_t bits = wake->bits ? wake->bits : UINT32_MAX, n = 0;
+    uint64_t now = gt_clock_now(), at = wake->asleep ? 0 : now; /* at 0 nobody sleeps again */
+    struct gt_waiter *target;
+    while (n < wake->max && (target = gt_registry_next(wake->addr, bits, at))) {
+        wake_locked(w, target, now, stack);
+        n++;
+    }
+    return n;
+}
+
+uint32_t gt_park_wake(struct gt_writer *w, const struct gt_wake *wake, struct gt_stack *stack)
+{
+    uint32_t n = 0;
+    if (lock_with_room(w, wake->addr)) {
+        n = wake_some_locked(w, wake, stack);
+        gt_registry_unlock(wake->addr);
+    }
+    return n;
+}
+
+static bool arrive_locked(struct gt_writer *w, struct gt_parking *p, const void *barrier,
+                          uint32_t count, uint64_t since, struct gt_stack *stack)
+{
+    if (gt_registry_asleep(barrier) + 1 >= count) {
+        wake_some_locked(w, &(struct gt_wake){.addr = barrier, .max = UINT32_MAX}, stack);
+        return false;
+    }
+    if (!block(w, since, GT_REASON_SYNC, stack, true))
+        return false;
+    describe(p, w, &(struct gt_wait_for){.final = true});
+    gt_registry_add_locked(&p->waiter, barrier, since);
+    return true;
+}
+
+bool gt_park_at_barrier(struct gt_writer *w, struct gt_parking *p, const void *barrier,
+                        uint32_t count, uint64_t since, struct gt_stack *stack)
+{
+    bool parked = false;
+    if (lock_with_room(w, barrier)) {
+        parked = arrive_locked(w, p, barrier, count, since, stack);
+        gt_registry_unlock(barrier);
+    }
+    return parked;
+}

@@ -1,0 +1,67 @@
+/*
+ * The protocol by which waits of threads are written, between a writer and the registry: rule 4 of
+ * encoder/writer.h. Knows nothing of hooks: wait.c is what they call, and adds whose stack it is.
+ *
+ * All of it pins writers itself. Any thread, its own writer; signal handlers under the guard of
+ * thread.h.
+ */
+#ifndef GT_PARK_H
+#define GT_PARK_H
+
+#include "registry.h"
+
+#include "encoder/format.h"
+#include "encoder/writer.h"
+
+/* Where a thread waits. */
+struct gt_parking {
+    struct gt_waiter waiter;
+    struct gt_waiter relock; /* see struct gt_waiter */
+};
+
+/* What for. */
+struct gt_wait_for {
+    uint32_t hook; /* enum gt_hook, the leaf of its stack */
+    enum gt_reason reason;
+    const void *addr;  /* where others end it; NULL: nobody's doing, a sleep */
+    const void *mutex; /* a condition variable's, to be got back at the end; else NULL */
+    uint64_t since;    /* when it began; 0: now */
+    uint32_t bits;     /* of FUTEX_WAIT_BITSET; 0: all */
+    bool final;        /* see struct gt_waiter */
+};
+
+/* w's thread is about to block, since `since`. false: nothing is recorded. */
+bool gt_park(struct gt_writer *w, struct gt_parking *p, const struct gt_wait_for *what,
+             uint64_t since, struct gt_stack *stack);
+
+/*
+ * The same at a barrier for `count` threads. Who is last is decided under the registry's lock, so
+ * that exactly one of the threads arriving together takes itself for that: it does not wait, and
+ * wakes the others. false: that, or nothing is recorded.
+ */
+bool gt_park_at_barrier(struct gt_writer *w, struct gt_parking *p, const void *barrier,
+                        uint32_t count, uint64_t since, struct gt_stack *stack);
+
+/*
+ * The wait is over, and so is what else w's goroutine was doing. false: the registry cannot be
+ * left, or nothing be written; to be tried again before anything else of the goroutine is written.
+ */
+bool gt_unpark(struct gt_writer *w, struct gt_parking *p, int64_t patience_ns)
+    __attribute__((warn_unused_result));
+
+/* The first half of that: nobody refers to p afterwards. false: see gt_registry_remove. */
+bool gt_park_forget(struct gt_parking *p, int64_t patience_ns) __attribute__((warn_unused_result));
+
+/* The caller is about to end waits. */
+struct gt_wake {
+    uint32_t hook;
+    const void *addr;
+    uint32_t max;  /* so many, the oldest first */
+    uint32_t bits; /* of FUTEX_WAKE_BITSET; 0: any */
+    bool asleep;   /* only waiters that were not woken yet: others are known to be awake */
+};
+
+/* w's thread ends waits. Returns how many. */
+uint32_t gt_park_wake(struct gt_writer *w, const struct gt_wake *wake, struct gt_stack *stack);
+
+#endif
