@@ -196,8 +196,7 @@ static void set_rewaits_locked(struct gt_g *g, uint32_t n)
     atomic_store_explicit(&g->rewaits, n, memory_order_relaxed);
 }
 
-/* Writes one goroutine's vain wake-ups of generation gen where they happened in time. */
-static void rewaits_locked(struct gt_writer *w, uint32_t gen)
+void gt_ev_rewaits_locked(struct gt_writer *w, uint32_t gen)
 {
     struct gt_g *g = &w->g;
     uint32_t kept = 0, n = rewaits_of(g);
@@ -240,61 +239,9 @@ static bool own_rewaits(struct gt_writer *w)
         return true;
     if (!lock_g(&w->g))
         return false;
-    rewaits_locked(w, gt_writer_gen(w));
+    gt_ev_rewaits_locked(w, gt_writer_gen(w));
     gt_unlock(&w->g.lock);
     return true;
-}
-
-void gt_ev_call_begin(struct gt_writer *w, uint64_t since, enum gt_reason reason,
-                      struct gt_stack *stack)
-{
-    if (reason) {
-        gt_ev_go_block(w, since, reason, stack);
-    } else if (w->g.state == GT_G_RUNNING) {
-        w->g.state = GT_G_SYSCALL;
-        w->p->state = GT_P_SYSCALL;
-        w->g.wait_stack = stack;
-        uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_SYSCALL_BEGIN, since), ++w->p->seq);
-        w->pos = gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w)));
-    }
-}
-
-struct gt_stack *(*gt_call_stack)(struct gt_writer *w);
-
-/* NULL where the call has its stack already. */
-static struct gt_stack *find_call_stack(struct gt_writer *w)
-{
-    bool has = atomic_load_explicit(&w->call.stack, memory_order_relaxed);
-    return has || !gt_call_stack ? NULL : gt_call_stack(w);
-}
-
-void gt_ev_call_show(struct gt_writer *w)
-{
-    /* acquire: the rest of the announcement. */
-    uint64_t since = atomic_load_explicit(&w->call.since, memory_order_acquire);
-    if (!since)
-        return;
-    struct gt_stack *found = find_call_stack(w);
-    /* acquire: pairs with gt_call_keep's release. After that nothing was found. */
-    struct gt_stack *kept = atomic_load_explicit(&w->call.stack, memory_order_acquire);
-    atomic_store_explicit(&w->call.since, 0, memory_order_relaxed);
-    gt_ev_call_begin(w, since, w->call.reason, kept ? kept : found);
-}
-
-void gt_call_keep(struct gt_writer *w)
-{
-    if (!gt_call_is_announced(w) || gt_writer_gone(w)) /* then its stacks may be gone, too */
-        return;
-    struct gt_stack *stack = find_call_stack(w);
-    if (stack)
-        atomic_store_explicit(&w->call.stack, stack, memory_order_release);
-}
-
-void gt_ev_close_locked(struct gt_writer *w, uint32_t gen)
-{
-    rewaits_locked(w, gen);
-    if (gt_call_is_announced(w) && gt_writer_make_room(w, gen, GT_EVENT_ROOM))
-        gt_ev_call_show(w);
 }
 
 /* A thread that is about to be created may get its routine at this moment, which then is newer. */
@@ -310,17 +257,6 @@ void gt_ev_renew_locked(struct gt_writer *w)
     if (w->label && !label)
         gt_lost();
     w->label = label;
-}
-
-bool gt_ev_call_announce(struct gt_writer *w, uint64_t since, enum gt_reason reason,
-                         struct gt_stack *stack)
-{
-    if (w->g.state != GT_G_RUNNING)
-        return false;
-    w->call.reason = reason;
-    atomic_store_explicit(&w->call.stack, stack, memory_order_relaxed);
-    atomic_store_explicit(&w->call.since, since, memory_order_release);
-    return true;
 }
 
 /* Instead of a status with a stack: see enum gt_after_call. */
@@ -458,6 +394,17 @@ bool gt_ev_go_stop(struct gt_writer *w, uint64_t since, enum gt_reason reason,
     uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_STOP, since), reason);
     w->pos = gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w)));
     return true;
+}
+
+void gt_ev_go_syscall(struct gt_writer *w, uint64_t since, struct gt_stack *stack)
+{
+    if (w->g.state != GT_G_RUNNING)
+        return;
+    w->g.state = GT_G_SYSCALL;
+    w->p->state = GT_P_SYSCALL;
+    w->g.wait_stack = stack;
+    uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_SYSCALL_BEGIN, since), ++w->p->seq);
+    w->pos = gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w)));
 }
 
 static void unblock_at(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack,

@@ -47,54 +47,13 @@ bool gt_ev_go_block(struct gt_writer *w, uint64_t since, enum gt_reason reason,
                     struct gt_stack *stack);
 bool gt_ev_go_stop(struct gt_writer *w, uint64_t since, enum gt_reason reason,
                    struct gt_stack *stack);
+void gt_ev_go_syscall(struct gt_writer *w, uint64_t since, struct gt_stack *stack); /* by call.h */
 
 /*
  * w's own goroutine runs again after block, stop or the beginning of a system call. If it waits and
  * nobody has unblocked it, it unblocks itself first, with `stack`.
  */
 void gt_ev_go_resume(struct gt_writer *w, struct gt_stack *stack);
-
-/*
- * A call into the kernel begins: it may be short, and then leaves nothing in the trace. false: w's
- * goroutine is not running. reason, stack: see struct gt_call.
- */
-bool gt_ev_call_announce(struct gt_writer *w, uint64_t since, enum gt_reason reason,
-                         struct gt_stack *stack);
-
-/*
- * Finds the stack of the call that w has announced without one; NULL: it is not known. Called by
- * w's own thread, or by another one; should that have left its call (rule 5), what it has kept is
- * right, not the result. Set before the first announcement; NULL where all calls have their stacks.
- */
-extern struct gt_stack *(*gt_call_stack)(struct gt_writer *w);
-
-/*
- * By w's own thread, which is about to leave the call that it has announced, if it has, and cannot
- * withdraw it: by a jump, or because nothing can be written. Finds its stack, if that is not known.
- */
-void gt_call_keep(struct gt_writer *w);
-
-/*
- * The announced call is over. true: nothing of it is in the trace. false: it is, or that is not
- * sure; then pin, gt_ev_go_resume, unpin. Not pinned; the only thing that a short call costs.
- */
-static inline bool gt_call_withdraw(struct gt_writer *w, uint64_t since)
-{
-    GT_ASSERT("writer.h, rule 5: a call is not withdrawn by who has pinned", !gt_debug_pinned());
-    atomic_store_explicit(&w->call.since, 0, memory_order_relaxed);
-    if (__builtin_expect(atomic_load_explicit(&gt_gen.fence, memory_order_relaxed), 0))
-        atomic_thread_fence(memory_order_seq_cst);
-    atomic_signal_fence(memory_order_seq_cst); /* rule 5 */
-    uint32_t gen = atomic_load_explicit(&gt_gen.current, memory_order_acquire);
-    if (__builtin_expect(atomic_load_explicit(&w->gen, memory_order_acquire) == gen, 1))
-        return w->g.state == GT_G_RUNNING;
-    atomic_store_explicit(&w->call.since, since, memory_order_relaxed);
-    return false;
-}
-
-/* The call that was withdrawn, too long to be left out, and pinned now. Resume afterwards. */
-void gt_ev_call_begin(struct gt_writer *w, uint64_t since, enum gt_reason reason,
-                      struct gt_stack *stack);
 
 /*
  * Ends the wait of another goroutine. The caller found it in a registry that keeps it from going
@@ -146,10 +105,10 @@ bool gt_ev_heap_goal(struct gt_writer *w, uint64_t bytes);
 /* Of a switch, by whom it is made ------------------------------------------------------------ */
 
 /*
- * With w->g.lock held and w in gen or switching. close: what is due in w's own stream
- * before gen ends. statuses: of w's P and goroutine in gen, where they do not stand yet.
+ * With w->g.lock held and w in gen or switching. rewaits: vain wake-ups in gen, where they happened
+ * in time. statuses: of w's P and goroutine in gen, where they do not stand yet.
  */
-void gt_ev_close_locked(struct gt_writer *w, uint32_t gen);
+void gt_ev_rewaits_locked(struct gt_writer *w, uint32_t gen);
 void gt_ev_renew_locked(struct gt_writer *w); /* what its state refers to: see renewal.h */
 void gt_ev_statuses_locked(struct gt_writer *w, uint32_t gen);
 
@@ -162,9 +121,6 @@ static inline bool gt_ev_is_unstarted(const struct gt_g *g)
     return atomic_load_explicit(&g->unstarted, memory_order_acquire);
 }
 void gt_ev_status_unstarted(struct gt_writer *w, struct gt_g *g, uint32_t gen);
-
-/* Writes the beginning of an announced call (rule 5); pinned, or as close. */
-void gt_ev_call_show(struct gt_writer *w);
 
 /* In a forked child, no collection has been. */
 void gt_events_after_fork(void);

@@ -1,6 +1,7 @@
 /* See switch.h. */
 #include "switch.h"
 
+#include "call.h"
 #include "events.h"
 
 #include "encoder/base/arch/arch.h"
@@ -97,7 +98,9 @@ static bool claim(struct gt_writer *w, uint32_t gen)
  */
 static void leave_generation_locked(struct gt_writer *w, uint32_t old)
 {
-    gt_ev_close_locked(w, old);
+    gt_ev_rewaits_locked(w, old);
+    if (gt_call_is_announced(w) && gt_writer_make_room(w, old, GT_EVENT_ROOM))
+        gt_call_show(w);
     gt_ev_renew_locked(w);
     gt_texts_retire(w, old);
     gt_writer_retire(w, old);
@@ -193,7 +196,7 @@ static bool enter_slow(struct gt_writer *w, bool at_once)
             if (!switch_self(w))
                 return false;
         } else if (gt_writer_refresh(w, at_once)) {
-            gt_ev_call_show(w); /* rule 5 */
+            gt_call_show(w); /* rule 5 */
             return true;
         } else if (at_once || !gt_writer_wait_for_room(w, &waiting_since)) {
             gt_writer_unpin(w);

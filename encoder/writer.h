@@ -23,25 +23,25 @@
  *  4. An unblock is never in an earlier generation than the block it ends: the unblocker finds the
  *     waiter first and pins afterwards; and it does not use a generation older than the one in
  *     which the waiter's status stands already (gt_ev_go_unblock refuses).
- *  5. A call into the kernel has a life of its own, since most are too short to be worth an event.
- *     The owner announces it before (gt_ev_call_announce). After a short one the owner withdraws
- *     the announcement (gt_call_withdraw), and nothing of the call is in the trace. After a long
- *     one the owner begins and resumes it, both at once, with the times that they had. Where the
- *     generation ends meanwhile, the switcher shows the call: it writes that the call began. So
- * does the owner, where a signal handler writes anything in the middle of the call. Withdrawing is
- * ordered as rule 1 is: the owner stores, then loads current. So an owner whose call a switcher
- * shows finds that out, and waits for the end of the switch; its stack stands still until then, and
- * the switcher may look at it (gt_call_stack). There are three ways out that do not wait: a jump,
- * the end of recording, and a switch that takes too long. There the owner keeps the stack before it
- * goes on (gt_call_keep), and waits for whoever looks at it.
+ *  5. A call into the kernel has a life of its own (call.h), since most are too short to be worth
+ *     an event. The owner announces it before. After a short one the owner withdraws the
+ *     announcement, and nothing of the call is in the trace. After a long one the owner writes its
+ *     beginning and its end, both at once, with the times that they had. Where the generation ends
+ *     meanwhile, the switcher shows the call: it writes that the call began. So does the owner,
+ *     where a signal handler writes anything in the middle of the call. Withdrawing is ordered as
+ *     rule 1 is: the owner stores, then loads current. So an owner whose call a switcher shows
+ *     finds that out, and waits for the end of the switch; its stack stands still until then, and
+ *     the switcher may look at it (gt_call_stack). There are three ways out that do not wait: a
+ *     jump, the end of recording, and a switch that takes too long. There the owner keeps the
+ *     stack before it goes on (gt_call_keep), and waits for whoever looks at it.
  *  6. Readers see no effect before its cause, although the clocks of CPUs may disagree, and
- * although readers see events early: Go's batchCursor.nextEvent adds up the times of a batch and
- * drops a fraction of a nanosecond at each event. An effect that seems the earlier one can make a
- * trace unreadable, in two ways. After a GoStatusStack sequence numbers begin anew, so that a later
- *     unblock is taken for the one that is due. And of two events of the same time Reader.ReadEvent
- *     may never try the one that can go first. So batches are short (GT_PIECE), and a thread that
- *     writes an effect of another thread's event gives it a time that is later by more than readers
- *     can be early (now_after in events.c).
+ *     although readers see events early: Go's batchCursor.nextEvent adds up the times of a batch
+ *     and drops a fraction of a nanosecond at each event. An effect that seems the earlier one can
+ *     make a trace unreadable, in two ways. After a GoStatusStack sequence numbers begin anew, so
+ *     that a later unblock is taken for the one that is due. And of two events of the same time
+ *     Reader.ReadEvent may never try the one that can go first. So batches are short (GT_PIECE),
+ *     and a thread that writes an effect of another thread's event gives it a time that is later
+ *     by more than readers can be early (now_after in events.c).
  *
  * A generation can be mute: while nothing is recorded, threads go on as in any other one, with
  * rules 1 to 5, but what they write is forgotten. So when recording starts everybody's state is

@@ -189,7 +189,7 @@ void gt_process_relieve(void)
         act(t, relieve);
 }
 
-void gt_process_threaded(void)
+void gt_process_second_thread(void)
 {
     if (atomic_load(&process.drain_started) || atomic_load(&process.ended) || !gt_process_is_ours())
         return;
@@ -429,7 +429,7 @@ static void start(void)
     if (!process.descendant)
         start_recording(gt_options.manual);
     if (gt_thread_others())
-        gt_process_threaded();
+        gt_process_second_thread();
 }
 
 static bool started;

@@ -17,7 +17,7 @@ bool gt_process_is_ours(void);
  * The program is about to have a second thread: starts the drain thread (and in a forked child
  * the recording). A single-threaded program never gets a thread from us.
  */
-void gt_process_threaded(void);
+void gt_process_second_thread(void);
 
 /* A thread is about to be made: if our constructor has not run, what it does is done now. */
 void gt_process_start_early(void);

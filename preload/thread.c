@@ -175,7 +175,7 @@ static void thread_begin(struct gt_thread *t)
 
 struct gt_thread *gt_thread_appear(void)
 {
-    gt_process_threaded();
+    gt_process_second_thread();
     gt_self = &gt_nobody; /* whatever happens below goes straight through */
     struct gt_thread *t = thread_alloc();
     if (!t)
@@ -411,7 +411,7 @@ static struct gt_thread *create_begin(enum gt_hook hook, const pthread_attr_t *a
                                       void *(*start)(void *), void *arg)
 {
     gt_process_start_early();
-    gt_process_threaded();
+    gt_process_second_thread();
     struct gt_thread *t = gt_thread_enter();
     if (!t)
         return NULL;

@@ -1,5 +1,5 @@
 /* The hooks of calls.def, and the calls whose parameters a row cannot express. */
-#include "call.h"
+#include "slice.h"
 #include "fds.h"
 
 #include <fcntl.h>

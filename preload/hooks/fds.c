@@ -1,7 +1,7 @@
 /* See fds.h; and the calls that change what a descriptor is. */
 #include "fds.h"
 
-#include "call.h"
+#include "slice.h"
 
 #include "encoder/base/futex.h"
 

@@ -2,7 +2,7 @@
  * stdio. What a stream's functions do in the kernel passes no hook, so those that may get there
  * show themselves. Where the stream's buffer is enough they are not even timed.
  */
-#include "call.h"
+#include "slice.h"
 #include "fds.h"
 
 #include "preload/process.h"

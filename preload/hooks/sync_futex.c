@@ -3,7 +3,7 @@
  * wakers meet in the same registry as those of libc's own primitives. Other system calls that
  * may block show as slices. In a stack all are called what they are, not `syscall`: raw.def.
  */
-#include "call.h"
+#include "slice.h"
 #include "wait.h"
 
 #include "preload/fork.h"

@@ -1,9 +1,10 @@
 /* See wait.h. */
 #include "wait.h"
 
-#include "call.h"
+#include "slice.h"
 
 #include "encoder/drain.h"
+#include "encoder/call.h"
 #include "encoder/events.h"
 #include "preload/heap/heap.h"
 #include "preload/options.h"

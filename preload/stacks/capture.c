@@ -6,6 +6,7 @@
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/log.h"
 #include "encoder/base/urgent.h"
+#include "encoder/call.h"
 #include "encoder/events.h"
 #include "encoder/format.h"
 #include "symbolize/elf_names.h"

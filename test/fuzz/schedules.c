@@ -7,6 +7,7 @@
  *
  * One thread plays all of them, with a clock of its own: the same seed gives the same file.
  */
+#include "encoder/call.h"
 #include "encoder/events.h"
 #include "encoder/drain.h"
 #include "encoder/fork.h"
@@ -228,7 +229,7 @@ static void call(void)
     t->reason = one_in(3) ? GT_REASON_NETWORK : GT_REASON_NONE;
     t->stack = some_stack();
     t->since = gt_clock_now();
-    CHECK(gt_ev_call_announce(&t->w, t->since, t->reason, t->stack), "running");
+    CHECK(gt_call_announce(&t->w, t->since, t->reason, t->stack), "running");
     set(t, CALLING);
 }
 
@@ -242,7 +243,7 @@ static void call_end(void)
     if ((unseen && one_in(2)) || !enter(t))
         return;
     if (unseen)
-        gt_ev_call_begin(&t->w, t->since, t->reason, t->stack);
+        gt_call_write(&t->w, t->since, t->reason, t->stack);
     gt_ev_go_resume(&t->w, t->stack);
     set(t, RUNNING);
 }

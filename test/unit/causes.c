@@ -4,6 +4,7 @@
  * read by the rules of Go's reader: of all threads the event with the earliest time comes next, and
  * it must always be one that can be.
  */
+#include "encoder/call.h"
 #include "encoder/events.h"
 #include "encoder/drain.h"
 #include "encoder/fork.h"
@@ -80,7 +81,7 @@ static void have_turn(unsigned i, struct gt_stack *stack)
     for (uint64_t n = i % 4 ? 0 : number(30); n--;)
         gt_ev_heap_alloc(w, 0, n);
     if (number(2)) {
-        gt_ev_call_begin(w, 0, GT_REASON_NONE, stack);
+        gt_call_write(w, 0, GT_REASON_NONE, stack);
         gt_ev_go_resume(w, stack);
     }
     gt_writer_unpin(w);

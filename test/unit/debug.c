@@ -7,6 +7,7 @@
 #include "check.h"
 
 #include "encoder/base/futex.h"
+#include "encoder/call.h"
 #include "encoder/events.h"
 #include "encoder/drain.h"
 #include "encoder/generation.h"

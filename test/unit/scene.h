@@ -6,6 +6,7 @@
 #ifndef SCENE_H
 #define SCENE_H
 
+#include "encoder/call.h"
 #include "encoder/events.h"
 #include "encoder/drain.h"
 #include "encoder/recording.h"
@@ -47,11 +48,11 @@ static void at(struct gt_writer *w, uint64_t units)
 static void scene_call(struct gt_writer *w, struct gt_stack *stack)
 {
     at(w, 70);
-    CHECK(gt_ev_call_announce(w, 70, GT_REASON_NONE, stack), "running");
+    CHECK(gt_call_announce(w, 70, GT_REASON_NONE, stack), "running");
     gt_writer_unpin(w);
     CHECK(gt_call_withdraw(w, 70), "unseen");
     at(w, 80);
-    gt_ev_call_begin(w, 70, GT_REASON_NONE, stack);
+    gt_call_write(w, 70, GT_REASON_NONE, stack);
     gt_ev_go_resume(w, stack);
     gt_writer_unpin(w);
 }

@@ -6,6 +6,7 @@
  * else to read; restart: recording stops and starts again all the time, and the file is what was
  * recorded last.
  */
+#include "encoder/call.h"
 #include "encoder/events.h"
 #include "encoder/drain.h"
 #include "encoder/recording.h"
@@ -122,7 +123,7 @@ static void call(struct worker *k)
     uint64_t since = gt_clock_now();
     struct gt_stack *stack = some_stack(k);
     if (gt_writer_pin(&k->w)) {
-        announced = gt_ev_call_announce(&k->w, since, reason, stack);
+        announced = gt_call_announce(&k->w, since, reason, stack);
         gt_writer_unpin(&k->w);
     }
     if (!announced)
@@ -135,7 +136,7 @@ static void call(struct worker *k)
     if ((unseen && !worth) || !gt_writer_pin(&k->w))
         return;
     if (unseen)
-        gt_ev_call_begin(&k->w, since, reason, stack);
+        gt_call_write(&k->w, since, reason, stack);
     gt_ev_go_resume(&k->w, stack);
     gt_writer_unpin(&k->w);
 }

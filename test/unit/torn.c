@@ -3,6 +3,7 @@
  * takes what it has written. Here somebody looks after each instruction: what there is to take are
  * batches of whole events, whatever the buffer held before. x86-64 only, which can be stepped.
  */
+#include "encoder/call.h"
 #include "encoder/events.h"
 #include "encoder/drain.h"
 #include "encoder/recording.h"
@@ -83,7 +84,7 @@ static void call_kernel(struct gt_stack *stack)
 {
     now_units += 1 + now_units % 200;
     CHECK(gt_writer_pin(&writer), "recording");
-    gt_ev_call_begin(&writer, now_units - 1, GT_REASON_NONE, stack);
+    gt_call_write(&writer, now_units - 1, GT_REASON_NONE, stack);
     gt_ev_go_resume(&writer, stack);
     gt_writer_unpin(&writer);
 }

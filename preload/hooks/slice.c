@@ -1,9 +1,10 @@
-/* See call.h, and rule 5 of encoder/writer.h. */
-#include "call.h"
+/* See slice.h, and rule 5 of encoder/writer.h. */
+#include "slice.h"
 
 #include "fds.h"
 #include "wait.h"
 
+#include "encoder/call.h"
 #include "encoder/drain.h"
 #include "encoder/events.h"
 #include "preload/options.h"
@@ -58,7 +59,7 @@ __attribute__((noinline)) struct gt_slice gt_slice_begin(enum gt_hook hook, int 
         /* frame[0]: our caller's frame, which lasts as long as the call */
         struct gt_stack *stack = stack_now(t, hook, (const uintptr_t *)frame[0], muted);
         if (gt_writer_pin(&t->w)) {
-            if (gt_ev_call_announce(&t->w, slice.since, slice.reason, stack))
+            if (gt_call_announce(&t->w, slice.since, slice.reason, stack))
                 slice.thread = t;
             gt_writer_unpin(&t->w);
         }
@@ -78,7 +79,7 @@ static void write_slice(struct gt_thread *t, struct gt_slice *slice, bool unseen
     t->stuck = !entered && !unseen; /* its begin stands in the trace, its end must follow */
     if (entered) {
         if (unseen)
-            gt_ev_call_begin(&t->w, slice->since, slice->reason, stack);
+            gt_call_write(&t->w, slice->since, slice->reason, stack);
         gt_ev_go_resume(&t->w, t->w.g.wait_stack);
         gt_writer_unpin(&t->w);
     }

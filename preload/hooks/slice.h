@@ -3,8 +3,8 @@
  * hooks of such calls are made of this. Nothing is written for a call shorter than
  * GOTRACE_SYSCALL_MIN, unless it is still running when the generation or the program ends.
  */
-#ifndef GT_CALL_H
-#define GT_CALL_H
+#ifndef GT_SLICE_H
+#define GT_SLICE_H
 
 #include "preload/real.h"
 #include "preload/thread.h"

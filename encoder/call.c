@@ -1,0 +1,55 @@
+/* See call.h. */
+#include "call.h"
+
+#include "events.h"
+
+bool gt_call_announce(struct gt_writer *w, uint64_t since, enum gt_reason reason,
+                      struct gt_stack *stack)
+{
+    if (w->g.state != GT_G_RUNNING)
+        return false;
+    w->call.reason = reason;
+    atomic_store_explicit(&w->call.stack, stack, memory_order_relaxed);
+    atomic_store_explicit(&w->call.since, since, memory_order_release);
+    return true;
+}
+
+void gt_call_write(struct gt_writer *w, uint64_t since, enum gt_reason reason,
+                   struct gt_stack *stack)
+{
+    if (reason)
+        gt_ev_go_block(w, since, reason, stack);
+    else
+        gt_ev_go_syscall(w, since, stack);
+}
+
+struct gt_stack *(*gt_call_stack)(struct gt_writer *w);
+
+/* NULL where the call has its stack already. */
+static struct gt_stack *find_stack(struct gt_writer *w)
+{
+    bool has = atomic_load_explicit(&w->call.stack, memory_order_relaxed);
+    return has || !gt_call_stack ? NULL : gt_call_stack(w);
+}
+
+void gt_call_show(struct gt_writer *w)
+{
+    /* acquire: the rest of the announcement. */
+    uint64_t since = atomic_load_explicit(&w->call.since, memory_order_acquire);
+    if (!since)
+        return;
+    struct gt_stack *found = find_stack(w);
+    /* acquire: pairs with gt_call_keep's release. After that nothing was found. */
+    struct gt_stack *kept = atomic_load_explicit(&w->call.stack, memory_order_acquire);
+    atomic_store_explicit(&w->call.since, 0, memory_order_relaxed);
+    gt_call_write(w, since, w->call.reason, kept ? kept : found);
+}
+
+void gt_call_keep(struct gt_writer *w)
+{
+    if (!gt_call_is_announced(w) || gt_writer_gone(w)) /* then its stacks may be gone, too */
+        return;
+    struct gt_stack *stack = find_stack(w);
+    if (stack)
+        atomic_store_explicit(&w->call.stack, stack, memory_order_release);
+}

@@ -1,0 +1,60 @@
+/*
+ * The life of a call into the kernel in the trace: rule 5 of writer.h, a function for each of its
+ * words. Announced; then withdrawn, as most are, or shown by whoever switches its writer or writes
+ * in the middle of it, or kept by an owner who leaves it in another way. One that was withdrawn and
+ * was long is written when it is over.
+ */
+#ifndef GT_CALL_H
+#define GT_CALL_H
+
+#include "writer.h"
+
+/*
+ * By the owner, pinned: a call begins, which may be short. false: w's goroutine is not running.
+ * reason, stack: see struct gt_call.
+ */
+bool gt_call_announce(struct gt_writer *w, uint64_t since, enum gt_reason reason,
+                      struct gt_stack *stack);
+
+/*
+ * By the owner, not pinned: the announced call is over. true: nothing of it is in the trace. false:
+ * it is, or that is not sure; then pin, gt_ev_go_resume, unpin. The only thing that a short call
+ * costs.
+ */
+static inline bool gt_call_withdraw(struct gt_writer *w, uint64_t since)
+{
+    GT_ASSERT("writer.h, rule 5: a call is not withdrawn by who has pinned", !gt_debug_pinned());
+    atomic_store_explicit(&w->call.since, 0, memory_order_relaxed);
+    if (__builtin_expect(atomic_load_explicit(&gt_gen.fence, memory_order_relaxed), 0))
+        atomic_thread_fence(memory_order_seq_cst);
+    atomic_signal_fence(memory_order_seq_cst); /* rule 5 */
+    uint32_t gen = atomic_load_explicit(&gt_gen.current, memory_order_acquire);
+    if (__builtin_expect(atomic_load_explicit(&w->gen, memory_order_acquire) == gen, 1))
+        return w->g.state == GT_G_RUNNING;
+    atomic_store_explicit(&w->call.since, since, memory_order_relaxed);
+    return false;
+}
+
+/* By the owner, pinned: the beginning of a call, withdrawn or never announced. Resume afterwards.
+ */
+void gt_call_write(struct gt_writer *w, uint64_t since, enum gt_reason reason,
+                   struct gt_stack *stack);
+
+/* By the owner, pinned, or by who switches w: writes the beginning of the announced call, if any.
+ */
+void gt_call_show(struct gt_writer *w);
+
+/*
+ * By the owner, which is about to leave the call that it has announced, if it has, and cannot
+ * withdraw it: by a jump, or because nothing can be written. Finds its stack, if that is not known.
+ */
+void gt_call_keep(struct gt_writer *w);
+
+/*
+ * Finds the stack of the call that w has announced without one; NULL: it is not known. Called by
+ * w's own thread, or by another one; should that have left its call (rule 5), what it has kept is
+ * right, not the result. Set before the first announcement; NULL where all calls have their stacks.
+ */
+extern struct gt_stack *(*gt_call_stack)(struct gt_writer *w);
+
+#endif
