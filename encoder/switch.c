@@ -89,6 +89,7 @@ static bool await_settled(struct gt_writer *w, uint32_t gen)
 /* Whether the caller is now w's switcher. Full barrier: see claim_and_move_locked. */
 static bool claim(struct gt_writer *w, uint32_t gen)
 {
+    GT_ASSERT("writer.h, rule 2: nobody moves a writer who has pinned one", !gt_debug_pinned());
     return atomic_compare_exchange_strong(&w->gen, &gen, gen | GT_GEN_SWITCHING);
 }
 
@@ -98,6 +99,8 @@ static bool claim(struct gt_writer *w, uint32_t gen)
  */
 static void leave_generation_locked(struct gt_writer *w, uint32_t old)
 {
+    GT_ASSERT("writer.h, rule 2: who moves a writer has claimed it",
+              atomic_load(&w->gen) & GT_GEN_SWITCHING);
     gt_ev_rewaits_locked(w, old);
     if (gt_call_is_announced(w) && gt_writer_make_room(w, old, GT_EVENT_ROOM))
         gt_call_show(w);

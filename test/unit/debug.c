@@ -57,6 +57,15 @@ static void writes_as_another(void)
     gt_ev_procs_change(&w, 1, NULL);
 }
 
+/* The drain side in the middle of an event of its own. It would wait for itself. */
+static void moves_pinned(void)
+{
+    CHECK(gt_writer_pin(&w));
+    gt_lock(&outer, GT_RANK_SIDE);
+    gt_switch_set_deadline(1); /* not for long */
+    gt_switch_all(gt_writer_gen(&w) + 1, 0, NULL, NULL);
+}
+
 static void state_without_lock(void)
 {
     CHECK(gt_writer_pin(&w));
@@ -95,6 +104,7 @@ static const struct {
     {not_the_drain_side, "what is for the drain side alone"},
     {writes_unpinned, "writer.h, rule 1"},
     {writes_as_another, "writer.h, rule 1"},
+    {moves_pinned, "writer.h, rule 2"},
     {state_without_lock, "writer.h, rule 3"},
     {older_than_the_status, "writer.h, rule 4"},
     {withdraws_pinned, "writer.h, rule 5"},
