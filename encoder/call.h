@@ -1,8 +1,8 @@
 /*
  * The life of a call into the kernel in the trace: rule 5 of writer.h, a function for each of its
- * words. Announced; then withdrawn, as most are, or shown by whoever switches its writer or writes
- * in the middle of it, or kept by an owner who leaves it in another way. One that was withdrawn and
- * was long is written when it is over.
+ * words. Announced; then withdrawn, as most are, or shown by the switcher of its writer, or by a
+ * signal handler that writes in the middle of it, or kept by an owner who leaves it in another way.
+ * One that was withdrawn and was long is written when it is over.
  */
 #ifndef GT_CALL_H
 #define GT_CALL_H

@@ -13,8 +13,8 @@
 #include <string.h>
 
 /*
- * How long a thread of the program waits at most: for the drain thread, or for itself where it acts
- * as the drain side. And how long the drain side waits for an output that takes nothing, a FIFO
+ * How long a thread of the program waits at most, for the drain thread or, acting in its place, for
+ * itself. And how long the drain side waits for an output that takes nothing, a FIFO
  * whose reader stands still: as long as threads wait for a buffer.
  */
 #define DEADLINE_NS 20000000000
@@ -30,10 +30,11 @@ static struct {
     _Atomic uint32_t threaded; /* a drain thread runs */
     _Atomic uint32_t sample;   /* requested */
 
-    /* The drain side is who has this: the drain thread, or, without one, who asks for something. */
+    /* The drain side is the thread that has this: the drain thread, or one that acts in its place.
+     */
     struct gt_lock side;
 
-    _Atomic uint64_t deadline; /* of the drain side, when somebody waits for it to end */
+    _Atomic uint64_t deadline; /* of the drain side, when a thread waits for it to end */
 
     /*
      * A request. The client, who has `client`, writes the request, then its number into `asked`.
@@ -53,7 +54,7 @@ static struct {
 
 _Atomic uint32_t gt_drain_unattended;
 
-/* Without a drain thread somebody has to look at the clock. */
+/* Without a drain thread the program's has to look at the clock. */
 static void note_unattended(void)
 {
     atomic_store(&gt_drain_unattended, !atomic_load(&drain.threaded) && gt_recording_is_timed());
@@ -77,7 +78,7 @@ static uint64_t deadline_from_now(void)
     return gt_clock_monotonic_raw() + DEADLINE_NS;
 }
 
-/* Whoever waits until then need not wait any longer. */
+/* A thread that has waited until then need not wait any longer. */
 static bool in_vain(uint64_t deadline)
 {
     return gt_output_stands_ns() > STANDS_NS || gt_clock_monotonic_raw() > deadline;
@@ -187,7 +188,7 @@ static void end_turn(struct turn *t)
     gt_signals_release(t->signals);
 }
 
-/* Does what somebody wants, if that was not taken back meanwhile: from then on only we know. */
+/* Does what a client wants who has not taken that back: from then on only we know. */
 static bool serve_request(void)
 {
     static char path[PATH_MAX];

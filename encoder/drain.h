@@ -1,7 +1,8 @@
 /*
  * The drain side: starts and stops recordings (recording.h), closes generations (generation.h),
- * turns filled buffers and the tables into a file. Either a thread of its own runs gt_drain_run,
- * or, in a program that never had a second thread, whoever asks for something or fills a buffer.
+ * turns filled buffers and the tables into a file. The drain thread is that, in gt_drain_run. In a
+ * program that never had a second thread there is none: the thread that fills a buffer, or asks for
+ * something, acts in its place.
  *
  * From gt_drain_open to gt_drain_finish threads are followed; while nothing is recorded, in a mute
  * generation (writer.h). Each recording is a file of its own.
@@ -103,7 +104,7 @@ void gt_drain_toggle(void);
 /*
  * In a program without drain thread: does what was asked for by gt_drain_toggle or of `serve`, or
  * is due by the clock. gt_drain_attend is to be called when that may be so; it is false otherwise.
- * Whoever wants to be served may set it, also from outside of the process, and again until served.
+ * A client that wants to be served may set it, also from another process, and again until served.
  */
 extern _Atomic uint32_t gt_drain_unattended;
 void gt_drain_attend(void);

@@ -33,7 +33,7 @@ void gt_writer_register(struct gt_writer *w)
         ;
 }
 
-/* Ends a switch. release: whoever sees the number sees the writer as the switcher left it. */
+/* Ends a switch. release: a thread that sees the number sees the writer as the switcher left it. */
 static void settle(struct gt_writer *w, uint32_t gen)
 {
     uint32_t was = atomic_exchange_explicit(&w->gen, gen, memory_order_acq_rel);
@@ -97,7 +97,7 @@ static bool claim(struct gt_writer *w, uint32_t gen)
  * The old generation's last events. The lock is kept until the status in the next one stands: an
  * unblocker still in the old one must not come between (rule 4).
  */
-static void leave_generation_locked(struct gt_writer *w, uint32_t old)
+static void end_generation_locked(struct gt_writer *w, uint32_t old)
 {
     GT_ASSERT("writer.h, rule 2: who moves a writer has claimed it",
               atomic_load(&w->gen) & GT_GEN_SWITCHING);
@@ -119,7 +119,7 @@ static bool move_locked(struct gt_writer *w, uint32_t old, uint32_t next)
     struct gt_buf *fresh = gt_gen_is_mute(next) ? NULL : gt_buffers_get(true);
     if (!fresh && !gt_gen_is_mute(next))
         return false;
-    leave_generation_locked(w, old);
+    end_generation_locked(w, old);
     if (fresh) {
         gt_writer_install(w, fresh);
         gt_ev_statuses_locked(w, next);
@@ -138,7 +138,7 @@ static bool claim_and_move_locked(struct gt_writer *w, uint32_t old)
     return ok;
 }
 
-/* With signals held, but not while it waits. false: whoever has the lock stands still. */
+/* With signals held, but not while it waits. false: the thread that has the lock stands still. */
 static bool lock_held(struct gt_writer *w, uint64_t *signals)
 {
     struct gt_lock *lock = &w->g.lock;
@@ -166,9 +166,9 @@ static bool move_self(struct gt_writer *w, uint32_t old)
 }
 
 /*
- * The owner's half; not busy. Afterwards w is in a newer generation, or whoever was switching it
- * is done. false: no memory for a buffer, or something that the owner needs is held by a thread
- * that does not go on (GT_LOCK_PATIENCE_NS).
+ * The owner's half; not busy. Afterwards w is in a newer generation, or the drain side, which was
+ * switching it, is done. false: no memory for a buffer, or something that the owner needs is held
+ * by a thread that does not go on (GT_LOCK_PATIENCE_NS).
  */
 static bool switch_self(struct gt_writer *w)
 {
@@ -257,7 +257,7 @@ static bool is_late(void)
  * The owner is inside only for an event or two; but it may have been suspended there, for as long
  * as a collector takes. false: it was given time enough, and has jumped; or there is no more.
  */
-static bool await_leave(struct gt_writer *w)
+static bool await_unpin(struct gt_writer *w)
 {
     enum { YIELDS = 1000, JUMPED_MS = 100 };
     static const struct timespec ms = {0, 1000000};
@@ -275,7 +275,7 @@ static bool await_leave(struct gt_writer *w)
     return true;
 }
 
-/* Whoever has it may have been suspended, too. false: perhaps it is one that has jumped. */
+/* The thread that has it may have been suspended, too. false: perhaps it is one that has jumped. */
 static bool lock_patiently(struct gt_lock *lock)
 {
     bool locked;
@@ -317,7 +317,7 @@ static void salvage(const struct gt_writer *w, uint32_t old)
 /* The drain side's half for one writer, which it has claimed in generation old. */
 static void switch_silent(struct gt_writer *w, uint32_t old, uint32_t next, const struct emitter *e)
 {
-    if (!await_leave(w) || !lock_patiently(&w->g.lock)) {
+    if (!await_unpin(w) || !lock_patiently(&w->g.lock)) {
         if (!atomic_load(&w->jumped))
             gt_lost(); /* else it has been counted */
         salvage(w, old);
@@ -325,7 +325,7 @@ static void switch_silent(struct gt_writer *w, uint32_t old, uint32_t next, cons
         settle(w, GT_GEN_GONE);
         return;
     }
-    leave_generation_locked(w, old);
+    end_generation_locked(w, old);
     if (e->scratch && w->p && w->p->state != GT_P_IDLE) {
         gt_writer_install(w, e->scratch);
         gt_ev_statuses_locked(w, e->gen);

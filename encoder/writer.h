@@ -11,15 +11,15 @@
  *     The store and the load must not be reordered: the drain side's membarrier(2) between raising
  *     current and reading busy stands for the fence that the writer leaves out (where membarrier
  *     does not exist, gt_gen.fence makes the writer issue it).
- *  2. Moving a writer to another generation ("switching") is done by whoever changes its gen from
- *     the old number to the number | GT_GEN_SWITCHING: the writer itself, while not busy, or the
- *     drain side, which then waits for busy == 0. The writer's own buffer belongs to the switcher
- *     until gen holds the new number; and so do the stacks and the label that its state refers to,
- *     which are renewed then (renewal.h).
- *  3. A goroutine's status in a generation is written once, by whoever mentions it there first, and
- *     equals its state at the end of the previous one. g.lock guards state, seq and status_gen
- *     against unblockers and the drain side. The owner changes them without the lock while it has
- *     pinned a generation and no registry leads others to its goroutine.
+ *  2. Moving a writer to another generation ("switching") is done by the thread that changes its
+ *     gen from the old number to the number | GT_GEN_SWITCHING: the writer itself, while not busy,
+ *     or the drain side, which then waits for busy == 0. The writer's own buffer belongs to the
+ *     switcher until gen holds the new number; and so do the stacks and the label that its state
+ *     refers to, which are renewed then (renewal.h).
+ *  3. A goroutine's status in a generation is written once, by the thread that mentions it there
+ *     first, and equals its state at the end of the previous one. g.lock guards state, seq and
+ *     status_gen against unblockers and the drain side. The owner changes them without the lock
+ *     while it has pinned a generation and no registry leads others to its goroutine.
  *  4. An unblock is never in an earlier generation than the block it ends: the unblocker finds the
  *     waiter first and pins afterwards; and it does not use a generation older than the one in
  *     which the waiter's status stands already (gt_ev_go_unblock refuses).
@@ -33,7 +33,7 @@
  *     finds that out, and waits for the end of the switch; its stack stands still until then, and
  *     the switcher may look at it (gt_call_stack). There are three ways out that do not wait: a
  *     jump, the end of recording, and a switch that takes too long. There the owner keeps the
- *     stack before it goes on (gt_call_keep), and waits for whoever looks at it.
+ *     stack before it goes on (gt_call_keep), and waits for a switcher that looks at it.
  *  6. Readers see no effect before its cause, although the clocks of CPUs may disagree, and
  *     although readers see events early: Go's batchCursor.nextEvent adds up the times of a batch
  *     and drops a fraction of a nanosecond at each event. An effect that seems the earlier one can
@@ -62,7 +62,7 @@
 #include "encoder/base/varint.h"
 
 #define GT_GEN_SWITCHING 0x80000000u
-#define GT_GEN_WAITED 0x40000000u /* with SWITCHING: somebody sleeps until it is over */
+#define GT_GEN_WAITED 0x40000000u /* with SWITCHING: a thread sleeps until it is over */
 #define GT_GEN_GONE 0x3fffffffu   /* of a writer that was given up, see gt_writer_jumped */
 
 /* One event never needs more: a type byte and at most five full varints, twice for statuses. */

@@ -56,7 +56,7 @@ static void place(pthread_t thread)
  * meets a descriptor of ours, and none of its pipes stays open because of us. Not on kernels
  * before 5.9; there encoder/output.c looks twice before each write.
  */
-static bool leave_descriptors(void)
+static bool unshare_descriptors(void)
 {
     int kept = gt_output_descriptor();
     if (gt_syscall(SYS_close_range, kept + 1, ~0u, CLOSE_RANGE_UNSHARE) != 0)
@@ -73,7 +73,7 @@ static void *run(void *unused)
     gt_nursery_only = true;
     gt_heap_own_begin();
     gt_syscall(SYS_prctl, PR_SET_NAME, GT_CONTROL_THREAD);
-    if (leave_descriptors()) {
+    if (unshare_descriptors()) {
         gt_log_apart();
         gt_control_open();
     }

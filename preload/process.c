@@ -335,7 +335,7 @@ __attribute__((destructor)) static void at_exit(void)
     gt_process_end();
 }
 
-static void leave_file(struct gt_thread *t)
+static void complete_file(struct gt_thread *t)
 {
     gt_heap_write_exact(t);
     gt_names_roughly(atomic_load(&process.drain_started) != WITH && is_anywhere(t));
@@ -350,7 +350,7 @@ void gt_process_before_exec(void)
     bool leaves = atomic_load(&process.drain_started) || gt_recording_has_written() ||
                   gt_recording_is_unreported();
     if (leaves && gt_process_is_ours() && (t = gt_thread_enter()))
-        act(t, leave_file);
+        act(t, complete_file);
 }
 
 /* Start -------------------------------------------------------------------------------------- */

@@ -122,7 +122,7 @@ static bool is_torn(struct gt_thread *t)
 }
 
 /* The thread's goroutine ends; the thread itself is not traced any more, or as another one. */
-static void leave_trace(struct gt_thread *t)
+static void end_goroutine(struct gt_thread *t)
 {
     bool torn = is_torn(t);
     t->inside = 1;
@@ -158,7 +158,7 @@ static void thread_begin(struct gt_thread *t)
     /* A signal handler may have run in this thread before, and have made it appear. */
     struct gt_thread *early = __atomic_exchange_n(&gt_self, &gt_nobody, __ATOMIC_RELAXED);
     if (early && early != &gt_nobody) {
-        leave_trace(early);
+        end_goroutine(early);
         atomic_fetch_sub(&threads.live, 1);
     }
     t->inside = 1;
@@ -249,7 +249,7 @@ bool gt_thread_on_signal_stack(void)
 static bool thread_end(struct gt_thread *t)
 {
     gt_wake_all(GT_HOOK_pthread_join, (const void *)t->self);
-    leave_trace(t);
+    end_goroutine(t);
     return atomic_fetch_sub(&threads.live, 1) == 1;
 }
 
@@ -342,7 +342,7 @@ bool gt_thread_others(void)
  * A signal handler has forked, and goes back to the parent's call, or to the middle of our code:
  * what that does there is of the parent's trace, and comes to nothing.
  */
-static void leave_to_parent(struct gt_thread *t)
+static void disown_parents(struct gt_thread *t)
 {
     if ((!t->inside && !t->frame) || !gt_writer_gen(&t->w))
         return;
@@ -364,7 +364,7 @@ bool gt_thread_is_interrupted(struct gt_thread *t)
 void gt_thread_after_fork(void)
 {
     if (gt_self && gt_self != &gt_nobody)
-        leave_to_parent(gt_self);
+        disown_parents(gt_self);
     threads.free = (struct gt_freelist){0};
     threads.cloned = NULL;
     threads.key_lock = (struct gt_lock){0};

@@ -461,7 +461,7 @@ void gt_heap_free_aligned_sized(void *p, size_t alignment, size_t size)
 FREE_SIZED(free_sized, (void *p, size_t size), (p, size))
 FREE_SIZED(free_aligned_sized, (void *p, size_t alignment, size_t size), (p, alignment, size))
 
-static void *leave_nursery(void *old, size_t size)
+static void *move_from_nursery(void *old, size_t size)
 {
     void *p = malloc(size);
     if (p)
@@ -476,7 +476,7 @@ static void *leave_nursery(void *old, size_t size)
 GT_EXPORT void *realloc(void *old, size_t size)
 {
     if (__builtin_expect(gt_in_nursery(old), 0))
-        return leave_nursery(old, size);
+        return move_from_nursery(old, size);
     if (__builtin_expect(gt_nursery_only && !old, 0))
         return malloc(size);
     if (heap.mode != COUNTING)
@@ -493,7 +493,7 @@ GT_EXPORT void *reallocarray(void *old, size_t n, size_t size)
 {
     size_t bytes;
     if (__builtin_expect(gt_in_nursery(old), 0) && !__builtin_mul_overflow(n, size, &bytes))
-        return leave_nursery(old, bytes);
+        return move_from_nursery(old, bytes);
     if (!counted.reallocarray)
         return gt_real.reallocarray(old, n, size);
     struct gt_heap_mark before = gt_heap_mark();
