@@ -5,6 +5,7 @@ written then goes nowhere, but to a reader that throws it away.
 """
 
 import os
+import random
 import shutil
 import subprocess
 
@@ -20,6 +21,7 @@ SIZES = {  # as in CI; long
     "alone": (20_000, 1_000_000),
     "names": (60_000, 1_000_000),
     "threads": (3_000, 1_000_000),
+    "forks": (100, 10_000),
 }
 MODES = {
     "ring": {"GOTRACE_MAX_MEM": "1M", "GOTRACE_RING": "1M"},
@@ -69,6 +71,17 @@ def check(sizes, trace, said):
 @pytest.mark.parametrize("what", ["stacks", "alone", "names", "threads"])
 def test_bound(tmp_path, mode, what):
     check(*churn(tmp_path, mode, what))
+
+
+@pytest.mark.limit(7200 if LONG else 120)
+@pytest.mark.parametrize("mode", MODES)
+def test_forks_in_the_middle(tmp_path, mode):
+    """What is being given back at a fork is the child's as much as the parent's: both go on."""
+    check(*churn(tmp_path, mode, "forks"))
+    children = list(tmp_path.glob("t.out.*"))
+    assert mode == "manual" or len(children) == SIZES["forks"][LONG]
+    for trace in random.sample(children, min(5, len(children))):
+        gotools.check(trace)
 
 
 @pytest.mark.limit(7200 if LONG else 120)

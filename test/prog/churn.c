@@ -5,7 +5,8 @@
  * libraries: loads and unloads each in turn and calls its outer(), while another thread waits here
  * and there.
  * stacks: waits on ever new stacks, in two threads; alone: in one, without another. names: gives
- * itself ever new names. threads: threads that begin and end.
+ * itself ever new names. threads: threads that begin and end. forks: children, with threads and new
+ * stacks of their own, while another thread waits on ever new stacks.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static long count;
@@ -121,13 +123,44 @@ static void thread(long i)
     pthread_join(t, NULL);
 }
 
+static void *call_some(void *arg)
+{
+    for (uint64_t i = 0; i < 4 * SOME; i++)
+        zero(i, DEPTH);
+    return arg;
+}
+
+static void *call_for_ever(void *arg)
+{
+    for (uint64_t i = 0; !over; i++)
+        one(i, DEPTH);
+    return arg;
+}
+
+static void child(long i)
+{
+    pthread_t t;
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(20);
+        int bad = pthread_create(&t, NULL, call_some, NULL);
+        call_some(NULL);
+        exit(bad || pthread_join(t, NULL));
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0) {
+        fprintf(stderr, "child %ld: status %x\n", i, (unsigned)status);
+        exit(1);
+    }
+}
+
 static const struct {
     const char *name;
     void (*make)(long i);
     void *(*beside)(void *);
 } kinds[] = {
     {"libraries", load, wait_often}, {"stacks", call, call_others}, {"alone", call, NULL},
-    {"names", name, wait_often},     {"threads", thread, NULL},
+    {"names", name, wait_often},     {"threads", thread, NULL},     {"forks", child, call_for_ever},
 };
 
 int main(int argc, char **argv)
