@@ -413,9 +413,11 @@ def test_command_errors(running, tmp_path):
     gone = proc.spawn(["true"])
     gone.wait()
     assert command("start", gone.pid).stderr == f"gotrace: there is no process {gone.pid}\n"
-    bare = proc.spawn(["sleep", "60"])
-    assert "start: gotrace --start=manual -- sleep 60\n" in command("start", bare.pid).stderr
-    assert "start: gotrace --ring=30s -- sleep 60\n" in command("snapshot", bare.pid).stderr
+    bare = proc.spawn(["cat", "-u"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    os.write(bare.stdin.fileno(), b"begun\n")
+    bare.stdout.readline()  # before, its command line may not be there yet
+    assert "start: gotrace --start=manual -- cat -u\n" in command("start", bare.pid).stderr
+    assert "start: gotrace --ring=30s -- cat -u\n" in command("snapshot", bare.pid).stderr
     proc.kill_group(bare)
 
 
