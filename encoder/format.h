@@ -60,51 +60,15 @@ extern const struct gt_format *gt_format;
 /* v2 events ---------------------------------------------------------------------------------- */
 
 enum gt_event_type {
-    GT_EV_EVENT_BATCH = 1,
-    GT_EV_STACKS = 2,
-    GT_EV_STACK = 3,
-    GT_EV_STRINGS = 4,
-    GT_EV_STRING = 5,
-    GT_EV_CPU_SAMPLES = 6,
-    GT_EV_CPU_SAMPLE = 7,
-    GT_EV_FREQUENCY = 8,
-    GT_EV_PROCS_CHANGE = 9,
-    GT_EV_PROC_START = 10,
-    GT_EV_PROC_STOP = 11,
-    GT_EV_PROC_STATUS = 13,
-    GT_EV_GO_CREATE = 14,
-    GT_EV_GO_START = 16,
-    GT_EV_GO_DESTROY = 17,
-    GT_EV_GO_STOP = 19,
-    GT_EV_GO_BLOCK = 20,
-    GT_EV_GO_UNBLOCK = 21,
-    GT_EV_GO_SYSCALL_BEGIN = 22,
-    GT_EV_GO_SYSCALL_END = 23,
-    GT_EV_GO_SYSCALL_END_BLOCKED = 24,
-    GT_EV_GO_STATUS = 25,
-    GT_EV_STW_BEGIN = 26,
-    GT_EV_STW_END = 27,
-    GT_EV_GC_BEGIN = 29,
-    GT_EV_GC_END = 30,
-    GT_EV_HEAP_ALLOC = 37,
-    GT_EV_HEAP_GOAL = 38,
-    GT_EV_GO_LABEL = 39,
-    GT_EV_USER_TASK_BEGIN = 40,
-    GT_EV_USER_TASK_END = 41,
-    GT_EV_USER_REGION_BEGIN = 42,
-    GT_EV_USER_REGION_END = 43,
-    GT_EV_USER_LOG = 44,
-    GT_EV_GO_STATUS_STACK = 48,
-    GT_EV_EXPERIMENTAL_BATCH = 49,
-    GT_EV_SYNC = 50,
-    GT_EV_CLOCK_SNAPSHOT = 51,
-    GT_EV_END_OF_GENERATION = 52,
+#define GT_EVENT(number, id, name, args) GT_EV_##id = number,
+#include "format_v2.def"
+#undef GT_EVENT
     GT_EVENTS_END
 };
 
 enum { GT_EVENT_ARGS_MAX = 4 };
 
-/* Arguments after the time of v2 events; -1: not an event of a thread, or never written. */
+/* Arguments after the time of v2 events; -1: not an event of a thread. */
 extern const int8_t gt_event_args[GT_EVENTS_END];
 
 /* Wire values of GoStatus; GT_G_NONE never reaches the wire. */
@@ -138,59 +102,15 @@ enum gt_reason {
 /* v1 events ---------------------------------------------------------------------------------- */
 
 enum gt_v1_type {
-    GT_V1_BATCH = 1,
-    GT_V1_FREQUENCY = 2,
-    GT_V1_STACK = 3,
-    GT_V1_GOMAXPROCS = 4,
-    GT_V1_PROC_START = 5,
-    GT_V1_PROC_STOP = 6,
-    GT_V1_GC_START = 7,
-    GT_V1_GC_DONE = 8,
-    GT_V1_STW_START = 9,
-    GT_V1_STW_DONE = 10,
-    GT_V1_GO_CREATE = 13,
-    GT_V1_GO_START = 14,
-    GT_V1_GO_END = 15,
-    GT_V1_GO_STOP = 16, /* this and some others only Go itself writes */
-    GT_V1_GO_SCHED = 17,
-    GT_V1_GO_PREEMPT = 18,
-    GT_V1_GO_SLEEP = 19,
-    GT_V1_GO_BLOCK = 20,
-    GT_V1_GO_UNBLOCK = 21,
-    GT_V1_GO_BLOCK_SEND = 22,
-    GT_V1_GO_BLOCK_RECV = 23,
-    GT_V1_GO_BLOCK_SELECT = 24,
-    GT_V1_GO_BLOCK_SYNC = 25,
-    GT_V1_GO_BLOCK_COND = 26,
-    GT_V1_GO_BLOCK_NET = 27,
-    GT_V1_GO_SYS_CALL = 28,
-    GT_V1_GO_SYS_EXIT = 29,
-    GT_V1_GO_SYS_BLOCK = 30,
-    GT_V1_GO_WAITING = 31,
-    GT_V1_GO_IN_SYSCALL = 32,
-    GT_V1_HEAP_ALLOC = 33,
-    GT_V1_HEAP_GOAL = 34,
-    GT_V1_STRING = 37,
-    GT_V1_GO_START_LOCAL = 38,
-    GT_V1_GO_UNBLOCK_LOCAL = 39,
-    GT_V1_GO_SYS_EXIT_LOCAL = 40,
-    GT_V1_GO_START_LABEL = 41,
-    GT_V1_GO_BLOCK_GC = 42,
-    GT_V1_USER_TASK_CREATE = 45,
-    GT_V1_USER_TASK_END = 46,
-    GT_V1_USER_REGION = 47,
-    GT_V1_USER_LOG = 48,
-    GT_V1_CPU_SAMPLE = 49,
+#define GT_EVENT(number, id, name, since, ...) GT_V1_##id = number,
+#include "format_v1.def"
+#undef GT_EVENT
     GT_V1_EVENTS_END
 };
 
 enum { GT_V1_ARGS_MAX = 4 };
 
-/*
- * A v1 event: the version that has it first, and the same of its arguments, which follow the time.
- * 0: no such argument.
- */
-struct gt_v1_event {
+struct gt_v1_event { /* as in format_v1.def */
     uint8_t since;
     uint8_t arg[GT_V1_ARGS_MAX];
 };

@@ -9,68 +9,21 @@
 #include <unistd.h>
 
 static const char *const v2_kinds[GT_EVENTS_END] = {
-    [6] = "CPUSamples",
-    "CPUSample",
-    "Frequency",
-    "ProcsChange",
-    "ProcStart",
-    "ProcStop",
-    "ProcSteal",
-    "ProcStatus",
-    "GoCreate",
-    "GoCreateSyscall",
-    "GoStart",
-    "GoDestroy",
-    "GoDestroySyscall",
-    "GoStop",
-    "GoBlock",
-    "GoUnblock",
-    "GoSyscallBegin",
-    "GoSyscallEnd",
-    "GoSyscallEndBlocked",
-    "GoStatus",
-    "STWBegin",
-    "STWEnd",
-    "GCActive",
-    "GCBegin",
-    "GCEnd",
-    "GCSweepActive",
-    "GCSweepBegin",
-    "GCSweepEnd",
-    "GCMarkAssistActive",
-    "GCMarkAssistBegin",
-    "GCMarkAssistEnd",
-    "HeapAlloc",
-    "HeapGoal",
-    "GoLabel",
-    "UserTaskBegin",
-    "UserTaskEnd",
-    "UserRegionBegin",
-    "UserRegionEnd",
-    "UserLog",
-    "GoSwitch",
-    "GoSwitchDestroy",
-    "GoCreateBlocked",
-    "GoStatusStack",
+#define GT_EVENT(number, id, name, args) [number] = name,
+#include "encoder/format_v2.def"
+#undef GT_EVENT
 };
 
-static const char *const v1_kinds[64] = {
-    [4] = "Gomaxprocs", "ProcStart",      "ProcStop",     "GCStart",     "GCDone",
-    "STWStart",         "STWDone",        "GCSweepStart", "GCSweepDone", "GoCreate",
-    "GoStart",          "GoEnd",          "GoStop",       "GoSched",     "GoPreempt",
-    "GoSleep",          "GoBlock",        "GoUnblock",    "GoBlockSend", "GoBlockRecv",
-    "GoBlockSelect",    "GoBlockSync",    "GoBlockCond",  "GoBlockNet",  "GoSysCall",
-    "GoSysExit",        "GoSysBlock",     "GoWaiting",    "GoInSyscall", "HeapAlloc",
-    "HeapGoal",         "TimerGoroutine", "FutileWakeup", "String",      "GoStartLocal",
-    "GoUnblockLocal",   "GoSysExitLocal", "GoStartLabel", "GoBlockGC",   "GCMarkAssistStart",
-    "GCMarkAssistDone", "UserTaskCreate", "UserTaskEnd",  "UserRegion",  "UserLog",
-    "CPUSample",
+static const char *const v1_kinds[GT_V1_EVENTS_END] = {
+#define GT_EVENT(number, id, name, ...) [number] = name,
+#include "encoder/format_v1.def"
+#undef GT_EVENT
 };
 
 const char *gt_trace_kind(const struct gt_format *format, unsigned type)
 {
     if (format->v1)
-        return type < 64 ? v1_kinds[type] : NULL;
+        return type < GT_V1_EVENTS_END ? v1_kinds[type] : NULL;
     return type < GT_EVENTS_END ? v2_kinds[type] : NULL;
 }
 
