@@ -513,57 +513,20 @@ GT_EXPORT int posix_memalign(void **p, size_t alignment, size_t size)
     return r;
 }
 
-GT_EXPORT void *aligned_alloc(size_t alignment, size_t size)
-{
-    struct gt_heap_mark before = gt_heap_mark();
-    void *p = gt_real.aligned_alloc(alignment, size);
-    if (counted.aligned_alloc && !gt_heap_counted_since(before))
-        gt_heap_made(p);
-    return p;
-}
+#define MADE(result, name, parameters, arguments)           \
+    GT_EXPORT result name parameters                        \
+    {                                                       \
+        struct gt_heap_mark before = gt_heap_mark();        \
+        result p = gt_real.name arguments;                  \
+        if (counted.name && !gt_heap_counted_since(before)) \
+            gt_heap_made(p);                                \
+        return p;                                           \
+    }
 
-GT_EXPORT void *memalign(size_t alignment, size_t size)
-{
-    struct gt_heap_mark before = gt_heap_mark();
-    void *p = gt_real.memalign(alignment, size);
-    if (counted.memalign && !gt_heap_counted_since(before))
-        gt_heap_made(p);
-    return p;
-}
-
-GT_EXPORT void *valloc(size_t size)
-{
-    struct gt_heap_mark before = gt_heap_mark();
-    void *p = gt_real.valloc(size);
-    if (counted.valloc && !gt_heap_counted_since(before))
-        gt_heap_made(p);
-    return p;
-}
-
-GT_EXPORT void *pvalloc(size_t size)
-{
-    struct gt_heap_mark before = gt_heap_mark();
-    void *p = gt_real.pvalloc(size);
-    if (counted.pvalloc && !gt_heap_counted_since(before))
-        gt_heap_made(p);
-    return p;
-}
-
+MADE(void *, aligned_alloc, (size_t alignment, size_t size), (alignment, size))
+MADE(void *, memalign, (size_t alignment, size_t size), (alignment, size))
+MADE(void *, valloc, (size_t size), (size))
+MADE(void *, pvalloc, (size_t size), (size))
 /* libc's call malloc; mimalloc has its own, which do not. */
-GT_EXPORT char *strdup(const char *s)
-{
-    struct gt_heap_mark before = gt_heap_mark();
-    char *p = gt_real.strdup(s);
-    if (counted.strdup && !gt_heap_counted_since(before))
-        gt_heap_made(p);
-    return p;
-}
-
-GT_EXPORT char *strndup(const char *s, size_t n)
-{
-    struct gt_heap_mark before = gt_heap_mark();
-    char *p = gt_real.strndup(s, n);
-    if (counted.strndup && !gt_heap_counted_since(before))
-        gt_heap_made(p);
-    return p;
-}
+MADE(char *, strdup, (const char *s), (s))
+MADE(char *, strndup, (const char *s, size_t n), (s, n))

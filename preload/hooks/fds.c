@@ -57,37 +57,22 @@ GT_EXPORT void closefrom(int first)
     gt_real.closefrom(first);
 }
 
-GT_EXPORT int dup(int fd)
-{
-    return gt_fd_forget(gt_real.dup(fd));
-}
+#define NEW(name, parameters, arguments)             \
+    GT_EXPORT int name parameters                    \
+    {                                                \
+        return gt_fd_forget(gt_real.name arguments); \
+    }
+#define NEW_PAIR(name, parameters, arguments)            \
+    GT_EXPORT int name parameters                        \
+    {                                                    \
+        return forget_pair(gt_real.name arguments, fds); \
+    }
 
-GT_EXPORT int dup2(int fd, int as)
-{
-    return gt_fd_forget(gt_real.dup2(fd, as));
-}
-
-GT_EXPORT int dup3(int fd, int as, int flags)
-{
-    return gt_fd_forget(gt_real.dup3(fd, as, flags));
-}
-
-GT_EXPORT int socket(int domain, int type, int protocol)
-{
-    return gt_fd_forget(gt_real.socket(domain, type, protocol));
-}
-
-GT_EXPORT int socketpair(int domain, int type, int protocol, int fds[2])
-{
-    return forget_pair(gt_real.socketpair(domain, type, protocol, fds), fds);
-}
-
-GT_EXPORT int pipe(int fds[2])
-{
-    return forget_pair(gt_real.pipe(fds), fds);
-}
-
-GT_EXPORT int pipe2(int fds[2], int flags)
-{
-    return forget_pair(gt_real.pipe2(fds, flags), fds);
-}
+NEW(dup, (int fd), (fd))
+NEW(dup2, (int fd, int as), (fd, as))
+NEW(dup3, (int fd, int as, int flags), (fd, as, flags))
+NEW(socket, (int domain, int type, int protocol), (domain, type, protocol))
+NEW_PAIR(socketpair, (int domain, int type, int protocol, int fds[2]),
+         (domain, type, protocol, fds))
+NEW_PAIR(pipe, (int fds[2]), (fds))
+NEW_PAIR(pipe2, (int fds[2], int flags), (fds, flags))

@@ -1,36 +1,20 @@
 /* Sleeping, and giving up the CPU. Nobody else ends these. */
 #include "wait.h"
 
-GT_EXPORT unsigned sleep(unsigned seconds)
-{
-    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_sleep, GT_REASON_SLEEP, NULL);
-    return gt_real.sleep(seconds);
-}
+#define SLEEP(result, name, parameters, arguments)                            \
+    GT_EXPORT result name parameters                                          \
+    {                                                                         \
+        GT_WAIT(wait) = gt_wait_begin(GT_HOOK_##name, GT_REASON_SLEEP, NULL); \
+        return gt_real.name arguments;                                        \
+    }
 
-GT_EXPORT int usleep(useconds_t us)
-{
-    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_usleep, GT_REASON_SLEEP, NULL);
-    return gt_real.usleep(us);
-}
-
-GT_EXPORT int nanosleep(const struct timespec *time, struct timespec *left)
-{
-    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_nanosleep, GT_REASON_SLEEP, NULL);
-    return gt_real.nanosleep(time, left);
-}
-
-GT_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
-                              struct timespec *left)
-{
-    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_clock_nanosleep, GT_REASON_SLEEP, NULL);
-    return gt_real.clock_nanosleep(clock, flags, time, left);
-}
-
-GT_EXPORT int thrd_sleep(const struct timespec *time, struct timespec *left)
-{
-    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_thrd_sleep, GT_REASON_SLEEP, NULL);
-    return gt_real.thrd_sleep(time, left);
-}
+SLEEP(unsigned, sleep, (unsigned seconds), (seconds))
+SLEEP(int, usleep, (useconds_t us), (us))
+SLEEP(int, nanosleep, (const struct timespec *time, struct timespec *left), (time, left))
+SLEEP(int, clock_nanosleep,
+      (clockid_t clock, int flags, const struct timespec *time, struct timespec *left),
+      (clock, flags, time, left))
+SLEEP(int, thrd_sleep, (const struct timespec *time, struct timespec *left), (time, left))
 
 GT_EXPORT int sched_yield(void)
 {

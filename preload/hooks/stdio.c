@@ -84,42 +84,19 @@ GT_EXPORT int pclose(FILE *file)
 
 /* Formatted output: its length is not known before. */
 
-GT_EXPORT int printf(const char *format, ...)
-{
-    va_list ap;
-    va_start(ap, format);
-    GT_SLICE(slice) = gt_slice_begin(GT_HOOK_printf, GT_FILE);
-    int r = gt_real.vprintf(format, ap);
-    va_end(ap);
-    return r;
-}
+#define PRINTF(name, real, parameters, arguments)                  \
+    GT_EXPORT int name parameters                                  \
+    {                                                              \
+        va_list ap;                                                \
+        va_start(ap, format);                                      \
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE); \
+        int r = gt_real.real arguments;                            \
+        va_end(ap);                                                \
+        return r;                                                  \
+    }
 
-GT_EXPORT int fprintf(FILE *file, const char *format, ...)
-{
-    va_list ap;
-    va_start(ap, format);
-    GT_SLICE(slice) = gt_slice_begin(GT_HOOK_fprintf, GT_FILE);
-    int r = gt_real.vfprintf(file, format, ap);
-    va_end(ap);
-    return r;
-}
-
-GT_EXPORT int __printf_chk(int flag, const char *format, ...)
-{
-    va_list ap;
-    va_start(ap, format);
-    GT_SLICE(slice) = gt_slice_begin(GT_HOOK___printf_chk, GT_FILE);
-    int r = gt_real.__vprintf_chk(flag, format, ap);
-    va_end(ap);
-    return r;
-}
-
-GT_EXPORT int __fprintf_chk(FILE *file, int flag, const char *format, ...)
-{
-    va_list ap;
-    va_start(ap, format);
-    GT_SLICE(slice) = gt_slice_begin(GT_HOOK___fprintf_chk, GT_FILE);
-    int r = gt_real.__vfprintf_chk(file, flag, format, ap);
-    va_end(ap);
-    return r;
-}
+PRINTF(printf, vprintf, (const char *format, ...), (format, ap))
+PRINTF(fprintf, vfprintf, (FILE * file, const char *format, ...), (file, format, ap))
+PRINTF(__printf_chk, __vprintf_chk, (int flag, const char *format, ...), (flag, format, ap))
+PRINTF(__fprintf_chk, __vfprintf_chk, (FILE * file, int flag, const char *format, ...),
+       (file, flag, format, ap))

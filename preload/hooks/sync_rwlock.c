@@ -37,77 +37,30 @@ static bool is_valid(clockid_t clock, const struct timespec *until)
     return !until || gt_wait_valid(clock, until);
 }
 
-GT_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
-{
-    int r = pthread_rwlock_tryrdlock(lock);
-    if (r == 0)
-        return 0;
-    if (!must_wait(lock, r))
-        return gt_real.pthread_rwlock_rdlock(lock);
-    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_pthread_rwlock_rdlock, GT_REASON_SYNC, readers(lock));
-    return gt_real.pthread_rwlock_rdlock(lock);
-}
+#define LOCK(name, valid, try, at, parameters, arguments)                        \
+    GT_EXPORT int name parameters                                                \
+    {                                                                            \
+        int r = (valid) ? try(lock) : EINVAL;                                    \
+        if (r == 0)                                                              \
+            return 0;                                                            \
+        if (!must_wait(lock, r))                                                 \
+            return gt_real.name arguments;                                       \
+        GT_WAIT(wait) = gt_wait_begin(GT_HOOK_##name, GT_REASON_SYNC, at(lock)); \
+        return gt_real.name arguments;                                           \
+    }
 
-GT_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
-{
-    int r = pthread_rwlock_trywrlock(lock);
-    if (r == 0)
-        return 0;
-    if (!must_wait(lock, r))
-        return gt_real.pthread_rwlock_wrlock(lock);
-    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_pthread_rwlock_wrlock, GT_REASON_SYNC, writers(lock));
-    return gt_real.pthread_rwlock_wrlock(lock);
-}
-
-GT_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct timespec *until)
-{
-    int r = is_valid(CLOCK_REALTIME, until) ? pthread_rwlock_tryrdlock(lock) : EINVAL;
-    if (r == 0)
-        return 0;
-    if (!must_wait(lock, r))
-        return gt_real.pthread_rwlock_timedrdlock(lock, until);
-    GT_WAIT(wait) =
-        gt_wait_begin(GT_HOOK_pthread_rwlock_timedrdlock, GT_REASON_SYNC, readers(lock));
-    return gt_real.pthread_rwlock_timedrdlock(lock, until);
-}
-
-GT_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct timespec *until)
-{
-    int r = is_valid(CLOCK_REALTIME, until) ? pthread_rwlock_trywrlock(lock) : EINVAL;
-    if (r == 0)
-        return 0;
-    if (!must_wait(lock, r))
-        return gt_real.pthread_rwlock_timedwrlock(lock, until);
-    GT_WAIT(wait) =
-        gt_wait_begin(GT_HOOK_pthread_rwlock_timedwrlock, GT_REASON_SYNC, writers(lock));
-    return gt_real.pthread_rwlock_timedwrlock(lock, until);
-}
-
-GT_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *lock, clockid_t clock,
-                                         const struct timespec *until)
-{
-    int r = is_valid(clock, until) ? pthread_rwlock_tryrdlock(lock) : EINVAL;
-    if (r == 0)
-        return 0;
-    if (!must_wait(lock, r))
-        return gt_real.pthread_rwlock_clockrdlock(lock, clock, until);
-    GT_WAIT(wait) =
-        gt_wait_begin(GT_HOOK_pthread_rwlock_clockrdlock, GT_REASON_SYNC, readers(lock));
-    return gt_real.pthread_rwlock_clockrdlock(lock, clock, until);
-}
-
-GT_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *lock, clockid_t clock,
-                                         const struct timespec *until)
-{
-    int r = is_valid(clock, until) ? pthread_rwlock_trywrlock(lock) : EINVAL;
-    if (r == 0)
-        return 0;
-    if (!must_wait(lock, r))
-        return gt_real.pthread_rwlock_clockwrlock(lock, clock, until);
-    GT_WAIT(wait) =
-        gt_wait_begin(GT_HOOK_pthread_rwlock_clockwrlock, GT_REASON_SYNC, writers(lock));
-    return gt_real.pthread_rwlock_clockwrlock(lock, clock, until);
-}
+LOCK(pthread_rwlock_rdlock, true, pthread_rwlock_tryrdlock, readers, (pthread_rwlock_t * lock),
+     (lock))
+LOCK(pthread_rwlock_wrlock, true, pthread_rwlock_trywrlock, writers, (pthread_rwlock_t * lock),
+     (lock))
+LOCK(pthread_rwlock_timedrdlock, is_valid(CLOCK_REALTIME, until), pthread_rwlock_tryrdlock, readers,
+     (pthread_rwlock_t * lock, const struct timespec *until), (lock, until))
+LOCK(pthread_rwlock_timedwrlock, is_valid(CLOCK_REALTIME, until), pthread_rwlock_trywrlock, writers,
+     (pthread_rwlock_t * lock, const struct timespec *until), (lock, until))
+LOCK(pthread_rwlock_clockrdlock, is_valid(clock, until), pthread_rwlock_tryrdlock, readers,
+     (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until), (lock, clock, until))
+LOCK(pthread_rwlock_clockwrlock, is_valid(clock, until), pthread_rwlock_trywrlock, writers,
+     (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until), (lock, clock, until))
 
 /* Readers share the word with flags: PTHREAD_RWLOCK_READER_SHIFT of glibc is 3. */
 static bool last_reader(const pthread_rwlock_t *lock)
