@@ -15,10 +15,28 @@
 struct gt_options gt_options;
 
 /* Every switch parses itself; a bad value is reported and leaves the default. */
-static bool read_switch(const char *value)
+
+static bool read_either(const char *value, const char *yes, const char *no, bool *is)
 {
-    gt_options.on = strcmp(value, "off") != 0;
-    return strcmp(value, "off") == 0 || strcmp(value, "on") == 0;
+    *is = strcmp(value, yes) == 0;
+    return *is || strcmp(value, no) == 0;
+}
+
+#define EITHER(name, yes, no)                                 \
+    static bool read_##name(const char *value)                \
+    {                                                         \
+        return read_either(value, yes, no, &gt_options.name); \
+    }
+EITHER(on, "on", "off")
+EITHER(heap, "on", "off")
+EITHER(children, "1", "0")
+EITHER(manual, "manual", "auto")
+
+static bool read_quiet(const char *value)
+{
+    bool known = read_either(value, "1", "0", &gt_options.quiet);
+    gt_log_quiet = gt_options.quiet;
+    return known;
 }
 
 /* The current directory as part of a pattern: its own % doubled. false: too long. */
@@ -91,12 +109,6 @@ static bool read_max_mem(const char *value)
     return true;
 }
 
-static bool read_children(const char *value)
-{
-    gt_options.children = strcmp(value, "1") == 0;
-    return gt_options.children || strcmp(value, "0") == 0;
-}
-
 static uint64_t call_min; /* GOTRACE_SYSCALL_MIN, but for `all` */
 
 static bool read_call_min(const char *value)
@@ -113,24 +125,6 @@ static bool read_calls(const char *value)
     gt_options.calls = all || strcmp(value, "blocking") == 0;
     gt_options.call_min = all ? 0 : call_min;
     return gt_options.calls || strcmp(value, "none") == 0;
-}
-
-static bool read_quiet(const char *value)
-{
-    gt_log_quiet = gt_options.quiet = strcmp(value, "1") == 0;
-    return gt_options.quiet || strcmp(value, "0") == 0;
-}
-
-static bool read_heap(const char *value)
-{
-    gt_options.heap = strcmp(value, "off") != 0;
-    return strcmp(value, "off") == 0 || strcmp(value, "on") == 0;
-}
-
-static bool read_start(const char *value)
-{
-    gt_options.manual = strcmp(value, "manual") == 0;
-    return gt_options.manual || strcmp(value, "auto") == 0;
 }
 
 /* A number, perhaps with a fraction, and a unit: ns, us, ms, s (which may be left out), m or h. */
@@ -264,7 +258,7 @@ static const struct {
     bool (*read)(const char *value);
 } table[] = {
     {"GOTRACE_QUIET", "0 or 1", "0", read_quiet}, /* first: the others may have to complain */
-    {"GOTRACE", "on or off", "on", read_switch},
+    {"GOTRACE", "on or off", "on", read_on},
     {"GOTRACE_OUTPUT", "a path", "trace.out", read_output},
     {"GOTRACE_CHILDREN", "0 or 1", "1", read_children},
     {"GOTRACE_MAX_SIZE", "a number of bytes, with K, M or G if you like", "0", read_max_size},
@@ -273,7 +267,7 @@ static const struct {
     {"GOTRACE_SYSCALLS", "all, blocking or none", "blocking", read_calls}, /* after its minimum */
     {"GOTRACE_FORMAT", NULL, GT_FORMAT_DEFAULT, read_format},
     {"GOTRACE_HEAP", "on or off", "on", read_heap},
-    {"GOTRACE_START", "auto or manual", "auto", read_start},
+    {"GOTRACE_START", "auto or manual", "auto", read_manual},
     {"GOTRACE_DELAY", "a time such as 500ms or 10s", "0", read_delay},
     {"GOTRACE_DURATION", "a time such as 500ms or 10s", "0", read_duration},
     {"GOTRACE_RING", "a time and a size, such as 30s,64M, or one of them", "", read_ring},

@@ -30,11 +30,11 @@ static Dwarf *handle(struct gt_line_reader *r)
 static void copy_files(struct gt_lines *lines, struct gt_line_reader *r, Dwarf_Files *files,
                        size_t n)
 {
-    lines->file = n ? gt_pool_alloc(r->pool, n * sizeof *lines->file) : NULL;
+    lines->file = n ? gt_arena_alloc(r->arena, n * sizeof *lines->file) : NULL;
     lines->files = lines->file ? n : 0;
     for (size_t i = 0; i < lines->files; i++) {
         const char *name = r->dw->dwarf_filesrc(files, i, NULL, NULL);
-        lines->file[i] = name ? gt_pool_text(r->pool, name) : NULL;
+        lines->file[i] = name ? gt_arena_text(r->arena, name) : NULL;
     }
 }
 
@@ -119,7 +119,7 @@ void gt_lines_read(struct gt_lines *lines, struct gt_line_reader *r, Dwarf_Off u
     if (!rows)
         return;
     n = collect(rows, r, from, count);
-    lines->row = gt_pool_alloc(r->pool, n * sizeof *rows);
+    lines->row = gt_arena_alloc(r->arena, n * sizeof *rows);
     lines->n = lines->row ? n : 0;
     memcpy(lines->row, rows, lines->n * sizeof *rows);
     gt_pages_free(rows, count * sizeof *rows);

@@ -7,7 +7,7 @@
 
 #include "elfutils.h"
 #include "packed.h"
-#include "pool.h"
+#include "encoder/base/arena.h"
 
 struct gt_lines {
     struct gt_line {
@@ -24,7 +24,7 @@ struct gt_line_reader {
     struct gt_packed *packed;
     Dwarf *alt;           /* dwz's common part or NULL, the caller's */
     uint64_t base, limit; /* ELF addresses of the module */
-    struct gt_pool *pool;
+    struct gt_arena *arena;
     Dwarf *main;  /* the caller's */
     Dwarf *dwarf; /* open now, main at first, with so many rows read through it */
     size_t rows;

@@ -15,7 +15,7 @@
 /* Keeps a text under the address of what it was made from. */
 static const char *remember(struct gt_names *names, const void *origin, const char *text)
 {
-    const char *kept = gt_pool_text(names->pool, text);
+    const char *kept = gt_arena_text(names->arena, text);
     uint64_t *slot = gt_memo_at(&names->memo, (uint64_t)(uintptr_t)origin);
     if (slot)
         *slot = (uint64_t)(uintptr_t)kept;

@@ -2,7 +2,7 @@
 #ifndef GT_NAMES_H
 #define GT_NAMES_H
 
-#include "pool.h"
+#include "encoder/base/arena.h"
 #include "units.h"
 
 #include "encoder/base/memo.h"
@@ -10,7 +10,7 @@
 enum { GT_NAME_MAX = 4096 };
 
 struct gt_names {
-    struct gt_pool *pool;
+    struct gt_arena *arena;
     struct gt_memo memo; /* from the address of a mangled name or of a DIE */
     char buf[GT_NAME_MAX], more[GT_NAME_MAX];
 };

@@ -4,21 +4,14 @@
 #include "encoder/base/arena.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 static bool make_room(struct gt_ranges *r)
 {
-    if (r->n < r->capacity)
-        return true;
-    size_t capacity = r->capacity ? 2 * r->capacity : 4096;
-    void *p = r->pairs ? mremap(r->pairs, r->capacity * sizeof *r->pairs,
-                                capacity * sizeof *r->pairs, MREMAP_MAYMOVE)
-                       : gt_pages_alloc(capacity * sizeof *r->pairs);
-    if (!p || p == MAP_FAILED)
-        return false;
-    r->pairs = p;
-    r->capacity = capacity;
-    return true;
+    void *p =
+        r->n < r->capacity ? r->pairs : gt_pages_grow(r->pairs, &r->capacity, sizeof *r->pairs);
+    if (p)
+        r->pairs = p;
+    return p;
 }
 
 void gt_ranges_add(struct gt_ranges *r, uint64_t lo, uint64_t hi, uint32_t id)
@@ -65,7 +58,7 @@ static void close_until(struct sweep *s, uint32_t at)
     }
 }
 
-void gt_ranges_flatten(struct gt_ranges *r, struct gt_spans *out, struct gt_pool *pool)
+void gt_ranges_flatten(struct gt_ranges *r, struct gt_spans *out, struct gt_arena *arena)
 {
     struct sweep s = {.out = out};
     size_t n = r->n;
@@ -88,7 +81,7 @@ void gt_ranges_flatten(struct gt_ranges *r, struct gt_spans *out, struct gt_pool
         emit(out, start, (uint32_t)r->pairs[i].value);
     }
     close_until(&s, UINT32_MAX);
-    out->span = gt_pool_alloc(pool, out->n * sizeof *spans);
+    out->span = gt_arena_alloc(arena, out->n * sizeof *spans);
     if (out->span)
         memcpy(out->span, spans, out->n * sizeof *spans);
     else

@@ -5,7 +5,7 @@
 #ifndef GT_RANGES_H
 #define GT_RANGES_H
 
-#include "pool.h"
+#include "encoder/base/arena.h"
 
 #include "encoder/base/sort.h"
 
@@ -28,7 +28,7 @@ struct gt_spans {
 void gt_ranges_add(struct gt_ranges *r, uint64_t lo, uint64_t hi, uint32_t id);
 
 /* Turns what was added into spans and empties r. */
-void gt_ranges_flatten(struct gt_ranges *r, struct gt_spans *out, struct gt_pool *pool);
+void gt_ranges_flatten(struct gt_ranges *r, struct gt_spans *out, struct gt_arena *arena);
 
 void gt_ranges_free(struct gt_ranges *r);
 

@@ -39,7 +39,7 @@ struct gt_symbolizer {
     uint32_t generation;          /* gt_elfutils_generation() */
     bool holds;                   /* files that may be out of reach: see gt_symbolize_hold */
     struct opened *opened;
-    struct gt_pool pool;
+    struct gt_arena arena;
     struct gt_names names;
     struct gt_sym_frame frames[CHAIN_MAX];
     char nameless[32];
@@ -53,7 +53,7 @@ struct gt_symbolizer *gt_symbolizer_new(void)
     struct gt_symbolizer *s = gt_pages_alloc(sizeof *s);
     if (!s)
         return &poor;
-    s->names.pool = &s->pool;
+    s->names.arena = &s->arena;
     s->generation = gt_elfutils_generation();
     return s;
 }
@@ -96,7 +96,7 @@ static void start_over(struct gt_symbolizer *s)
 {
     s->opened = NULL;
     s->names.memo = (struct gt_memo){0};
-    s->pool = (struct gt_pool){0};
+    s->arena = (struct gt_arena){0};
     s->generation = gt_elfutils_generation();
 }
 
@@ -109,7 +109,7 @@ static void close_all(struct gt_symbolizer *s)
         close_module(s, o);
     }
     gt_memo_free(&s->names.memo);
-    gt_pool_free(&s->pool);
+    gt_arena_free(&s->arena);
 }
 
 void gt_symbolizer_free(struct gt_symbolizer *s)
@@ -125,7 +125,7 @@ void gt_symbolizer_free(struct gt_symbolizer *s)
     }
     gt_elfutils_leave();
     gt_memo_free(&s->names.memo);
-    gt_pool_free(&s->pool);
+    gt_arena_free(&s->arena);
     gt_pages_free(s, sizeof *s);
 }
 
@@ -154,7 +154,7 @@ static void open_units(struct gt_symbolizer *s, struct opened *o)
     o->units = (struct gt_units){.dw = s->dw,
                                  .dwarf = o->dwarf,
                                  .packed = &o->packed,
-                                 .pool = &s->pool,
+                                 .arena = &s->arena,
                                  .base = o->module->lo - o->module->bias,
                                  .limit = o->module->hi - o->module->bias};
     gt_units_init(&o->units, readable ? image->base + sh->sh_offset : NULL,
@@ -167,7 +167,7 @@ static void open_units(struct gt_symbolizer *s, struct opened *o)
                                              .alt = o->alt,
                                              .base = o->units.base,
                                              .limit = o->units.limit,
-                                             .pool = &s->pool};
+                                             .arena = &s->arena};
 }
 
 static void open_module(struct gt_symbolizer *s, struct opened *o)
@@ -205,7 +205,7 @@ static struct opened *opened_module(struct gt_symbolizer *s, const struct gt_mod
         return o;
     if (!s->holds && too_many_gone(s))
         close_all(s);
-    o = gt_pool_alloc(&s->pool, sizeof *o);
+    o = gt_arena_alloc(&s->arena, sizeof *o);
     if (!o)
         return NULL;
     o->module = m;
@@ -277,7 +277,7 @@ static const char *offset_name(struct gt_symbolizer *s, const struct gt_module *
     gt_strbuf_add(&t, base ? base + 1 : name);
     gt_strbuf_add(&t, "+0x");
     gt_strbuf_hex(&t, addr);
-    return gt_pool_text(&s->pool, buf);
+    return gt_arena_text(&s->arena, buf);
 }
 
 static bool is_mangled(const char *symbol)
@@ -364,7 +364,7 @@ static int answer_in(struct gt_symbolizer *s, const struct gt_module *m, uint64_
     if (known)
         return copy_out(known->frame, known->n, out, max);
     int n = look_up(s, o, pc - m->bias);
-    struct answer *fresh = gt_pool_alloc(&s->pool, sizeof *fresh + (size_t)n * sizeof *s->frames);
+    struct answer *fresh = gt_arena_alloc(&s->arena, sizeof *fresh + (size_t)n * sizeof *s->frames);
     if (fresh && slot) {
         fresh->n = n;
         memcpy(fresh->frame, s->frames, (size_t)n * sizeof *s->frames);

@@ -4,7 +4,6 @@
 #include "encoder/base/arena.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 enum { HEADER_MAX = 64 }; /* bytes of a unit, with something to spare */
 
@@ -27,22 +26,18 @@ struct walk {
 static void *append(struct list *list)
 {
     if (list->n == list->capacity) {
-        size_t capacity = list->capacity ? 2 * list->capacity : 1024;
-        void *p = list->items ? mremap(list->items, list->capacity * list->item,
-                                       capacity * list->item, MREMAP_MAYMOVE)
-                              : gt_pages_alloc(capacity * list->item);
-        if (!p || p == MAP_FAILED)
+        void *p = gt_pages_grow(list->items, &list->capacity, list->item);
+        if (!p)
             return NULL;
         list->items = p;
-        list->capacity = capacity;
     }
     return (char *)list->items + list->item * list->n++;
 }
 
-/* Copies to the pool and gives the list's pages back. */
-static void *settle(struct list *list, struct gt_pool *pool, uint32_t *n)
+/* Copies to the arena and gives the list's pages back. */
+static void *settle(struct list *list, struct gt_arena *arena, uint32_t *n)
 {
-    void *copy = list->n ? gt_pool_alloc(pool, list->n * list->item) : NULL;
+    void *copy = list->n ? gt_arena_alloc(arena, list->n * list->item) : NULL;
     if (copy)
         memcpy(copy, list->items, list->n * list->item);
     if (list->items)
@@ -132,7 +127,7 @@ static bool read_header(struct gt_units *units, struct gt_unit *unit)
 static struct gt_unit *new_unit(struct gt_units *units, struct list *list, Dwarf_Off start)
 {
     struct gt_unit **slot = append(list), *unit = last_up_to(units, start);
-    if ((!unit || unit->start != start) && (unit = gt_pool_alloc(units->pool, sizeof *unit)))
+    if ((!unit || unit->start != start) && (unit = gt_arena_alloc(units->arena, sizeof *unit)))
         unit->start = start;
     if (slot)
         *slot = unit;
@@ -143,9 +138,9 @@ static struct gt_unit *new_unit(struct gt_units *units, struct list *list, Dwarf
 static void take(struct gt_units *units, struct list *list, struct gt_ranges *ranges)
 {
     uint32_t n;
-    units->unit = settle(list, units->pool, &n);
+    units->unit = settle(list, units->arena, &n);
     units->n = n;
-    gt_ranges_flatten(ranges, &units->spans, units->pool);
+    gt_ranges_flatten(ranges, &units->spans, units->arena);
     gt_ranges_free(ranges);
 }
 
@@ -329,9 +324,9 @@ static void walk_unit(struct gt_units *units, struct gt_unit *unit)
     if (!units->dw->dwarf_offdie(units->dwarf, unit->die, &die))
         return;
     walk_children(&w, &die, GT_NO_ID, GT_NO_ID, 0);
-    unit->node = settle(&w.nodes, units->pool, &unit->nodes);
-    unit->scope = settle(&w.scopes, units->pool, &unit->scopes);
-    gt_ranges_flatten(&w.ranges, &unit->spans, units->pool);
+    unit->node = settle(&w.nodes, units->arena, &unit->nodes);
+    unit->scope = settle(&w.scopes, units->arena, &unit->scopes);
+    gt_ranges_flatten(&w.ranges, &unit->spans, units->arena);
     gt_ranges_free(&w.ranges);
     if (!unit->node)
         unit->spans.n = 0;

@@ -39,7 +39,7 @@ struct gt_scope {
 struct gt_units {
     const struct gt_elfutils *dw;
     Dwarf *dwarf;
-    struct gt_pool *pool;
+    struct gt_arena *arena;
     struct gt_packed *packed;
     uint64_t base, limit;  /* ELF addresses of the module */
     struct gt_unit **unit; /* by offset */
@@ -50,7 +50,8 @@ struct gt_units {
 };
 
 /*
- * With dw, dwarf, packed, pool, base and limit set. aranges: the contents of that section, or NULL.
+ * With dw, dwarf, packed, arena, base and limit set. aranges: the contents of that section, or
+ * NULL.
  */
 void gt_units_init(struct gt_units *units, const void *aranges, size_t size);
 

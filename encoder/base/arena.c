@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #define CHUNK (256u << 10)
@@ -23,6 +24,17 @@ void *gt_pages_alloc(size_t size)
 void gt_pages_free(void *p, size_t size)
 {
     munmap(p, size);
+}
+
+void *gt_pages_grow(void *items, size_t *capacity, size_t item_bytes)
+{
+    enum { FIRST = 64 << 10 };
+    size_t bytes = *capacity * item_bytes, more = bytes ? 2 * bytes : FIRST - FIRST % item_bytes;
+    void *p = items ? mremap(items, bytes, more, MREMAP_MAYMOVE) : gt_pages_alloc(more);
+    if (!p || p == MAP_FAILED)
+        return NULL;
+    *capacity = more / item_bytes;
+    return p;
 }
 
 /* In place of `full`, unless somebody else was faster. false: no memory. */
@@ -56,6 +68,13 @@ void *gt_arena_alloc(struct gt_arena *arena, size_t size)
         if (!added)
             return NULL;
     }
+}
+
+const char *gt_arena_text(struct gt_arena *arena, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = gt_arena_alloc(arena, size);
+    return copy ? memcpy(copy, text, size) : "?";
 }
 
 void gt_arena_free(struct gt_arena *arena)

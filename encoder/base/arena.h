@@ -15,11 +15,20 @@ struct gt_arena {
 
 void *gt_arena_alloc(struct gt_arena *arena, size_t size);
 
+/* A copy, or "?". */
+const char *gt_arena_text(struct gt_arena *arena, const char *text);
+
 /* Gives back all of it; nobody else uses it any more. */
 void gt_arena_free(struct gt_arena *arena);
 
 /* Anonymous zeroed pages, or NULL. */
 void *gt_pages_alloc(size_t size);
 void gt_pages_free(void *p, size_t size);
+
+/*
+ * Makes room for twice as many items in pages that have *capacity, or for the first. NULL: there is
+ * no memory, and nothing has changed.
+ */
+void *gt_pages_grow(void *items, size_t *capacity, size_t item_bytes);
 
 #endif

@@ -37,7 +37,7 @@ static void check_ranges(unsigned seed)
 {
     struct gt_ranges r = {.base = BASE, .limit = BASE + SIZE};
     struct gt_spans spans = {0};
-    struct gt_pool pool = {0};
+    struct gt_arena arena = {0};
     srand(seed);
     count = 0;
     nest(BASE, BASE + SIZE, 0);
@@ -46,11 +46,11 @@ static void check_ranges(unsigned seed)
     gt_ranges_add(&r, BASE + 5, BASE + 5, 77777); /* empty */
     gt_ranges_add(&r, 0, BASE + 9, 77777);        /* not code of this module */
     gt_ranges_add(&r, BASE, BASE + SIZE + 1, 77777);
-    gt_ranges_flatten(&r, &spans, &pool);
+    gt_ranges_flatten(&r, &spans, &arena);
     for (uint64_t a = BASE - 2; a < BASE + SIZE + 2; a++)
         CHECK(gt_spans_find(&spans, BASE, a) == innermost(a), "seed %u: at %" PRIu64, seed, a);
     gt_ranges_free(&r);
-    gt_pool_free(&pool);
+    gt_arena_free(&arena);
 }
 
 /* Any order and overlap: nothing to expect but an answer. */
@@ -58,17 +58,17 @@ static void check_damaged_ranges(unsigned seed)
 {
     struct gt_ranges r = {.base = 0, .limit = UINT64_MAX};
     struct gt_spans spans = {0};
-    struct gt_pool pool = {0};
+    struct gt_arena arena = {0};
     srand(seed);
     for (uint32_t i = 0; i < 3000; i++) {
         uint64_t lo = (uint64_t)rand() % 5000;
         gt_ranges_add(&r, lo, lo + (uint64_t)rand() % 5000, i);
     }
-    gt_ranges_flatten(&r, &spans, &pool);
+    gt_ranges_flatten(&r, &spans, &arena);
     for (size_t i = 1; i < spans.n; i++)
         CHECK(spans.span[i - 1].at < spans.span[i].at, "seed %u: order", seed);
     gt_ranges_free(&r);
-    gt_pool_free(&pool);
+    gt_arena_free(&arena);
 }
 
 static void check_memo(void)
