@@ -469,35 +469,22 @@ GT_EXPORT int pthread_tryjoin_np(pthread_t thread, void **result)
 
 /* A thread that has ended is joined without a wait, hence without an event. */
 
-GT_EXPORT int pthread_join(pthread_t thread, void **result)
-{
-    int r = gt_real.pthread_tryjoin_np(thread, result);
-    if (r != EBUSY)
-        return r;
-    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_pthread_join, GT_REASON_SYNC, (const void *)thread);
-    return gt_real.pthread_join(thread, result);
-}
+#define JOIN(name, parameters, arguments)                                                    \
+    GT_EXPORT int name parameters                                                            \
+    {                                                                                        \
+        int r = gt_real.pthread_tryjoin_np(thread, result);                                  \
+        if (r != EBUSY)                                                                      \
+            return r;                                                                        \
+        GT_WAIT(wait) = gt_wait_begin(GT_HOOK_##name, GT_REASON_SYNC, (const void *)thread); \
+        return gt_real.name arguments;                                                       \
+    }
 
-GT_EXPORT int pthread_timedjoin_np(pthread_t thread, void **result, const struct timespec *until)
-{
-    int r = gt_real.pthread_tryjoin_np(thread, result);
-    if (r != EBUSY)
-        return r;
-    GT_WAIT(wait) =
-        gt_wait_begin(GT_HOOK_pthread_timedjoin_np, GT_REASON_SYNC, (const void *)thread);
-    return gt_real.pthread_timedjoin_np(thread, result, until);
-}
-
-GT_EXPORT int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t clock,
-                                   const struct timespec *until)
-{
-    int r = gt_real.pthread_tryjoin_np(thread, result);
-    if (r != EBUSY)
-        return r;
-    GT_WAIT(wait) =
-        gt_wait_begin(GT_HOOK_pthread_clockjoin_np, GT_REASON_SYNC, (const void *)thread);
-    return gt_real.pthread_clockjoin_np(thread, result, clock, until);
-}
+JOIN(pthread_join, (pthread_t thread, void **result), (thread, result))
+JOIN(pthread_timedjoin_np, (pthread_t thread, void **result, const struct timespec *until),
+     (thread, result, until))
+JOIN(pthread_clockjoin_np,
+     (pthread_t thread, void **result, clockid_t clock, const struct timespec *until),
+     (thread, result, clock, until))
 
 /* Names -------------------------------------------------------------------------------------- */
 

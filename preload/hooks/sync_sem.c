@@ -20,33 +20,22 @@ static bool take(sem_t *sem)
     return taken;
 }
 
-GT_EXPORT int sem_wait(sem_t *sem)
-{
-    if (take(sem))
-        return 0;
-    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_sem_wait, GT_REASON_SYNC, sem);
-    return gt_real.sem_wait(sem);
-}
+#define TAKE(name, valid, parameters, arguments)                            \
+    GT_EXPORT int name parameters                                           \
+    {                                                                       \
+        if (!(valid))                                                       \
+            return gt_real.name arguments;                                  \
+        if (take(sem))                                                      \
+            return 0;                                                       \
+        GT_WAIT(wait) = gt_wait_begin(GT_HOOK_##name, GT_REASON_SYNC, sem); \
+        return gt_real.name arguments;                                      \
+    }
 
-GT_EXPORT int sem_timedwait(sem_t *sem, const struct timespec *until)
-{
-    if (!gt_wait_valid(CLOCK_REALTIME, until))
-        return gt_real.sem_timedwait(sem, until);
-    if (take(sem))
-        return 0;
-    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_sem_timedwait, GT_REASON_SYNC, sem);
-    return gt_real.sem_timedwait(sem, until);
-}
-
-GT_EXPORT int sem_clockwait(sem_t *sem, clockid_t clock, const struct timespec *until)
-{
-    if (!gt_wait_valid(clock, until))
-        return gt_real.sem_clockwait(sem, clock, until);
-    if (take(sem))
-        return 0;
-    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_sem_clockwait, GT_REASON_SYNC, sem);
-    return gt_real.sem_clockwait(sem, clock, until);
-}
+TAKE(sem_wait, true, (sem_t * sem), (sem))
+TAKE(sem_timedwait, gt_wait_valid(CLOCK_REALTIME, until),
+     (sem_t * sem, const struct timespec *until), (sem, until))
+TAKE(sem_clockwait, gt_wait_valid(clock, until),
+     (sem_t * sem, clockid_t clock, const struct timespec *until), (sem, clock, until))
 
 /* With a token left, the waiters that were woken are on their way to it. */
 static void wake(sem_t *sem)
