@@ -41,6 +41,9 @@ $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) $(FRAMES) -c -o $@ $<
 
+# Its symbol versions are assembly, which link-time optimization would put elsewhere.
+$(B)/preload/hooks/sync_cond.o: FRAMES += -fno-lto
+
 tests: all $(unit) $(micro) $(prog_c) $(prog_cxx) $(B)/test/unwind/check.so ## build the unit tests and the traced programs
 
 # Unit tests see everything but the hooks and the thread state: what runs without interposition.

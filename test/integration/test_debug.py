@@ -11,7 +11,7 @@ import pytest
 from lib import ROOT, proc
 
 DEBUG = ROOT / "build/debug"
-pytestmark = pytest.mark.skipif(not os.environ.get("ALL_NEEDS") and not DEBUG.exists(), reason="no build/debug: `make debug`, or ./scripts/test --all")
+pytestmark = pytest.mark.skipif(not os.environ.get("ALL_NEEDS"), reason="second runs on the library of `make debug`: ./scripts/test --all")
 AGAIN = {  # file: which of its tests, as pytest's -k says; those that measure time are left out
     "unit": "",
     "integration/test_waits.py": "not percent and not minimum",
