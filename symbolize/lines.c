@@ -1,7 +1,7 @@
 /* See lines.h. */
 #include "lines.h"
 
-#include "encoder/base/arena.h"
+#include "encoder/base/sort.h"
 
 #include <string.h>
 
@@ -119,23 +119,15 @@ void gt_lines_read(struct gt_lines *lines, struct gt_line_reader *r, Dwarf_Off u
     if (!rows)
         return;
     n = collect(rows, r, from, count);
-    lines->row = gt_arena_alloc(r->arena, n * sizeof *rows);
+    lines->row = gt_arena_copy(r->arena, rows, n * sizeof *rows);
     lines->n = lines->row ? n : 0;
-    memcpy(lines->row, rows, lines->n * sizeof *rows);
     gt_pages_free(rows, count * sizeof *rows);
 }
 
 const struct gt_line *gt_lines_find(const struct gt_lines *lines, uint64_t base, uint64_t addr)
 {
-    size_t lo = 0, hi = lines->n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (lines->row[mid].at <= addr - base)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo && lines->row[lo - 1].file != NO_FILE ? &lines->row[lo - 1] : NULL;
+    size_t n = gt_count_up_to(lines->row, lines->n, sizeof *lines->row, 4, addr - base);
+    return n && lines->row[n - 1].file != NO_FILE ? &lines->row[n - 1] : NULL;
 }
 
 const char *gt_lines_file(const struct gt_lines *lines, uint64_t number)

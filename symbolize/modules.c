@@ -437,8 +437,7 @@ static struct {
 static void drop_index(void)
 {
     by_address.valid = false;
-    if (by_address.slots)
-        gt_pages_free(by_address.slots, by_address.n * sizeof *by_address.slots);
+    gt_pages_free(by_address.slots, by_address.n * sizeof *by_address.slots);
     by_address.slots = NULL;
     by_address.n = 0;
 }
@@ -482,8 +481,7 @@ static bool has_index(void)
     struct gt_pair *pairs = n ? gt_pages_alloc(n * sizeof *pairs) : NULL;
     by_address.valid = pairs && fill_index(pairs, n);
     by_address.changes = changes;
-    if (pairs)
-        gt_pages_free(pairs, n * sizeof *pairs);
+    gt_pages_free(pairs, n * sizeof *pairs);
     return by_address.valid;
 }
 
@@ -494,14 +492,7 @@ static bool held(const struct gt_module *m, uint64_t epoch, uint64_t pc)
 
 static const struct gt_module *find_in_index(uint64_t epoch, uint64_t pc)
 {
-    size_t from = 0, to = by_address.n; /* the first that begins behind pc is among these */
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (by_address.slots[middle].lo <= pc)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    size_t from = gt_count_up_to(by_address.slots, by_address.n, sizeof(struct slot), 8, pc);
     for (; from && by_address.slots[from - 1].reach > pc; from--) {
         if (held(by_address.slots[from - 1].module, epoch, pc))
             return by_address.slots[from - 1].module;
