@@ -68,11 +68,6 @@ void gt_symbolize_prepare(void)
     gt_elfutils_leave();
 }
 
-void gt_symbolize_freeze(void)
-{
-    gt_elfutils_freeze();
-}
-
 static void close_module(struct gt_symbolizer *s, struct opened *o)
 {
     if (s->dw) {
@@ -142,7 +137,8 @@ static void open_units(struct gt_symbolizer *s, struct opened *o)
 {
     const struct gt_image *image = o->debug;
     o->debug = NULL;
-    if (!gt_packed_need_rest(&o->packed) || !gt_packed_need_all(&o->packed_alt))
+    if (!gt_packed_need_from(&o->packed, GT_PACKED_REST) ||
+        !gt_packed_need_from(&o->packed_alt, GT_PACKED_INFO))
         return;
     const ElfW(Shdr) *sh = gt_image_header(image, ".debug_aranges");
     bool readable = sh && !(sh->sh_flags & SHF_COMPRESSED);
@@ -430,14 +426,4 @@ void gt_symbolize_hold(struct gt_symbolizer *s)
             gt_elfutils_give_up();
         gt_elfutils_leave();
     }
-}
-
-bool gt_symbolize_fork_begin(void)
-{
-    return gt_elfutils_fork_begin();
-}
-
-void gt_symbolize_fork_end(void)
-{
-    gt_elfutils_fork_end();
 }
