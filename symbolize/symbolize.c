@@ -155,15 +155,8 @@ static void open_units(struct gt_symbolizer *s, struct opened *o)
                                  .limit = o->module->hi - o->module->bias};
     gt_units_init(&o->units, readable ? image->base + sh->sh_offset : NULL,
                   readable ? sh->sh_size : 0);
-    o->line_reader = (struct gt_line_reader){.dw = s->dw,
-                                             .elf = o->elf[0],
-                                             .packed = &o->packed,
-                                             .main = o->dwarf,
-                                             .dwarf = o->dwarf,
-                                             .alt = o->alt,
-                                             .base = o->units.base,
-                                             .limit = o->units.limit,
-                                             .arena = &s->arena};
+    o->line_reader = (struct gt_line_reader){
+        .units = &o->units, .elf = o->elf[0], .alt = o->alt, .dwarf = o->dwarf};
 }
 
 static void open_module(struct gt_symbolizer *s, struct opened *o)
