@@ -6,11 +6,8 @@
 #include "alone.h"
 #include "tool.h"
 
-#include "encoder/drain.h"
-#include "encoder/read/contents.h"
 #include "encoder/read/need.h"
 #include "encoder/read/printable.h"
-#include "preload/control.h"
 
 #include <ctype.h>
 #include <dirent.h>

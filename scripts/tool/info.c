@@ -1,11 +1,9 @@
 /* `gotrace info`: what is in a trace. */
-#include "duration.h"
 #include "reading.h"
 #include "tool.h"
 
 #include <getopt.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 static void print_file(const struct gt_trace *t)

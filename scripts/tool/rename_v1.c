@@ -3,7 +3,6 @@
  * no longer made of pages, which only mattered while it grew.
  */
 #include "naming.h"
-#include "tool.h"
 
 #include "encoder/base/varint.h"
 #include "encoder/read/need.h"

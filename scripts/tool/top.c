@@ -2,7 +2,6 @@
  * `gotrace top`: where threads waited longest. A row is a place in the program that waits in one
  * way: the function it called and the line that called it.
  */
-#include "duration.h"
 #include "nameless.h"
 #include "reading.h"
 #include "tool.h"
