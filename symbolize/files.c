@@ -173,7 +173,7 @@ static void open_alt(struct gt_image *image, struct gt_image *user)
         t = gt_strbuf_start(path, sizeof path);
     gt_strbuf_add(&t, link);
     if (!open_if(image, path, id, id_len) && !open_by_build_id(image, id, id_len))
-        gt_image_hide(user, ".gnu_debugaltlink");
+        gt_image_header(user, ".gnu_debugaltlink")->sh_type = SHT_NOBITS; /* for libelf, too */
 }
 
 /* Mini debug information --------------------------------------------------------------------- */

@@ -403,10 +403,3 @@ const void *gt_image_section(const struct gt_image *image, const char *name, siz
     *size = sh ? sh->sh_size : 0;
     return sh ? image->base + sh->sh_offset : NULL;
 }
-
-void gt_image_hide(struct gt_image *image, const char *name)
-{
-    ElfW(Shdr) *sh = gt_image_header(image, name);
-    if (sh)
-        sh->sh_type = SHT_NOBITS;
-}

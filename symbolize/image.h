@@ -55,9 +55,6 @@ ElfW(Shdr) * gt_image_header(const struct gt_image *image, const char *name);
 /* The contents of a section as they stand in the file, or NULL. */
 const void *gt_image_section(const struct gt_image *image, const char *name, size_t *size);
 
-/* From now on the section has no contents, for libelf neither. */
-void gt_image_hide(struct gt_image *image, const char *name);
-
 bool gt_image_is(const struct gt_image *image, const uint8_t *build_id, size_t len);
 
 /* Looks through ELF notes of size bytes for a build ID; its length, 0 when there is none. */

@@ -49,8 +49,6 @@ struct entry {
 /* What the gone ones may weigh in an era of stacks: then that ends, and they can be forgotten. */
 enum { WEIGHT = 4096 };
 
-static uint64_t snapshots;
-
 static uint64_t hash_of(const char *name)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
@@ -354,6 +352,7 @@ static void retire_locked(uint64_t mark)
  */
 uint64_t gt_modules_refresh(void)
 {
+    static uint64_t snapshots;
     int saved = errno;
     uint64_t signals = gt_signals_hold();
     if (!gt_lock_within(&map.lock, GT_RANK_MODULES, GT_LOCK_PATIENCE_NS)) {

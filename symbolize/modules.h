@@ -49,9 +49,7 @@ uint64_t gt_modules_refresh(void);
 /* The epoch of the last snapshot. Any context. */
 uint64_t gt_modules_epoch(void);
 
-/*
- * The module that held pc in the epoch, or NULL; valid until gt_modules_forget. Reading side.
- */
+/* The module that held pc in the epoch, or NULL; valid until gt_modules_forget. Reading side. */
 const struct gt_module *gt_modules_find(uint64_t epoch, uint64_t pc);
 
 /*

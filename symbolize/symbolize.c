@@ -331,10 +331,7 @@ static int look_up(struct gt_symbolizer *s, struct opened *o, uint64_t addr)
 
 static int copy_out(const struct gt_sym_frame *from, int n, struct gt_sym_frame *out, int max)
 {
-    if (n <= max) {
-        memcpy(out, from, (size_t)n * sizeof *out);
-        return n;
-    }
+    max = n < max ? n : max;
     memcpy(out, from, (size_t)(max - 1) * sizeof *out);
     out[max - 1] = from[n - 1];
     return max;

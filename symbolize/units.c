@@ -91,9 +91,7 @@ static bool need_passed(struct gt_units *units, Dwarf_Off upto)
     return good;
 }
 
-/*
- * Reads the header at unit->start; what libdw needs for the unit is there afterwards, or not good.
- */
+/* Reads the header at unit->start. What libdw needs for the unit is there then, or not good. */
 static bool read_header(struct gt_units *units, struct gt_unit *unit)
 {
     const struct gt_elfutils *dw = units->dw;

@@ -105,8 +105,7 @@ static int open_program(struct program *p)
     p->maps = gt_open_proc(p->pid, "maps");
     if (!p->maps)
         return errno == ENOENT ? -ESRCH : -errno;
-    while (flock(fileno(p->maps), LOCK_EX) != 0 && errno == EINTR)
-        ;
+    TEMP_FAILURE_RETRY(flock(fileno(p->maps), LOCK_EX));
     return find_page(p);
 }
 

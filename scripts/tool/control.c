@@ -344,8 +344,7 @@ static int run(const struct action *action, pid_t pid, const char *path)
     }
     if (!page)
         FAIL(pid, "has another version of libgotrace.so");
-    while (flock(fd, LOCK_EX) != 0 && errno == EINTR)
-        ;
+    TEMP_FAILURE_RETRY(flock(fd, LOCK_EX));
     if (!ask(page, thread, action->command, path))
         FAIL(pid, "does not answer");
     return report(action, pid, page);

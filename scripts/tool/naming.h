@@ -1,6 +1,4 @@
-/*
- * New names for the frames of a trace: what frames there are at an address, and a file with them.
- */
+/* New names for the frames of a trace: what frames are at an address, and a file with them. */
 #ifndef GT_NAMING_H
 #define GT_NAMING_H
 
