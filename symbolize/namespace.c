@@ -11,7 +11,6 @@
 #include "encoder/base/file.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <gnu/lib-names.h>
 #include <gnu/libc-version.h>
 #include <link.h>

@@ -174,7 +174,7 @@ static void wait_a_little(void)
 /* Until what the program has begun for a client before us is done. */
 static int await_turn(const struct program *p)
 {
-    time_t end = time(NULL) + GT_ALONE_PATIENCE_S;
+    time_t end = time(NULL) + GT_PATIENCE_S;
     uint32_t taken = 0, answered = 1;
     int error = put_until(p, 0);
     while (!error && taken != answered) {
@@ -221,7 +221,7 @@ static int await_begin(const struct program *p, uint32_t number)
 
 static int await_end(const struct program *p, uint32_t number)
 {
-    time_t end = time(NULL) + GT_ALONE_PATIENCE_S;
+    time_t end = time(NULL) + GT_PATIENCE_S;
     uint32_t answered;
     int error;
     while ((error = GET(p, answered, &answered)) == 0 && answered != number) {

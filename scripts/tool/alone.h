@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* How long, in seconds, a program that has begun with a command may take to answer. */
-enum { GT_ALONE_PATIENCE_S = 60 };
+/* How long, in seconds, a program may take to answer: symbolizing a large one takes its time. */
+enum { GT_PATIENCE_S = 60 };
 
-/* How long it may take to begin: it has to make a call that may block. */
+/* How long one without threads may take to begin: it has to make a call that may block. */
 enum { GT_ALONE_BEGIN_S = 5 };
 
 /* A file of /proc/PID to read, of our own for a pid of 0; NULL, with errno: there is none. */

@@ -25,9 +25,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Symbolizing a large program takes its time. */
-#define PATIENCE_S 60
-
 /* What is asked for, by the name of the command. */
 static const struct action {
     const char *name;
@@ -283,7 +280,7 @@ static void wait_for_change(_Atomic uint32_t *word, uint32_t from)
 static bool ask(struct gt_control_page *page, const char *thread, enum gt_drain_command command,
                 const char *path)
 {
-    time_t until = time(NULL) + PATIENCE_S;
+    time_t until = time(NULL) + GT_PATIENCE_S;
     page->command = command;
     snprintf(page->path, sizeof page->path, "%s", path);
     uint32_t mine = atomic_fetch_add(&page->asked, 1) + 1, done;
