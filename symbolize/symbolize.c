@@ -244,9 +244,8 @@ static int from_dwarf(struct gt_symbolizer *s, struct opened *o, uint64_t addr, 
         n -= n == CHAIN_MAX; /* the outermost is kept */
         if (!dw->dwarf_offdie(o->dwarf, unit->start + unit->node[node].offset, &die))
             break;
-        bool complete;
-        f.func = gt_names_of_die(&s->names, &o->units, &die, &complete);
-        *linked = complete || !unit->qualifies;
+        f.func = gt_names_of_die(&s->names, &o->units, &die, linked);
+        *linked |= !unit->qualifies;
         s->frames[n++] = f;
         /* The next one out stands at the call. */
         f = (struct gt_sym_frame){NULL,
