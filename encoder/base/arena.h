@@ -24,9 +24,9 @@ const char *gt_arena_text(struct gt_arena *arena, const char *text);
 /* Gives back all of it; nobody else uses it any more. */
 void gt_arena_free(struct gt_arena *arena);
 
-/* Anonymous zeroed pages, or NULL. */
+/* Anonymous zeroed pages, or NULL, which gt_pages_free takes, too. */
 void *gt_pages_alloc(size_t size);
-void gt_pages_free(void *p, size_t size); /* p: may be NULL */
+void gt_pages_free(void *p, size_t size);
 
 /*
  * Pages with room for one more item than n: these, or where there is room for twice as many as
