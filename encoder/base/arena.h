@@ -29,8 +29,8 @@ void *gt_pages_alloc(size_t size);
 void gt_pages_free(void *p, size_t size);
 
 /*
- * Pages with room for one more item than n: these, or where there is room for twice as many as
- * *capacity, or for the first. NULL: there is no memory, and nothing has changed.
+ * Makes room for twice as many items in pages that have *capacity, or for the first. NULL: there is
+ * no memory, and nothing has changed. Does nothing when n items leave room for another.
  */
 void *gt_pages_grow(void *items, size_t n, size_t *capacity, size_t item_bytes);
 
