@@ -1,5 +1,5 @@
-/* See describe.h. */
-#include "describe.h"
+/* Modules as text: see gt_modules_describe. */
+#include "modules.h"
 
 #include "encoder/base/strbuf.h"
 

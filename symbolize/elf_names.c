@@ -1,7 +1,6 @@
 /* See elf_names.h. Called while the process has one thread as a rule, from gt_real_resolve. */
 #include "elf_names.h"
 
-#include <stddef.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -211,6 +210,20 @@ const void *gt_elf_module_of(const void *code)
     struct search search = {(uintptr_t)code, NULL};
     gt_elf_each_module(is_in_module, &search);
     return search.found;
+}
+
+void gt_elf_span(const struct dl_phdr_info *info, uint64_t *lo, uint64_t *hi)
+{
+    *lo = UINT64_MAX;
+    *hi = 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+        uint64_t start = info->dlpi_addr + ph->p_vaddr;
+        if (ph->p_type != PT_LOAD)
+            continue;
+        *lo = start < *lo ? start : *lo;
+        *hi = start + ph->p_memsz > *hi ? start + ph->p_memsz : *hi;
+    }
 }
 
 void gt_elf_loader_range(uintptr_t *lo, uintptr_t *hi)

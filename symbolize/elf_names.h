@@ -54,6 +54,9 @@ void gt_elf_each_module(int (*visit)(struct dl_phdr_info *info, size_t size, voi
  */
 const void *gt_elf_module_of(const void *code);
 
+/* From where to where a module's segments reach; *lo > *hi: it has none. */
+void gt_elf_span(const struct dl_phdr_info *info, uint64_t *lo, uint64_t *hi);
+
 /* Where the dynamic loader's own code is. */
 void gt_elf_loader_range(uintptr_t *lo, uintptr_t *hi);
 

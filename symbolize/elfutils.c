@@ -12,6 +12,7 @@
 #include "namespace.h"
 #include "symbolize.h"
 
+#include "encoder/base/arena.h"
 #include "encoder/base/futex.h"
 
 #include <dlfcn.h>
@@ -76,12 +77,12 @@ static void load_all(void)
     gt_unlock(&loading);
 }
 
-bool gt_elfutils_fork_begin(void)
+bool gt_symbolize_fork_begin(void)
 {
     return gt_lock_within(&loading, GT_RANK_LOADING, GT_LOCK_PATIENCE_NS);
 }
 
-void gt_elfutils_fork_end(void)
+void gt_symbolize_fork_end(void)
 {
     gt_unlock(&loading);
 }
@@ -105,8 +106,8 @@ static void recover(void)
 static void notice_fork(void)
 {
     if (!birth) {
-        void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (p == MAP_FAILED)
+        void *p = gt_pages_alloc(4096);
+        if (!p)
             return;
         madvise(p, 4096, MADV_WIPEONFORK);
         birth = p;
@@ -121,11 +122,10 @@ static void notice_fork(void)
 static bool is_locked(void)
 {
     unsigned char resident = 0;
-    void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
-        return false;
-    mincore(p, 4096, &resident);
-    munmap(p, 4096);
+    void *p = gt_pages_alloc(4096);
+    if (p)
+        mincore(p, 4096, &resident);
+    gt_pages_free(p, 4096);
     return resident & 1;
 }
 
@@ -169,7 +169,7 @@ uint32_t gt_elfutils_generation(void)
     return state.generation;
 }
 
-void gt_elfutils_freeze(void)
+void gt_symbolize_freeze(void)
 {
     state.tried = true;
 }

@@ -37,12 +37,6 @@ uint32_t gt_elfutils_generation(void);
 
 void gt_elfutils_leave(void);
 
-/* It is not loaded any more if it was not yet. */
-void gt_elfutils_freeze(void);
-/* See gt_symbolize_fork_begin. */
-bool gt_elfutils_fork_begin(void);
-void gt_elfutils_fork_end(void);
-
 /* After a jump to bail. */
 void gt_elfutils_give_up(void);
 

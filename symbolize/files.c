@@ -35,7 +35,9 @@ static void open_vdso(struct gt_image *image, const struct gt_module *m)
 {
     size_t page = (size_t)getauxval(AT_PAGESZ);
     size_t size = (size_t)(((m->hi + page - 1) & ~(uint64_t)(page - 1)) - m->lo);
-    gt_image_copy(image, (const void *)(uintptr_t)m->lo, size);
+    void *pages = gt_pages_alloc(size);
+    if (pages)
+        gt_image_adopt(image, memcpy(pages, (const void *)(uintptr_t)m->lo, size), size);
 }
 
 static void open_main(struct gt_image *image, const struct gt_module *m)
@@ -73,11 +75,10 @@ static uint32_t crc32_of(const uint8_t *p, size_t n)
 /* What .gnu_debuglink promises, for files without build IDs: reads the file a second time. */
 static bool has_crc(const char *path, uint32_t expected)
 {
-    size_t size;
+    size_t size = 0;
     void *pages = gt_read_file(path, &size);
     bool same = pages && crc32_of(pages, size) == expected;
-    if (pages)
-        gt_pages_free(pages, size);
+    gt_pages_free(pages, size);
     return same;
 }
 
@@ -172,7 +173,7 @@ static void open_alt(struct gt_image *image, struct gt_image *user)
         t = gt_strbuf_start(path, sizeof path);
     gt_strbuf_add(&t, link);
     if (!open_if(image, path, id, id_len) && !open_by_build_id(image, id, id_len))
-        gt_image_hide(user, ".gnu_debugaltlink");
+        gt_image_header(user, ".gnu_debugaltlink")->sh_type = SHT_NOBITS; /* for libelf, too */
 }
 
 /* Mini debug information --------------------------------------------------------------------- */

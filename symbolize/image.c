@@ -51,11 +51,11 @@ static bool inside(const struct gt_image *image, uint64_t offset, uint64_t size)
 static bool good_header(const struct gt_image *image)
 {
     const ElfW(Ehdr) *e = (const void *)image->base;
-    const uint16_t probe = 1;
-    int native_data = *(const char *)&probe ? ELFDATA2LSB : ELFDATA2MSB;
+    bool little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
     return image->size >= sizeof *e && memcmp(e->e_ident, ELFMAG, SELFMAG) == 0 &&
            e->e_ident[EI_CLASS] == (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) &&
-           e->e_ident[EI_DATA] == native_data && e->e_ident[EI_VERSION] == EV_CURRENT;
+           e->e_ident[EI_DATA] == (little ? ELFDATA2LSB : ELFDATA2MSB) &&
+           e->e_ident[EI_VERSION] == EV_CURRENT;
 }
 
 static ElfW(Shdr) * sections(const struct gt_image *image, size_t *n)
@@ -73,16 +73,22 @@ static ElfW(Shdr) * sections(const struct gt_image *image, size_t *n)
     return sh;
 }
 
+/* The section with the names of all, or NULL. */
+static const ElfW(Shdr) * names_of(const struct gt_image *image, const ElfW(Shdr) * sh, size_t n)
+{
+    const ElfW(Ehdr) *e = (const void *)image->base;
+    size_t at = e->e_shstrndx == SHN_XINDEX ? sh[0].sh_link : e->e_shstrndx;
+    return at < n && inside(image, sh[at].sh_offset, sh[at].sh_size) ? &sh[at] : NULL;
+}
+
 static const char *section_name(const struct gt_image *image, const ElfW(Shdr) * sh, size_t n,
                                 size_t index)
 {
-    const ElfW(Ehdr) *e = (const void *)image->base;
-    size_t strings = e->e_shstrndx == SHN_XINDEX ? sh[0].sh_link : e->e_shstrndx;
-    if (strings >= n || !inside(image, sh[strings].sh_offset, sh[strings].sh_size) ||
-        sh[index].sh_name >= sh[strings].sh_size)
+    const ElfW(Shdr) *names = names_of(image, sh, n);
+    if (!names || sh[index].sh_name >= names->sh_size)
         return "";
-    const char *name = image->base + sh[strings].sh_offset + sh[index].sh_name;
-    return memchr(name, 0, sh[strings].sh_size - sh[index].sh_name) ? name : "";
+    const char *name = image->base + names->sh_offset + sh[index].sh_name;
+    return memchr(name, 0, names->sh_size - sh[index].sh_name) ? name : "";
 }
 
 static bool starts(const char *s, const char *prefix)
@@ -122,9 +128,17 @@ static int read_at(int fd, char *to, size_t size, off_t offset)
     return 0;
 }
 
+/* To where it lies in the image. */
+static int read_part(const struct gt_image *image, int fd, size_t size, uint64_t offset)
+{
+    return read_at(fd, image->base + offset, size, (off_t)offset);
+}
+
 /* A section that is left out has no contents as far as libelf can see. */
 static bool is_needed(const struct gt_image *image, const ElfW(Shdr) * sh, size_t n, size_t i)
 {
+    if (!inside(image, sh[i].sh_offset, sh[i].sh_size))
+        return false;
     switch (sh[i].sh_type) {
     case SHT_NOBITS: return false;
     case SHT_SYMTAB:
@@ -154,18 +168,17 @@ static int read_section(const struct gt_image *image, int fd, const ElfW(Shdr) *
     ElfW(Chdr) head;
     size_t first = sh->sh_flags & SHF_COMPRESSED ? sizeof head + GT_ZLIB_HEADER : 0;
     first = first < sh->sh_size ? first : sh->sh_size;
-    int r = read_at(fd, image->base + sh->sh_offset, first, (off_t)sh->sh_offset);
+    int r = read_part(image, fd, first, sh->sh_offset);
     if (r || gt_image_put_off(image, sh, &head))
         return r;
-    return read_at(fd, image->base + sh->sh_offset + first, sh->sh_size - first,
-                   (off_t)(sh->sh_offset + first));
+    return read_part(image, fd, sh->sh_size - first, sh->sh_offset + first);
 }
 
 static int read_headers(struct gt_image *image, int fd, ElfW(Shdr) * *sh, size_t *n)
 {
     const ElfW(Ehdr) *e = (const void *)image->base;
     size_t first = image->size < 4096 ? image->size : 4096;
-    int r = read_at(fd, image->base, first, 0);
+    int r = read_part(image, fd, first, 0);
     if (r)
         return r;
     if (!good_header(image))
@@ -173,19 +186,15 @@ static int read_headers(struct gt_image *image, int fd, ElfW(Shdr) * *sh, size_t
     size_t end = image->size - (e->e_shoff < image->size ? e->e_shoff : image->size);
     /* The table of sections, then the names; what follows is read only when it is needed. */
     size_t table = (size_t)(e->e_shnum ? e->e_shnum : 1) * sizeof **sh;
-    r = read_at(fd, image->base + e->e_shoff * !!end, end < table ? end : table,
-                (off_t)(e->e_shoff * !!end));
+    r = read_part(image, fd, end < table ? end : table, e->e_shoff * !!end);
     if (r)
         return r;
     *sh = sections(image, n);
     if (!*sh)
         return 0;
-    r = read_at(fd, (char *)*sh, *n * sizeof **sh, (off_t)e->e_shoff);
-    size_t strings = e->e_shstrndx == SHN_XINDEX ? (*sh)[0].sh_link : e->e_shstrndx;
-    if (!r && strings < *n && inside(image, (*sh)[strings].sh_offset, (*sh)[strings].sh_size))
-        r = read_at(fd, image->base + (*sh)[strings].sh_offset, (*sh)[strings].sh_size,
-                    (off_t)(*sh)[strings].sh_offset);
-    return r;
+    r = read_part(image, fd, *n * sizeof **sh, e->e_shoff);
+    const ElfW(Shdr) *names = r ? NULL : names_of(image, *sh, *n);
+    return names ? read_part(image, fd, names->sh_size, names->sh_offset) : r;
 }
 
 /* Program headers' notes: a file without section headers still has its build ID. */
@@ -196,13 +205,13 @@ static void read_notes(struct gt_image *image, int fd)
         !inside(image, e->e_phoff, (uint64_t)e->e_phnum * sizeof(ElfW(Phdr))))
         return;
     ElfW(Phdr) *ph = (void *)(image->base + e->e_phoff);
-    if (fd >= 0 && read_at(fd, (char *)ph, e->e_phnum * sizeof *ph, (off_t)e->e_phoff))
+    if (fd >= 0 && read_part(image, fd, e->e_phnum * sizeof *ph, e->e_phoff))
         return;
     for (size_t i = 0; i < e->e_phnum && !image->build_id_len; i++) {
         uint64_t size = ph[i].p_filesz;
         if (ph[i].p_type != PT_NOTE || size > 65536 || !inside(image, ph[i].p_offset, size))
             continue;
-        if (fd < 0 || read_at(fd, image->base + ph[i].p_offset, size, (off_t)ph[i].p_offset) == 0)
+        if (fd < 0 || read_part(image, fd, size, ph[i].p_offset) == 0)
             image->build_id_len =
                 gt_build_id_in(image->base + ph[i].p_offset, size, ph[i].p_align, image->build_id);
     }
@@ -215,7 +224,7 @@ static void take_stock(struct gt_image *image, ElfW(Shdr) * sh, size_t n)
         const char *name = section_name(image, sh, n, i);
         if (sh[i].sh_type == SHT_NOBITS)
             continue;
-        if (!is_needed(image, sh, n, i) || !inside(image, sh[i].sh_offset, sh[i].sh_size)) {
+        if (!is_needed(image, sh, n, i)) {
             if (sh[i].sh_type != SHT_NULL)
                 sh[i].sh_type = SHT_NOBITS;
             continue;
@@ -232,7 +241,7 @@ static uint64_t needed_bytes(const struct gt_image *image, const ElfW(Shdr) * sh
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < n; i++) {
-        if (is_needed(image, sh, n, i) && inside(image, sh[i].sh_offset, sh[i].sh_size))
+        if (is_needed(image, sh, n, i))
             sum += sh[i].sh_size;
     }
     return sum;
@@ -259,7 +268,7 @@ static int fill(struct gt_image *image, int fd)
         sh = r ? NULL : sections(image, &n);
     }
     for (size_t i = 0; copy && !r && i < n; i++) {
-        if (is_needed(image, sh, n, i) && inside(image, sh[i].sh_offset, sh[i].sh_size))
+        if (is_needed(image, sh, n, i))
             r = read_section(image, fd, &sh[i]);
     }
     if (r)
@@ -342,28 +351,17 @@ void *gt_read_file(const char *path, size_t *size)
     return pages;
 }
 
-int gt_image_adopt(struct gt_image *image, void *pages, size_t size)
+void gt_image_adopt(struct gt_image *image, void *pages, size_t size)
 {
     *image = (struct gt_image){.base = pages, .size = size};
     if (!good_header(image)) {
         gt_image_close(image);
-        return -ENOEXEC;
+        return;
     }
     size_t n;
     ElfW(Shdr) *sh = sections(image, &n);
     read_notes(image, -1);
     take_stock(image, sh, n);
-    return 0;
-}
-
-int gt_image_copy(struct gt_image *image, const void *start, size_t size)
-{
-    void *pages = gt_pages_alloc(size);
-    *image = (struct gt_image){0};
-    if (!pages)
-        return -ENOMEM;
-    memcpy(pages, start, size);
-    return gt_image_adopt(image, pages, size);
 }
 
 bool gt_image_grow(struct gt_image *image, size_t size)
@@ -383,8 +381,7 @@ bool gt_image_grow(struct gt_image *image, size_t size)
 
 void gt_image_close(struct gt_image *image)
 {
-    if (image->base)
-        gt_pages_free(image->base, image->size);
+    gt_pages_free(image->base, image->size);
     *image = (struct gt_image){0};
 }
 
@@ -405,11 +402,4 @@ const void *gt_image_section(const struct gt_image *image, const char *name, siz
     const ElfW(Shdr) *sh = gt_image_header(image, name);
     *size = sh ? sh->sh_size : 0;
     return sh ? image->base + sh->sh_offset : NULL;
-}
-
-void gt_image_hide(struct gt_image *image, const char *name)
-{
-    ElfW(Shdr) *sh = gt_image_header(image, name);
-    if (sh)
-        sh->sh_type = SHT_NOBITS;
 }

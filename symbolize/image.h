@@ -29,11 +29,8 @@ enum { GT_IMAGE_COPY_MAX = 64 << 20, GT_ZLIB_HEADER = 2 };
 /* 0 or -errno; -ENOEXEC: not a native ELF file. */
 int gt_image_open(struct gt_image *image, const char *path);
 
-/* Of an image that lies in memory: the vDSO, or unpacked data. Copies it. */
-int gt_image_copy(struct gt_image *image, const void *start, size_t size);
-
-/* Takes over pages the caller got from gt_pages_alloc. */
-int gt_image_adopt(struct gt_image *image, void *pages, size_t size);
+/* Takes over an image in pages that the caller got from gt_pages_alloc, or gives them back. */
+void gt_image_adopt(struct gt_image *image, void *pages, size_t size);
 
 void gt_image_close(struct gt_image *image);
 
@@ -57,9 +54,6 @@ ElfW(Shdr) * gt_image_header(const struct gt_image *image, const char *name);
 
 /* The contents of a section as they stand in the file, or NULL. */
 const void *gt_image_section(const struct gt_image *image, const char *name, size_t *size);
-
-/* From now on the section has no contents, for libelf neither. */
-void gt_image_hide(struct gt_image *image, const char *name);
 
 bool gt_image_is(const struct gt_image *image, const uint8_t *build_id, size_t len);
 

@@ -6,7 +6,6 @@
 #define GT_LINES_H
 
 #include "elfutils.h"
-#include "packed.h"
 #include "encoder/base/arena.h"
 
 struct gt_lines {
@@ -19,14 +18,10 @@ struct gt_lines {
 };
 
 struct gt_line_reader {
-    const struct gt_elfutils *dw;
+    const struct gt_units *units; /* with the caller's handle, the first */
     Elf *elf;
-    struct gt_packed *packed;
-    Dwarf *alt;           /* dwz's common part or NULL, the caller's */
-    uint64_t base, limit; /* ELF addresses of the module */
-    struct gt_arena *arena;
-    Dwarf *main;  /* the caller's */
-    Dwarf *dwarf; /* open now, main at first, with so many rows read through it */
+    Dwarf *alt;   /* dwz's common part or NULL, the caller's */
+    Dwarf *dwarf; /* open now, with so many rows read through it */
     size_t rows;
 };
 

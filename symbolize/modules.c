@@ -1,21 +1,17 @@
 /* See modules.h. */
 #include "modules.h"
 
-#include "describe.h"
 #include "elf_names.h"
 #include "image.h"
-#include "places.h"
 
 #include "encoder/base/arena.h"
 #include "encoder/base/era.h"
 #include "encoder/base/futex.h"
 #include "encoder/base/strbuf.h"
 
-#include <elf.h>
 #include <limits.h>
 #include <link.h>
 #include <stdatomic.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -53,8 +49,6 @@ struct entry {
 /* What the gone ones may weigh in an era of stacks: then that ends, and they can be forgotten. */
 enum { WEIGHT = 4096 };
 
-static uint64_t snapshots;
-
 static uint64_t hash_of(const char *name)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
@@ -67,9 +61,8 @@ static char path[PATH_MAX]; /* under map.lock; the threads that get here may hav
 
 static const char *copy_text(const char *s)
 {
-    size_t n = strlen(s) + 1;
-    char *copy = gt_arena_alloc(&map.arena, n);
-    return copy ? memcpy(copy, s, n) : "";
+    const char *copy = gt_arena_copy(&map.arena, s, strlen(s) + 1);
+    return copy ? copy : "";
 }
 
 /* A note's bytes are there to read only if a segment loaded them: headers can say anything. */
@@ -92,20 +85,6 @@ static void read_build_id(struct gt_module *m, const struct dl_phdr_info *info)
         if (ph->p_type == PT_NOTE && is_loaded(info, ph))
             m->build_id_len = gt_build_id_in((const void *)(uintptr_t)(m->bias + ph->p_vaddr),
                                              ph->p_memsz, ph->p_align, m->build_id);
-    }
-}
-
-static void span(struct gt_module *m, const struct dl_phdr_info *info)
-{
-    m->lo = UINT64_MAX;
-    m->hi = 0;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-        uint64_t start = m->bias + ph->p_vaddr;
-        if (ph->p_type != PT_LOAD)
-            continue;
-        m->lo = start < m->lo ? start : m->lo;
-        m->hi = start + ph->p_memsz > m->hi ? start + ph->p_memsz : m->hi;
     }
 }
 
@@ -273,7 +252,7 @@ static uint64_t shown_for(const struct gt_module *found, const struct entry *bef
 static void add_locked(const struct gt_module *found, const char *name, uint64_t mark)
 {
     uint64_t name_hash = hash_of(name);
-    struct entry *before = find_gone(found, name_hash), *e = before;
+    struct entry *before = find_gone(found, name_hash);
     if (before && may_revive(&before->module)) {
         __atomic_store_n(&before->module.unloaded, UINT64_MAX, __ATOMIC_RELAXED);
         before->seen = mark;
@@ -281,17 +260,14 @@ static void add_locked(const struct gt_module *found, const char *name, uint64_t
         append_loaded(before);
         return;
     }
-    e = gt_arena_alloc(&map.arena, sizeof *e);
+    struct entry *e = gt_arena_alloc(&map.arena, sizeof *e);
     if (!e)
         return;
-    e->module = *found;
+    *e = (struct entry){.module = *found, .name_hash = name_hash, .seen = mark, .fresh = true};
     e->module.path = path_of(found, name);
     if (!*name && e->module.path[0] == '/')
         e->module.called = called(e->module.path);
     e->module.shown = shown_for(found, before);
-    e->name_hash = name_hash;
-    e->seen = mark;
-    e->fresh = true;
     e->module.unloaded = UINT64_MAX;
     e->module.loaded = UINT64_MAX; /* until retire_locked knows */
     e->module.next = atomic_load_explicit(&map.first, memory_order_relaxed);
@@ -313,7 +289,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
     map.adds = info->dlpi_adds;
     map.subs = info->dlpi_subs;
     struct gt_module found = {.bias = info->dlpi_addr};
-    span(&found, info);
+    gt_elf_span(info, &found.lo, &found.hi);
     if (found.lo >= found.hi)
         return 0;
     read_build_id(&found, info);
@@ -359,7 +335,7 @@ static void retire_locked(uint64_t mark)
         }
         *link = e->next;
         __atomic_store_n(&e->module.unloaded, next, __ATOMIC_RELAXED);
-        gt_places_left(&e->module);
+        gt_modules_left(&e->module);
         if (!e->weighed)
             gt_era_count(WEIGHT);
         e->weighed = true;
@@ -376,6 +352,7 @@ static void retire_locked(uint64_t mark)
  */
 uint64_t gt_modules_refresh(void)
 {
+    static uint64_t snapshots;
     int saved = errno;
     uint64_t signals = gt_signals_hold();
     if (!gt_lock_within(&map.lock, GT_RANK_MODULES, GT_LOCK_PATIENCE_NS)) {
@@ -437,8 +414,7 @@ static struct {
 static void drop_index(void)
 {
     by_address.valid = false;
-    if (by_address.slots)
-        gt_pages_free(by_address.slots, by_address.n * sizeof *by_address.slots);
+    gt_pages_free(by_address.slots, by_address.n * sizeof *by_address.slots);
     by_address.slots = NULL;
     by_address.n = 0;
 }
@@ -482,8 +458,7 @@ static bool has_index(void)
     struct gt_pair *pairs = n ? gt_pages_alloc(n * sizeof *pairs) : NULL;
     by_address.valid = pairs && fill_index(pairs, n);
     by_address.changes = changes;
-    if (pairs)
-        gt_pages_free(pairs, n * sizeof *pairs);
+    gt_pages_free(pairs, n * sizeof *pairs);
     return by_address.valid;
 }
 
@@ -494,14 +469,7 @@ static bool held(const struct gt_module *m, uint64_t epoch, uint64_t pc)
 
 static const struct gt_module *find_in_index(uint64_t epoch, uint64_t pc)
 {
-    size_t from = 0, to = by_address.n; /* the first that begins behind pc is among these */
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (by_address.slots[middle].lo <= pc)
-            from = middle + 1;
-        else
-            to = middle;
-    }
+    size_t from = gt_count_up_to(by_address.slots, by_address.n, sizeof(struct slot), 8, pc);
     for (; from && by_address.slots[from - 1].reach > pc; from--) {
         if (held(by_address.slots[from - 1].module, epoch, pc))
             return by_address.slots[from - 1].module;
@@ -549,6 +517,7 @@ static void note_forgotten(const struct gt_module *m)
     bool any = map.forgotten_hi;
     map.forgotten_lo = any && map.forgotten_lo < m->lo ? map.forgotten_lo : m->lo;
     map.forgotten_hi = map.forgotten_hi > m->hi ? map.forgotten_hi : m->hi;
+    map.gone--;
 }
 
 /* A copy in `arena` of the list from m on, but for those that are not needed. */
@@ -576,7 +545,6 @@ static bool copy_needed(struct gt_arena *arena, struct gt_module *m, const struc
 static void use_copies_locked(struct gt_arena *arena, struct gt_module *first)
 {
     struct gt_chunk *old = map.arena.chunk;
-    size_t gone = 0;
     for (struct gt_module *m = map.first; m; m = m->next) {
         if (!((struct entry *)m)->copy)
             note_forgotten(m);
@@ -585,9 +553,6 @@ static void use_copies_locked(struct gt_arena *arena, struct gt_module *first)
         *link = (*link)->copy;
         map.end = &(*link)->next;
     }
-    for (struct gt_module *m = first; m; m = m->next)
-        gone += m->unloaded != UINT64_MAX;
-    map.gone = gone;
     gt_arena_free(&map.before);
     atomic_store_explicit(&map.first, first, memory_order_release);
     map.arena.chunk = arena->chunk;

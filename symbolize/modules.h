@@ -49,9 +49,7 @@ uint64_t gt_modules_refresh(void);
 /* The epoch of the last snapshot. Any context. */
 uint64_t gt_modules_epoch(void);
 
-/*
- * The module that held pc in the epoch, or NULL; valid until gt_modules_forget. Reading side.
- */
+/* The module that held pc in the epoch, or NULL; valid until gt_modules_forget. Reading side. */
 const struct gt_module *gt_modules_find(uint64_t epoch, uint64_t pc);
 
 /*
@@ -68,6 +66,9 @@ const struct gt_module *gt_modules_last(void);
  * false also when that is not known any more. Any context.
  */
 bool gt_modules_same(const uint64_t *pcs, uint32_t n, uint32_t one, uint32_t other);
+
+/* For that: m leaves its place. m->unloaded is set, and not the epoch yet. One at a time. */
+void gt_modules_left(const struct gt_module *m);
 
 /* A new epoch, though nothing has vanished. */
 void gt_modules_age(void);
@@ -88,6 +89,9 @@ bool gt_modules_forget(const struct gt_memo *epochs);
  * that is something else and fits; address: the ELF address of lo. Returns whether the rest fits.
  */
 bool gt_modules_describe(const struct gt_module *module, char *text, size_t size);
+
+/* What such a text says but for the path, in *m; where in it that begins. NULL: it is none. */
+const char *gt_modules_parse(const char *text, struct gt_module *m);
 
 /* Adds a module of another process, from such a text. NULL: it is none. */
 const struct gt_module *gt_modules_add(const char *description);

@@ -24,8 +24,7 @@ static const char *remember(struct gt_names *names, const void *origin, const ch
 
 static const char *known(struct gt_names *names, const void *origin)
 {
-    uint64_t *slot = gt_memo_at(&names->memo, (uint64_t)(uintptr_t)origin);
-    return slot ? (const char *)(uintptr_t)*slot : NULL;
+    return (const char *)(uintptr_t)gt_memo_find(&names->memo, (uint64_t)(uintptr_t)origin);
 }
 
 const char *gt_names_of_symbol(struct gt_names *names, const char *symbol)

@@ -11,7 +11,6 @@
 #include "encoder/base/file.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <gnu/lib-names.h>
 #include <gnu/libc-version.h>
 #include <link.h>
@@ -59,22 +58,15 @@ static void hide(const struct link_map *libc)
 
 /* Where the program's libc is, where the module before it ends and the one after it begins. */
 struct place {
-    uintptr_t lo, hi, before, after;
+    uint64_t lo, hi, before, after;
 };
 
 static int look(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct place *place = arg;
-    uintptr_t lo = UINTPTR_MAX, hi = 0;
+    uint64_t lo, hi;
     (void)size;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-        uintptr_t begin = info->dlpi_addr + ph->p_vaddr;
-        if (ph->p_type == PT_LOAD) {
-            lo = begin < lo ? begin : lo;
-            hi = begin + ph->p_memsz > hi ? begin + ph->p_memsz : hi;
-        }
-    }
+    gt_elf_span(info, &lo, &hi);
     if (lo <= place->lo && place->lo < hi)
         place->lo = lo, place->hi = hi;
     else if (hi <= place->lo && hi > place->before)
@@ -111,7 +103,7 @@ static bool put_page(struct place *place, int file)
  */
 static void keep_apart(void)
 {
-    struct place place = {.lo = (uintptr_t)gnu_get_libc_version, .after = UINTPTR_MAX};
+    struct place place = {.lo = (uintptr_t)gnu_get_libc_version, .after = UINT64_MAX};
     const struct link_map *ours = gt_elf_ours();
     int file = ours ? gt_file_open(ours->l_name, 0) : -1;
     if (file < 0)

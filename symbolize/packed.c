@@ -26,10 +26,15 @@ static const char *const names[GT_PACKED_SECTIONS] = {
     ".debug_aranges",  ".debug_types",  ".debug_rnglists",
 };
 
+static size_t aligned(size_t size)
+{
+    return (size + 15) & ~(size_t)15;
+}
+
 static voidpf allocate(voidpf window, uInt n, uInt size)
 {
     struct gt_window *w = window;
-    size_t need = ((size_t)n * size + 15) & ~(size_t)15, at = w->used;
+    size_t need = aligned((size_t)n * size), at = w->used;
     if (need > sizeof w->memory - at)
         return NULL;
     w->used += need;
@@ -41,23 +46,15 @@ static void release(voidpf window, voidpf p)
     (void)window, (void)p;
 }
 
-/* 0 or -errno. */
-static int read_packed(const struct gt_packed *p, const struct gt_unpacking *u, void *to,
-                       size_t size)
-{
-    if (!u->held)
-        return gt_image_read(p->image, to, size, u->at);
-    memcpy(to, u->held + (u->at - u->held_at), size);
-    return 0;
-}
-
 static bool refill(struct gt_packed *p, struct gt_unpacking *u)
 {
     struct gt_window *w = u->window;
     uint64_t rest = u->end - u->at;
     size_t size = rest < WINDOW ? (size_t)rest : WINDOW;
-    if (!size || read_packed(p, u, w->in, size) != 0)
+    if (!size || (!u->held && gt_image_read(p->image, w->in, size, u->at) != 0))
         return false;
+    if (u->held)
+        memcpy(w->in, u->held + (u->at - u->held_at), size);
     u->at += size;
     w->z.next_in = w->in;
     w->z.avail_in = (uInt)size;
@@ -66,10 +63,8 @@ static bool refill(struct gt_packed *p, struct gt_unpacking *u)
 
 static void finish(struct gt_unpacking *u)
 {
-    if (u->window)
-        gt_pages_free(u->window, sizeof *u->window);
-    if (u->held)
-        gt_pages_free(u->held, u->end - u->held_at);
+    gt_pages_free(u->window, sizeof *u->window);
+    gt_pages_free(u->held, u->end - u->held_at);
     u->window = NULL;
     u->held = NULL;
 }
@@ -118,11 +113,6 @@ static ElfW(Shdr) * find_packed(const struct gt_image *image, int i, ElfW(Chdr) 
     return sh && gt_image_put_off(image, sh, head) && head->ch_size / RATIO_MAX <= sh->sh_size
                ? sh
                : NULL;
-}
-
-static size_t aligned(size_t size)
-{
-    return (size + 15) & ~(size_t)15;
 }
 
 /* Lets the section appear as it was before it was compressed, at the offset in the image. */
@@ -193,22 +183,12 @@ bool gt_packed_need(struct gt_packed *p, enum gt_packed_section section, size_t 
     return unpack(p, u, upto);
 }
 
-static bool need_from(struct gt_packed *p, int first)
+bool gt_packed_need_from(struct gt_packed *p, enum gt_packed_section first)
 {
     bool good = true;
-    for (int i = first; i < GT_PACKED_SECTIONS; i++)
+    for (int i = (int)first; i < GT_PACKED_SECTIONS; i++)
         good &= gt_packed_need(p, (enum gt_packed_section)i, SIZE_MAX);
     return good;
-}
-
-bool gt_packed_need_rest(struct gt_packed *p)
-{
-    return need_from(p, GT_PACKED_REST);
-}
-
-bool gt_packed_need_all(struct gt_packed *p)
-{
-    return need_from(p, 0);
 }
 
 static uint64_t next_uleb(struct gt_packed *p, size_t *at)

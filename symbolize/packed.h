@@ -49,9 +49,8 @@ void gt_packed_hold(struct gt_packed *packed);
 /* From now on the section can be read up to the offset; SIZE_MAX: to its end. False: damaged. */
 bool gt_packed_need(struct gt_packed *packed, enum gt_packed_section section, size_t upto);
 
-/* All but the first three; before libdw sees any of it. */
-bool gt_packed_need_rest(struct gt_packed *packed);
-bool gt_packed_need_all(struct gt_packed *packed);
+/* The same of all sections from one on, to their ends. GT_PACKED_REST before libdw sees any. */
+bool gt_packed_need_from(struct gt_packed *packed, enum gt_packed_section first);
 
 /* The table of abbreviations at the offset, which ends with an entry 0. */
 bool gt_packed_need_abbrevs(struct gt_packed *packed, size_t offset);

@@ -1,5 +1,8 @@
-/* See places.h, and gt_modules_same in modules.h. */
-#include "places.h"
+/*
+ * Where modules have left lately: by that a stack of before is known to mean the same now, and
+ * needs no second entry. Any context reads, without a lock; one at a time writes.
+ */
+#include "modules.h"
 
 #include <stdatomic.h>
 
@@ -12,7 +15,7 @@ static struct {
     } place[PLACES];
 } left;
 
-void gt_places_left(const struct gt_module *m)
+void gt_modules_left(const struct gt_module *m)
 {
     uint32_t n = atomic_fetch_add_explicit(&left.begun, 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release); /* pairs with the acquire in gt_modules_same */

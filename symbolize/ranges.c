@@ -1,34 +1,17 @@
 /* See ranges.h. */
 #include "ranges.h"
 
-#include "encoder/base/arena.h"
-
-#include <string.h>
-
-static bool make_room(struct gt_ranges *r)
-{
-    void *p =
-        r->n < r->capacity ? r->pairs : gt_pages_grow(r->pairs, &r->capacity, sizeof *r->pairs);
-    if (p)
-        r->pairs = p;
-    return p;
-}
-
 void gt_ranges_add(struct gt_ranges *r, uint64_t lo, uint64_t hi, uint32_t id)
 {
-    if (lo >= hi || lo < r->base || hi > r->limit || hi - r->base > UINT32_MAX || !make_room(r))
+    if (lo >= hi || lo < r->base || hi > r->limit || hi - r->base > UINT32_MAX)
         return;
+    struct gt_pair *pairs = gt_pages_grow(r->pairs, r->n, &r->capacity, sizeof *pairs);
+    if (!pairs)
+        return;
+    r->pairs = pairs;
     /* By start; of those that start together the longest, which is the outermost, first. */
     uint64_t start = lo - r->base, end = hi - r->base;
     r->pairs[r->n++] = (struct gt_pair){start << 32 | (UINT32_MAX - end), id};
-}
-
-void gt_ranges_free(struct gt_ranges *r)
-{
-    if (r->pairs)
-        gt_pages_free(r->pairs, r->capacity * sizeof *r->pairs);
-    r->pairs = NULL;
-    r->n = r->capacity = 0;
 }
 
 /* The ranges around the point the sweep is at, outermost first. */
@@ -62,15 +45,10 @@ void gt_ranges_flatten(struct gt_ranges *r, struct gt_spans *out, struct gt_aren
 {
     struct sweep s = {.out = out};
     size_t n = r->n;
-    r->n = 0;
-    out->n = 0;
-    if (!n || !gt_sort(r->pairs, n))
-        return;
-    struct gt_span *spans = gt_pages_alloc(2 * n * sizeof *spans);
-    if (!spans)
-        return;
-    out->span = spans;
-    for (size_t i = 0; i < n; i++) {
+    struct gt_span *spans =
+        n && gt_sort(r->pairs, n) ? gt_pages_alloc(2 * n * sizeof *spans) : NULL;
+    *out = (struct gt_spans){.span = spans};
+    for (size_t i = 0; spans && i < n; i++) {
         uint32_t start = (uint32_t)(r->pairs[i].key >> 32);
         uint32_t end = UINT32_MAX - (uint32_t)r->pairs[i].key;
         close_until(&s, start);
@@ -81,25 +59,16 @@ void gt_ranges_flatten(struct gt_ranges *r, struct gt_spans *out, struct gt_aren
         emit(out, start, (uint32_t)r->pairs[i].value);
     }
     close_until(&s, UINT32_MAX);
-    out->span = gt_arena_alloc(arena, out->n * sizeof *spans);
-    if (out->span)
-        memcpy(out->span, spans, out->n * sizeof *spans);
-    else
-        out->n = 0;
+    out->span = gt_arena_copy(arena, spans, out->n * sizeof *spans);
+    out->n = out->span ? out->n : 0;
     gt_pages_free(spans, 2 * n * sizeof *spans);
+    gt_pages_free(r->pairs, r->capacity * sizeof *r->pairs);
 }
 
 uint32_t gt_spans_find(const struct gt_spans *spans, uint64_t base, uint64_t addr)
 {
-    size_t lo = 0, hi = spans->n;
     if (addr < base || addr - base > UINT32_MAX)
         return GT_NO_ID;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (spans->span[mid].at <= addr - base)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo ? spans->span[lo - 1].id : GT_NO_ID;
+    size_t n = gt_count_up_to(spans->span, spans->n, sizeof *spans->span, 4, addr - base);
+    return n ? spans->span[n - 1].id : GT_NO_ID;
 }

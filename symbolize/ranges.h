@@ -6,7 +6,6 @@
 #define GT_RANGES_H
 
 #include "encoder/base/arena.h"
-
 #include "encoder/base/sort.h"
 
 #define GT_NO_ID UINT32_MAX
@@ -27,10 +26,8 @@ struct gt_spans {
 /* Outer ranges before inner ones that are equal. Out of memory, the range is lost. */
 void gt_ranges_add(struct gt_ranges *r, uint64_t lo, uint64_t hi, uint32_t id);
 
-/* Turns what was added into spans and empties r. */
+/* Turns what was added into spans; that is the end of r. */
 void gt_ranges_flatten(struct gt_ranges *r, struct gt_spans *out, struct gt_arena *arena);
-
-void gt_ranges_free(struct gt_ranges *r);
 
 /* The id at addr, which is an absolute address like those added, or GT_NO_ID. */
 uint32_t gt_spans_find(const struct gt_spans *spans, uint64_t base, uint64_t addr);

@@ -68,11 +68,6 @@ void gt_symbolize_prepare(void)
     gt_elfutils_leave();
 }
 
-void gt_symbolize_freeze(void)
-{
-    gt_elfutils_freeze();
-}
-
 static void close_module(struct gt_symbolizer *s, struct opened *o)
 {
     if (s->dw) {
@@ -142,7 +137,8 @@ static void open_units(struct gt_symbolizer *s, struct opened *o)
 {
     const struct gt_image *image = o->debug;
     o->debug = NULL;
-    if (!gt_packed_need_rest(&o->packed) || !gt_packed_need_all(&o->packed_alt))
+    if (!gt_packed_need_from(&o->packed, GT_PACKED_REST) ||
+        !gt_packed_need_from(&o->packed_alt, GT_PACKED_INFO))
         return;
     const ElfW(Shdr) *sh = gt_image_header(image, ".debug_aranges");
     bool readable = sh && !(sh->sh_flags & SHF_COMPRESSED);
@@ -159,15 +155,8 @@ static void open_units(struct gt_symbolizer *s, struct opened *o)
                                  .limit = o->module->hi - o->module->bias};
     gt_units_init(&o->units, readable ? image->base + sh->sh_offset : NULL,
                   readable ? sh->sh_size : 0);
-    o->line_reader = (struct gt_line_reader){.dw = s->dw,
-                                             .elf = o->elf[0],
-                                             .packed = &o->packed,
-                                             .main = o->dwarf,
-                                             .dwarf = o->dwarf,
-                                             .alt = o->alt,
-                                             .base = o->units.base,
-                                             .limit = o->units.limit,
-                                             .arena = &s->arena};
+    o->line_reader = (struct gt_line_reader){
+        .units = &o->units, .elf = o->elf[0], .alt = o->alt, .dwarf = o->dwarf};
 }
 
 static void open_module(struct gt_symbolizer *s, struct opened *o)
@@ -255,9 +244,8 @@ static int from_dwarf(struct gt_symbolizer *s, struct opened *o, uint64_t addr, 
         n -= n == CHAIN_MAX; /* the outermost is kept */
         if (!dw->dwarf_offdie(o->dwarf, unit->start + unit->node[node].offset, &die))
             break;
-        bool complete;
-        f.func = gt_names_of_die(&s->names, &o->units, &die, &complete);
-        *linked = complete || !unit->qualifies;
+        f.func = gt_names_of_die(&s->names, &o->units, &die, linked);
+        *linked |= !unit->qualifies;
         s->frames[n++] = f;
         /* The next one out stands at the call. */
         f = (struct gt_sym_frame){NULL,
@@ -342,10 +330,7 @@ static int look_up(struct gt_symbolizer *s, struct opened *o, uint64_t addr)
 
 static int copy_out(const struct gt_sym_frame *from, int n, struct gt_sym_frame *out, int max)
 {
-    if (n <= max) {
-        memcpy(out, from, (size_t)n * sizeof *out);
-        return n;
-    }
+    max = n < max ? n : max;
     memcpy(out, from, (size_t)(max - 1) * sizeof *out);
     out[max - 1] = from[n - 1];
     return max;
@@ -430,14 +415,4 @@ void gt_symbolize_hold(struct gt_symbolizer *s)
             gt_elfutils_give_up();
         gt_elfutils_leave();
     }
-}
-
-bool gt_symbolize_fork_begin(void)
-{
-    return gt_elfutils_fork_begin();
-}
-
-void gt_symbolize_fork_end(void)
-{
-    gt_elfutils_fork_end();
 }

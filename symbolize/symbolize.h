@@ -22,9 +22,7 @@ struct gt_sym_frame {
 
 struct gt_symbolizer;
 
-/*
- * Never NULL. Without elfutils names are those of symbols, without memory "?".
- */
+/* Never NULL. Without elfutils names are those of symbols, without memory "?". */
 struct gt_symbolizer *gt_symbolizer_new(void);
 
 /*

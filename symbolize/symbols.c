@@ -4,24 +4,8 @@
 #include "encoder/base/arena.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 #define UNSIZED_MAX 65536 /* how far a symbol without a size may reach */
-
-static bool make_room(struct gt_symbols *s)
-{
-    size_t item = sizeof *s->symbol;
-    if (s->n < s->capacity)
-        return true;
-    size_t capacity = s->capacity ? 2 * s->capacity : 1024;
-    void *p = s->symbol ? mremap(s->symbol, s->capacity * item, capacity * item, MREMAP_MAYMOVE)
-                        : gt_pages_alloc(capacity * item);
-    if (!p || p == MAP_FAILED)
-        return false;
-    s->symbol = p;
-    s->capacity = capacity;
-    return true;
-}
 
 /* Of pthread_mutex_lock and __pthread_mutex_lock the first is what people call it. */
 static uint32_t rank_of(const ElfW(Sym) * sym, const char *name)
@@ -53,9 +37,13 @@ static void add_table(struct gt_symbols *s, const ElfW(Sym) * sym, size_t count,
             sym[i].st_name >= size)
             continue;
         const char *name = strings + sym[i].st_name;
-        if (!*name || *name == '$' || !make_room(s))
+        if (!*name || *name == '$')
             continue;
-        s->symbol[s->n++] =
+        struct gt_symbol *all = gt_pages_grow(s->symbol, s->n, &s->capacity, sizeof *all);
+        if (!all)
+            continue;
+        s->symbol = all;
+        all[s->n++] =
             (struct gt_symbol){sym[i].st_value, name,
                                sym[i].st_size < UINT32_MAX ? (uint32_t)sym[i].st_size : UINT32_MAX,
                                rank_of(&sym[i], name)};
@@ -75,46 +63,33 @@ void gt_symbols_add(struct gt_symbols *s, const struct gt_image *image)
     }
 }
 
-/* One symbol per address, the best. */
-static void pick(struct gt_symbols *s, const struct gt_pair *order, struct gt_symbol *out)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < s->n; i++) {
-        const struct gt_symbol *sym = &s->symbol[order[i].value];
-        if (n == 0 || out[n - 1].addr != sym->addr)
-            out[n++] = *sym;
-        else if (sym->rank > out[n - 1].rank)
-            out[n - 1] = *sym;
-    }
-    s->n = n;
-}
-
+/* One symbol per address, the best. Out of memory, none. */
 void gt_symbols_finish(struct gt_symbols *s)
 {
     size_t count = s->n;
     struct gt_pair *order = count ? gt_pages_alloc(count * sizeof *order) : NULL;
-    struct gt_symbol *sorted = count ? gt_pages_alloc(count * sizeof *sorted) : NULL;
+    struct gt_symbol *out = count ? gt_pages_alloc(count * sizeof *out) : NULL;
     for (size_t i = 0; order && i < count; i++)
         order[i] = (struct gt_pair){s->symbol[i].addr, i};
-    bool done = order && sorted && gt_sort(order, count);
-    if (done)
-        pick(s, order, sorted);
-    if (order)
-        gt_pages_free(order, count * sizeof *order);
-    if (!done && sorted)
-        gt_pages_free(sorted, count * sizeof *sorted);
-    if (s->symbol)
-        gt_pages_free(s->symbol, s->capacity * sizeof *s->symbol);
-    s->symbol = done ? sorted : NULL;
-    s->capacity = done ? count : 0;
-    s->n = done ? s->n : 0;
+    bool sorted = order && out && gt_sort(order, count);
+    s->n = 0;
+    for (size_t i = 0; sorted && i < count; i++) {
+        const struct gt_symbol *sym = &s->symbol[order[i].value];
+        if (s->n == 0 || out[s->n - 1].addr != sym->addr)
+            out[s->n++] = *sym;
+        else if (sym->rank > out[s->n - 1].rank)
+            out[s->n - 1] = *sym;
+    }
+    gt_pages_free(order, count * sizeof *order);
+    gt_pages_free(s->symbol, s->capacity * sizeof *s->symbol);
+    s->symbol = out;
+    s->capacity = count;
     s->finished = true;
 }
 
 void gt_symbols_free(struct gt_symbols *s)
 {
-    if (s->symbol)
-        gt_pages_free(s->symbol, s->capacity * sizeof *s->symbol);
+    gt_pages_free(s->symbol, s->capacity * sizeof *s->symbol);
     *s = (struct gt_symbols){0};
 }
 
@@ -125,14 +100,7 @@ static bool covers(const struct gt_symbol *sym, uint64_t addr)
 
 const char *gt_symbols_find(const struct gt_symbols *s, uint64_t addr)
 {
-    size_t lo = 0, hi = s->finished ? s->n : 0;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (s->symbol[mid].addr <= addr)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    size_t lo = gt_count_up_to(s->symbol, s->finished ? s->n : 0, sizeof *s->symbol, 8, addr);
     /* A few steps back: labels inside a function may come between. */
     for (size_t at = lo; at > 0 && lo - at < 16; at--) {
         if (s->symbol[at - 1].size && covers(&s->symbol[at - 1], addr))

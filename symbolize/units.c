@@ -1,8 +1,6 @@
 /* See units.h. */
 #include "units.h"
 
-#include "encoder/base/arena.h"
-
 #include <string.h>
 
 enum { HEADER_MAX = 64 }; /* bytes of a unit, with something to spare */
@@ -25,23 +23,18 @@ struct walk {
 
 static void *append(struct list *list)
 {
-    if (list->n == list->capacity) {
-        void *p = gt_pages_grow(list->items, &list->capacity, list->item);
-        if (!p)
-            return NULL;
-        list->items = p;
-    }
-    return (char *)list->items + list->item * list->n++;
+    void *p = gt_pages_grow(list->items, list->n, &list->capacity, list->item);
+    if (!p)
+        return NULL;
+    list->items = p;
+    return (char *)p + list->item * list->n++;
 }
 
 /* Copies to the arena and gives the list's pages back. */
 static void *settle(struct list *list, struct gt_arena *arena, uint32_t *n)
 {
-    void *copy = list->n ? gt_arena_alloc(arena, list->n * list->item) : NULL;
-    if (copy)
-        memcpy(copy, list->items, list->n * list->item);
-    if (list->items)
-        gt_pages_free(list->items, list->capacity * list->item);
+    void *copy = gt_arena_copy(arena, list->items, list->n * list->item);
+    gt_pages_free(list->items, list->capacity * list->item);
     *n = copy ? (uint32_t)list->n : 0;
     return copy;
 }
@@ -98,9 +91,7 @@ static bool need_passed(struct gt_units *units, Dwarf_Off upto)
     return good;
 }
 
-/*
- * Reads the header at unit->start; what libdw needs for the unit is there afterwards, or not good.
- */
+/* Reads the header at unit->start. What libdw needs for the unit is there then, or not good. */
 static bool read_header(struct gt_units *units, struct gt_unit *unit)
 {
     const struct gt_elfutils *dw = units->dw;
@@ -141,7 +132,6 @@ static void take(struct gt_units *units, struct list *list, struct gt_ranges *ra
     units->unit = settle(list, units->arena, &n);
     units->n = n;
     gt_ranges_flatten(ranges, &units->spans, units->arena);
-    gt_ranges_free(ranges);
 }
 
 bool gt_units_need_all(struct gt_units *units)
@@ -327,7 +317,6 @@ static void walk_unit(struct gt_units *units, struct gt_unit *unit)
     unit->node = settle(&w.nodes, units->arena, &unit->nodes);
     unit->scope = settle(&w.scopes, units->arena, &unit->scopes);
     gt_ranges_flatten(&w.ranges, &unit->spans, units->arena);
-    gt_ranges_free(&w.ranges);
     if (!unit->node)
         unit->spans.n = 0;
 }
@@ -366,15 +355,8 @@ struct gt_unit *gt_units_scope_of(struct gt_units *units, Dwarf_Off offset, uint
     if (!unit->walked)
         walk_unit(units, unit);
     uint32_t at = (uint32_t)(offset - unit->start);
-    size_t lo = 0, hi = unit->scopes;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (unit->scope[mid].start < at)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    uint32_t found = lo ? (uint32_t)lo - 1 : GT_NO_ID;
+    size_t n = at ? gt_count_up_to(unit->scope, unit->scopes, sizeof *unit->scope, 4, at - 1) : 0;
+    uint32_t found = n ? (uint32_t)n - 1 : GT_NO_ID;
     while (found != GT_NO_ID && !scope_contains(unit, found, at))
         found = unit->scope[found].parent;
     *scope = found;

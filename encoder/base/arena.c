@@ -23,12 +23,15 @@ void *gt_pages_alloc(size_t size)
 
 void gt_pages_free(void *p, size_t size)
 {
-    munmap(p, size);
+    if (p)
+        munmap(p, size);
 }
 
-void *gt_pages_grow(void *items, size_t *capacity, size_t item_bytes)
+void *gt_pages_grow(void *items, size_t n, size_t *capacity, size_t item_bytes)
 {
     enum { FIRST = 64 << 10 };
+    if (n < *capacity)
+        return items;
     size_t bytes = *capacity * item_bytes, more = bytes ? 2 * bytes : FIRST - FIRST % item_bytes;
     void *p = items ? mremap(items, bytes, more, MREMAP_MAYMOVE) : gt_pages_alloc(more);
     if (!p || p == MAP_FAILED)
@@ -70,11 +73,16 @@ void *gt_arena_alloc(struct gt_arena *arena, size_t size)
     }
 }
 
+void *gt_arena_copy(struct gt_arena *arena, const void *from, size_t size)
+{
+    void *copy = from ? gt_arena_alloc(arena, size) : NULL;
+    return copy ? memcpy(copy, from, size) : NULL;
+}
+
 const char *gt_arena_text(struct gt_arena *arena, const char *text)
 {
-    size_t size = strlen(text) + 1;
-    char *copy = gt_arena_alloc(arena, size);
-    return copy ? memcpy(copy, text, size) : "?";
+    const char *copy = gt_arena_copy(arena, text, strlen(text) + 1);
+    return copy ? copy : "?";
 }
 
 void gt_arena_free(struct gt_arena *arena)

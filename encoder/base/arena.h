@@ -15,20 +15,23 @@ struct gt_arena {
 
 void *gt_arena_alloc(struct gt_arena *arena, size_t size);
 
+/* A copy; NULL: there is no memory, or from is NULL. */
+void *gt_arena_copy(struct gt_arena *arena, const void *from, size_t size);
+
 /* A copy, or "?". */
 const char *gt_arena_text(struct gt_arena *arena, const char *text);
 
 /* Gives back all of it; nobody else uses it any more. */
 void gt_arena_free(struct gt_arena *arena);
 
-/* Anonymous zeroed pages, or NULL. */
+/* Anonymous zeroed pages, or NULL, which gt_pages_free takes, too. */
 void *gt_pages_alloc(size_t size);
 void gt_pages_free(void *p, size_t size);
 
 /*
  * Makes room for twice as many items in pages that have *capacity, or for the first. NULL: there is
- * no memory, and nothing has changed.
+ * no memory, and nothing has changed. Does nothing when n items leave room for another.
  */
-void *gt_pages_grow(void *items, size_t *capacity, size_t item_bytes);
+void *gt_pages_grow(void *items, size_t n, size_t *capacity, size_t item_bytes);
 
 #endif

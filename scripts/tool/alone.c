@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -24,13 +23,21 @@ struct program {
 
 /* What the kernel says of it ------------------------------------------------------------------- */
 
-/* The last number of a line of /proc/PID/status; 0: there is none. */
-static long status_of(const char *pid, const char *line_name)
+FILE *gt_open_proc(pid_t pid, const char *name)
 {
-    char path[64], line[256];
+    char path[64], number[16] = "self";
+    if (pid)
+        snprintf(number, sizeof number, "%d", pid);
+    snprintf(path, sizeof path, "/proc/%s/%s", number, name);
+    return fopen(path, "re");
+}
+
+/* The last number of a line of /proc/PID/status; 0: there is none. */
+static long status_of(pid_t pid, const char *line_name)
+{
+    char line[256];
     long number = 0;
-    snprintf(path, sizeof path, "/proc/%s/status", pid);
-    FILE *f = fopen(path, "re");
+    FILE *f = gt_open_proc(pid, "status");
     while (f && fgets(line, sizeof line, f)) {
         const char *last = strrchr(line, '\t');
         if (last && strncmp(line, line_name, strlen(line_name)) == 0)
@@ -41,23 +48,11 @@ static long status_of(const char *pid, const char *line_name)
     return number;
 }
 
-static long status(const struct program *p, const char *line_name)
-{
-    char pid[16];
-    snprintf(pid, sizeof pid, "%d", p->pid);
-    return status_of(pid, line_name);
-}
-
 /* More than we are, as all in a container may be: by itself, and not for what we ask of it. */
-static bool is_confined(const struct program *p)
-{
-    return status(p, "Seccomp:") > status_of("self", "Seccomp:") ||
-           status(p, "Seccomp_filters:") > status_of("self", "Seccomp_filters:");
-}
-
 bool gt_is_confined(pid_t pid)
 {
-    return is_confined(&(struct program){.pid = pid});
+    return status_of(pid, "Seccomp:") > status_of(0, "Seccomp:") ||
+           status_of(pid, "Seccomp_filters:") > status_of(0, "Seccomp_filters:");
 }
 
 /* Its memory ----------------------------------------------------------------------------------- */
@@ -107,12 +102,10 @@ static int open_program(struct program *p)
     p->memory = open(path, O_RDWR | O_CLOEXEC);
     if (p->memory < 0)
         return errno == ENOENT ? -ESRCH : -errno;
-    snprintf(path, sizeof path, "/proc/%d/maps", p->pid);
-    p->maps = fopen(path, "re");
+    p->maps = gt_open_proc(p->pid, "maps");
     if (!p->maps)
         return errno == ENOENT ? -ESRCH : -errno;
-    while (flock(fileno(p->maps), LOCK_EX) != 0 && errno == EINTR)
-        ;
+    TEMP_FAILURE_RETRY(flock(fileno(p->maps), LOCK_EX));
     return find_page(p);
 }
 
@@ -125,7 +118,7 @@ static int check(struct program *p)
         return error;
     if (page.version != GT_CONTROL_VERSION)
         return -EPROTO;
-    long pid = status(p, "NSpid:"); /* as it is called itself, in its container */
+    long pid = status_of(p->pid, "NSpid:"); /* as it is called itself, in its container */
     if (!page.pid || (pid && page.pid != pid))
         return -ENXIO;
     p->attend = (uintptr_t)page.attend;
@@ -181,7 +174,7 @@ static void wait_a_little(void)
 /* Until what the program has begun for a client before us is done. */
 static int await_turn(const struct program *p)
 {
-    time_t end = time(NULL) + GT_ALONE_PATIENCE_S;
+    time_t end = time(NULL) + GT_PATIENCE_S;
     uint32_t taken = 0, answered = 1;
     int error = put_until(p, 0);
     while (!error && taken != answered) {
@@ -228,7 +221,7 @@ static int await_begin(const struct program *p, uint32_t number)
 
 static int await_end(const struct program *p, uint32_t number)
 {
-    time_t end = time(NULL) + GT_ALONE_PATIENCE_S;
+    time_t end = time(NULL) + GT_PATIENCE_S;
     uint32_t answered;
     int error;
     while ((error = GET(p, answered, &answered)) == 0 && answered != number) {
@@ -254,7 +247,7 @@ int gt_alone_ask(pid_t pid, enum gt_drain_command command, const char *path,
     struct program p = {.pid = pid};
     int error = open_program(&p);
     error = error ? error : check(&p);
-    error = !error && is_confined(&p) ? -EOPNOTSUPP : error;
+    error = !error && gt_is_confined(pid) ? -EOPNOTSUPP : error;
     error = error ? error : ask(&p, command, path);
     error = error ? error : get(&p, p.page, answer, sizeof *answer);
     close_program(&p);

@@ -8,13 +8,17 @@
 #include "encoder/drain.h"
 #include "preload/control.h"
 
+#include <stdio.h>
 #include <sys/types.h>
 
-/* How long, in seconds, a program that has begun with a command may take to answer. */
-enum { GT_ALONE_PATIENCE_S = 60 };
+/* How long, in seconds, a program may take to answer: symbolizing a large one takes its time. */
+enum { GT_PATIENCE_S = 60 };
 
-/* How long it may take to begin: it has to make a call that may block. */
+/* How long one without threads may take to begin: it has to make a call that may block. */
 enum { GT_ALONE_BEGIN_S = 5 };
+
+/* A file of /proc/PID to read, of our own for a pid of 0; NULL, with errno: there is none. */
+FILE *gt_open_proc(pid_t pid, const char *name);
 
 /* Whether the process has more than one thread. */
 bool gt_has_threads(pid_t pid);

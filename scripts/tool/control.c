@@ -6,11 +6,8 @@
 #include "alone.h"
 #include "tool.h"
 
-#include "encoder/drain.h"
-#include "encoder/read/contents.h"
 #include "encoder/read/need.h"
 #include "encoder/read/printable.h"
-#include "preload/control.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -28,9 +25,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Symbolizing a large program takes its time. */
-#define PATIENCE_S 60
-
 /* What is asked for, by the name of the command. */
 static const struct action {
     const char *name;
@@ -41,6 +35,8 @@ static const struct action {
     {"stop", GT_DRAIN_STOP, "%s", "is not recording"},
     {"snapshot", GT_DRAIN_SNAPSHOT, "written to %s", "is not recording"},
 };
+
+#define FAIL(pid, format, ...) gt_fail(GT_EXIT_FAILED, "process %d " format, pid, ##__VA_ARGS__)
 
 /* Finding the page --------------------------------------------------------------------------- */
 
@@ -102,10 +98,9 @@ static int find_page(pid_t pid, char thread[64])
 
 static bool has_library(pid_t pid)
 {
-    char path[64], line[4600];
+    char line[4600];
     bool found = false;
-    snprintf(path, sizeof path, "/proc/%d/maps", pid);
-    FILE *f = fopen(path, "re");
+    FILE *f = gt_open_proc(pid, "maps");
     while (f && !found && fgets(line, sizeof line, f))
         found = strstr(line, "/libgotrace.so") != NULL;
     if (f)
@@ -130,10 +125,8 @@ static const char *variable_of(pid_t pid, const char *name)
 {
     static char *text;
     static size_t room;
-    char path[64];
     const char *value = NULL;
-    snprintf(path, sizeof path, "/proc/%d/environ", pid);
-    FILE *f = fopen(path, "re");
+    FILE *f = gt_open_proc(pid, "environ");
     for (size_t n = strlen(name); f && !value && getdelim(&text, &room, 0, f) > 0;) {
         if (strncmp(text, name, n) == 0 && text[n] == '=')
             value = text + n + 1;
@@ -155,29 +148,21 @@ static _Noreturn void is_untraced(pid_t pid)
     const char *root = variable_of(pid, "GOTRACE_ROOT_PID");
     bool confined = root && *root == 'x'; /* preload/descent.c */
     if (variable_is(pid, "GOTRACE", "off"))
-        gt_fail(GT_EXIT_FAILED,
-                "process %d was started with GOTRACE=off: nothing is recorded in it. "
-                "GOTRACE_START=manual records when told to",
-                pid);
+        FAIL(pid, "was started with GOTRACE=off: nothing is recorded in it. "
+                  "GOTRACE_START=manual records when told to");
     if (variable_is(pid, "GOTRACE_CHILDREN", "0"))
-        gt_fail(GT_EXIT_FAILED,
-                "process %d is a child of the program that was started with GOTRACE_CHILDREN=0: "
-                "nothing is recorded in it",
-                pid);
+        FAIL(pid, "is a child of the program that was started with GOTRACE_CHILDREN=0: "
+                  "nothing is recorded in it");
     if (confined || gt_is_confined(pid))
-        gt_fail(GT_EXIT_FAILED,
-                "process %d confines itself by seccomp(2): nothing is recorded in it any more",
-                pid);
-    gt_fail(GT_EXIT_FAILED, "process %d is not traced; its standard error may say why", pid);
+        FAIL(pid, "confines itself by seccomp(2): nothing is recorded in it any more");
+    FAIL(pid, "is not traced; its standard error may say why");
 }
 
 /* The same command line, as a shell takes it; no more of it than helps. */
 static void print_command(pid_t pid, FILE *out)
 {
     enum { MOST = 500 };
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
-    FILE *f = fopen(path, "re");
+    FILE *f = gt_open_proc(pid, "cmdline");
     for (int c, n = 0, begin = 1; f && n < MOST && (c = getc(f)) != EOF; n++) {
         bool plain = isalnum(c) || (c && strchr("%+,-./:=@_", c)) || c >= 0x80;
         if (begin)
@@ -199,10 +184,9 @@ static _Noreturn void has_no_library(pid_t pid, enum gt_drain_command command)
     FILE *out = gt_need(open_memstream(&line, &size));
     print_command(pid, out);
     fclose(out);
-    gt_fail(GT_EXIT_FAILED,
-            "process %d does not run with libgotrace.so, which must be there from its start: "
-            "gotrace %s --%s",
-            pid, command == GT_DRAIN_SNAPSHOT ? "--ring=30s" : "--start=manual", line);
+    FAIL(pid,
+         "does not run with libgotrace.so, which must be there from its start: gotrace %s --%s",
+         command == GT_DRAIN_SNAPSHOT ? "--ring=30s" : "--start=manual", line);
 }
 
 static bool kernel_is_old(void)
@@ -220,16 +204,12 @@ static _Noreturn void is_not_served(pid_t pid)
     if (found == -ENXIO || variable_is(pid, "GOTRACE", "off"))
         is_untraced(pid);
     if (kernel_is_old())
-        gt_fail(GT_EXIT_FAILED,
-                "process %d cannot be asked: the kernel is older than 5.9; use gotrace.h in it, or "
-                "GOTRACE_SIGNAL",
-                pid);
+        FAIL(pid, "cannot be asked: the kernel is older than 5.9; use gotrace.h in it, or "
+                  "GOTRACE_SIGNAL");
     if (found == -ENOENT || found == -EPROTO)
-        gt_fail(GT_EXIT_FAILED, "process %d has another version of libgotrace.so", pid);
-    gt_fail(GT_EXIT_FAILED,
-            "process %d cannot be asked: it has no thread of the tracer's, is about to end, or is "
-            "not traced",
-            pid);
+        FAIL(pid, "has another version of libgotrace.so");
+    FAIL(pid,
+         "cannot be asked: it has no thread of the tracer's, is about to end, or is not traced");
 }
 
 static _Noreturn void cannot_find(pid_t pid, enum gt_drain_command command, int error)
@@ -237,8 +217,7 @@ static _Noreturn void cannot_find(pid_t pid, enum gt_drain_command command, int 
     if (error == -ESRCH)
         gt_fail(GT_EXIT_FAILED, "there is no process %d", pid);
     if (error == -EACCES || error == -EPERM)
-        gt_fail(GT_EXIT_FAILED, "process %d is another user's, or changed its own; try as root",
-                pid);
+        FAIL(pid, "is another user's, or changed its own; try as root");
     if (error != -ENOENT)
         gt_fail(GT_EXIT_FAILED, "process %d: %s", pid, strerror(-error));
     if (!has_library(pid))
@@ -262,15 +241,15 @@ static _Noreturn void cannot_ask_alone(pid_t pid, enum gt_drain_command command,
         {ESRCH, "has ended, or become another program"},
     };
     if (error == -ETIMEDOUT)
-        gt_fail(GT_EXIT_FAILED,
-                "process %d has one thread, and that made no call that may block for %d s: nothing "
-                "was done, nor will be",
-                pid, GT_ALONE_BEGIN_S);
+        FAIL(pid,
+             "has one thread, and that made no call that may block for %d s: nothing was done, "
+             "nor will be",
+             GT_ALONE_BEGIN_S);
     if (error == -ENXIO)
         is_untraced(pid);
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
         if (reasons[i].error == -error)
-            gt_fail(GT_EXIT_FAILED, "process %d %s", pid, reasons[i].why);
+            FAIL(pid, "%s", reasons[i].why);
     }
     cannot_find(pid, command, error);
 }
@@ -301,7 +280,7 @@ static void wait_for_change(_Atomic uint32_t *word, uint32_t from)
 static bool ask(struct gt_control_page *page, const char *thread, enum gt_drain_command command,
                 const char *path)
 {
-    time_t until = time(NULL) + PATIENCE_S;
+    time_t until = time(NULL) + GT_PATIENCE_S;
     page->command = command;
     snprintf(page->path, sizeof page->path, "%s", path);
     uint32_t mine = atomic_fetch_add(&page->asked, 1) + 1, done;
@@ -329,11 +308,10 @@ static int report(const struct action *action, pid_t pid, const struct gt_contro
         return fflush(stdout) == 0 ? 0 : GT_EXIT_FAILED;
     }
     if (page->result == -EALREADY)
-        gt_fail(GT_EXIT_FAILED, "process %d %s", pid, action->already);
+        FAIL(pid, "%s", action->already);
     if (page->result == -ENOTSUP)
-        gt_fail(GT_EXIT_FAILED, "process %d is no flight recorder (GOTRACE_RING): it writes to %s",
-                pid, text);
-    gt_fail(GT_EXIT_FAILED, "process %d cannot write %s: %s", pid, text, strerror(-page->result));
+        FAIL(pid, "is no flight recorder (GOTRACE_RING): it writes to %s", text);
+    FAIL(pid, "cannot write %s: %s", text, strerror(-page->result));
 }
 
 static int run_alone(const struct action *action, pid_t pid, const char *path)
@@ -362,11 +340,10 @@ static int run(const struct action *action, pid_t pid, const char *path)
         page = map_page(fd);
     }
     if (!page)
-        gt_fail(GT_EXIT_FAILED, "process %d has another version of libgotrace.so", pid);
-    while (flock(fd, LOCK_EX) != 0 && errno == EINTR)
-        ;
+        FAIL(pid, "has another version of libgotrace.so");
+    TEMP_FAILURE_RETRY(flock(fd, LOCK_EX));
     if (!ask(page, thread, action->command, path))
-        gt_fail(GT_EXIT_FAILED, "process %d does not answer", pid);
+        FAIL(pid, "does not answer");
     return report(action, pid, page);
 }
 

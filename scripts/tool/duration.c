@@ -1,5 +1,5 @@
-/* See duration.h. */
-#include "duration.h"
+/* See gt_duration in tool.h. */
+#include "tool.h"
 
 #include <stdio.h>
 

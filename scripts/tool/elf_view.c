@@ -1,16 +1,11 @@
 /* See elf_view.h. A file can say anything: every offset is checked. */
 #include "elf_view.h"
 
-#include <endian.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
 
-#if __BYTE_ORDER == __LITTLE_ENDIAN
-#define ORDER ELFDATA2LSB
-#else
-#define ORDER ELFDATA2MSB
-#endif
+#define ORDER (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB)
 #define CLASS (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32)
 
 /* size bytes at the offset, or NULL. */

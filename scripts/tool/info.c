@@ -1,11 +1,9 @@
 /* `gotrace info`: what is in a trace. */
-#include "duration.h"
 #include "reading.h"
 #include "tool.h"
 
 #include <getopt.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 static void print_file(const struct gt_trace *t)
@@ -60,9 +58,8 @@ static void print_threads(const struct gt_threads *threads)
         printf("  %8s  %-15.15s %-24.24s %10s", tid, *t->name ? t->name : "-",
                *t->routine ? t->routine : "-", gt_duration(t->begin));
         printf(" %9s%s", gt_duration(lived), t->ended ? " " : "+");
-        for (int k = 0; k < GT_KINDS; k++) {
+        for (int k = 0; k < GT_KINDS; k++)
             printf(" %7.1f%%", lived ? 100.0 * (double)t->ns[k] / (double)lived : 0);
-        }
         puts("");
     }
     puts("  (+: still there when the trace ends)");

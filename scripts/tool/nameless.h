@@ -1,6 +1,4 @@
-/*
- * Which modules have no names for what a report shows.
- */
+/* Which modules have no names for what a report shows. */
 #ifndef GOTRACE_TOOL_NAMELESS_H
 #define GOTRACE_TOOL_NAMELESS_H
 

@@ -9,9 +9,12 @@
 enum { INLINES_MAX = 32 };
 #define NEW_PCS (1ull << 51) /* beyond those that the encoder makes up */
 
-void gt_naming_string(struct gt_naming *naming, const char *text)
+void gt_naming_string(struct gt_naming *naming, uint64_t id, const struct gt_bytes *text)
 {
-    const char *its = gt_contents_text(&naming->contents, text, strlen(text));
+    const char *its = gt_contents_text(&naming->contents, text->p, gt_bytes_left(text));
+    *(uint64_t *)gt_need(gt_memo_at(&naming->texts, id)) = (uintptr_t)its;
+    *(uint64_t *)gt_need(gt_memo_at(&naming->ids, (uintptr_t)its)) = id;
+    naming->last_id = id > naming->last_id ? id : naming->last_id;
     uint64_t *known = gt_need(gt_memo_at(&naming->known, (uintptr_t)its));
     if (*known)
         return;
@@ -22,6 +25,21 @@ void gt_naming_string(struct gt_naming *naming, const char *text)
     struct gt_named_module *m = gt_need(calloc(1, sizeof *m));
     *m = (struct gt_named_module){.next = naming->modules, .module = module};
     naming->modules = m;
+}
+
+static const char *text_of(const struct gt_naming *naming, uint64_t id)
+{
+    uint64_t text = gt_memo_find(&naming->texts, id);
+    return text ? (const char *)(uintptr_t)text : "";
+}
+
+bool gt_naming_frame(struct gt_naming *naming, struct gt_bytes *bytes, struct gt_where *frame)
+{
+    frame->pc = gt_get_varint(bytes);
+    frame->func = text_of(naming, gt_get_varint(bytes));
+    frame->file = text_of(naming, gt_get_varint(bytes));
+    frame->line = gt_get_varint(bytes);
+    return !bytes->bad;
 }
 
 void gt_naming_pc(struct gt_naming *naming, uint64_t pc)

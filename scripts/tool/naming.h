@@ -1,6 +1,4 @@
-/*
- * New names for the frames of a trace: what frames there are at an address, and a file with them.
- */
+/* New names for the frames of a trace: what frames are at an address, and a file with them. */
 #ifndef GT_NAMING_H
 #define GT_NAMING_H
 
@@ -22,6 +20,9 @@ struct gt_naming {
     struct gt_contents contents;
     struct gt_memo answers; /* by address: struct gt_answer */
     struct gt_memo known;   /* descriptions of modules, by their interned text */
+    struct gt_memo texts;   /* of the file, v2: of a generation: id → interned text */
+    struct gt_memo ids;     /* and back */
+    uint64_t last_id;
     struct gt_named_module *modules;
     uint64_t named;   /* addresses */
     uint64_t next_pc; /* for frames that need one of their own */
@@ -34,7 +35,10 @@ struct gt_answer {
 };
 
 /* A string of a trace: it may describe a module. All of them come before the first address. */
-void gt_naming_string(struct gt_naming *naming, const char *text);
+void gt_naming_string(struct gt_naming *naming, uint64_t id, const struct gt_bytes *text);
+
+/* Reads a frame of a stack: its PC, the ids of its function and file, its line. false: damaged. */
+bool gt_naming_frame(struct gt_naming *naming, struct gt_bytes *bytes, struct gt_where *frame);
 
 /* A PC of the trace, so that new ones differ. Likewise. */
 void gt_naming_pc(struct gt_naming *naming, uint64_t pc);

@@ -3,7 +3,6 @@
 
 #include "tool.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 

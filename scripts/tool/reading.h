@@ -1,5 +1,4 @@
-/* Opening and reading a trace for a command. Each ends the program with a message where it fails.
- */
+/* Opening and reading a trace for a command. Each ends the program with a message if it fails. */
 #ifndef GT_READING_H
 #define GT_READING_H
 

@@ -3,7 +3,6 @@
  * no longer made of pages, which only mattered while it grew.
  */
 #include "naming.h"
-#include "tool.h"
 
 #include "encoder/base/varint.h"
 #include "encoder/read/need.h"
@@ -15,36 +14,24 @@
 struct writer {
     struct gt_naming *naming;
     FILE *out;
-    struct gt_memo texts, ids; /* id → interned text, and back */
-    uint64_t last_id;
 };
-
-static const char *text_of(struct writer *w, uint64_t id)
-{
-    uint64_t text = gt_memo_find(&w->texts, id);
-    return text ? (const char *)(uintptr_t)text : "";
-}
 
 static void learn_string(struct writer *w, struct gt_bytes args)
 {
     uint64_t id = gt_get_varint(&args);
     struct gt_bytes text = gt_get_part(&args, gt_get_varint(&args));
-    const char *its = gt_contents_text(&w->naming->contents, text.p, gt_bytes_left(&text));
-    *(uint64_t *)gt_need(gt_memo_at(&w->texts, id)) = (uintptr_t)its;
-    *(uint64_t *)gt_need(gt_memo_at(&w->ids, (uintptr_t)its)) = id;
-    w->last_id = id > w->last_id ? id : w->last_id;
-    gt_naming_string(w->naming, its);
+    gt_naming_string(w->naming, id, &text);
 }
 
 /* The id of an interned text, which is written if it is new; "" is 0. */
 static uint64_t id_of(struct writer *w, const char *text)
 {
     uint8_t head[1 + 2 * GT_VARINT_MAX], *p = head;
-    uint64_t *slot = gt_need(gt_memo_at(&w->ids, (uintptr_t)text));
+    uint64_t *slot = gt_need(gt_memo_at(&w->naming->ids, (uintptr_t)text));
     if (!*text)
         return 0;
     if (!*slot) {
-        *slot = ++w->last_id;
+        *slot = ++w->naming->last_id;
         *p++ = GT_V1_STRING;
         p = gt_varint_put(gt_varint_put(p, *slot), strlen(text));
         fwrite(head, 1, (size_t)(p - head), w->out);
@@ -53,20 +40,11 @@ static uint64_t id_of(struct writer *w, const char *text)
     return *slot;
 }
 
-static bool read_frame(struct writer *w, struct gt_bytes *args, struct gt_where *frame)
-{
-    *frame = (struct gt_where){.pc = gt_get_varint(args)};
-    frame->func = text_of(w, gt_get_varint(args));
-    frame->file = text_of(w, gt_get_varint(args));
-    frame->line = gt_get_varint(args);
-    return !args->bad;
-}
-
 static void learn_pcs(struct writer *w, struct gt_bytes args)
 {
     struct gt_where frame;
     gt_get_varint(&args);
-    for (uint64_t n = gt_get_varint(&args); n-- && read_frame(w, &args, &frame);)
+    for (uint64_t n = gt_get_varint(&args); n-- && gt_naming_frame(w->naming, &args, &frame);)
         gt_naming_pc(w->naming, frame.pc);
 }
 
@@ -86,7 +64,7 @@ static void rename_stack(struct writer *w, struct gt_bytes args)
     const uint8_t *last = body + sizeof body - FRAME_MAX - HEAD_MAX;
     struct gt_where frame;
     uint64_t id = gt_get_varint(&args), count = 0;
-    for (uint64_t n = gt_get_varint(&args); n-- && read_frame(w, &args, &frame);) {
+    for (uint64_t n = gt_get_varint(&args); n-- && gt_naming_frame(w->naming, &args, &frame);) {
         const struct gt_answer *answer = gt_naming_ask(w->naming, &frame);
         if (!answer->n && q < last) {
             q = put_frame(w, q, &frame);

@@ -11,9 +11,6 @@
 struct writer {
     struct gt_naming *naming;
     FILE *out;
-    struct gt_memo texts; /* of the generation: id → interned text */
-    struct gt_memo ids;   /* and back */
-    uint64_t last_id;
     struct table *strings; /* new ones */
     struct gt_batch like;  /* whose generation, thread and time the new batches have */
 };
@@ -57,19 +54,13 @@ static void room(struct writer *w, struct table *t, size_t size)
 
 /* Strings ------------------------------------------------------------------------------------ */
 
-static const char *text_of(struct writer *w, uint64_t id)
-{
-    uint64_t text = gt_memo_find(&w->texts, id);
-    return text ? (const char *)(uintptr_t)text : "";
-}
-
 /* The id of an interned text in this generation, which may be a new one. */
 static uint64_t id_of(struct writer *w, const char *text)
 {
-    uint64_t *slot = gt_need(gt_memo_at(&w->ids, (uintptr_t)text));
+    uint64_t *slot = gt_need(gt_memo_at(&w->naming->ids, (uintptr_t)text));
     if (!*slot) {
         size_t n = strnlen(text, GT_STRING_MAX); /* one of the trace may have had the id 0 */
-        *slot = ++w->last_id;
+        *slot = ++w->naming->last_id;
         room(w, w->strings, 1 + 2 * GT_VARINT_MAX + n);
         *w->strings->pos++ = GT_EV_STRING;
         w->strings->pos = gt_varint_put(gt_varint_put(w->strings->pos, *slot), n);
@@ -84,13 +75,16 @@ static void learn_strings(struct writer *w, struct gt_bytes data)
     uint64_t id;
     struct gt_bytes text;
     gt_get_byte(&data);
-    while (gt_batch_next_string(&data, &id, &text)) {
-        const char *its = gt_contents_text(&w->naming->contents, text.p, gt_bytes_left(&text));
-        *(uint64_t *)gt_need(gt_memo_at(&w->texts, id)) = (uintptr_t)its;
-        *(uint64_t *)gt_need(gt_memo_at(&w->ids, (uintptr_t)its)) = id;
-        w->last_id = id > w->last_id ? id : w->last_id;
-        gt_naming_string(w->naming, its);
-    }
+    while (gt_batch_next_string(&data, &id, &text))
+        gt_naming_string(w->naming, id, &text);
+}
+
+/* Ids mean something only within a generation. */
+static void forget_strings(struct writer *w)
+{
+    gt_memo_free(&w->naming->texts);
+    gt_memo_free(&w->naming->ids);
+    w->naming->last_id = 0;
 }
 
 /* Stacks ------------------------------------------------------------------------------------- */
@@ -114,12 +108,8 @@ static bool read_stack(struct writer *w, struct gt_bytes *data, uint64_t *id, ui
         return false;
     *id = gt_get_varint(data);
     *n = gt_get_varint(data);
-    for (uint64_t i = 0; i < *n && i < GT_FRAMES_MAX; i++) {
-        frames[i].pc = gt_get_varint(data);
-        frames[i].func = text_of(w, gt_get_varint(data));
-        frames[i].file = text_of(w, gt_get_varint(data));
-        frames[i].line = gt_get_varint(data);
-    }
+    for (uint64_t i = 0; i < *n && i < GT_FRAMES_MAX; i++)
+        gt_naming_frame(w->naming, data, &frames[i]);
     return !data->bad && *n <= GT_FRAMES_MAX;
 }
 
@@ -179,9 +169,7 @@ static void rename_generation(struct writer *w, struct gt_bytes bytes)
         else
             fwrite(bytes.p - w->like.size, 1, w->like.size, w->out);
     }
-    gt_memo_free(&w->texts);
-    gt_memo_free(&w->ids);
-    w->last_id = 0;
+    forget_strings(w);
 }
 
 void gt_rename_v2(struct gt_naming *naming, const struct gt_trace *trace, FILE *out)
@@ -193,9 +181,7 @@ void gt_rename_v2(struct gt_naming *naming, const struct gt_trace *trace, FILE *
     begin(w.strings, GT_EV_STRINGS);
     each_batch(&w, rest, GT_EV_STRINGS, learn_strings);
     each_batch(&w, rest, GT_EV_STACKS, learn_pcs);
-    gt_memo_free(&w.texts);
-    gt_memo_free(&w.ids);
-    w.last_id = 0;
+    forget_strings(&w);
     fwrite(trace->base, 1, GT_HEADER_BYTES, out);
     while ((end_of_generation = gt_generation_end(rest, trace->format))) {
         rename_generation(&w, (struct gt_bytes){rest.p, end_of_generation, false});

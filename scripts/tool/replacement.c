@@ -33,9 +33,7 @@ static void on_end(int number)
     raise(number);
 }
 
-/*
- * What ends the program from outside, from a terminal that is closed to a limit; nohup's stay so.
- */
+/* What ends the program from outside, from a terminal that closes to a limit; nohup's stay so. */
 static void watch_ends(void)
 {
     static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXCPU, SIGXFSZ, SIGBUS};

@@ -41,7 +41,8 @@ static int can_run(const char *path)
     return access(path, X_OK) == 0 ? 0 : errno;
 }
 
-int gt_target_find(const char *name, char path[PATH_MAX])
+/* What a shell would run for this name, in path; 0, or the errno for which it runs nothing. */
+static int find(const char *name, char path[PATH_MAX])
 {
     const char *dirs = getenv("PATH");
     int error = ENOENT;
@@ -198,7 +199,7 @@ static void look_behind_env(struct gt_target *t, char *words, const struct gt_el
         w += starts(w, "-S") ? 2 : 0;
         if (!*w || *w == '-' || strchr(w, '='))
             continue;
-        if (gt_target_find(w, path) == 0)
+        if (find(w, path) == 0)
             look(t, w, ours, depth);
         return;
     }
@@ -230,7 +231,7 @@ static void look(struct gt_target *t, const char *name, const struct gt_elf_view
     const void *base;
     size_t size;
     struct gt_elf_view view;
-    int error = gt_target_find(name, path);
+    int error = find(name, path);
     if (depth == 0)
         t->runs = !error;
     if (error)

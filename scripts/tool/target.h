@@ -21,7 +21,4 @@ struct gt_target {
  */
 void gt_target_look(struct gt_target *target, const char *program, const char *library);
 
-/* What a shell would run for this name, in path; 0, or the errno for which it runs nothing. */
-int gt_target_find(const char *name, char path[PATH_MAX]);
-
 #endif

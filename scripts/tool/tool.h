@@ -5,7 +5,7 @@
 #ifndef GT_TOOL_H
 #define GT_TOOL_H
 
-#include <stddef.h>
+#include <stdint.h>
 
 /* Exit statuses of a launcher, as those of env(1) and nice(1); else the program's own. */
 enum { GT_EXIT_OURS = 125, GT_EXIT_CANNOT_RUN = 126, GT_EXIT_NOT_FOUND = 127 };
@@ -25,6 +25,9 @@ void gt_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same and the end, with this exit status. */
 _Noreturn void gt_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A time as people read it: "1.234s", "56.70ms", "890.1us" or "12ns"; valid for eight calls. */
+const char *gt_duration(uint64_t ns);
 
 /* The table of run's options, for help. */
 void gt_run_print_options(void);

@@ -2,7 +2,6 @@
  * `gotrace top`: where threads waited longest. A row is a place in the program that waits in one
  * way: the function it called and the line that called it.
  */
-#include "duration.h"
 #include "nameless.h"
 #include "reading.h"
 #include "tool.h"
@@ -231,8 +230,7 @@ static void print_place(const char *what, const struct gt_where *site)
 {
     printf("%s", what);
     if (site) {
-        const char *slash = strrchr(site->file, '/');
-        const char *file = slash ? slash + 1 : site->file;
+        const char *file = basename(site->file);
         printf(" <- %s", site->func);
         if (*file && site->line)
             printf(" (%s:%llu)", file, (unsigned long long)site->line);
@@ -344,15 +342,13 @@ static void explain_nameless(const struct rows *rows, const struct gt_trace *tra
 static void print(struct sums *sums, const struct gt_threads *threads)
 {
     const struct gt_trace *t = threads->trace;
-    struct rows over = options.cumulative ? cumulate(&sums->over) : sums->over;
-    uint64_t all = total(&sums->over, NULL), count = 0;
+    uint64_t all = 0, count = 0;
     fold(&sums->cut);
-    if (!options.cumulative) {
+    if (!options.cumulative)
         fold(&sums->over);
-        over = sums->over;
-    }
+    struct rows over = options.cumulative ? cumulate(&sums->over) : sums->over;
     for (size_t i = 0; i < sums->over.n; i++) {
-        all += options.by_thread ? sums->over.row[i].ns : 0;
+        all += sums->over.row[i].ns;
         count += sums->over.row[i].count;
     }
     printf("%s: %s, %llu threads; ", t->path, gt_duration(t->ns), (unsigned long long)threads->n);

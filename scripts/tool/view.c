@@ -164,8 +164,7 @@ static int run(char *const argv[])
         sigaction(ends[i], &act, NULL);
     sigprocmask(SIG_SETMASK, &before, NULL);
     relay(errors);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
+    TEMP_FAILURE_RETRY(waitpid(pid, &status, 0));
     return ended ? 0 : WIFEXITED(status) ? WEXITSTATUS(status) : GT_EXIT_FAILED;
 }
 
