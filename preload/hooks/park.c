@@ -64,12 +64,14 @@ static void wake_locked(struct gt_writer *w, struct gt_waiter *target, uint64_t 
                         struct gt_stack *stack)
 {
     bool done = false;
+    uint64_t at = now;
     while (!done && gt_writer_pin_at_once(w)) {
         done = target->woken ? gt_ev_go_unblock_again(w, target->g, stack)
                              : gt_ev_go_unblock(w, target->g, stack);
+        at = w->last > at ? w->last : at;
         gt_writer_unpin(w);
     }
-    gt_registry_woken(target, now > w->last ? now : w->last);
+    gt_registry_woken(target, at);
 }
 
 static uint32_t wake_some_locked(struct gt_writer *w, const struct gt_wake *wake,
