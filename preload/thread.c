@@ -486,6 +486,21 @@ JOIN(pthread_clockjoin_np,
      (pthread_t thread, void **result, clockid_t clock, const struct timespec *until),
      (thread, result, clock, until))
 
+/* A thrd_t is a pthread_t, its result the pointer's low word (glibc's nptl/thrd_join.c). */
+GT_EXPORT int thrd_join(thrd_t thread, int *result)
+{
+    void *word;
+    int r = gt_real.pthread_tryjoin_np((pthread_t)thread, &word);
+    if (r == 0 && result)
+        *result = (int)(intptr_t)word;
+    if (r == 0)
+        return thrd_success;
+    if (r != EBUSY)
+        return gt_real.thrd_join(thread, result);
+    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_thrd_join, GT_REASON_SYNC, (const void *)thread);
+    return gt_real.thrd_join(thread, result);
+}
+
 /* Names -------------------------------------------------------------------------------------- */
 
 /* The kernel keeps 15 characters; so does the label. */
