@@ -32,18 +32,13 @@ static struct {
     _Atomic uint32_t begun, done;
 } fatal;
 
-static void save(void)
-{
-    gt_process_crash();
-}
-
 static void save_on_our_stack(void)
 {
     getcontext(&fatal.there);
     fatal.there.uc_stack.ss_sp = fatal.stack;
     fatal.there.uc_stack.ss_size = STACK_BYTES;
     fatal.there.uc_link = &fatal.here;
-    makecontext(&fatal.there, save, 0);
+    makecontext(&fatal.there, gt_process_crash, 0);
     swapcontext(&fatal.here, &fatal.there);
     atomic_store(&fatal.done, 1);
     gt_futex_wake(&fatal.done, INT_MAX);

@@ -370,11 +370,6 @@ bool gt_process_is_followed(void)
     return process.pid != 0;
 }
 
-static void quick(void)
-{
-    gt_process_end();
-}
-
 /*
  * Loading elfutils, the loader allocates with its locks held; and not in the nursery if it has
  * found another malloc before ours. The allocator may take its own locks and the loader's in the
@@ -416,7 +411,7 @@ static void start(void)
         return;
     }
     gt_fork_watch();
-    at_quick_exit(quick);
+    at_quick_exit(gt_process_end);
     gt_thread_init();
     gt_drain_thread_init();
     gt_capture_init();
