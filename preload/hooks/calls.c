@@ -22,32 +22,21 @@ static mode_t mode_of(int flags, va_list ap)
     return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(ap, mode_t) : 0;
 }
 
-#define OPEN(name)                                                 \
-    GT_EXPORT int name(const char *path, int flags, ...)           \
+#define OPEN(name, parameters, arguments)                          \
+    GT_EXPORT int name parameters                                  \
     {                                                              \
         va_list ap;                                                \
         va_start(ap, flags);                                       \
         mode_t mode = mode_of(flags, ap);                          \
         va_end(ap);                                                \
         GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE); \
-        return gt_fd_forget(gt_real.name(path, flags, mode));      \
+        return gt_fd_forget(gt_real.name arguments);               \
     }
 
-#define OPENAT(name)                                               \
-    GT_EXPORT int name(int dir, const char *path, int flags, ...)  \
-    {                                                              \
-        va_list ap;                                                \
-        va_start(ap, flags);                                       \
-        mode_t mode = mode_of(flags, ap);                          \
-        va_end(ap);                                                \
-        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE); \
-        return gt_fd_forget(gt_real.name(dir, path, flags, mode)); \
-    }
-
-OPEN(open)
-OPEN(open64)
-OPENAT(openat)
-OPENAT(openat64)
+OPEN(open, (const char *path, int flags, ...), (path, flags, mode))
+OPEN(open64, (const char *path, int flags, ...), (path, flags, mode))
+OPEN(openat, (int dir, const char *path, int flags, ...), (dir, path, flags, mode))
+OPEN(openat64, (int dir, const char *path, int flags, ...), (dir, path, flags, mode))
 
 /* The results of these are new descriptors too. */
 #define NEW_FD(what, name, parameters, arguments)               \
