@@ -14,6 +14,7 @@
 
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/arena.h"
+#include "encoder/base/file.h"
 #include "encoder/drain.h"
 #include "encoder/events.h"
 #include "encoder/ring.h"
@@ -21,7 +22,6 @@
 #include "preload/real.h"
 #include "symbolize/elf_names.h"
 
-#include <fcntl.h>
 #include <string.h>
 
 #define MS_NS 1000000
@@ -67,11 +67,6 @@ static struct gt_heap_slot *slot_get(void)
     return s;
 }
 
-static void slot_put(struct gt_heap_slot *s)
-{
-    gt_freelist_push(&heap.free, &s->free);
-}
-
 static void fold(struct gt_heap_slot *s)
 {
     int64_t delta = atomic_load_explicit(&s->delta, memory_order_relaxed);
@@ -100,12 +95,12 @@ static uint64_t memory_from_system(void)
 {
     char text[128];
     unsigned long field[3] = {0}; /* size, resident, shared: in pages */
-    int fd = (int)gt_syscall(SYS_openat, AT_FDCWD, "/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    int fd = gt_file_open("/proc/self/statm", 0);
     if (fd < 0)
         return 0;
     /* pread: should the program close our descriptor and open its own, it loses nothing. */
-    long n = gt_syscall(SYS_pread64, fd, text, sizeof text - 1, 0L);
-    gt_syscall(SYS_close, fd);
+    long n = gt_file_read(fd, text, sizeof text - 1, 0);
+    gt_file_close(fd);
     const char *p = text;
     for (int i = 0; i < 3 && p < text + n; i++, p++) {
         for (; p < text + n && *p >= '0' && *p <= '9'; p++)
@@ -218,7 +213,7 @@ void gt_heap_thread_end(struct gt_thread *t, bool last)
     if (s && s != &own) {
         gt_heap_self = NULL;
         fold(s);
-        slot_put(s);
+        gt_freelist_push(&heap.free, &s->free);
     }
     gt_heap_late = 1;
     if (t && last)
