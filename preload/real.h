@@ -48,21 +48,17 @@ enum gt_hook {
     GT_HOOK_NONE,
 #define GT_HOOK(name, result, parameters, arguments, version) GT_HOOK_##name,
 #include "preload/hooks/hooks.def"
-#undef GT_HOOK
     GT_HOOKS_END,
 /* What stands in a stack in place of the hook of syscall(2). */
 #define GT_RAW(what, name) GT_RAW_##name,
 #define GT_RAW_FUTEX(id, text) GT_RAW_FUTEX_##id,
 #include "preload/hooks/raw.def"
-#undef GT_RAW_FUTEX
-#undef GT_RAW
     GT_LEAVES_END,
 };
 
 struct gt_real {
 #define GT_HOOK(name, result, parameters, arguments, version) __typeof__(&name) name;
 #include "preload/hooks/hooks.def"
-#undef GT_HOOK
 };
 extern struct gt_real gt_real;
 

@@ -26,8 +26,6 @@ enum operator{
 #define GT_NEW(name, parameters, arguments) OP##name,
 #define GT_DELETE(name, parameters, arguments) OP##name,
 #include "operators.def"
-#undef GT_NEW
-#undef GT_DELETE
     OPERATORS_END,
 };
 
@@ -35,8 +33,6 @@ static struct {
 #define GT_NEW(name, parameters, arguments) void *(*name)parameters;
 #define GT_DELETE(name, parameters, arguments) void(*name) parameters;
 #include "operators.def"
-#undef GT_NEW
-#undef GT_DELETE
 } next;
 
 /* By enum operator: it is the allocator's own. */
@@ -49,8 +45,6 @@ static const struct {
 #define GT_NEW(name, parameters, arguments) [OP##name] = {#name, (void **)&next.name},
 #define GT_DELETE(name, parameters, arguments) [OP##name] = {#name, (void **)&next.name},
 #include "operators.def"
-#undef GT_NEW
-#undef GT_DELETE
 };
 
 /* For who has bound to ours although there was none after it, the symbol table being read-only. */

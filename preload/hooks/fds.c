@@ -30,14 +30,6 @@ static void forget_from(unsigned first, unsigned last)
             gt_fd_forget((int)fd);
 }
 
-/* Two new descriptors, when the call that made them has returned 0. */
-static int forget_pair(int result, const int fds[2])
-{
-    if (result == 0)
-        gt_fd_forget(fds[0]), gt_fd_forget(fds[1]);
-    return result;
-}
-
 /* Forgotten before: afterwards the number may be in use again. */
 GT_EXPORT int close(int fd)
 {
@@ -56,23 +48,3 @@ GT_EXPORT void closefrom(int first)
     forget_from(first < 0 ? 0 : (unsigned)first, GT_FDS);
     gt_real.closefrom(first);
 }
-
-#define NEW(name, parameters, arguments)             \
-    GT_EXPORT int name parameters                    \
-    {                                                \
-        return gt_fd_forget(gt_real.name arguments); \
-    }
-#define NEW_PAIR(name, parameters, arguments)            \
-    GT_EXPORT int name parameters                        \
-    {                                                    \
-        return forget_pair(gt_real.name arguments, fds); \
-    }
-
-NEW(dup, (int fd), (fd))
-NEW(dup2, (int fd, int as), (fd, as))
-NEW(dup3, (int fd, int as, int flags), (fd, as, flags))
-NEW(socket, (int domain, int type, int protocol), (domain, type, protocol))
-NEW_PAIR(socketpair, (int domain, int type, int protocol, int fds[2]),
-         (domain, type, protocol, fds))
-NEW_PAIR(pipe, (int fds[2]), (fds))
-NEW_PAIR(pipe2, (int fds[2], int flags), (fds, flags))

@@ -22,23 +22,7 @@ END(_exit, (int status), (status))
 END(_Exit, (int status), (status))
 END(abort, (void), ())
 
-/* exec(3): what was recorded is left as a whole file by the program that was. */
-#define EXEC(name, parameters, arguments) \
-    GT_EXPORT int name parameters         \
-    {                                     \
-        gt_process_before_exec();         \
-        return gt_real.name arguments;    \
-    }
-
-EXEC(execve, (const char *path, char *const argv[], char *const envp[]), (path, argv, envp))
-EXEC(execv, (const char *path, char *const argv[]), (path, argv))
-EXEC(execvp, (const char *file, char *const argv[]), (file, argv))
-EXEC(execvpe, (const char *file, char *const argv[], char *const envp[]), (file, argv, envp))
-EXEC(fexecve, (int fd, char *const argv[], char *const envp[]), (fd, argv, envp))
-EXEC(execveat, (int dir, const char *path, char *const argv[], char *const envp[], int flags),
-     (dir, path, argv, envp, flags))
-
-/* The list forms, as the array forms that they are defined by. */
+/* exec(3): the list forms, as the array forms that they are defined by. */
 #define EXEC_LIST(name, as, ...)                               \
     GT_EXPORT int name(const char *file, const char *arg, ...) \
     {                                                          \

@@ -57,7 +57,6 @@ static bool has_line(const FILE *file)
         return gt_real.name arguments;                             \
     }
 #include "stdio.def"
-#undef STDIO
 
 /* The number is not the stream's any more. Some have none: -1. */
 static int forget(FILE *file)

@@ -153,8 +153,6 @@ static struct shown shown_as(long number, const long a[WORDS])
         return (struct shown){GT_RAW_##name, what};
 #define GT_RAW_FUTEX(id, text)
 #include "raw.def"
-#undef GT_RAW_FUTEX
-#undef GT_RAW
     default: return (struct shown){GT_HOOK_NONE, GT_NOTHING};
     }
 }
