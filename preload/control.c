@@ -11,11 +11,7 @@
 #include "encoder/output.h"
 #include "preload/heap/heap.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 
 /* From outside ------------------------------------------------------------------------------- */
 

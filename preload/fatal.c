@@ -7,8 +7,6 @@
 #include "encoder/base/arena.h"
 #include "encoder/base/futex.h"
 
-#include <ucontext.h>
-
 #define STACK_BYTES (1u << 20)
 
 /* How long others that die meanwhile wait for the first; it gives up before. */

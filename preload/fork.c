@@ -20,7 +20,6 @@
 #include "symbolize/modules.h"
 #include "symbolize/symbolize.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <sys/mman.h>
 

@@ -26,14 +26,8 @@
 #include "symbolize/modules.h"
 #include "symbolize/symbolize.h"
 
-#include <link.h>
-#include <signal.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 
 enum { WITH = 1, WITHOUT };
 

@@ -2,7 +2,8 @@
  * The functions we interpose, as the program would have got them without us.
  *
  * gt_real.<name> may be called at any time, also before our constructor: until resolved, it points
- * at a resolver. In a stack, a hook appears as its number (enum gt_hook): see capture.h.
+ * at a resolver. In a stack, a hook appears as its number (enum gt_hook): see capture.h. The
+ * headers that declare them come along.
  */
 #ifndef GT_REAL_H
 #define GT_REAL_H

@@ -4,8 +4,6 @@
 #include "encoder/base/log.h"
 #include "encoder/output.h"
 #include "encoder/recording.h"
-#include "encoder/samples.h"
-#include "encoder/stacks.h"
 
 #include <errno.h>
 #include <stdio.h>

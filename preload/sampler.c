@@ -11,9 +11,6 @@
 #include "preload/stacks/layouts.h"
 #include "symbolize/modules.h"
 
-#include <errno.h>
-#include <string.h>
-#include <stdio.h>
 #include <sys/auxv.h>
 #include <sys/utsname.h>
 

@@ -8,8 +8,6 @@
 #include "encoder/base/futex.h"
 #include "encoder/drain.h"
 
-#include <errno.h>
-
 static struct {
     int number;               /* 0: none */
     struct sigaction program; /* its action, as the program believes */

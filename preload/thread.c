@@ -13,10 +13,7 @@
 #include "preload/stacks/capture.h"
 #include "preload/stacks/routine.h"
 
-#include <limits.h>
 #include <stdarg.h>
-#include <string.h>
-#include <sys/prctl.h>
 #include <sys/single_threaded.h>
 #include <sys/stat.h>
 

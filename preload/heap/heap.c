@@ -22,8 +22,6 @@
 #include "preload/real.h"
 #include "symbolize/elf_names.h"
 
-#include <string.h>
-
 #define MS_NS 1000000
 #define BURST_MS 1000    /* large changes: as many events at once as the rate gives in this time */
 #define GOAL_EVERY_MS 10 /* HeapGoal, in the whole process */

@@ -20,8 +20,6 @@
 #include "preload/real.h"
 #include "symbolize/elf_names.h"
 
-#include <stdlib.h>
-
 enum operator{
 #define GT_NEW(name, parameters, arguments) OP##name,
 #define GT_DELETE(name, parameters, arguments) OP##name,

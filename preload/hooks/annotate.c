@@ -7,8 +7,6 @@
 #include "preload/stacks/capture.h"
 #include "preload/thread.h"
 
-#include <string.h>
-
 /*
  * The viewer shows a task that ends twice without its name. Whether it has ended is remembered of
  * the last million.

@@ -5,9 +5,7 @@
 
 #include "preload/process.h"
 
-#include <fcntl.h>
 #include <stdarg.h>
-#include <sys/ioctl.h>
 
 /* Two new descriptors, when the call that made them has returned 0. */
 static int forget_pair(int result, const int fds[2])

@@ -5,8 +5,6 @@
 
 #include "encoder/base/futex.h"
 
-#include <stdio.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 
 _Atomic uint8_t gt_fd_kind[GT_FDS];

@@ -4,8 +4,6 @@
 #include "preload/real.h"
 #include "preload/thread.h"
 
-#include <errno.h>
-
 _Atomic bool gt_keys_have_destructors;
 
 #define CREATE(name, failed, parameters)                                             \

@@ -5,10 +5,7 @@
 #include "preload/thread.h"
 #include "symbolize/modules.h"
 
-#include <dlfcn.h>
-#include <errno.h>
 #include <stdarg.h>
-#include <unistd.h>
 
 #define END(name, parameters, arguments)                     \
     GT_EXPORT __attribute__((noreturn)) void name parameters \

@@ -8,8 +8,6 @@
 #include "preload/process.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 /*
  * Whether n bytes can be read, or written, without the kernel; the stream may change meanwhile in

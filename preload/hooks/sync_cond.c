@@ -8,8 +8,6 @@
 
 #include "encoder/base/arch/arch.h"
 
-#include <dlfcn.h>
-
 /* The caller gives the mutex up and waits at cond, inside `hook`; as gt_wait_begin. */
 static struct gt_wait begin(enum gt_hook hook, const void *cond, void *mutex)
 {

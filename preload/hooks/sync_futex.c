@@ -11,10 +11,7 @@
 #include "preload/seccomp.h"
 #include "preload/stacks/layouts.h"
 
-#include <linux/futex.h>
-#include <sys/prctl.h>
 #include <stdarg.h>
-#include <sys/syscall.h>
 
 #ifndef FUTEX_LOCK_PI2
 #define FUTEX_LOCK_PI2 13

@@ -8,8 +8,6 @@
 
 #include "wait.h"
 
-#include <errno.h>
-
 static bool held_by_caller(const pthread_mutex_t *mutex)
 {
     return gt_self && (uint32_t)mutex->__data.__owner == gt_self->w.m;

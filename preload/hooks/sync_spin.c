@@ -6,8 +6,6 @@
 
 #include "encoder/base/arch/arch.h"
 
-#include <errno.h>
-
 #define SPIN_MIN_NS 20000
 
 /* Whether it got the lock within the threshold. */

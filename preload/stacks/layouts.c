@@ -6,8 +6,6 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <signal.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/auxv.h>
 

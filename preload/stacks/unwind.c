@@ -4,14 +4,10 @@
 #include "layouts.h"
 
 #include "encoder/base/arch/arch.h"
-#include "encoder/base/futex.h"
 #include "encoder/stacks.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stddef.h>
-#include <string.h>
 
 #define PAGE 4096u
 
