@@ -29,8 +29,7 @@ static uint32_t *same_memory; /* zero in a forked child: MADV_WIPEONFORK */
 static void (*const state[])(void) = {
     gt_process_after_fork, /* whose process this is; nothing has begun, nothing has ended */
 
-    /* The parent's thread is not here. Its page is: buffers sleep on it, so it is given up first.
-     */
+    /* The parent's thread is not here. Its page is: buffers sleep on it, so it goes first. */
     gt_control_after_fork, gt_drain_thread_after_fork, /* nobody waits for its end */
     gt_encoder_after_fork,                             /* a table of its own */
 

@@ -276,10 +276,7 @@ static const char *accepted_by(size_t i)
     return table[i].accepted ? table[i].accepted : gt_format_names();
 }
 
-/*
- * As it was called: later the text may be a title (setproctitle), of blanks, slashes, any length. A
- * forked child keeps the name.
- */
+/* As it was called: later it may be any title (setproctitle). A forked child keeps it. */
 static char program_name[NAME_MAX + 1];
 
 void gt_options_read(void)

@@ -64,9 +64,7 @@ static const char *next_path(void)
     return whole ? process.path : NULL;
 }
 
-/*
- * Begins to follow threads, and to record them unless that is for later: when told to, if manual.
- */
+/* Begins to follow threads, and to record them unless that is for later (manual: when told to). */
 static void start_recording(bool manual)
 {
     if (!gt_options_output_path(process.path, process.descendant, 1)) {

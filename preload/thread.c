@@ -102,10 +102,7 @@ void gt_thread_ignore(void)
 
 /* Beginning and end -------------------------------------------------------------------------- */
 
-/*
- * Whether the thread was cancelled, or has jumped, out of the middle of an event: what it would
- * write now could contradict that.
- */
+/* Whether the thread was cancelled, or jumped, amid an event: more events could contradict it. */
 static bool is_torn(struct gt_thread *t)
 {
     bool torn = gt_writer_busy(&t->w);
@@ -400,10 +397,7 @@ static struct gt_thread *create_event(enum gt_hook hook, struct gt_thread *t,
     return child;
 }
 
-/*
- * The thread about to be made; NULL: it will not be known from its creation. attr NULL: it gets
- * the default attributes.
- */
+/* The thread to be made; NULL: not known from its creation. attr NULL: the default attributes. */
 static struct gt_thread *create_begin(enum gt_hook hook, const pthread_attr_t *attr,
                                       void *(*start)(void *), void *arg)
 {

@@ -114,9 +114,7 @@ void gt_heap_sample_goal(void)
     atomic_store(&heap.goal, memory_from_system());
 }
 
-/*
- * Once in a while sees to it that there is a new goal: in a program of one thread now, else soon.
- */
+/* Now and then sees to it that there is a new goal: in a program of one thread now, else soon. */
 static uint64_t take_goal(void)
 {
     uint64_t now = gt_clock_now();
@@ -136,9 +134,7 @@ static void write_event(struct gt_thread *t, bool exact)
     uint64_t goal = take_goal();
     if (!gt_writer_pin(&t->w))
         return;
-    /*
-     * The time first, then the bytes: of two threads' events the later one then never knows less.
-     */
+    /* The time first, then the bytes: of two threads' events the later never knows less. */
     uint64_t now = gt_clock_now();
     int64_t live = exact ? live_bytes() : atomic_load(&gt_heap.total);
     if (gt_ev_heap_alloc(&t->w, now, live > 0 ? (uint64_t)live : 0))
@@ -162,10 +158,7 @@ static bool take_turn(struct gt_heap_slot *s)
     return true;
 }
 
-/*
- * The end of a hook is a place to write full buffers, unless the loader called it: it is in the
- * middle of something, and has locks.
- */
+/* A hook ends: full buffers are written, unless the loader called it, which has locks. */
 static void check_queue(const void *caller)
 {
     uintptr_t pc = (uintptr_t)caller;

@@ -233,10 +233,7 @@ uint32_t gt_registry_asleep(const void *addr)
     return n;
 }
 
-/*
- * The mutex's shard is a second lock, taken in no order: if it is not free at once the waiter just
- * stays "runnable" until it has the mutex.
- */
+/* The mutex's shard is a second lock, in no order: if not free the waiter stays "runnable". */
 static void await_mutex(struct shard *held, struct gt_waiter *w, uint64_t now)
 {
     struct shard *s = shard_of(w->mutex);

@@ -1,7 +1,4 @@
-/*
- * The two halves of every wait: the thread that blocks, and the one that ends it. All hooks of
- * synchronization are made of these.
- */
+/* The two halves of every wait, who blocks and who ends it: hooks of synchronization are these. */
 #ifndef GT_WAIT_H
 #define GT_WAIT_H
 
