@@ -64,7 +64,7 @@ static void die_after_return(int number, siginfo_t *info)
 static void on_fatal(int number, siginfo_t *info, void *context)
 {
     (void)context;
-    int saved = errno;
+    GT_KEEP_ERRNO;
     if (!gt_process_is_ours())
         ; /* a child of vfork's, which has our memory */
     else if (!atomic_exchange(&fatal.begun, 1))
@@ -72,7 +72,6 @@ static void on_fatal(int number, siginfo_t *info, void *context)
     else if (!atomic_load(&fatal.done))
         gt_futex_wait(&fatal.done, 0, PATIENCE_NS);
     die_after_return(number, info);
-    errno = saved;
 }
 
 static struct sigaction ours(void)

@@ -6,6 +6,7 @@
 #include "fatal.h"
 #include "names.h"
 #include "process.h"
+#include "real.h"
 #include "report.h"
 #include "sampler.h"
 #include "signals.h"
@@ -84,25 +85,22 @@ static __thread unsigned held_over_fork;
 
 static void before_libc_forks(void)
 {
-    int saved = errno;
+    GT_KEEP_ERRNO;
     held_over_fork = gt_fork_begin();
-    errno = saved;
 }
 
 static void after_libc_forked(void)
 {
-    int saved = errno;
+    GT_KEEP_ERRNO;
     gt_fork_end(held_over_fork);
-    errno = saved;
 }
 
 /* Not by what a wiped page tells: old kernels do not wipe. */
 static void in_libcs_child(void)
 {
-    int saved = errno;
+    GT_KEEP_ERRNO;
     release(held_over_fork);
     become_child();
-    errno = saved;
 }
 
 void gt_fork_watch(void)

@@ -14,17 +14,15 @@
 
 #include <aio.h>
 #include <dlfcn.h>
-#include <fcntl.h>
+#include <errno.h>
 #include <mqueue.h>
 #include <netdb.h>
 #include <malloc.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
@@ -81,6 +79,13 @@ void gt_real_clear_dlerror(void);
 
 /* Of all leaves. */
 const char *gt_real_name(enum gt_hook hook);
+
+/* errno is as now at the end of the block. */
+static inline void gt_errno_restore(const int *saved)
+{
+    errno = *saved;
+}
+#define GT_KEEP_ERRNO __attribute__((cleanup(gt_errno_restore))) const int gt_saved = errno
 
 /* Marks a function as interposed: visible to the program. */
 #define GT_EXPORT __attribute__((visibility("default")))

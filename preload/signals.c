@@ -38,9 +38,8 @@ static bool has_handler(const struct sigaction *action)
 static void on_toggle(int number, siginfo_t *info, void *context)
 {
     (void)number, (void)info, (void)context;
-    int saved = errno;
+    GT_KEEP_ERRNO;
     gt_drain_toggle();
-    errno = saved;
 }
 
 /* Calls that a signal of the program's interrupts go on or do not, as it wants. */

@@ -175,21 +175,19 @@ void gt_heap_fold(struct gt_heap_slot *s, const void *caller)
     fold(s);
     if (!gt_recording() || gt_muted() || !take_turn(s))
         return;
-    int saved = errno;
+    GT_KEEP_ERRNO;
     struct gt_thread *t = gt_thread_enter();
     if (t) {
         write_event(t, false);
         gt_thread_leave(t);
         check_queue(caller);
     }
-    errno = saved;
 }
 
 void gt_heap_settle_slow(struct gt_thread *t)
 {
-    int saved = errno;
+    GT_KEEP_ERRNO;
     write_event(t, false);
-    errno = saved;
 }
 
 void gt_heap_write_exact(struct gt_thread *t)
@@ -342,9 +340,8 @@ bool gt_heap_may_be_used(void)
 /* Counts n; a thread's first count gives it a slot. */
 static void count_slow(int64_t n)
 {
-    int saved = errno;
+    GT_KEEP_ERRNO;
     struct gt_heap_slot *s = gt_heap_late ? NULL : slot_get();
-    errno = saved;
     if (s) {
         gt_heap_self = s;
         gt_heap_count(s, n);

@@ -12,9 +12,8 @@ _Atomic uint8_t gt_fd_kind[GT_FDS];
 bool gt_fd_is_socket_slow(int fd)
 {
     struct stat st;
-    int saved = errno;
+    GT_KEEP_ERRNO;
     bool socket = fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
-    errno = saved;
     if (fd < GT_FDS)
         atomic_store_explicit(&gt_fd_kind[fd], socket ? GT_FD_SOCKET : GT_FD_OTHER,
                               memory_order_relaxed);

@@ -47,9 +47,8 @@ GT_EXPORT pid_t _Fork(void)
 {
     unsigned held = gt_fork_begin();
     pid_t pid = gt_real._Fork();
-    int saved = errno;
+    GT_KEEP_ERRNO;
     gt_fork_end(held);
-    errno = saved;
     return pid;
 }
 

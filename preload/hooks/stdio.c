@@ -59,9 +59,8 @@ static bool has_line(const FILE *file)
 /* The number is not the stream's any more. Some have none: -1. */
 static int forget(FILE *file)
 {
-    int saved = errno, fd = gt_fd_forget(fileno_unlocked(file));
-    errno = saved;
-    return fd;
+    GT_KEEP_ERRNO;
+    return gt_fd_forget(fileno_unlocked(file));
 }
 
 GT_EXPORT int fclose(FILE *file)

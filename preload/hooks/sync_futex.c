@@ -168,9 +168,8 @@ static long make_process(long number, const long a[WORDS])
 {
     unsigned held = gt_fork_begin();
     long r = call(number, a);
-    int saved = errno;
+    GT_KEEP_ERRNO;
     gt_fork_end(held);
-    errno = saved;
     return r;
 }
 
