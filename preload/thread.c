@@ -8,7 +8,6 @@
 #include "encoder/base/arena.h"
 #include "encoder/events.h"
 #include "preload/heap/heap.h"
-#include "preload/hooks/keys.h"
 #include "preload/hooks/wait.h"
 #include "preload/stacks/capture.h"
 #include "preload/stacks/routine.h"

@@ -9,7 +9,6 @@
 
 #include "allocator.h"
 #include "nursery.h"
-#include "operators.h"
 #include "sanitizer.h"
 
 #include "encoder/base/arch/arch.h"

@@ -145,6 +145,9 @@ static inline bool gt_heap_counted_since(struct gt_heap_mark before)
 void gt_heap_resolve_begin(void);
 void gt_heap_resolve_end(void);
 
+/* C++'s operators new and delete, when the allocator is known: operators.c. */
+void gt_operators_resolve(void);
+
 /* What free_sized and free_aligned_sized do where nobody has them. */
 void gt_heap_free_sized(void *p, size_t size);
 void gt_heap_free_aligned_sized(void *p, size_t alignment, size_t size);

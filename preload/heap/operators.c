@@ -12,8 +12,6 @@
  *
  * Exceptions pass through: there is nothing to clean up in these frames.
  */
-#include "operators.h"
-
 #include "allocator.h"
 #include "heap.h"
 

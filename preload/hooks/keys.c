@@ -1,6 +1,4 @@
-/* See keys.h. */
-#include "keys.h"
-
+/* Keys of thread-specific data, as far as they matter for where a thread ends: thread.c. */
 #include "preload/real.h"
 #include "preload/thread.h"
 

@@ -3,7 +3,6 @@
  * shows as a wait of no length); before that it gives up the mutex, which may end another thread's
  * wait.
  */
-#include "sync_mutex.h"
 #include "wait.h"
 
 #include "encoder/base/arch/arch.h"

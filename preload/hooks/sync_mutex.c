@@ -4,8 +4,6 @@
  * of mutex except that "held" is EBUSY; only then is there a wait to record. The real lock then
  * decides: a wait, EDEADLK, or (an errorcheck mutex) whatever it is.
  */
-#include "sync_mutex.h"
-
 #include "wait.h"
 
 static bool held_by_caller(const pthread_mutex_t *mutex)

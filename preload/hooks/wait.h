@@ -76,4 +76,13 @@ static inline void gt_wake_all(enum gt_hook hook, const void *addr)
     gt_wake(hook, addr, UINT32_MAX);
 }
 
+/* The caller is about to give the mutex up, inside `hook`: ends the wait of its oldest waiter. */
+void gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex);
+
+static inline void gt_mutex_release(enum gt_hook hook, pthread_mutex_t *mutex)
+{
+    if (__builtin_expect(gt_registry_any(mutex), 0))
+        gt_mutex_release_slow(hook, mutex);
+}
+
 #endif
