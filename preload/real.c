@@ -15,10 +15,7 @@
         gt_real_resolve();                                    \
         return gt_real.name arguments;                        \
     }
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wpedantic"
 #include "preload/hooks/hooks.def"
-#pragma GCC diagnostic pop
 
 struct gt_real gt_real = {
 #define GT_HOOK(name, result, parameters, arguments, version) \

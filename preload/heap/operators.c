@@ -122,7 +122,4 @@ static void gone(size_t size, struct gt_heap_mark before)
         gt_next arguments;                                                 \
         gone(gt_size, gt_before);                                          \
     }
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wpedantic"
 #include "operators.def"
-#pragma GCC diagnostic pop
