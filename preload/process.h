@@ -73,10 +73,7 @@ void gt_process_end(void);
  */
 void gt_process_end_last(void);
 
-/*
- * The same in the handler of a signal of which the process dies. The program may be in the middle
- * of anything, malloc and the loader included.
- */
+/* The same in the handler of a deadly signal: amid anything, malloc and the loader included. */
 void gt_process_crash(void);
 
 /*
