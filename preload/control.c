@@ -11,11 +11,7 @@
 #include "encoder/output.h"
 #include "preload/heap/heap.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 
 /* From outside ------------------------------------------------------------------------------- */
 
@@ -133,10 +129,9 @@ static int command(enum gt_drain_command what, const char *path)
     struct gt_thread *t = gt_thread_enter();
     if (!t)
         return gt_recording() ? EBUSY : ESHUTDOWN;
-    int saved = errno;
+    GT_KEEP_ERRNO;
     GT_HEAP_OWN(own);
     int r = -gt_drain_command(what, path);
-    errno = saved;
     gt_thread_leave(t);
     return r;
 }

@@ -15,12 +15,7 @@
 #include "preload/heap/nursery.h"
 #include "symbolize/symbolize.h"
 
-#include <fcntl.h>
 #include <linux/close_range.h>
-#include <sched.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 
 static struct {

@@ -1,7 +1,4 @@
-/*
- * The thread that runs the drain side (encoder/drain.h): how it is one of the program's threads
- * without the program meeting it.
- */
+/* How the thread of the drain side (encoder/drain.h) is one of a program that never meets it. */
 #ifndef GT_DRAIN_THREAD_H
 #define GT_DRAIN_THREAD_H
 
@@ -10,10 +7,7 @@
 /* In the constructor, when the program has had no chance to move its first thread. */
 void gt_drain_thread_init(void);
 
-/*
- * Makes it, once in a process; or says on stderr why not, and the drain side is without one.
- * Whether it was made.
- */
+/* Makes it, once in a process. false: said on stderr why not; the drain side is without one. */
 bool gt_drain_thread_start(void);
 
 /* For the thread itself: whether there is no other one. */

@@ -21,6 +21,8 @@ struct module {
     ElfW(Addr) relro_lo, relro_hi; /* read-only since it was relocated */
     const ElfW(Sym) * symbols;
     const char *strings;
+    const ElfW(Rela) * table, *plt;
+    size_t table_bytes, plt_bytes;
 };
 
 /* glibc relocates the addresses in a dynamic section, but not the vDSO's. */
@@ -43,10 +45,14 @@ static struct module read_module(const struct dl_phdr_info *info)
         }
     }
     for (const ElfW(Dyn) *dyn = m.dynamic; dyn && dyn->d_tag != DT_NULL; dyn++) {
-        if (dyn->d_tag == DT_SYMTAB)
-            m.symbols = address(&m, dyn);
-        if (dyn->d_tag == DT_STRTAB)
-            m.strings = address(&m, dyn);
+        switch (dyn->d_tag) {
+        case DT_SYMTAB: m.symbols = address(&m, dyn); break;
+        case DT_STRTAB: m.strings = address(&m, dyn); break;
+        case DT_RELA: m.table = address(&m, dyn); break;
+        case DT_RELASZ: m.table_bytes = dyn->d_un.d_val; break;
+        case DT_JMPREL: m.plt = address(&m, dyn); break;
+        case DT_PLTRELSZ: m.plt_bytes = dyn->d_un.d_val; break;
+        }
     }
     return m;
 }
@@ -94,18 +100,8 @@ static int rebind_module(struct dl_phdr_info *info, size_t size, void *arg)
     if (!m.symbols || !m.strings ||
             m.dynamic == job->not [0] -> l_ld || m.dynamic == job->not [1] -> l_ld)
         return 0;
-    const ElfW(Rela) *table = NULL, *plt = NULL;
-    size_t table_bytes = 0, plt_bytes = 0;
-    for (const ElfW(Dyn) *dyn = m.dynamic; dyn->d_tag != DT_NULL; dyn++) {
-        switch (dyn->d_tag) {
-        case DT_RELA: table = address(&m, dyn); break;
-        case DT_RELASZ: table_bytes = dyn->d_un.d_val; break;
-        case DT_JMPREL: plt = address(&m, dyn); break;
-        case DT_PLTRELSZ: plt_bytes = dyn->d_un.d_val; break;
-        }
-    }
-    rebind_table(job, &m, table, table ? table_bytes : 0);
-    rebind_table(job, &m, plt, plt ? plt_bytes : 0);
+    rebind_table(job, &m, m.table, m.table ? m.table_bytes : 0);
+    rebind_table(job, &m, m.plt, m.plt ? m.plt_bytes : 0);
     return 0;
 }
 

@@ -1,7 +1,4 @@
-/*
- * Calls between loaded modules, made to go elsewhere: what a symbol table decides when a module is
- * loaded, changed afterwards.
- */
+/* Changes what calls between modules were bound to, by symbol tables, when those were loaded. */
 #ifndef GT_ELF_BIND_H
 #define GT_ELF_BIND_H
 

@@ -7,8 +7,6 @@
 #include "encoder/base/arena.h"
 #include "encoder/base/futex.h"
 
-#include <ucontext.h>
-
 #define STACK_BYTES (1u << 20)
 
 /* How long others that die meanwhile wait for the first; it gives up before. */
@@ -32,18 +30,13 @@ static struct {
     _Atomic uint32_t begun, done;
 } fatal;
 
-static void save(void)
-{
-    gt_process_crash();
-}
-
 static void save_on_our_stack(void)
 {
     getcontext(&fatal.there);
     fatal.there.uc_stack.ss_sp = fatal.stack;
     fatal.there.uc_stack.ss_size = STACK_BYTES;
     fatal.there.uc_link = &fatal.here;
-    makecontext(&fatal.there, save, 0);
+    makecontext(&fatal.there, gt_process_crash, 0);
     swapcontext(&fatal.here, &fatal.there);
     atomic_store(&fatal.done, 1);
     gt_futex_wake(&fatal.done, INT_MAX);
@@ -71,7 +64,7 @@ static void die_after_return(int number, siginfo_t *info)
 static void on_fatal(int number, siginfo_t *info, void *context)
 {
     (void)context;
-    int saved = errno;
+    GT_KEEP_ERRNO;
     if (!gt_process_is_ours())
         ; /* a child of vfork's, which has our memory */
     else if (!atomic_exchange(&fatal.begun, 1))
@@ -79,7 +72,6 @@ static void on_fatal(int number, siginfo_t *info, void *context)
     else if (!atomic_load(&fatal.done))
         gt_futex_wait(&fatal.done, 0, PATIENCE_NS);
     die_after_return(number, info);
-    errno = saved;
 }
 
 static struct sigaction ours(void)

@@ -6,6 +6,7 @@
 #include "fatal.h"
 #include "names.h"
 #include "process.h"
+#include "real.h"
 #include "report.h"
 #include "sampler.h"
 #include "signals.h"
@@ -20,7 +21,6 @@
 #include "symbolize/modules.h"
 #include "symbolize/symbolize.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -30,8 +30,7 @@ static uint32_t *same_memory; /* zero in a forked child: MADV_WIPEONFORK */
 static void (*const state[])(void) = {
     gt_process_after_fork, /* whose process this is; nothing has begun, nothing has ended */
 
-    /* The parent's thread is not here. Its page is: buffers sleep on it, so it is given up first.
-     */
+    /* The parent's thread is not here. Its page is: buffers sleep on it, so it goes first. */
     gt_control_after_fork, gt_drain_thread_after_fork, /* nobody waits for its end */
     gt_encoder_after_fork,                             /* a table of its own */
 
@@ -86,25 +85,22 @@ static __thread unsigned held_over_fork;
 
 static void before_libc_forks(void)
 {
-    int saved = errno;
+    GT_KEEP_ERRNO;
     held_over_fork = gt_fork_begin();
-    errno = saved;
 }
 
 static void after_libc_forked(void)
 {
-    int saved = errno;
+    GT_KEEP_ERRNO;
     gt_fork_end(held_over_fork);
-    errno = saved;
 }
 
 /* Not by what a wiped page tells: old kernels do not wipe. */
 static void in_libcs_child(void)
 {
-    int saved = errno;
+    GT_KEEP_ERRNO;
     release(held_over_fork);
     become_child();
-    errno = saved;
 }
 
 void gt_fork_watch(void)

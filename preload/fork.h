@@ -1,7 +1,4 @@
-/*
- * Forks: what is held off while one is made, how a child knows that it is one, and what it has of
- * its parent's (fork.c has the table).
- */
+/* Forks: what is held off meanwhile, how a child knows, and what it has of its parent's: fork.c. */
 #ifndef GT_FORK_H
 #define GT_FORK_H
 

@@ -11,10 +11,7 @@
 
 #define GT_LIBC_SIGNAL 33 /* SIGSETXID: the second of the kernel's real-time signals */
 
-/*
- * From now on `handler` gets it, with all others blocked. Once, in the constructor. false: this
- * libc does not keep it to itself.
- */
+/* Constructor: `handler` gets it, all others blocked. false: libc does not keep it to itself. */
 bool gt_libc_signal_take(void (*handler)(int, siginfo_t *, void *));
 
 /*

@@ -10,8 +10,6 @@
 #include "symbolize/symbolize.h"
 
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
 
 static struct {
     struct gt_symbolizer *symbolizer;

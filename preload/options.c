@@ -94,11 +94,6 @@ static bool read_size(const char *value, uint64_t *size)
     return true;
 }
 
-static bool read_max_size(const char *value)
-{
-    return read_size(value, &gt_options.max_size);
-}
-
 /* Each thread that records holds a buffer. */
 static bool read_max_mem(const char *value)
 {
@@ -153,15 +148,14 @@ static bool read_time(const char *value, uint64_t *ns)
     return false;
 }
 
-static bool read_delay(const char *value)
-{
-    return read_time(value, &gt_options.delay);
-}
-
-static bool read_duration(const char *value)
-{
-    return read_time(value, &gt_options.duration);
-}
+#define PLAIN(name, read)                      \
+    static bool read_##name(const char *value) \
+    {                                          \
+        return read(value, &gt_options.name);  \
+    }
+PLAIN(max_size, read_size)
+PLAIN(delay, read_time)
+PLAIN(duration, read_time)
 
 #define RING_DEFAULT (64u << 20) /* bytes */
 #define RING_MIN (1u << 20)
@@ -282,10 +276,7 @@ static const char *accepted_by(size_t i)
     return table[i].accepted ? table[i].accepted : gt_format_names();
 }
 
-/*
- * As it was called: later the text may be a title (setproctitle), of blanks, slashes, any length. A
- * forked child keeps the name.
- */
+/* As it was called: later it may be any title (setproctitle). A forked child keeps it. */
 static char program_name[NAME_MAX + 1];
 
 void gt_options_read(void)

@@ -31,10 +31,7 @@ extern struct gt_options gt_options;
 
 void gt_options_read(void);
 
-/*
- * For the launcher: NULL when the switch takes the value; else what it takes, for a message, or ""
- * when there is no such switch.
- */
+/* For the launcher. NULL: the switch takes the value; else what it takes; "": no such switch. */
 const char *gt_options_refusal(const char *name, const char *value);
 
 /*

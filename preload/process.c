@@ -26,14 +26,8 @@
 #include "symbolize/modules.h"
 #include "symbolize/symbolize.h"
 
-#include <link.h>
-#include <signal.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 
 enum { WITH = 1, WITHOUT };
 
@@ -70,9 +64,7 @@ static const char *next_path(void)
     return whole ? process.path : NULL;
 }
 
-/*
- * Begins to follow threads, and to record them unless that is for later: when told to, if manual.
- */
+/* Begins to follow threads, and to record them unless that is for later (manual: when told to). */
 static void start_recording(bool manual)
 {
     if (!gt_options_output_path(process.path, process.descendant, 1)) {
@@ -130,10 +122,9 @@ static void serve_unfollowed(void)
     atomic_store(&gt_drain_unattended, 0);
     if (atomic_load(&process.ended) || atomic_exchange(&process.serving, 1))
         return;
-    int saved = errno;
+    GT_KEEP_ERRNO;
     GT_HEAP_OWN(own);
     gt_control_serve();
-    errno = saved;
     atomic_store(&process.serving, 0);
 }
 
@@ -143,12 +134,11 @@ static void serve_unfollowed(void)
  */
 static void act(struct gt_thread *t, void (*what)(struct gt_thread *t))
 {
-    int saved = errno;
+    GT_KEEP_ERRNO;
     GT_HEAP_OWN(own);
     gt_nursery_only = true;
     what(t);
     gt_nursery_only = false;
-    errno = saved;
     gt_thread_leave(t);
 }
 
@@ -196,7 +186,7 @@ void gt_process_second_thread(void)
     uint32_t no = 0;
     if (!atomic_compare_exchange_strong(&process.drain_started, &no, WITH))
         return;
-    int saved = errno;
+    GT_KEEP_ERRNO;
     GT_HEAP_OWN(own);
     bool before = gt_nursery_only;
     gt_nursery_only = true; /* a signal handler may be what makes a thread known */
@@ -205,17 +195,15 @@ void gt_process_second_thread(void)
     if (gt_recording() && !gt_drain_thread_start())
         atomic_store(&process.drain_started, WITHOUT);
     gt_nursery_only = before;
-    errno = saved;
 }
 
 void gt_process_wait_for_memory(void)
 {
-    int saved = errno;
+    GT_KEEP_ERRNO;
     if (gt_drain_is_threaded() && gt_urgent())
         gt_urgent_lend();
     else if (gt_drain_is_threaded())
         gt_era_wait();
-    errno = saved;
 }
 
 /* End ---------------------------------------------------------------------------------------- */
@@ -261,14 +249,13 @@ static bool is_exiting(void)
 /* Not in a thread with a filter that was not asked whether it takes what this needs. */
 void gt_process_keep_stderr(void)
 {
-    int saved = errno;
+    GT_KEEP_ERRNO;
     if (gt_recording() && !atomic_load(&process.abandons_children) && gt_process_is_ours() &&
         gt_log_keep()) {
         process.exiting = is_exiting();
         if (!process.exiting)
             atomic_store(&gt_drain_unattended, 1);
     }
-    errno = saved;
 }
 
 void gt_process_end_last(void)
@@ -295,7 +282,7 @@ void gt_process_withdraw(void)
 {
     if (!gt_process_is_ours())
         return;
-    int saved = errno;
+    GT_KEEP_ERRNO;
     if (gt_recording())
         gt_log("the program confines itself by seccomp(2): nothing is recorded from here on");
     gt_descent_confine();
@@ -303,7 +290,6 @@ void gt_process_withdraw(void)
     gt_process_end_last(); /* a filter may be for all threads, ours too */
     process.pid = 0;
     gt_control_open_alone(); /* the page says so */
-    errno = saved;
 }
 
 void gt_process_abandon_children(void)
@@ -317,7 +303,7 @@ void gt_process_confines(bool all)
     /* Our thread keeps what it has, unless it is meant too. */
     if ((gt_drain_is_threaded() && !all) || atomic_load(&process.ended) || !gt_process_is_ours())
         return;
-    int saved = errno;
+    GT_KEEP_ERRNO;
     GT_HEAP_OWN(own);
     gt_names_confine();
     if (!gt_recording())
@@ -327,7 +313,6 @@ void gt_process_confines(bool all)
         gt_drain_command(GT_DRAIN_SETTLE, NULL);
         gt_thread_leave(t);
     }
-    errno = saved;
 }
 
 __attribute__((destructor)) static void at_exit(void)
@@ -368,11 +353,6 @@ void gt_process_after_fork(void)
 bool gt_process_is_followed(void)
 {
     return process.pid != 0;
-}
-
-static void quick(void)
-{
-    gt_process_end();
 }
 
 /*
@@ -416,7 +396,7 @@ static void start(void)
         return;
     }
     gt_fork_watch();
-    at_quick_exit(quick);
+    at_quick_exit(gt_process_end);
     gt_thread_init();
     gt_drain_thread_init();
     gt_capture_init();
@@ -436,7 +416,7 @@ static bool started;
 
 __attribute__((constructor)) static void at_start(void)
 {
-    int saved = errno; /* main finds 0 there, says the standard */
+    GT_KEEP_ERRNO; /* main finds 0 there, says the standard */
     gt_real_resolve();
     if (!started)
         start();
@@ -445,7 +425,6 @@ __attribute__((constructor)) static void at_start(void)
         gt_gc_init(); /* takes the collector's lock: not where that makes its threads */
         gt_real_clear_dlerror();
     }
-    errno = saved;
 }
 
 /*
@@ -460,10 +439,9 @@ void gt_process_start_early(void)
     gt_real_resolve();
     if (gt_elf_definer_before_us("malloc"))
         return;
-    int saved = errno;
+    GT_KEEP_ERRNO;
     started = true;
     gt_nursery_only = true;
     start();
     gt_nursery_only = false;
-    errno = saved;
 }

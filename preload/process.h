@@ -8,9 +8,7 @@
 
 #include <limits.h>
 
-/*
- * Whether this process is the traced one: not a child of vfork's, which has its memory. Anywhere.
- */
+/* Whether this process is the traced one, no child of vfork's, which has its memory. Anywhere. */
 bool gt_process_is_ours(void);
 
 /*
@@ -39,10 +37,7 @@ static inline void gt_process_check_memory(void)
         gt_process_wait_for_memory();
 }
 
-/*
- * After an event: a single-threaded program has filled a buffer, which somebody must write. Not
- * inside the guard.
- */
+/* After an event: the buffer of a single-threaded program may be full. Not inside the guard. */
 static inline void gt_process_check_queue(void)
 {
     if (__builtin_expect(atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed) ||
@@ -52,10 +47,7 @@ static inline void gt_process_check_queue(void)
     gt_process_check_memory();
 }
 
-/*
- * In a single-threaded program: does what gt_drain_unattended announces, at the beginning of a
- * call that may block.
- */
+/* The only thread begins a call that may block: does what gt_drain_unattended announces. */
 void gt_process_attend(void);
 
 /*
@@ -81,10 +73,7 @@ void gt_process_end(void);
  */
 void gt_process_end_last(void);
 
-/*
- * The same in the handler of a signal of which the process dies. The program may be in the middle
- * of anything, malloc and the loader included.
- */
+/* The same in the handler of a deadly signal: amid anything, malloc and the loader included. */
 void gt_process_crash(void);
 
 /*

@@ -15,17 +15,12 @@
         gt_real_resolve();                                    \
         return gt_real.name arguments;                        \
     }
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wpedantic"
 #include "preload/hooks/hooks.def"
-#pragma GCC diagnostic pop
-#undef GT_HOOK
 
 struct gt_real gt_real = {
 #define GT_HOOK(name, result, parameters, arguments, version) \
     .name = (__typeof__(&name))(void (*)(void))resolve_##name,
 #include "preload/hooks/hooks.def"
-#undef GT_HOOK
 };
 
 static const struct row {
@@ -35,7 +30,6 @@ static const struct row {
 #define GT_HOOK(name, result, parameters, arguments, version) \
     [GT_HOOK_##name] = {#name, version, (void **)&gt_real.name},
 #include "preload/hooks/hooks.def"
-#undef GT_HOOK
 };
 
 static bool from_libc(const void *fn)
@@ -133,8 +127,6 @@ static const char *const raw[GT_LEAVES_END - GT_HOOKS_END] = {
 #define GT_RAW(what, name) [GT_RAW_##name - GT_HOOKS_END] = #name,
 #define GT_RAW_FUTEX(id, text) [GT_RAW_FUTEX_##id - GT_HOOKS_END] = text,
 #include "preload/hooks/raw.def"
-#undef GT_RAW_FUTEX
-#undef GT_RAW
 };
 
 const char *gt_real_name(enum gt_hook hook)

@@ -2,7 +2,8 @@
  * The functions we interpose, as the program would have got them without us.
  *
  * gt_real.<name> may be called at any time, also before our constructor: until resolved, it points
- * at a resolver. In a stack, a hook appears as its number (enum gt_hook): see capture.h.
+ * at a resolver. In a stack, a hook appears as its number (enum gt_hook): see capture.h. The
+ * headers that declare them come along.
  */
 #ifndef GT_REAL_H
 #define GT_REAL_H
@@ -13,17 +14,15 @@
 
 #include <aio.h>
 #include <dlfcn.h>
-#include <fcntl.h>
+#include <errno.h>
 #include <mqueue.h>
 #include <netdb.h>
 #include <malloc.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
@@ -48,21 +47,17 @@ enum gt_hook {
     GT_HOOK_NONE,
 #define GT_HOOK(name, result, parameters, arguments, version) GT_HOOK_##name,
 #include "preload/hooks/hooks.def"
-#undef GT_HOOK
     GT_HOOKS_END,
 /* What stands in a stack in place of the hook of syscall(2). */
 #define GT_RAW(what, name) GT_RAW_##name,
 #define GT_RAW_FUTEX(id, text) GT_RAW_FUTEX_##id,
 #include "preload/hooks/raw.def"
-#undef GT_RAW_FUTEX
-#undef GT_RAW
     GT_LEAVES_END,
 };
 
 struct gt_real {
 #define GT_HOOK(name, result, parameters, arguments, version) __typeof__(&name) name;
 #include "preload/hooks/hooks.def"
-#undef GT_HOOK
 };
 extern struct gt_real gt_real;
 
@@ -84,6 +79,13 @@ void gt_real_clear_dlerror(void);
 
 /* Of all leaves. */
 const char *gt_real_name(enum gt_hook hook);
+
+/* errno is as now at the end of the block. */
+static inline void gt_errno_restore(const int *saved)
+{
+    errno = *saved;
+}
+#define GT_KEEP_ERRNO __attribute__((cleanup(gt_errno_restore))) const int gt_saved = errno
 
 /* Marks a function as interposed: visible to the program. */
 #define GT_EXPORT __attribute__((visibility("default")))

@@ -4,8 +4,6 @@
 #include "encoder/base/log.h"
 #include "encoder/output.h"
 #include "encoder/recording.h"
-#include "encoder/samples.h"
-#include "encoder/stacks.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -45,26 +43,21 @@ static void describe_loss(char text[LOSS_TEXT], const struct gt_recording_summar
 void gt_report_describe(char line[GT_REPORT_LINE])
 {
     struct gt_recording_summary s = gt_recording_summary();
-    if (!s.finished || s.error == -ETIMEDOUT) {
-        snprintf(line, GT_REPORT_LINE, NOT_IN_TIME, s.path);
-        return;
-    }
-    if (s.error && !s.limited) {
-        snprintf(line, GT_REPORT_LINE, "cannot write %s: %s; the program was not affected", s.path,
-                 strerrordesc_np(-s.error));
-        return;
-    }
-    if (s.limited && !s.bytes) {
-        snprintf(line, GT_REPORT_LINE, "%s: no file: GOTRACE_MAX_SIZE is too small for any of it",
-                 s.path);
-        return;
-    }
     char lost[LOSS_TEXT];
     describe_loss(lost, &s);
-    snprintf(line, GT_REPORT_LINE,
-             "%s: %.1f KiB, %llu events in %.3f s, %s; view: go tool trace %s", s.path,
-             (double)s.bytes / 1024, (unsigned long long)s.events, (double)s.duration_ns / 1e9,
-             lost, s.path);
+    if (!s.finished || s.error == -ETIMEDOUT)
+        snprintf(line, GT_REPORT_LINE, NOT_IN_TIME, s.path);
+    else if (s.error && !s.limited)
+        snprintf(line, GT_REPORT_LINE, "cannot write %s: %s; the program was not affected", s.path,
+                 strerrordesc_np(-s.error));
+    else if (s.limited && !s.bytes)
+        snprintf(line, GT_REPORT_LINE, "%s: no file: GOTRACE_MAX_SIZE is too small for any of it",
+                 s.path);
+    else
+        snprintf(line, GT_REPORT_LINE,
+                 "%s: %.1f KiB, %llu events in %.3f s, %s; view: go tool trace %s", s.path,
+                 (double)s.bytes / 1024, (unsigned long long)s.events, (double)s.duration_ns / 1e9,
+                 lost, s.path);
 }
 
 bool gt_report_stopped(void)

@@ -11,9 +11,6 @@
 #include "preload/stacks/layouts.h"
 #include "symbolize/modules.h"
 
-#include <errno.h>
-#include <string.h>
-#include <stdio.h>
 #include <sys/auxv.h>
 #include <sys/utsname.h>
 
@@ -39,7 +36,7 @@ static void take(struct gt_thread *t, void *context, uint32_t times)
 
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
-    int saved = errno;
+    GT_KEEP_ERRNO;
     struct gt_thread *t = gt_self;
     /* Behind the time of this thread's end the timer is gone, but not what it had sent. */
     if (info->si_code == SI_TIMER && info->si_value.sival_ptr == (void *)&on) {
@@ -48,7 +45,6 @@ static void on_signal(int signal, siginfo_t *info, void *context)
     } else {
         gt_libc_signal_forward(signal, info, context);
     }
-    errno = saved;
 }
 
 static bool kernel_is_new(void)
@@ -138,12 +134,11 @@ void gt_sampler_thread_begin(struct gt_thread *t)
                              .sigev_signo = GT_LIBC_SIGNAL,
                              .sigev_value.sival_ptr = &on,
                              ._sigev_un._tid = (pid_t)t->w.m};
-    int saved = errno;
+    GT_KEEP_ERRNO;
     if (gt_syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &t->sampler.timer) == 0)
         t->sampler.running = set_timer(t, has_room());
     if (!t->sampler.running)
         say_failed();
-    errno = saved;
 }
 
 /* Once: its number may be that of another timer next. */
@@ -181,10 +176,9 @@ GT_EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
     if (small) /* none of this thread from now on */
         set_timer(t, false);
     int r = gt_real.sigaltstack(stack, old);
-    int saved = errno;
+    GT_KEEP_ERRNO;
     /* One that runs goes on: set anew, its period would begin anew. */
     if (small ? had_room && r != 0 : !had_room && r == 0)
         set_timer(t, true);
-    errno = saved;
     return r;
 }

@@ -8,11 +8,8 @@
 #include "encoder/base/futex.h"
 #include "encoder/drain.h"
 
-#include <errno.h>
-
-static struct taken {
-    int number; /* 0: none */
-    void (*handler)(int, siginfo_t *, void *);
+static struct {
+    int number;               /* 0: none */
     struct sigaction program; /* its action, as the program believes */
     struct gt_lock lock;      /* of `program` */
 } taken;
@@ -27,9 +24,9 @@ void gt_signals_keep_out(int number)
     any = true;
 }
 
-static struct taken *taken_as(int number)
+static bool is_taken(int number)
 {
-    return any && number && taken.number == number ? &taken : NULL;
+    return number && taken.number == number;
 }
 
 static bool has_handler(const struct sigaction *action)
@@ -38,44 +35,49 @@ static bool has_handler(const struct sigaction *action)
            (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
 }
 
-/* Calls that a signal of the program's interrupts go on or do not, as it wants. */
-static int install(struct taken *t)
+static void on_toggle(int number, siginfo_t *info, void *context)
 {
-    struct sigaction ours = {.sa_sigaction = t->handler,
-                             .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
-    if (has_handler(&t->program) && !(t->program.sa_flags & SA_RESTART))
-        ours.sa_flags &= ~SA_RESTART;
-    sigfillset(&ours.sa_mask);
-    return gt_real.sigaction(t->number, &ours, NULL);
+    (void)number, (void)info, (void)context;
+    GT_KEEP_ERRNO;
+    gt_drain_toggle();
 }
 
-static void take(int number, void (*handler)(int, siginfo_t *, void *))
+/* Calls that a signal of the program's interrupts go on or do not, as it wants. */
+static int install(void)
 {
-    struct taken *t = &taken;
-    if (gt_real.sigaction(number, NULL, &t->program) != 0)
+    struct sigaction ours = {.sa_sigaction = on_toggle,
+                             .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+    if (has_handler(&taken.program) && !(taken.program.sa_flags & SA_RESTART))
+        ours.sa_flags &= ~SA_RESTART;
+    sigfillset(&ours.sa_mask);
+    return gt_real.sigaction(taken.number, &ours, NULL);
+}
+
+static void take(int number)
+{
+    if (gt_real.sigaction(number, NULL, &taken.program) != 0)
         return;
-    t->number = number;
-    t->handler = handler;
-    if (install(t) == 0)
+    taken.number = number;
+    if (install() == 0)
         gt_signals_keep_out(number);
     else
-        t->number = 0;
+        taken.number = 0;
 }
 
 /* Kept; what the program reads and writes is `program`. */
-static void exchange(struct taken *t, const struct sigaction *action, struct sigaction *old)
+static void exchange(const struct sigaction *action, struct sigaction *old)
 {
     /* libc reads the program's, too; but should that fail, not with the lock held. */
     struct sigaction after = action ? *action : (struct sigaction){0};
     /* Patience, not more: the holder may be what a signal handler has interrupted. */
-    bool locked = gt_lock_within(&t->lock, GT_RANK_SIGNALS, GT_LOCK_PATIENCE_NS);
-    struct sigaction before = t->program;
+    bool locked = gt_lock_within(&taken.lock, GT_RANK_SIGNALS, GT_LOCK_PATIENCE_NS);
+    struct sigaction before = taken.program;
     if (action) {
-        t->program = after;
-        install(t);
+        taken.program = after;
+        install();
     }
     if (locked)
-        gt_unlock(&t->lock);
+        gt_unlock(&taken.lock);
     if (old)
         *old = before;
 }
@@ -113,10 +115,9 @@ static int set_other(int number, const struct sigaction *action, struct sigactio
 
 static int set_action(int number, const struct sigaction *action, struct sigaction *old)
 {
-    struct taken *t = taken_as(number);
-    if (!t)
+    if (!is_taken(number))
         return set_other(number, action, old);
-    exchange(t, action, old);
+    exchange(action, old);
     return 0;
 }
 
@@ -136,7 +137,7 @@ GT_EXPORT int sigaction(int number, const struct sigaction *action, struct sigac
 GT_EXPORT sighandler_t signal(int number, sighandler_t handler)
 {
     if (__builtin_expect(!any || handler == SIG_ERR, 1) ||
-        (!taken_as(number) && !gt_fatal_watches(number)))
+        (!is_taken(number) && !gt_fatal_watches(number)))
         return gt_real.signal(number, handler);
     struct sigaction old, action = {.sa_handler = handler, .sa_flags = SA_RESTART};
     sigaddset(&action.sa_mask, number);
@@ -167,16 +168,6 @@ static const sigset_t *without_taken(const sigset_t *set, sigset_t *ours)
 MASK(sigprocmask)
 MASK(pthread_sigmask)
 
-/* Those of the switches ----------------------------------------------------------------------- */
-
-static void on_toggle(int number, siginfo_t *info, void *context)
-{
-    (void)number, (void)info, (void)context;
-    int saved = errno;
-    gt_drain_toggle();
-    errno = saved;
-}
-
 void gt_signals_after_fork(void)
 {
     taken.lock = (struct gt_lock){0};
@@ -185,7 +176,7 @@ void gt_signals_after_fork(void)
 void gt_signals_init(void)
 {
     if (gt_options.signal)
-        take(gt_options.signal, on_toggle);
+        take(gt_options.signal);
     if (gt_options.ring_bytes) {
         gt_fatal_init();
         any = true;

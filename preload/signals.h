@@ -11,10 +11,7 @@
 /* Constructor: what GOTRACE_SIGNAL and GOTRACE_RING take. Before the others below. */
 void gt_signals_init(void);
 
-/*
- * A handler of the program's that runs on a signal stack has this signal blocked meanwhile, unseen.
- * Constructor.
- */
+/* The program's handlers on a signal stack have this signal blocked, unseen. Constructor. */
 void gt_signals_keep_out(int number);
 
 /* In a forked child: nobody holds a lock, nobody dies. */

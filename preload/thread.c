@@ -8,15 +8,11 @@
 #include "encoder/base/arena.h"
 #include "encoder/events.h"
 #include "preload/heap/heap.h"
-#include "preload/hooks/keys.h"
 #include "preload/hooks/wait.h"
 #include "preload/stacks/capture.h"
 #include "preload/stacks/routine.h"
 
-#include <limits.h>
 #include <stdarg.h>
-#include <string.h>
-#include <sys/prctl.h>
 #include <sys/single_threaded.h>
 #include <sys/stat.h>
 
@@ -105,10 +101,7 @@ void gt_thread_ignore(void)
 
 /* Beginning and end -------------------------------------------------------------------------- */
 
-/*
- * Whether the thread was cancelled, or has jumped, out of the middle of an event: what it would
- * write now could contradict that.
- */
+/* Whether the thread was cancelled, or jumped, amid an event: more events could contradict it. */
 static bool is_torn(struct gt_thread *t)
 {
     bool torn = gt_writer_busy(&t->w);
@@ -403,10 +396,7 @@ static struct gt_thread *create_event(enum gt_hook hook, struct gt_thread *t,
     return child;
 }
 
-/*
- * The thread about to be made; NULL: it will not be known from its creation. attr NULL: it gets
- * the default attributes.
- */
+/* The thread to be made; NULL: not known from its creation. attr NULL: the default attributes. */
 static struct gt_thread *create_begin(enum gt_hook hook, const pthread_attr_t *attr,
                                       void *(*start)(void *), void *arg)
 {
@@ -485,6 +475,21 @@ JOIN(pthread_timedjoin_np, (pthread_t thread, void **result, const struct timesp
 JOIN(pthread_clockjoin_np,
      (pthread_t thread, void **result, clockid_t clock, const struct timespec *until),
      (thread, result, clock, until))
+
+/* A thrd_t is a pthread_t, its result the pointer's low word (glibc's nptl/thrd_join.c). */
+GT_EXPORT int thrd_join(thrd_t thread, int *result)
+{
+    void *word;
+    int r = gt_real.pthread_tryjoin_np((pthread_t)thread, &word);
+    if (r == 0 && result)
+        *result = (int)(intptr_t)word;
+    if (r == 0)
+        return thrd_success;
+    if (r != EBUSY)
+        return gt_real.thrd_join(thread, result);
+    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_thrd_join, GT_REASON_SYNC, (const void *)thread);
+    return gt_real.thrd_join(thread, result);
+}
 
 /* Names -------------------------------------------------------------------------------------- */
 

@@ -149,6 +149,9 @@ void gt_thread_after_fork(void);
 /* Once: the key whose destructor tells the end of a thread. */
 void gt_thread_init(void);
 
+/* keys.c: the program has made a key with a destructor: code of it may run when a thread ends. */
+extern _Atomic bool gt_keys_have_destructors;
+
 /*
  * The program shall have that key, there are no others left; false: it has. From here on the ends
  * of threads that begin are seen before the program's keys are destroyed, those of others not.

@@ -42,9 +42,7 @@ static const void *module_of(const void *fn)
     return fn ? gt_elf_module_of(fn) : NULL;
 }
 
-/*
- * dlsym wants a handle, and dlopen, to give it, allocates: the allocator may be initializing now.
- */
+/* dlsym wants a handle, and dlopen allocates to give one: the allocator may be initializing. */
 static void *function(const char *name)
 {
     if (!allocator.before_us)

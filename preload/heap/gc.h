@@ -1,7 +1,4 @@
-/*
- * Garbage collections of programs that use the Boehm collector (Guile, w3m, Inkscape, …), as GC and
- * stop-the-world ranges.
- */
+/* Collections of the Boehm collector (Guile, w3m, Inkscape, …), as GC and stop-the-world ranges. */
 #ifndef GT_GC_H
 #define GT_GC_H
 

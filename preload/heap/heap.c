@@ -9,20 +9,17 @@
 
 #include "allocator.h"
 #include "nursery.h"
-#include "operators.h"
 #include "sanitizer.h"
 
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/arena.h"
+#include "encoder/base/file.h"
 #include "encoder/drain.h"
 #include "encoder/events.h"
 #include "encoder/ring.h"
 #include "preload/process.h"
 #include "preload/real.h"
 #include "symbolize/elf_names.h"
-
-#include <fcntl.h>
-#include <string.h>
 
 #define MS_NS 1000000
 #define BURST_MS 1000    /* large changes: as many events at once as the rate gives in this time */
@@ -67,11 +64,6 @@ static struct gt_heap_slot *slot_get(void)
     return s;
 }
 
-static void slot_put(struct gt_heap_slot *s)
-{
-    gt_freelist_push(&heap.free, &s->free);
-}
-
 static void fold(struct gt_heap_slot *s)
 {
     int64_t delta = atomic_load_explicit(&s->delta, memory_order_relaxed);
@@ -100,12 +92,12 @@ static uint64_t memory_from_system(void)
 {
     char text[128];
     unsigned long field[3] = {0}; /* size, resident, shared: in pages */
-    int fd = (int)gt_syscall(SYS_openat, AT_FDCWD, "/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    int fd = gt_file_open("/proc/self/statm", 0);
     if (fd < 0)
         return 0;
     /* pread: should the program close our descriptor and open its own, it loses nothing. */
-    long n = gt_syscall(SYS_pread64, fd, text, sizeof text - 1, 0L);
-    gt_syscall(SYS_close, fd);
+    long n = gt_file_read(fd, text, sizeof text - 1, 0);
+    gt_file_close(fd);
     const char *p = text;
     for (int i = 0; i < 3 && p < text + n; i++, p++) {
         for (; p < text + n && *p >= '0' && *p <= '9'; p++)
@@ -121,9 +113,7 @@ void gt_heap_sample_goal(void)
     atomic_store(&heap.goal, memory_from_system());
 }
 
-/*
- * Once in a while sees to it that there is a new goal: in a program of one thread now, else soon.
- */
+/* Now and then sees to it that there is a new goal: in a program of one thread now, else soon. */
 static uint64_t take_goal(void)
 {
     uint64_t now = gt_clock_now();
@@ -143,9 +133,7 @@ static void write_event(struct gt_thread *t, bool exact)
     uint64_t goal = take_goal();
     if (!gt_writer_pin(&t->w))
         return;
-    /*
-     * The time first, then the bytes: of two threads' events the later one then never knows less.
-     */
+    /* The time first, then the bytes: of two threads' events the later never knows less. */
     uint64_t now = gt_clock_now();
     int64_t live = exact ? live_bytes() : atomic_load(&gt_heap.total);
     if (gt_ev_heap_alloc(&t->w, now, live > 0 ? (uint64_t)live : 0))
@@ -169,10 +157,7 @@ static bool take_turn(struct gt_heap_slot *s)
     return true;
 }
 
-/*
- * The end of a hook is a place to write full buffers, unless the loader called it: it is in the
- * middle of something, and has locks.
- */
+/* A hook ends: full buffers are written, unless the loader called it, which has locks. */
 static void check_queue(const void *caller)
 {
     uintptr_t pc = (uintptr_t)caller;
@@ -189,21 +174,19 @@ void gt_heap_fold(struct gt_heap_slot *s, const void *caller)
     fold(s);
     if (!gt_recording() || gt_muted() || !take_turn(s))
         return;
-    int saved = errno;
+    GT_KEEP_ERRNO;
     struct gt_thread *t = gt_thread_enter();
     if (t) {
         write_event(t, false);
         gt_thread_leave(t);
         check_queue(caller);
     }
-    errno = saved;
 }
 
 void gt_heap_settle_slow(struct gt_thread *t)
 {
-    int saved = errno;
+    GT_KEEP_ERRNO;
     write_event(t, false);
-    errno = saved;
 }
 
 void gt_heap_write_exact(struct gt_thread *t)
@@ -218,7 +201,7 @@ void gt_heap_thread_end(struct gt_thread *t, bool last)
     if (s && s != &own) {
         gt_heap_self = NULL;
         fold(s);
-        slot_put(s);
+        gt_freelist_push(&heap.free, &s->free);
     }
     gt_heap_late = 1;
     if (t && last)
@@ -356,9 +339,8 @@ bool gt_heap_may_be_used(void)
 /* Counts n; a thread's first count gives it a slot. */
 static void count_slow(int64_t n)
 {
-    int saved = errno;
+    GT_KEEP_ERRNO;
     struct gt_heap_slot *s = gt_heap_late ? NULL : slot_get();
-    errno = saved;
     if (s) {
         gt_heap_self = s;
         gt_heap_count(s, n);

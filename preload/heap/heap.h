@@ -45,8 +45,7 @@ extern bool gt_heap_on;
 
 extern size_t (*gt_heap_usable)(void *p);
 
-/* The allocator is glibc's where its header before a block says what malloc_usable_size
- * says. */
+/* The allocator is glibc's, and its header before a block says what malloc_usable_size says. */
 extern bool gt_heap_headers;
 
 #define GT_HEAP_HEADER_MMAPPED 2
@@ -146,6 +145,9 @@ static inline bool gt_heap_counted_since(struct gt_heap_mark before)
 void gt_heap_resolve_begin(void);
 void gt_heap_resolve_end(void);
 
+/* C++'s operators new and delete, when the allocator is known: operators.c. */
+void gt_operators_resolve(void);
+
 /* What free_sized and free_aligned_sized do where nobody has them. */
 void gt_heap_free_sized(void *p, size_t size);
 void gt_heap_free_aligned_sized(void *p, size_t alignment, size_t size);
@@ -183,8 +185,7 @@ static inline void gt_heap_restart(void)
     atomic_store_explicit(&gt_heap.shown, INT64_MIN / 2, memory_order_relaxed);
 }
 
-/* The calling thread ends, being the last in the trace or not; t NULL: it can write nothing. Inside
- * the guard. */
+/* The thread ends, the last in the trace or not; t NULL: it can write nothing. Inside the guard. */
 void gt_heap_thread_end(struct gt_thread *t, bool last);
 
 void gt_heap_after_fork(void);

@@ -12,22 +12,16 @@
  *
  * Exceptions pass through: there is nothing to clean up in these frames.
  */
-#include "operators.h"
-
 #include "allocator.h"
 #include "heap.h"
 
 #include "preload/real.h"
 #include "symbolize/elf_names.h"
 
-#include <stdlib.h>
-
 enum operator{
 #define GT_NEW(name, parameters, arguments) OP##name,
 #define GT_DELETE(name, parameters, arguments) OP##name,
 #include "operators.def"
-#undef GT_NEW
-#undef GT_DELETE
     OPERATORS_END,
 };
 
@@ -35,8 +29,6 @@ static struct {
 #define GT_NEW(name, parameters, arguments) void *(*name)parameters;
 #define GT_DELETE(name, parameters, arguments) void(*name) parameters;
 #include "operators.def"
-#undef GT_NEW
-#undef GT_DELETE
 } next;
 
 /* By enum operator: it is the allocator's own. */
@@ -49,8 +41,6 @@ static const struct {
 #define GT_NEW(name, parameters, arguments) [OP##name] = {#name, (void **)&next.name},
 #define GT_DELETE(name, parameters, arguments) [OP##name] = {#name, (void **)&next.name},
 #include "operators.def"
-#undef GT_NEW
-#undef GT_DELETE
 };
 
 /* For who has bound to ours although there was none after it, the symbol table being read-only. */
@@ -132,7 +122,4 @@ static void gone(size_t size, struct gt_heap_mark before)
         gt_next arguments;                                                 \
         gone(gt_size, gt_before);                                          \
     }
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wpedantic"
 #include "operators.def"
-#pragma GCC diagnostic pop

@@ -7,12 +7,7 @@
 #include "preload/stacks/capture.h"
 #include "preload/thread.h"
 
-#include <string.h>
-
-/*
- * The viewer shows a task that ends twice without its name. Whether it has ended is remembered of
- * the last million.
- */
+/* The viewer shows a task that ends twice without its name: the last million are remembered. */
 #define WINDOW (1u << 20)
 
 static struct {
@@ -156,9 +151,7 @@ static bool write_end(struct gt_thread *t, const struct gt_region *r)
     return written;
 }
 
-/*
- * Innermost first. What cannot be written now, in a signal handler in the middle of a wait, stays.
- */
+/* Innermost first. What cannot be written now, in a handler in the middle of a wait, stays. */
 static void close_ended(struct gt_thread *t)
 {
     struct gt_regions *rs = &t->regions;

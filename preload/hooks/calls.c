@@ -1,10 +1,19 @@
 /* The hooks of calls.def, and the calls whose parameters a row cannot express. */
-#include "slice.h"
 #include "fds.h"
+#include "slice.h"
+#include "wait.h"
 
-#include <fcntl.h>
+#include "preload/process.h"
+
 #include <stdarg.h>
-#include <sys/ioctl.h>
+
+/* Two new descriptors, when the call that made them has returned 0. */
+static int forget_pair(int result, const int fds[2])
+{
+    if (result == 0)
+        gt_fd_forget(fds[0]), gt_fd_forget(fds[1]);
+    return result;
+}
 
 #define GT_CALL(what, result, name, parameters, arguments)         \
     GT_EXPORT result name parameters                               \
@@ -12,8 +21,36 @@
         GT_SLICE(gt_slice) = gt_slice_begin(GT_HOOK_##name, what); \
         return gt_real.name arguments;                             \
     }
+#define GT_NEW_FD(what, name, parameters, arguments)            \
+    GT_EXPORT int name parameters                               \
+    {                                                           \
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, what); \
+        return gt_fd_forget(gt_real.name arguments);            \
+    }
+#define GT_ROW(how, result, name, parameters, arguments) how(result, name, parameters, arguments)
+#define NEW(result, name, parameters, arguments)     \
+    GT_EXPORT result name parameters                 \
+    {                                                \
+        return gt_fd_forget(gt_real.name arguments); \
+    }
+#define NEW_PAIR(result, name, parameters, arguments)    \
+    GT_EXPORT result name parameters                     \
+    {                                                    \
+        return forget_pair(gt_real.name arguments, fds); \
+    }
+#define SLEEP(result, name, parameters, arguments)                            \
+    GT_EXPORT result name parameters                                          \
+    {                                                                         \
+        GT_WAIT(wait) = gt_wait_begin(GT_HOOK_##name, GT_REASON_SLEEP, NULL); \
+        return gt_real.name arguments;                                        \
+    }
+#define EXEC(result, name, parameters, arguments) \
+    GT_EXPORT result name parameters              \
+    {                                             \
+        gt_process_before_exec();                 \
+        return gt_real.name arguments;            \
+    }
 #include "calls.def"
-#undef GT_CALL
 
 /* Opening. The mode is there only where the flags say so, and is read only then. */
 
@@ -22,52 +59,21 @@ static mode_t mode_of(int flags, va_list ap)
     return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(ap, mode_t) : 0;
 }
 
-#define OPEN(name)                                                 \
-    GT_EXPORT int name(const char *path, int flags, ...)           \
+#define OPEN(name, parameters, arguments)                          \
+    GT_EXPORT int name parameters                                  \
     {                                                              \
         va_list ap;                                                \
         va_start(ap, flags);                                       \
         mode_t mode = mode_of(flags, ap);                          \
         va_end(ap);                                                \
         GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE); \
-        return gt_fd_forget(gt_real.name(path, flags, mode));      \
+        return gt_fd_forget(gt_real.name arguments);               \
     }
 
-#define OPENAT(name)                                               \
-    GT_EXPORT int name(int dir, const char *path, int flags, ...)  \
-    {                                                              \
-        va_list ap;                                                \
-        va_start(ap, flags);                                       \
-        mode_t mode = mode_of(flags, ap);                          \
-        va_end(ap);                                                \
-        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE); \
-        return gt_fd_forget(gt_real.name(dir, path, flags, mode)); \
-    }
-
-OPEN(open)
-OPEN(open64)
-OPENAT(openat)
-OPENAT(openat64)
-
-/* The results of these are new descriptors too. */
-#define NEW_FD(what, name, parameters, arguments)               \
-    GT_EXPORT int name parameters                               \
-    {                                                           \
-        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, what); \
-        return gt_fd_forget(gt_real.name arguments);            \
-    }
-
-NEW_FD(GT_FILE, __open_2, (const char *path, int flags), (path, flags))
-NEW_FD(GT_FILE, __open64_2, (const char *path, int flags), (path, flags))
-NEW_FD(GT_FILE, __openat_2, (int dir, const char *path, int flags), (dir, path, flags))
-NEW_FD(GT_FILE, __openat64_2, (int dir, const char *path, int flags), (dir, path, flags))
-NEW_FD(GT_FILE, openat2, (int dir, const char *path, const struct open_how *how, size_t n),
-       (dir, path, how, n))
-NEW_FD(GT_FILE, creat, (const char *path, mode_t mode), (path, mode))
-NEW_FD(GT_FILE, creat64, (const char *path, mode_t mode), (path, mode))
-NEW_FD(GT_NETWORK, accept, (int fd, struct sockaddr *from, socklen_t *n), (fd, from, n))
-NEW_FD(GT_NETWORK, accept4, (int fd, struct sockaddr *from, socklen_t *n, int flags),
-       (fd, from, n, flags))
+OPEN(open, (const char *path, int flags, ...), (path, flags, mode))
+OPEN(open64, (const char *path, int flags, ...), (path, flags, mode))
+OPEN(openat, (int dir, const char *path, int flags, ...), (dir, path, flags, mode))
+OPEN(openat64, (int dir, const char *path, int flags, ...), (dir, path, flags, mode))
 
 /* One more word, of whatever type, is all that libc itself passes on. */
 
@@ -102,4 +108,19 @@ GT_EXPORT int ioctl(int fd, unsigned long request, ...)
     va_end(ap);
     GT_SLICE(slice) = gt_slice_begin(GT_HOOK_ioctl, GT_FILE);
     return gt_real.ioctl(fd, request, arg);
+}
+
+GT_EXPORT int sched_yield(void)
+{
+    uint64_t since = gt_yield_begin();
+    int result = gt_real.sched_yield();
+    gt_yield_end(GT_HOOK_sched_yield, since);
+    return result;
+}
+
+GT_EXPORT void thrd_yield(void)
+{
+    uint64_t since = gt_yield_begin();
+    gt_real.thrd_yield();
+    gt_yield_end(GT_HOOK_thrd_yield, since);
 }

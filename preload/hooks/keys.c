@@ -1,37 +1,19 @@
-/* See keys.h. */
-#include "keys.h"
-
+/* Keys of thread-specific data, as far as they matter for where a thread ends: thread.c. */
 #include "preload/real.h"
 #include "preload/thread.h"
 
-#include <errno.h>
-
 _Atomic bool gt_keys_have_destructors;
 
-static void note(void (*destructor)(void *))
-{
-    if (destructor)
-        gt_keys_have_destructors = true;
-}
+#define CREATE(name, failed, parameters)                                             \
+    GT_EXPORT int name parameters                                                    \
+    {                                                                                \
+        if (destructor)                                                              \
+            gt_keys_have_destructors = true;                                         \
+        int r = gt_real.name(key, destructor);                                       \
+        return (failed) && gt_thread_give_key() ? gt_real.name(key, destructor) : r; \
+    }
 
-GT_EXPORT int pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
-{
-    note(destructor);
-    int r = gt_real.pthread_key_create(key, destructor);
-    return r == EAGAIN && gt_thread_give_key() ? gt_real.pthread_key_create(key, destructor) : r;
-}
-
+CREATE(pthread_key_create, r == EAGAIN, (pthread_key_t * key, void (*destructor)(void *)))
 /* What libgcc and libstdc++ call. */
-GT_EXPORT int __pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
-{
-    note(destructor);
-    int r = gt_real.__pthread_key_create(key, destructor);
-    return r == EAGAIN && gt_thread_give_key() ? gt_real.__pthread_key_create(key, destructor) : r;
-}
-
-GT_EXPORT int tss_create(tss_t *key, tss_dtor_t destructor)
-{
-    note(destructor);
-    int r = gt_real.tss_create(key, destructor);
-    return r != thrd_success && gt_thread_give_key() ? gt_real.tss_create(key, destructor) : r;
-}
+CREATE(__pthread_key_create, r == EAGAIN, (pthread_key_t * key, void (*destructor)(void *)))
+CREATE(tss_create, r != thrd_success, (tss_t * key, tss_dtor_t destructor))

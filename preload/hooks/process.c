@@ -5,38 +5,50 @@
 #include "preload/thread.h"
 #include "symbolize/modules.h"
 
-#include <dlfcn.h>
-#include <errno.h>
-#include <unistd.h>
+#include <stdarg.h>
 
-GT_EXPORT __attribute__((noreturn)) void _exit(int status)
-{
-    gt_process_end();
-    gt_real._exit(status);
-    __builtin_unreachable();
-}
+#define END(name, parameters, arguments)                     \
+    GT_EXPORT __attribute__((noreturn)) void name parameters \
+    {                                                        \
+        gt_process_end();                                    \
+        gt_real.name arguments;                              \
+        __builtin_unreachable();                             \
+    }
 
-GT_EXPORT __attribute__((noreturn)) void _Exit(int status)
-{
-    gt_process_end();
-    gt_real._Exit(status);
-    __builtin_unreachable();
-}
+END(_exit, (int status), (status))
+END(_Exit, (int status), (status))
+END(abort, (void), ())
 
-GT_EXPORT __attribute__((noreturn)) void abort(void)
-{
-    gt_process_end();
-    gt_real.abort();
-    __builtin_unreachable();
-}
+/* exec(3): the list forms, as the array forms that they are defined by. */
+#define EXEC_LIST(name, as, ...)                               \
+    GT_EXPORT int name(const char *file, const char *arg, ...) \
+    {                                                          \
+        va_list ap;                                            \
+        size_t argc = 1;                                       \
+        va_start(ap, arg);                                     \
+        while (va_arg(ap, char *))                             \
+            argc++;                                            \
+        va_end(ap);                                            \
+        char *argv[argc + 1];                                  \
+        argv[0] = (char *)arg;                                 \
+        va_start(ap, arg);                                     \
+        for (size_t i = 1; i <= argc; i++)                     \
+            argv[i] = va_arg(ap, char *);                      \
+        int r = as(file, argv __VA_ARGS__);                    \
+        va_end(ap);                                            \
+        return r;                                              \
+    }
+
+EXEC_LIST(execl, execv)
+EXEC_LIST(execlp, execvp)
+EXEC_LIST(execle, execve, , va_arg(ap, char *const *))
 
 GT_EXPORT pid_t _Fork(void)
 {
     unsigned held = gt_fork_begin();
     pid_t pid = gt_real._Fork();
-    int saved = errno;
+    GT_KEEP_ERRNO;
     gt_fork_end(held);
-    errno = saved;
     return pid;
 }
 

@@ -75,12 +75,12 @@ static void count(const void *addr, uint32_t by, bool asleep)
         add_to(&slot_of(addr)->asleep, by);
 }
 
-static void add_locked(struct shard *s, struct gt_waiter *w, const void *addr, uint64_t now)
+void gt_registry_add_locked(struct gt_waiter *w, const void *addr, uint64_t now)
 {
     w->addr = addr;
     w->since = now;
     w->woken = 0;
-    append_locked(s, w);
+    append_locked(shard_of(addr), w);
     count(addr, 1, true);
 }
 
@@ -111,17 +111,12 @@ static void set_woken(struct shard *s, struct gt_waiter *w, uint64_t now)
         atomic_store_explicit(&slot->again, at, memory_order_relaxed);
 }
 
-void gt_registry_add_locked(struct gt_waiter *w, const void *addr, uint64_t now)
-{
-    add_locked(shard_of(addr), w, addr, now);
-}
-
 void gt_registry_add(struct gt_waiter *w, const void *addr, uint64_t now)
 {
     struct shard *s = shard_of(addr);
     if (!lock_within(s))
         return;
-    add_locked(s, w, addr, now);
+    gt_registry_add_locked(w, addr, now);
     gt_unlock(&s->lock);
 }
 
@@ -238,17 +233,14 @@ uint32_t gt_registry_asleep(const void *addr)
     return n;
 }
 
-/*
- * The mutex's shard is a second lock, taken in no order: if it is not free at once the waiter just
- * stays "runnable" until it has the mutex.
- */
+/* The mutex's shard is a second lock, in no order: if not free the waiter stays "runnable". */
 static void await_mutex(struct shard *held, struct gt_waiter *w, uint64_t now)
 {
     struct shard *s = shard_of(w->mutex);
     if (w->relock->addr || (s != held && !gt_trylock(&s->lock, GT_RANK_SHARD)))
         return;
     w->relock->g = w->g;
-    add_locked(s, w->relock, w->mutex, now);
+    gt_registry_add_locked(w->relock, w->mutex, now);
     set_woken(s, w->relock, now);
     if (s != held)
         gt_unlock(&s->lock);

@@ -8,8 +8,6 @@
 #include "preload/process.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 /*
  * Whether n bytes can be read, or written, without the kernel; the stream may change meanwhile in
@@ -57,14 +55,12 @@ static bool has_line(const FILE *file)
         return gt_real.name arguments;                             \
     }
 #include "stdio.def"
-#undef STDIO
 
 /* The number is not the stream's any more. Some have none: -1. */
 static int forget(FILE *file)
 {
-    int saved = errno, fd = gt_fd_forget(fileno_unlocked(file));
-    errno = saved;
-    return fd;
+    GT_KEEP_ERRNO;
+    return gt_fd_forget(fileno_unlocked(file));
 }
 
 GT_EXPORT int fclose(FILE *file)

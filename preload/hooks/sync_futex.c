@@ -11,10 +11,7 @@
 #include "preload/seccomp.h"
 #include "preload/stacks/layouts.h"
 
-#include <linux/futex.h>
-#include <sys/prctl.h>
 #include <stdarg.h>
-#include <sys/syscall.h>
 
 #ifndef FUTEX_LOCK_PI2
 #define FUTEX_LOCK_PI2 13
@@ -153,8 +150,6 @@ static struct shown shown_as(long number, const long a[WORDS])
         return (struct shown){GT_RAW_##name, what};
 #define GT_RAW_FUTEX(id, text)
 #include "raw.def"
-#undef GT_RAW_FUTEX
-#undef GT_RAW
     default: return (struct shown){GT_HOOK_NONE, GT_NOTHING};
     }
 }
@@ -173,9 +168,8 @@ static long make_process(long number, const long a[WORDS])
 {
     unsigned held = gt_fork_begin();
     long r = call(number, a);
-    int saved = errno;
+    GT_KEEP_ERRNO;
     gt_fork_end(held);
-    errno = saved;
     return r;
 }
 

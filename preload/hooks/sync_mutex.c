@@ -1,13 +1,10 @@
 /*
- * Mutexes. The uncontended way is the real trylock and nothing else: it gives the results of lock
- * for every kind of mutex except that "held" is EBUSY; only then is there a wait to record. The
- * real lock then decides: a wait, EDEADLK, or (an errorcheck mutex) whatever it is.
+ * Mutexes; also those of C11, which are the same to libc, but do not pass the hooks of these. The
+ * uncontended way is the real trylock and nothing else: it gives the results of lock for every kind
+ * of mutex except that "held" is EBUSY; only then is there a wait to record. The real lock then
+ * decides: a wait, EDEADLK, or (an errorcheck mutex) whatever it is.
  */
-#include "sync_mutex.h"
-
 #include "wait.h"
-
-#include <errno.h>
 
 static bool held_by_caller(const pthread_mutex_t *mutex)
 {
@@ -70,27 +67,28 @@ GT_EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
     return gt_real.pthread_mutex_trylock(mutex);
 }
 
-GT_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until)
-{
-    int r = gt_real.pthread_mutex_trylock(mutex);
-    if (__builtin_expect(r != EBUSY, 1) || reports_relock(mutex))
-        return r != EBUSY ? r : gt_real.pthread_mutex_timedlock(mutex, until);
-    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_pthread_mutex_timedlock, GT_REASON_SYNC, mutex);
-    return gt_real.pthread_mutex_timedlock(mutex, until);
-}
+#define LOCK(name, valid, try, busy, parameters, arguments)                   \
+    GT_EXPORT int name parameters                                             \
+    {                                                                         \
+        int r = (valid) ? try(mutex) : busy;                                  \
+        if (__builtin_expect(r != busy, 1))                                   \
+            return r;                                                         \
+        if (!(valid) || reports_relock((const pthread_mutex_t *)mutex))       \
+            return gt_real.name arguments;                                    \
+        GT_WAIT(wait) = gt_wait_begin(GT_HOOK_##name, GT_REASON_SYNC, mutex); \
+        return gt_real.name arguments;                                        \
+    }
 
-GT_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock,
-                                      const struct timespec *until)
-{
-    /* An invalid clock is an error even when the mutex is free: let the real function say so. */
-    if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
-        return gt_real.pthread_mutex_clocklock(mutex, clock, until);
-    int r = gt_real.pthread_mutex_trylock(mutex);
-    if (__builtin_expect(r != EBUSY, 1) || reports_relock(mutex))
-        return r != EBUSY ? r : gt_real.pthread_mutex_clocklock(mutex, clock, until);
-    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_pthread_mutex_clocklock, GT_REASON_SYNC, mutex);
-    return gt_real.pthread_mutex_clocklock(mutex, clock, until);
-}
+LOCK(pthread_mutex_timedlock, true, gt_real.pthread_mutex_trylock, EBUSY,
+     (pthread_mutex_t * mutex, const struct timespec *until), (mutex, until))
+/* An invalid clock is an error even when the mutex is free: let the real function say so. */
+LOCK(pthread_mutex_clocklock, clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC,
+     gt_real.pthread_mutex_trylock, EBUSY,
+     (pthread_mutex_t * mutex, clockid_t clock, const struct timespec *until),
+     (mutex, clock, until))
+LOCK(mtx_lock, true, mtx_trylock, thrd_busy, (mtx_t * mutex), (mutex))
+LOCK(mtx_timedlock, true, mtx_trylock, thrd_busy, (mtx_t * mutex, const struct timespec *until),
+     (mutex, until))
 
 static __attribute__((noinline)) int unlock_awaited(pthread_mutex_t *mutex)
 {
@@ -103,4 +101,10 @@ GT_EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
     if (__builtin_expect(gt_registry_any(mutex), 0))
         return unlock_awaited(mutex);
     return gt_real.pthread_mutex_unlock(mutex);
+}
+
+GT_EXPORT int mtx_unlock(mtx_t *mutex)
+{
+    gt_mutex_release(GT_HOOK_mtx_unlock, (pthread_mutex_t *)mutex);
+    return gt_real.mtx_unlock(mutex);
 }

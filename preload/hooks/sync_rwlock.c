@@ -7,8 +7,6 @@
  */
 #include "wait.h"
 
-#include <errno.h>
-
 static const void *readers(const pthread_rwlock_t *lock)
 {
     return lock;

@@ -4,9 +4,6 @@
  */
 #include "wait.h"
 
-#include <errno.h>
-#include <semaphore.h>
-
 /*
  * A token without a wait. The real functions are cancellation points also when there is a token
  * (glibc's sem_wait tests for it first), and set no errno then.

@@ -1,12 +1,7 @@
-/*
- * Spin locks. Spinning is what they are for; only a thread that spins for longer than
- * SPIN_MIN_NS shows as waiting, from when it began.
- */
+/* Spin locks: only who spins for longer than SPIN_MIN_NS shows as waiting, from when it began. */
 #include "wait.h"
 
 #include "encoder/base/arch/arch.h"
-
-#include <errno.h>
 
 #define SPIN_MIN_NS 20000
 

@@ -1,7 +1,4 @@
-/*
- * The two halves of every wait: the thread that blocks, and the one that ends it. All hooks of
- * synchronization are made of these.
- */
+/* The two halves of every wait, who blocks and who ends it: hooks of synchronization are these. */
 #ifndef GT_WAIT_H
 #define GT_WAIT_H
 
@@ -77,6 +74,15 @@ static inline void gt_wake_one(enum gt_hook hook, const void *addr)
 static inline void gt_wake_all(enum gt_hook hook, const void *addr)
 {
     gt_wake(hook, addr, UINT32_MAX);
+}
+
+/* The caller is about to give the mutex up, inside `hook`: ends the wait of its oldest waiter. */
+void gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex);
+
+static inline void gt_mutex_release(enum gt_hook hook, pthread_mutex_t *mutex)
+{
+    if (__builtin_expect(gt_registry_any(mutex), 0))
+        gt_mutex_release_slow(hook, mutex);
 }
 
 #endif

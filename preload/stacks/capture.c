@@ -7,15 +7,12 @@
 #include "encoder/base/log.h"
 #include "encoder/base/urgent.h"
 #include "encoder/call.h"
-#include "encoder/events.h"
 #include "encoder/format.h"
 #include "symbolize/elf_names.h"
 #include "symbolize/modules.h"
 
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
-#include <errno.h>
-#include <link.h>
 #include <stddef.h>
 
 /* The walker of unwind.h works here. */

@@ -42,10 +42,7 @@ struct gt_stack *gt_capture_caller(struct gt_thread *t);
 /* Whether the walker of unwind.h works here. */
 bool gt_capture_walks(void);
 
-/*
- * Whether t's thread, which calls, is known to be in a signal handler, which may have interrupted
- * anything.
- */
+/* Whether t's thread, which calls, is known to be in a signal handler, which may be anywhere. */
 bool gt_capture_in_handler(struct gt_thread *t);
 
 /* The stack of a routine about to run: just its entry. */

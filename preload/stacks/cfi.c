@@ -293,6 +293,7 @@ static void extended(struct machine *m, struct reader *r, uint8_t op)
     case CFA_SAME_VALUE: set_rule(m, read_uleb(r), (struct rule){.where = SAME}); break;
     case CFA_REGISTER:
     case CFA_VAL_OFFSET:
+    case CFA_VAL_OFFSET_SF: /* as many bytes, signed or not */
         reg = read_uleb(r);
         read_uleb(r);
         set_rule(m, reg, (struct rule){.where = ODD});
@@ -329,11 +330,6 @@ static void extended(struct machine *m, struct reader *r, uint8_t op)
     case CFA_OFFSET_EXTENDED_SF:
         reg = read_uleb(r);
         set_saved(m, reg, (uint64_t)read_sleb(r));
-        break;
-    case CFA_VAL_OFFSET_SF:
-        reg = read_uleb(r);
-        read_sleb(r);
-        set_rule(m, reg, (struct rule){.where = ODD});
         break;
     case CFA_GNU_ARGS_SIZE: read_uleb(r); break;
     case CFA_GNU_NEGATIVE_OFFSET_EXTENDED:

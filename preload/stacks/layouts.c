@@ -6,8 +6,6 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <signal.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/auxv.h>
 
@@ -79,7 +77,7 @@ static bool find_segment(const struct dl_find_object *found, struct gt_cfi_objec
     uintptr_t start = header_of(found);
     const ElfW(Ehdr) *header = (const void *)start;
     uintptr_t hdr = (uintptr_t)found->dlfo_eh_frame, bias = found->dlfo_link_map->l_addr;
-    if (!header || !hdr || header->e_phoff > PAGE || header->e_phentsize != sizeof(ElfW(Phdr)) ||
+    if (!header || header->e_phoff > PAGE || header->e_phentsize != sizeof(ElfW(Phdr)) ||
         header->e_phoff + header->e_phnum * sizeof(ElfW(Phdr)) > PAGE)
         return false;
     const ElfW(Phdr) *ph = (const void *)(start + header->e_phoff);
@@ -100,9 +98,8 @@ static struct gt_layout find_layout(uintptr_t look, bool *keep)
     struct dl_find_object found;
     struct gt_cfi_object object;
     *keep = loader.find_object((void *)look, &found) == 0;
-    if (!*keep) /* made at run time, maybe; or a library's address before it is loaded */
-        return (struct gt_layout){.kind = GT_FRAME_UNKNOWN};
-    if (!found.dlfo_eh_frame)
+    /* Made at run time, maybe; or a library's address before it is loaded. */
+    if (!*keep || !found.dlfo_eh_frame)
         return (struct gt_layout){.kind = GT_FRAME_UNKNOWN};
     if (!find_segment(&found, &object))
         return (struct gt_layout){.kind = GT_FRAME_ODD};

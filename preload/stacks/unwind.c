@@ -4,14 +4,10 @@
 #include "layouts.h"
 
 #include "encoder/base/arch/arch.h"
-#include "encoder/base/futex.h"
 #include "encoder/stacks.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stddef.h>
-#include <string.h>
 
 #define PAGE 4096u
 
@@ -294,10 +290,7 @@ static bool start(const struct gt_trail *t, struct state *s, const uintptr_t *fr
     return !(s->sp & 7);
 }
 
-/*
- * The path that begins where s is; else the one that was not the last: what comes next may well be
- * what that was.
- */
+/* The path that begins where s is; else the one before the last, which may well come again. */
 static struct gt_path *choose(struct gt_trail *t, const struct state *s)
 {
     struct gt_path *p = gt_trail_last(t);

@@ -44,10 +44,7 @@ struct gt_path {
     struct gt_step step[GT_TRAIL_MAX];
 };
 
-/*
- * A thread's last stacks, and room for the next. Two, as threads go to and fro between waiting for
- * work and handing it on.
- */
+/* A thread's last stacks (two, as it waits for work and hands it on), and room for the next. */
 struct gt_trail {
     uintptr_t stack_lo, stack_hi; /* the thread's own stack; both 0: not known */
     uint32_t last;                /* which of the two was the stack last */
@@ -87,10 +84,7 @@ enum gt_walked {
  */
 enum gt_walked gt_unwind(struct gt_trail *t, uint32_t epoch, uint32_t *n);
 
-/*
- * Whether the caller was called by a signal handler, as far as the stack can be followed. Context
- * and errno as gt_unwind.
- */
+/* Whether the caller runs in a signal handler, as far as can be followed. Else as gt_unwind. */
 bool gt_unwind_meets_signal(const struct gt_trail *t, uint32_t epoch);
 
 /*
