@@ -97,6 +97,22 @@ static void hide_missing(void)
     gt_elf_hide(gt_elf_ours(), names, n);
 }
 
+#ifdef GT_ARCH_COND_OLD_VERSION
+struct gt_real_old gt_real_old;
+#endif
+
+/* Not when they are called: a thread in dlopen, which has the loader's lock, may wait for that. */
+static void find_old(void)
+{
+#ifdef GT_ARCH_COND_OLD_VERSION
+#define FIND(name) gt_real_old.name = dlvsym(RTLD_NEXT, #name, GT_ARCH_COND_OLD_VERSION)
+    FIND(pthread_cond_wait);
+    FIND(pthread_cond_timedwait);
+    FIND(pthread_cond_signal);
+    FIND(pthread_cond_broadcast);
+#endif
+}
+
 void gt_real_resolve(void)
 {
     static _Atomic bool done;
@@ -109,6 +125,7 @@ void gt_real_resolve(void)
         if (fn)
             *rows[i].slot = fn;
     }
+    find_old();
     gt_syscall = gt_real.syscall;
     gt_symbolize_jump = gt_real.longjmp;
     gt_heap_resolve_end();

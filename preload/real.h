@@ -61,6 +61,15 @@ struct gt_real {
 };
 extern struct gt_real gt_real;
 
+#ifdef GT_ARCH_COND_OLD_VERSION
+/* Condition variables in the ABI before glibc 2.3.2; NULL before gt_real_resolve. */
+extern struct gt_real_old {
+    __typeof__(&pthread_cond_wait) pthread_cond_wait;
+    __typeof__(&pthread_cond_timedwait) pthread_cond_timedwait;
+    __typeof__(&pthread_cond_signal) pthread_cond_signal, pthread_cond_broadcast;
+} gt_real_old;
+#endif
+
 /* Looks all of them up; the constructor calls it, and so does any hook that comes earlier. */
 void gt_real_resolve(void);
 

@@ -51,8 +51,7 @@ WAKE(cnd_t, cnd_broadcast, cnd_broadcast, REAL, gt_wake_all)
  */
 #ifdef GT_ARCH_COND_OLD_VERSION
 
-/* libc has it, since the program was linked to it. Looked up at every call: few ever make one. */
-#define OLD(name) ((__typeof__(&name))dlvsym(RTLD_NEXT, #name, GT_ARCH_COND_OLD_VERSION))
+#define OLD(name) (gt_real_resolve(), gt_real_old.name)
 
 WAIT(old_cond_wait, pthread_cond_wait, OLD, (pthread_cond_t * cond, pthread_mutex_t *mutex),
      (cond, mutex))
