@@ -45,14 +45,15 @@ static bool put_directory(char *p, const char *end)
     char dir[PATH_MAX];
     if (!getcwd(dir, sizeof dir))
         return false;
-    for (const char *d = dir; *d && end - p > 3; d++) {
+    const char *d = dir;
+    for (; *d && end - p > 3; d++) {
         if (*d == '%')
             *p++ = '%';
         *p++ = *d;
     }
     *p++ = '/';
     *p = 0;
-    return end - p > 1;
+    return !*d;
 }
 
 /* A copy, since programs overwrite their environment (setproctitle); absolute, since they chdir. */

@@ -23,18 +23,6 @@ static void describe(struct gt_parking *p, struct gt_writer *w, const struct gt_
     p->waiter.final = what->final;
 }
 
-bool gt_park(struct gt_writer *w, struct gt_parking *p, const struct gt_wait_for *what,
-             uint64_t since, struct gt_stack *stack)
-{
-    if (!block(w, since, what->reason, stack, false))
-        return false;
-    if (what->addr) {
-        describe(p, w, what);
-        gt_registry_add(&p->waiter, what->addr, since);
-    }
-    return true;
-}
-
 bool gt_park_forget(struct gt_parking *p, int64_t patience_ns)
 {
     return (!p->waiter.addr || gt_registry_remove(&p->waiter, patience_ns)) &&
@@ -97,27 +85,44 @@ uint32_t gt_park_wake(struct gt_writer *w, const struct gt_wake *wake, struct gt
     return n;
 }
 
-static bool arrive_locked(struct gt_writer *w, struct gt_parking *p, const void *barrier,
-                          uint32_t count, uint64_t since, struct gt_stack *stack)
+/*
+ * At a barrier who is last is decided under the registry's lock, so that exactly one of the threads
+ * arriving together takes itself for that: it does not wait, and wakes the others.
+ */
+static bool arrive_locked(struct gt_writer *w, struct gt_parking *p, const struct gt_wait_for *what,
+                          struct gt_stack *stack)
 {
-    if (gt_registry_asleep(barrier) + 1 >= count) {
-        wake_some_locked(w, &(struct gt_wake){.addr = barrier, .max = UINT32_MAX}, stack);
+    if (gt_registry_asleep(what->addr) + 1 >= what->count) {
+        wake_some_locked(w, &(struct gt_wake){.addr = what->addr, .max = UINT32_MAX}, stack);
         return false;
     }
-    if (!block(w, since, GT_REASON_SYNC, stack, true))
+    if (!block(w, what->since, what->reason, stack, true))
         return false;
-    describe(p, w, &(struct gt_wait_for){.final = true});
-    gt_registry_add_locked(&p->waiter, barrier, since);
+    describe(p, w, what);
+    gt_registry_add_locked(&p->waiter, what->addr, what->since);
     return true;
 }
 
-bool gt_park_at_barrier(struct gt_writer *w, struct gt_parking *p, const void *barrier,
-                        uint32_t count, uint64_t since, struct gt_stack *stack)
+static bool arrive(struct gt_writer *w, struct gt_parking *p, const struct gt_wait_for *what,
+                   struct gt_stack *stack)
 {
-    bool parked = false;
-    if (lock_with_room(w, barrier)) {
-        parked = arrive_locked(w, p, barrier, count, since, stack);
-        gt_registry_unlock(barrier);
-    }
+    if (!lock_with_room(w, what->addr))
+        return false;
+    bool parked = arrive_locked(w, p, what, stack);
+    gt_registry_unlock(what->addr);
     return parked;
+}
+
+bool gt_park(struct gt_writer *w, struct gt_parking *p, const struct gt_wait_for *what,
+             struct gt_stack *stack)
+{
+    if (what->count)
+        return arrive(w, p, what, stack);
+    if (!block(w, what->since, what->reason, stack, false))
+        return false;
+    if (what->addr) {
+        describe(p, w, what);
+        gt_registry_add(&p->waiter, what->addr, what->since);
+    }
+    return true;
 }

@@ -25,22 +25,18 @@ struct gt_wait_for {
     enum gt_reason reason;
     const void *addr;  /* where others end it; NULL: nobody's doing, a sleep */
     const void *mutex; /* a condition variable's, to be got back at the end; else NULL */
-    uint64_t since;    /* when it began; 0: now */
+    uint64_t since;    /* when it began; 0, in wait.h: now */
     uint32_t bits;     /* of FUTEX_WAIT_BITSET; 0: all */
+    uint32_t count;    /* at a barrier: of the threads that it takes; 0: it is none */
     bool final;        /* see struct gt_waiter */
 };
 
-/* w's thread is about to block, since `since`. false: nothing is recorded. */
-bool gt_park(struct gt_writer *w, struct gt_parking *p, const struct gt_wait_for *what,
-             uint64_t since, struct gt_stack *stack);
-
 /*
- * The same at a barrier for `count` threads. Who is last is decided under the registry's lock, so
- * that exactly one of the threads arriving together takes itself for that: it does not wait, and
- * wakes the others. false: that, or nothing is recorded.
+ * w's thread is about to block. false: it does not, as the last thread at a barrier; or nothing is
+ * recorded.
  */
-bool gt_park_at_barrier(struct gt_writer *w, struct gt_parking *p, const void *barrier,
-                        uint32_t count, uint64_t since, struct gt_stack *stack);
+bool gt_park(struct gt_writer *w, struct gt_parking *p, const struct gt_wait_for *what,
+             struct gt_stack *stack);
 
 /*
  * The wait is over, and so is what else w's goroutine was doing. false: the registry cannot be

@@ -12,7 +12,10 @@ static uint32_t threads_of(const pthread_barrier_t *barrier)
 
 GT_EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 {
-    GT_WAIT(wait) =
-        gt_wait_begin_barrier(GT_HOOK_pthread_barrier_wait, barrier, threads_of(barrier));
+    GT_WAIT(wait) = gt_wait_begin_for(&(struct gt_wait_for){.hook = GT_HOOK_pthread_barrier_wait,
+                                                            .reason = GT_REASON_SYNC,
+                                                            .addr = barrier,
+                                                            .count = threads_of(barrier),
+                                                            .final = true});
     return gt_real.pthread_barrier_wait(barrier);
 }

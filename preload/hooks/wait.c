@@ -53,9 +53,9 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_
     if (gt_wait_ready(t, wait.frame)) {
         gt_heap_settle(t);
         /* Taking the stack is part of the call, as a wait is. */
-        uint64_t since = what->since ? what->since : gt_clock_now();
-        struct gt_stack *stack = gt_capture(t, what->hook);
-        if (gt_park(&t->w, &t->parking, what, since, stack)) {
+        struct gt_wait_for now = *what;
+        now.since = what->since ? what->since : gt_clock_now();
+        if (gt_park(&t->w, &t->parking, &now, gt_capture(t, what->hook))) {
             wait.thread = t;
             t->frame = wait.frame;
         }
@@ -118,25 +118,6 @@ uint32_t gt_wake_slow(const struct gt_wake *wake)
     uint32_t n = gt_park_wake(&t->w, wake, gt_capture(t, wake->hook));
     gt_thread_leave(t);
     return n;
-}
-
-__attribute__((noinline)) struct gt_wait gt_wait_begin_barrier(enum gt_hook hook,
-                                                               const void *barrier, uint32_t count)
-{
-    struct gt_wait wait = {.frame = FRAME()};
-    struct gt_thread *t = gt_thread_enter();
-    if (!t)
-        return wait;
-    if (gt_wait_ready(t, wait.frame)) {
-        uint64_t since = gt_clock_now();
-        struct gt_stack *stack = gt_capture(t, hook);
-        if (gt_park_at_barrier(&t->w, &t->parking, barrier, count, since, stack)) {
-            wait.thread = t;
-            t->frame = wait.frame;
-        }
-    }
-    gt_thread_leave(t);
-    return wait;
 }
 
 void gt_wait_note_jump(void)

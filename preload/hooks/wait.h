@@ -40,9 +40,6 @@ void gt_wait_end(struct gt_wait *wait);
 uint64_t gt_yield_begin(void);
 void gt_yield_end(enum gt_hook hook, uint64_t since);
 
-/* For pthread_barrier_wait but of the last of `count` threads, for which thread is NULL. */
-struct gt_wait gt_wait_begin_barrier(enum gt_hook hook, const void *barrier, uint32_t count);
-
 /*
  * Inside the guard: whether a wait or a call that begins in the hook at `frame` can be recorded.
  * It can not in a signal handler that interrupts another one. One that was left by longjmp ends

@@ -25,6 +25,8 @@ static int last_reader(const struct gt_format *format)
     return format->v1 && format->minor < 11 ? 22 : ANY;
 }
 
+static sigset_t signals; /* blocked when we were started */
+
 /* Starts argv with its output of descriptor `fd` in the stream; in a group of its own or ours. */
 static FILE *start(char *const argv[], int fd, bool own_group, pid_t *pid)
 {
@@ -35,6 +37,7 @@ static FILE *start(char *const argv[], int fd, bool own_group, pid_t *pid)
         if (own_group)
             setpgid(0, 0);
         dup2(ends[1], fd);
+        sigprocmask(SIG_SETMASK, &signals, NULL);
         execv(argv[0], argv);
         _exit(GT_EXIT_NOT_FOUND);
     }
@@ -151,18 +154,18 @@ static int run(char *const argv[])
 {
     struct sigaction act = {.sa_handler = end_viewer};
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
-    sigset_t these, before;
+    sigset_t these;
     pid_t pid;
     int status;
     sigemptyset(&these);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         sigaddset(&these, ends[i]);
-    sigprocmask(SIG_BLOCK, &these, &before); /* until it is known whom to end */
+    sigprocmask(SIG_BLOCK, &these, NULL); /* until it is known whom to end */
     FILE *errors = start(argv, 2, true, &pid);
     viewer = pid;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         sigaction(ends[i], &act, NULL);
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    sigprocmask(SIG_SETMASK, &signals, NULL);
     relay(errors);
     TEMP_FAILURE_RETRY(waitpid(pid, &status, 0));
     return ended ? 0 : WIFEXITED(status) ? WEXITSTATUS(status) : GT_EXIT_FAILED;
@@ -200,6 +203,7 @@ int gt_command_view(int argc, char **argv)
     }
     if (optind + 1 != argc)
         gt_fail(GT_EXIT_USAGE, "view: which trace? One");
+    sigprocmask(SIG_SETMASK, NULL, &signals);
     char *trace = argv[optind];
     struct gt_trace opened;
     gt_open_trace(&opened, trace);

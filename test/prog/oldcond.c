@@ -1,6 +1,7 @@
 /* A program linked against the condition variables from before glibc 2.3.2. */
 #include "truth.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 
 #if defined(__x86_64__)
@@ -34,9 +35,11 @@ int main(void)
     until_asleep(&sleeper);
     pthread_mutex_lock(&mutex);
     go = 1;
+    dlsym(RTLD_DEFAULT, "no such function"); /* its error is there for as long as nobody asks */
     pthread_cond_signal((pthread_cond_t *)&cond);
     pthread_mutex_unlock(&mutex);
     pthread_join(thread, NULL);
     puts(cond.after);
+    puts(dlerror());
     return cond.object == NULL;
 }

@@ -104,9 +104,10 @@ static void wake(struct worker *k, _Atomic uint32_t *word)
 /* Until it is woken, or no longer than that: then it ends by itself. */
 static void wait_at(struct worker *k, _Atomic uint32_t *word)
 {
-    const struct gt_wait_for what = {.addr = word, .reason = GT_REASON_SYNC};
+    const struct gt_wait_for what = {
+        .addr = word, .reason = GT_REASON_SYNC, .since = gt_clock_now()};
     uint32_t seen = atomic_load(word);
-    if (!gt_park(&k->w, &k->parking, &what, gt_clock_now(), some_stack(k)))
+    if (!gt_park(&k->w, &k->parking, &what, some_stack(k)))
         return;
     leave(k);
     gt_futex_wait(word, seen, rand_r(&k->seed) % 2000000);

@@ -17,8 +17,8 @@
  * - ELF: GT_ARCH_MACHINE, and the relocations GT_ARCH_JUMP_SLOT, _GLOB_DAT and _ADDRESS;
  * - GT_ARCH_AUDIT, as seccomp filters see it;
  * - glibc: GT_ARCH_COND_VERSION, the version of pthread_cond_t's ABI since 2.3.2, "" where there
- *   was never another one, else GT_ARCH_COND_OLD_VERSION is that; GT_ARCH_HEAP_HEADERS, whether the word before a block of malloc's says
- *   how large that is.
+ *   was never another one, else GT_ARCH_COND_OLD_VERSION is that; GT_ARCH_HEAP_HEADERS, whether the
+ *   word before a block of malloc's says how large that is.
  */
 #ifndef GT_ARCH_H
 #define GT_ARCH_H
