@@ -9,8 +9,8 @@
 #include "drain.h"
 #include "ring.h"
 
-/* The first one. mute: nothing is recorded yet. config: of all, valid until there are none. */
-void gt_generation_init(const struct gt_drain_config *config, bool mute);
+/* The first one. mute: nothing is recorded yet. */
+void gt_generation_init(bool mute);
 
 /* From here on writers can be entered. */
 void gt_generation_open(void);

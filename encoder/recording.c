@@ -2,6 +2,7 @@
 #include "recording.h"
 
 #include "buffers.h"
+#include "frames.h"
 #include "generation.h"
 #include "output.h"
 #include "renewal.h"
@@ -415,7 +416,8 @@ void gt_recording_init(const struct gt_drain_config *config)
     recording.path = config->path;
     gt_format = config->format;
     gt_buffers_reserve();
-    gt_generation_init(config, waits);
+    gt_frames_init(config);
+    gt_generation_init(waits);
     gt_renewal_init(config);
     if (!waits)
         begin();

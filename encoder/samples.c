@@ -179,18 +179,21 @@ void gt_samples_forget(void)
     taken.n = 0;
 }
 
+void gt_samples_tell(const struct gt_taken_sample *s, size_t n,
+                     void (*fn)(const struct gt_taken_sample *s))
+{
+    for (size_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < s[i].times; k++)
+            fn(&s[i]);
+}
+
 void gt_samples_each(uint64_t until, void (*fn)(const struct gt_taken_sample *s))
 {
-    size_t kept = 0;
     for (size_t i = 0; i < taken.n; i++) {
-        struct gt_taken_sample s = taken.sample[i];
-        if (s.ts >= until)
-            taken.sample[kept++] = s;
-        else
-            for (uint32_t k = 0; k < s.times; k++)
-                fn(&s);
+        if (taken.sample[i].ts < until)
+            gt_samples_tell(&taken.sample[i], 1, fn);
     }
-    taken.n = kept;
+    gt_samples_move(until, NULL);
 }
 
 void gt_samples_after_fork(void)

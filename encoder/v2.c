@@ -86,7 +86,6 @@ static void write_nothing(uint32_t gen)
 /* Tables ------------------------------------------------------------------------------------- */
 
 struct table {
-    const struct gt_drain_config *config;
     uint32_t gen;
     uint32_t mark; /* of strings that kept stacks use; 0: they are marked as used in gen */
     enum gt_event_type type;
@@ -142,7 +141,7 @@ static void put_stack(void *unused, struct gt_stack *s)
 {
     (void)unused;
     struct gt_named_frame *frames[GT_FRAMES_MAX];
-    uint32_t n = gt_frames_of(table->config, s, frames);
+    uint32_t n = gt_frames_of(s, frames);
     table_room(1 + (2 + 4 * (size_t)n) * GT_VARINT_MAX);
     uint8_t *p = table->pos;
     *p++ = GT_EV_STACK;
@@ -202,13 +201,12 @@ static void put_sync(const struct gt_clock_snapshot *snapshot)
 }
 
 /* What follows the batches of threads. */
-static bool begin_tables(const struct gt_drain_config *config, uint32_t gen, uint32_t mark)
+static bool begin_tables(uint32_t gen, uint32_t mark)
 {
     if (!has_batches)
         write_nothing(gen);
     if (!gt_v2_reserve())
         return false;
-    table->config = config;
     table->gen = gen;
     table->mark = mark;
     return true;
@@ -222,10 +220,9 @@ static void end_generation(const struct gt_clock_snapshot *snapshot)
         gt_output_write(&end_marker, 1);
 }
 
-void gt_v2_end(const struct gt_drain_config *config, uint32_t gen,
-               const struct gt_clock_snapshot *snapshot, uint64_t until, bool whole)
+void gt_v2_end(uint32_t gen, const struct gt_clock_snapshot *snapshot, uint64_t until, bool whole)
 {
-    if (!begin_tables(config, gen, 0))
+    if (!begin_tables(gen, 0))
         return;
     table_begin(GT_EV_CPU_SAMPLES);
     gt_samples_use(gen, until);
@@ -243,17 +240,15 @@ void gt_v2_end(const struct gt_drain_config *config, uint32_t gen,
     end_generation(snapshot);
 }
 
-void gt_v2_write_kept(const struct gt_drain_config *config, const struct gt_kept *kept)
+void gt_v2_write_kept(const struct gt_kept *kept)
 {
     static uint32_t last_mark;
     gt_v2_begin(kept->early);
     gt_v2_write(kept->plain);
-    if (!begin_tables(config, kept->gen, ++last_mark))
+    if (!begin_tables(kept->gen, ++last_mark))
         return;
     table_begin(GT_EV_CPU_SAMPLES);
-    for (uint32_t i = 0; i < kept->n_samples; i++)
-        for (uint32_t k = 0; k < kept->samples[i].times; k++)
-            put_sample(&kept->samples[i]);
+    gt_samples_tell(kept->samples, kept->n_samples, put_sample);
     table_end();
     table_begin(GT_EV_STACKS);
     for (uint32_t i = 0; i < kept->n_stacks; i++)
