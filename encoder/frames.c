@@ -39,12 +39,6 @@ void gt_frames_init(const struct gt_drain_config *config)
     symbols.config = config;
 }
 
-/* A return address belongs to the call before it: readers and other tools expect that PC. */
-static uint64_t code_address(const struct gt_stack *s, uint32_t index)
-{
-    return index == 0 ? s->pcs[0] : s->pcs[index] - 1;
-}
-
 static struct resolved *resolve_new(const struct gt_stack *s, uint32_t index, uint64_t pc)
 {
     struct gt_frame found[INLINES_MAX];
@@ -91,7 +85,8 @@ static struct resolved *find(struct resolved *r, uint64_t pc, uint32_t epoch)
 
 static struct resolved *resolve(const struct gt_stack *s, uint32_t index)
 {
-    uint64_t pc = code_address(s, index);
+    /* A return address belongs to the call before it: readers and other tools expect that PC. */
+    uint64_t pc = index == 0 ? s->pcs[0] : s->pcs[index] - 1;
     struct resolved **bucket = &symbols.bucket[(pc * 0x9e3779b97f4a7c15u >> 32) % BUCKETS];
     struct resolved *r = find(*bucket, pc, gt_stack_epoch(s));
     if (r)

@@ -60,13 +60,6 @@ static struct gt_buf *take_early(void)
     return early;
 }
 
-static void write_early(void)
-{
-    struct gt_buf *early = take_early();
-    gt_v2_begin(early);
-    gt_buffers_put_all(early);
-}
-
 static void note_beginning(uint32_t gen)
 {
     generation.now = (struct gt_kept){.gen = gen,
@@ -228,7 +221,7 @@ static int write_v1(bool whole)
 {
     uint32_t gen = generation.past.gen;
     struct gt_buf *plain = gt_buffers_take(gen);
-    int error = gt_v1_write(gen, generation.past_early, plain, generation.until);
+    int error = gt_v1_write(gen, NULL, generation.past_early, plain, generation.until);
     gt_buffers_put_all(plain);
     if (!error && whole)
         gt_v1_end(generation.now.snapshot.units);
@@ -246,8 +239,10 @@ int gt_generation_write(bool whole)
     gt_buffers_put_all(generation.past_early);
     generation.past_early = NULL;
     error = error ? error : gt_output_commit();
-    if (generation.successor == GT_SUCCESSOR_WRITTEN && !gt_format->v1)
-        write_early();
+    if (generation.successor == GT_SUCCESSOR_WRITTEN && !gt_format->v1) {
+        gt_v2_begin(generation.early);
+        gt_buffers_put_all(take_early());
+    }
     gt_renewal_after_generation(gt_ring_first_era());
     return error;
 }
@@ -296,7 +291,7 @@ int gt_generation_write_kept(const struct gt_kept *k)
 {
     GT_ASSERT_DRAIN_SIDE();
     if (gt_format->v1)
-        return gt_v1_write_kept(k);
+        return gt_v1_write(k->gen, k, k->early, k->plain, 0);
     gt_v2_write_kept(k);
     return 0;
 }

@@ -13,6 +13,7 @@
 
 #include "encoder/base/clock.h"
 #include "encoder/base/log.h"
+#include "encoder/v1/elf.h"
 #include "encoder/v1/v1.h"
 
 #include <string.h>
@@ -89,7 +90,7 @@ static void close_file(void)
 {
     gt_output_close();
     if (gt_format->v1)
-        gt_v1_close();
+        gt_v1_elf_close();
 }
 
 static int open_file(bool fresh)

@@ -8,7 +8,6 @@
 #include "encoder/base/urgent.h"
 
 #include <linux/membarrier.h>
-#include <sched.h>
 #include <string.h>
 
 static _Atomic(struct gt_writer *) writers; /* push only */
@@ -401,17 +400,11 @@ bool gt_switch_all_outside(uint32_t mark, bool (*inside)(const struct gt_writer 
     return all;
 }
 
-/* Of a writer that is in a mute generation those before it. */
-static uint64_t recorded_events(const struct gt_writer *w)
-{
-    return gt_gen_is_mute(gt_writer_gen(w)) ? w->events_before : atomic_load(&w->events);
-}
-
 uint64_t gt_switch_events(void)
 {
     uint64_t n = 0;
     for (struct gt_writer *w = atomic_load(&writers); w; w = w->next)
-        n += recorded_events(w);
+        n += gt_gen_is_mute(gt_writer_gen(w)) ? w->events_before : atomic_load(&w->events);
     return n;
 }
 

@@ -102,30 +102,25 @@ bool gt_v2_reserve(void)
     return table;
 }
 
-static void table_begin(enum gt_event_type type)
-{
-    table->type = type;
-    table->pos = table->data;
-    *table->pos++ = type;
-}
-
-static void table_end_at(uint64_t ts)
+static void table_end(uint64_t ts)
 {
     if (table->pos - table->data > 1)
         write_batch(table->gen, 0, ts, table->data, (uint32_t)(table->pos - table->data));
+    table->pos = table->data;
 }
 
-static void table_end(void)
+/* Ends the one before. */
+static void table_begin(enum gt_event_type type)
 {
-    table_end_at(gt_clock_now());
+    table_end(gt_clock_now());
+    table->type = type;
+    *table->pos++ = type;
 }
 
 static void table_room(size_t bytes)
 {
-    if ((size_t)(table->data + sizeof table->data - table->pos) < bytes) {
-        table_end();
+    if ((size_t)(table->data + sizeof table->data - table->pos) < bytes)
         table_begin(table->type);
-    }
 }
 
 /* The marks of a generation that is past may belong to a later one by now. */
@@ -186,7 +181,7 @@ static void put_sync(const struct gt_clock_snapshot *snapshot)
     if (!gt_format->snapshot) {
         table_begin(GT_EV_FREQUENCY);
         table->pos = gt_varint_put(table->pos, gt_clock_hz());
-        table_end_at(gt_clock_now());
+        table_end(gt_clock_now());
         return;
     }
     table_begin(GT_EV_SYNC);
@@ -197,7 +192,7 @@ static void put_sync(const struct gt_clock_snapshot *snapshot)
     table->pos = gt_varint_put(table->pos, snapshot->mono_ns);
     table->pos = gt_varint_put(table->pos, snapshot->wall_s);
     table->pos = gt_varint_put(table->pos, snapshot->wall_ns);
-    table_end_at(snapshot->units);
+    table_end(snapshot->units);
 }
 
 /* What follows the batches of threads. */
@@ -207,6 +202,7 @@ static bool begin_tables(uint32_t gen, uint32_t mark)
         write_nothing(gen);
     if (!gt_v2_reserve())
         return false;
+    table->pos = table->data;
     table->gen = gen;
     table->mark = mark;
     return true;
@@ -227,16 +223,13 @@ void gt_v2_end(uint32_t gen, const struct gt_clock_snapshot *snapshot, uint64_t 
     table_begin(GT_EV_CPU_SAMPLES);
     gt_samples_use(gen, until);
     gt_samples_each(until, put_sample);
-    table_end();
     table_begin(GT_EV_STACKS); /* after the samples, which use stacks */
     gt_stacks_each(gen, put_stack, NULL);
-    table_end();
     struct gt_string *mark = whole ? gt_strings_intern(GT_WHOLE) : NULL;
     table_begin(GT_EV_STRINGS); /* after the stacks, which use strings */
     gt_strings_each(gen, put_string, NULL);
     if (mark)
         put_string(NULL, mark); /* not marked as used: the flight recorder would keep it */
-    table_end();
     end_generation(snapshot);
 }
 
@@ -249,15 +242,12 @@ void gt_v2_write_kept(const struct gt_kept *kept)
         return;
     table_begin(GT_EV_CPU_SAMPLES);
     gt_samples_tell(kept->samples, kept->n_samples, put_sample);
-    table_end();
     table_begin(GT_EV_STACKS);
     for (uint32_t i = 0; i < kept->n_stacks; i++)
         put_stack(NULL, kept->stacks[i]);
-    table_end();
     for (uint32_t i = 0; i < kept->n_strings; i++)
         use(kept->strings[i]);
     table_begin(GT_EV_STRINGS);
     gt_strings_each_written(last_mark, put_string, NULL);
-    table_end();
     end_generation(&kept->snapshot);
 }

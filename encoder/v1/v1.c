@@ -1,7 +1,6 @@
 /* See v1.h. */
 #include "v1.h"
 
-#include "elf.h"
 #include "merge.h"
 #include "pages.h"
 #include "tables.h"
@@ -50,11 +49,6 @@ void gt_v1_open(void)
     gt_merge_reset();
     gt_v1_pages_open(start_again);
     gt_v1_tables_open();
-}
-
-void gt_v1_close(void)
-{
-    gt_v1_elf_close();
 }
 
 /* Events ------------------------------------------------------------------------------------- */
@@ -267,9 +261,8 @@ static void put_sample(const struct gt_taken_sample *s)
                       0);
 }
 
-/* kept: the generation was, and is not the one with `until`. */
-static int write_generation(uint32_t gen, const struct gt_kept *kept, const struct gt_buf *packed,
-                            const struct gt_buf *plain, uint64_t until)
+int gt_v1_write(uint32_t gen, const struct gt_kept *kept, const struct gt_buf *packed,
+                const struct gt_buf *plain, uint64_t until)
 {
     int error = 0;
     bool first = !v1.begun;
@@ -304,15 +297,4 @@ void gt_v1_end(uint64_t ts)
     gt_merge_running(ran_on);
     gt_v1_tables_whole();
     gt_v1_pages_flush();
-}
-
-int gt_v1_write(uint32_t gen, const struct gt_buf *packed, const struct gt_buf *plain,
-                uint64_t until)
-{
-    return write_generation(gen, NULL, packed, plain, until);
-}
-
-int gt_v1_write_kept(const struct gt_kept *kept)
-{
-    return write_generation(kept->gen, kept, kept->early, kept->plain, 0);
 }
