@@ -1,6 +1,4 @@
-/*
- * The frames of stacks, each PC symbolized once in an era. Drain side only.
- */
+/* The frames of stacks, each PC symbolized once in an era. Drain side only. */
 #ifndef GT_FRAMES_H
 #define GT_FRAMES_H
 

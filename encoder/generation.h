@@ -1,7 +1,6 @@
 /*
  * The generation that is written now: what threads queue of it, and its end, when all of them move
- * on to the next one (switch.h) and it is put into the file or kept by the flight recorder. Drain
- * side only.
+ * on to the next one (switch.h) and it goes to the file or the flight recorder. Drain side only.
  */
 #ifndef GT_GENERATION_H
 #define GT_GENERATION_H

@@ -7,8 +7,8 @@
 
 #include "writer.h"
 
-/* Registers with membarrier(2), or makes writers fence. Before recording starts; again in a
- * forked child. */
+/* Registers with membarrier(2), or makes writers fence. Before recording; in a forked child, too.
+ */
 void gt_switch_init(void);
 
 /*

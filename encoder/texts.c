@@ -31,9 +31,7 @@ static bool has_room(const struct gt_texts *t)
     return t->buf && GT_BUF_ROOM - t->buf->used >= ROOM;
 }
 
-/*
- * Pinned. false: no buffer to be had now. In a mute generation the same does: nothing is written.
- */
+/* Pinned. false: no buffer to be had. In a mute generation the same does: nothing is written. */
 static bool refresh(struct gt_writer *w)
 {
     uint32_t gen = gt_writer_gen(w);

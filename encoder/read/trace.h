@@ -59,8 +59,7 @@ struct gt_trace {
     uint64_t done;
 };
 
-/* Maps a file that has at least so many bytes; else `bytes` stays. NULL, or why it is not opened.
- */
+/* Maps a file of at least so many bytes; else `bytes` stays. NULL, or why it is not opened. */
 const char *gt_trace_map(struct gt_bytes *bytes, const char *path, size_t least);
 
 /* Opens the file, which stays mapped, and finds out its format. NULL, or why that failed. */

@@ -1,6 +1,4 @@
-/*
- * Names for the addresses of a Go 1.5 trace: the line table that encoder/v1/elf.c wrote beside it.
- */
+/* Names for the addresses of a Go 1.5 trace: the line table that v1/elf.c wrote beside it. */
 #ifndef GT_V1_LINES_H
 #define GT_V1_LINES_H
 

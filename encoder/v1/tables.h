@@ -28,8 +28,8 @@ void gt_v1_tables_write(uint32_t gen, const struct gt_kept *kept);
 
 /*
  * What GoCreate has for the stack of a new goroutine: from Go 1.7 on its id. Before that the
- * address where it begins, which viewers of today take for an id all the same: for them there is a
- * stack with that id.
+ * address where it begins, which viewers of today take for an id: for them there is a stack with
+ * that id.
  */
 uint64_t gt_v1_tables_routine(uint64_t stack);
 

@@ -18,10 +18,7 @@ static struct {
     bool started[GT_MERGE_NO_P + 1];
 } v1;
 
-/*
- * The event that starts g on P p, and its arguments: without the number when g's last event was on
- * this P too.
- */
+/* The event that starts g on P p, and its arguments: no number if g's last event was here, too. */
 static enum gt_v1_type start_on(struct gt_merge_g *g, uint32_t p, uint64_t *args)
 {
     bool local = g->v1_p == p && gt_v1_has(gt_format, GT_V1_GO_START_LOCAL);
