@@ -26,11 +26,6 @@ void gt_texts_retire(struct gt_writer *w, uint32_t gen)
         gt_buffers_push(buf);
 }
 
-static bool has_room(const struct gt_texts *t)
-{
-    return t->buf && GT_BUF_ROOM - t->buf->used >= ROOM;
-}
-
 /* Pinned. false: no buffer to be had. In a mute generation the same does: nothing is written. */
 static bool refresh(struct gt_writer *w)
 {
@@ -53,7 +48,8 @@ bool gt_texts_enter(struct gt_writer *w)
 {
     uint64_t since = 0;
     while (gt_writer_pin(w)) {
-        if (has_room(&w->texts) || refresh(w))
+        const struct gt_buf *buf = w->texts.buf;
+        if ((buf && GT_BUF_ROOM - buf->used >= ROOM) || refresh(w))
             return true;
         gt_writer_unpin(w); /* as for a buffer of events: the drain side may wait for that */
         if (!gt_writer_waits(w) || !gt_buffers_wait(&since)) {
