@@ -39,8 +39,7 @@ struct gt_buf {
 
 /*
  * A free buffer. Without `force`, NULL once `limit` bytes of buffers are out and a quarter of that
- * waits to be written (the caller waits with gt_buffers_wait). With it only when the system has no
- * memory.
+ * waits to be written (then: gt_buffers_wait). With it only when the system has no memory.
  */
 struct gt_buf *gt_buffers_get(bool force);
 

@@ -1,9 +1,4 @@
-/*
- * The life of a call into the kernel in the trace: rule 5 of writer.h, a function for each of its
- * words. Announced; then withdrawn, as most are, or shown by the switcher of its writer, or by a
- * signal handler that writes in the middle of it, or kept by an owner who leaves it in another way.
- * One that was withdrawn and was long is written when it is over.
- */
+/* The life of a call into the kernel in the trace: rule 5 of writer.h, a function for each word. */
 #ifndef GT_CALL_H
 #define GT_CALL_H
 
@@ -18,8 +13,7 @@ bool gt_call_announce(struct gt_writer *w, uint64_t since, enum gt_reason reason
 
 /*
  * By the owner, not pinned: the announced call is over. true: nothing of it is in the trace. false:
- * it is, or that is not sure; then pin, gt_ev_go_resume, unpin. The only thing that a short call
- * costs.
+ * it is, or that is not sure; then pin, gt_ev_go_resume, unpin. A short call costs no more.
  */
 static inline bool gt_call_withdraw(struct gt_writer *w, uint64_t since)
 {
@@ -35,13 +29,11 @@ static inline bool gt_call_withdraw(struct gt_writer *w, uint64_t since)
     return false;
 }
 
-/* By the owner, pinned: the beginning of a call, withdrawn or never announced. Resume afterwards.
- */
+/* By the owner, pinned: the beginning of a call, withdrawn or never announced. Resume then. */
 void gt_call_write(struct gt_writer *w, uint64_t since, enum gt_reason reason,
                    struct gt_stack *stack);
 
-/* By the owner, pinned, or by who switches w: writes the beginning of the announced call, if any.
- */
+/* By the owner, pinned, or by who switches w: writes the announced call's beginning, if any. */
 void gt_call_show(struct gt_writer *w);
 
 /*

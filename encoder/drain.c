@@ -30,8 +30,7 @@ static struct {
     _Atomic uint32_t threaded; /* a drain thread runs */
     _Atomic uint32_t sample;   /* requested */
 
-    /* The drain side is the thread that has this: the drain thread, or one that acts in its place.
-     */
+    /* The thread that has this is the drain side: the drain thread, or one in its place. */
     struct gt_lock side;
 
     _Atomic uint64_t deadline; /* of the drain side, when a thread waits for it to end */

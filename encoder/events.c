@@ -16,13 +16,6 @@ static bool take_p(struct gt_writer *w)
     return w->p != NULL;
 }
 
-static void release_p(struct gt_writer *w)
-{
-    struct gt_p *p = w->p;
-    w->p = NULL;
-    gt_procs_release(p, gt_writer_gen(w), w->last);
-}
-
 void gt_events_after_fork(void)
 {
     collections.end = 0;
@@ -105,16 +98,12 @@ static bool on_thread(const struct gt_g *g)
     return g->state == GT_G_RUNNING || g->state == GT_G_SYSCALL;
 }
 
-static bool is_first(uint32_t gen)
-{
-    return gen == atomic_load_explicit(&gt_gen.first, memory_order_relaxed);
-}
-
 /* For a reader who has not heard of g before: where it is, or at least where it began. */
 static struct gt_stack *status_stack(const struct gt_g *g, uint32_t gen)
 {
     bool away = g->state == GT_G_WAITING || g->state == GT_G_SYSCALL;
-    if (!is_first(gen) || gt_format->minor < 23)
+    uint32_t first = atomic_load_explicit(&gt_gen.first, memory_order_relaxed);
+    if (gen != first || gt_format->minor < 23)
         return NULL;
     return away && g->wait_stack ? g->wait_stack : g->routine;
 }
@@ -444,8 +433,10 @@ void gt_ev_thread_end(struct gt_writer *w)
             gt_ev_go_resume(w, w->g.wait_stack); /* a wait that was left by longjmp */
         event0(w, GT_EV_GO_DESTROY);
         event0(w, GT_EV_PROC_STOP);
-        w->p->state = GT_P_IDLE;
-        release_p(w);
+        struct gt_p *p = w->p;
+        p->state = GT_P_IDLE;
+        w->p = NULL;
+        gt_procs_release(p, gt_writer_gen(w), w->last);
     }
     w->g.state = GT_G_NONE;
     w->g.wait_stack = NULL;

@@ -40,8 +40,7 @@ void gt_ev_thread_end(struct gt_writer *w);
 
 /*
  * w's own goroutine waits, since a moment ago, or yields. false, and nothing written, when it is
- * not running: a signal handler in the middle of a wait, or a thread whose start could not be
- * recorded.
+ * not running: a signal handler in the middle of a wait, or a thread whose start was lost.
  */
 bool gt_ev_go_block(struct gt_writer *w, uint64_t since, enum gt_reason reason,
                     struct gt_stack *stack);

@@ -47,9 +47,8 @@ const struct gt_format *gt_format_of_header(const void *header);
 const char *gt_format_names(void);
 
 /*
- * What readers skip and `gotrace info` looks for, at the end of a file that nothing is missing
- * from: in v2 a string that no event uses, in its last generation; in v1, whose first version has
- * no strings, a stack of one frame with the id 0 and this PC, and no event after it.
+ * Says at the end of a file that nothing is missing from it: in v2 a string that no event uses, in
+ * v1, whose first version has none, the PC of a stack of one frame with the id 0.
  */
 #define GT_WHOLE "gotrace-whole"
 #define GT_V1_WHOLE 0x656c6f6877u /* "whole" */

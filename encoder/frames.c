@@ -28,23 +28,22 @@ struct resolved {
 #define BUCKETS 16384u
 
 static struct {
+    const struct gt_drain_config *config;
     struct resolved *bucket[BUCKETS];
     uint64_t last_synthetic;
     struct gt_arena arena;
 } symbols;
 
-/* A return address belongs to the call before it: readers and other tools expect that PC. */
-static uint64_t code_address(const struct gt_stack *s, uint32_t index)
+void gt_frames_init(const struct gt_drain_config *config)
 {
-    return index == 0 ? s->pcs[0] : s->pcs[index] - 1;
+    symbols.config = config;
 }
 
-static struct resolved *resolve_new(const struct gt_drain_config *config, const struct gt_stack *s,
-                                    uint32_t index, uint64_t pc)
+static struct resolved *resolve_new(const struct gt_stack *s, uint32_t index, uint64_t pc)
 {
     struct gt_frame found[INLINES_MAX];
     uint32_t epoch = gt_stack_epoch(s);
-    int n = config->resolve(s, index, found, INLINES_MAX);
+    int n = symbols.config->resolve(s, index, found, INLINES_MAX);
     size_t size = sizeof(struct resolved) + (size_t)n * sizeof(struct gt_named_frame);
     struct resolved *r = gt_arena_alloc(&symbols.arena, size);
     if (!r)
@@ -69,14 +68,14 @@ static struct resolved *resolve_new(const struct gt_drain_config *config, const 
 }
 
 /* As stacks.c has it for stacks: the newest comes first. */
-static struct resolved *find(const struct gt_drain_config *config, struct resolved *r, uint64_t pc,
-                             uint32_t epoch)
+static struct resolved *find(struct resolved *r, uint64_t pc, uint32_t epoch)
 {
     enum { TIMES = 8 };
+    bool (*same)(uint64_t, uint32_t, uint32_t) = symbols.config->same;
     for (int others = 0; r && others < TIMES; r = r->next) {
         if (r->pc != pc)
             continue;
-        if (r->epoch != epoch && others++ == 0 && config->same && config->same(pc, r->epoch, epoch))
+        if (r->epoch != epoch && others++ == 0 && same && same(pc, r->epoch, epoch))
             r->epoch = epoch;
         if (r->epoch == epoch)
             return r;
@@ -84,15 +83,15 @@ static struct resolved *find(const struct gt_drain_config *config, struct resolv
     return NULL;
 }
 
-static struct resolved *resolve(const struct gt_drain_config *config, const struct gt_stack *s,
-                                uint32_t index)
+static struct resolved *resolve(const struct gt_stack *s, uint32_t index)
 {
-    uint64_t pc = code_address(s, index);
+    /* A return address belongs to the call before it: readers and other tools expect that PC. */
+    uint64_t pc = index == 0 ? s->pcs[0] : s->pcs[index] - 1;
     struct resolved **bucket = &symbols.bucket[(pc * 0x9e3779b97f4a7c15u >> 32) % BUCKETS];
-    struct resolved *r = find(config, *bucket, pc, gt_stack_epoch(s));
+    struct resolved *r = find(*bucket, pc, gt_stack_epoch(s));
     if (r)
         return r;
-    r = resolve_new(config, s, index, pc);
+    r = resolve_new(s, index, pc);
     if (r) {
         r->next = *bucket;
         __atomic_store_n(bucket, r, __ATOMIC_RELEASE); /* a forked child has all of it */
@@ -100,13 +99,12 @@ static struct resolved *resolve(const struct gt_drain_config *config, const stru
     return r;
 }
 
-uint32_t gt_frames_of(const struct gt_drain_config *config, const struct gt_stack *s,
-                      struct gt_named_frame *out[GT_FRAMES_MAX])
+uint32_t gt_frames_of(const struct gt_stack *s, struct gt_named_frame *out[GT_FRAMES_MAX])
 {
     GT_ASSERT_DRAIN_SIDE();
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->n; i++) {
-        struct resolved *r = resolve(config, s, i);
+        struct resolved *r = resolve(s, i);
         for (uint32_t k = 0; r && k < r->n && n < GT_FRAMES_MAX; k++)
             out[n++] = &r->frame[k];
     }

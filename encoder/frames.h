@@ -1,6 +1,4 @@
-/*
- * The frames of stacks, each PC symbolized once in an era. Drain side only.
- */
+/* The frames of stacks, each PC symbolized once in an era. Drain side only. */
 #ifndef GT_FRAMES_H
 #define GT_FRAMES_H
 
@@ -15,9 +13,11 @@ struct gt_named_frame {
     uint32_t routine; /* v1/tables.c: trace in which a goroutine began here, in Go 1.5's format */
 };
 
+/* config: what to ask from here on. */
+void gt_frames_init(const struct gt_drain_config *config);
+
 /* The frames of s, leaf first, valid until gt_frames_forget. Returns how many. */
-uint32_t gt_frames_of(const struct gt_drain_config *config, const struct gt_stack *s,
-                      struct gt_named_frame *out[GT_FRAMES_MAX]);
+uint32_t gt_frames_of(const struct gt_stack *s, struct gt_named_frame *out[GT_FRAMES_MAX]);
 
 /* An era has begun. */
 void gt_frames_forget(void);

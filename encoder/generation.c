@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 static struct {
-    const struct gt_drain_config *config;
     struct gt_kept now;     /* gen, and what was known when it began */
     uint64_t events_before; /* written then; kept ones alone are counted */
     struct gt_buf *early;   /* batches of it, encoded, not in the file yet; see keep_early */
@@ -35,9 +34,8 @@ static struct {
  * Keeps the status batch of a silent writer, encoded, until the old generation is in the file: it
  * must precede whatever that writer itself may queue meanwhile.
  */
-static void keep_early(void *unused, struct gt_buf *batch)
+static void keep_early(struct gt_buf *batch)
 {
-    (void)unused;
     struct gt_buf *last = generation.early_last;
     if (!last || GT_BUF_ROOM - last->used < GT_V2_BATCH_HEADER_MAX + batch->used) {
         struct gt_buf *fresh = gt_buffers_get(true);
@@ -62,13 +60,6 @@ static struct gt_buf *take_early(void)
     return early;
 }
 
-static void write_early(void)
-{
-    struct gt_buf *early = take_early();
-    gt_v2_begin(early);
-    gt_buffers_put_all(early);
-}
-
 static void note_beginning(uint32_t gen)
 {
     generation.now = (struct gt_kept){.gen = gen,
@@ -81,7 +72,7 @@ static void note_beginning(uint32_t gen)
 static struct gt_kept move_on_telling(uint32_t next, uint32_t told)
 {
     struct gt_kept past = generation.now;
-    gt_switch_all(next, told, keep_early, NULL);
+    gt_switch_all(next, told, keep_early);
     note_beginning(past.gen + 1);
     past.end_ns = generation.now.begin_ns;
     return past;
@@ -107,11 +98,10 @@ static void tell_all(uint32_t next)
     atomic_store(&gt_gen.first, next);
 }
 
-void gt_generation_init(const struct gt_drain_config *config, bool mute)
+void gt_generation_init(bool mute)
 {
     gt_switch_init();
     uint32_t first = generation.now.gen + 1;
-    generation.config = config;
     generation.events_before = gt_switch_events();
     atomic_store(&gt_gen.mute_since, mute ? first : 0);
     atomic_store(&gt_gen.mute, mute ? first : 0);
@@ -149,7 +139,7 @@ void gt_generation_renew(void)
 void gt_generation_stop(void)
 {
     GT_ASSERT_DRAIN_SIDE();
-    gt_switch_all(0, 0, keep_early, NULL);
+    gt_switch_all(0, 0, keep_early);
 }
 
 /* Its end ------------------------------------------------------------------------------------ */
@@ -197,23 +187,24 @@ void gt_generation_close(enum gt_successor successor)
     generation.past = move_on(next);
 }
 
-static void look_up(void *config, struct gt_stack *s)
+static void look_up(void *unused, struct gt_stack *s)
 {
+    (void)unused;
     struct gt_named_frame *frames[GT_FRAMES_MAX];
-    gt_frames_of(config, s, frames);
+    gt_frames_of(s, frames);
 }
 
 void gt_generation_look_up(void)
 {
     GT_ASSERT_DRAIN_SIDE();
     gt_samples_use(generation.past.gen, generation.until);
-    gt_stacks_each(generation.past.gen, look_up, (void *)generation.config);
+    gt_stacks_each(generation.past.gen, look_up, NULL);
 }
 
 void gt_generation_look_up_kept(const struct gt_kept *k)
 {
     for (uint32_t i = 0; k && i < k->n_stacks; i++)
-        look_up((void *)generation.config, k->stacks[i]);
+        look_up(NULL, k->stacks[i]);
 }
 
 static void write_v2(bool whole)
@@ -222,7 +213,7 @@ static void write_v2(bool whole)
     if (generation.past_early)
         gt_v2_begin(generation.past_early);
     write_queue(past->gen);
-    gt_v2_end(generation.config, past->gen, &past->snapshot, generation.until, whole);
+    gt_v2_end(past->gen, &past->snapshot, generation.until, whole);
 }
 
 /* Nothing of a generation can be written before all of it is known. */
@@ -230,7 +221,7 @@ static int write_v1(bool whole)
 {
     uint32_t gen = generation.past.gen;
     struct gt_buf *plain = gt_buffers_take(gen);
-    int error = gt_v1_write(generation.config, gen, generation.past_early, plain, generation.until);
+    int error = gt_v1_write(gen, NULL, generation.past_early, plain, generation.until);
     gt_buffers_put_all(plain);
     if (!error && whole)
         gt_v1_end(generation.now.snapshot.units);
@@ -248,8 +239,10 @@ int gt_generation_write(bool whole)
     gt_buffers_put_all(generation.past_early);
     generation.past_early = NULL;
     error = error ? error : gt_output_commit();
-    if (generation.successor == GT_SUCCESSOR_WRITTEN && !gt_format->v1)
-        write_early();
+    if (generation.successor == GT_SUCCESSOR_WRITTEN && !gt_format->v1) {
+        gt_v2_begin(generation.early);
+        gt_buffers_put_all(take_early());
+    }
     gt_renewal_after_generation(gt_ring_first_era());
     return error;
 }
@@ -261,7 +254,7 @@ int gt_generation_write_end(void)
         gt_v1_end(generation.now.snapshot.units);
     } else {
         gt_v2_begin(generation.early); /* not taken: a flight recorder may go on with that */
-        gt_v2_end(generation.config, generation.now.gen, &generation.now.snapshot, 0, true);
+        gt_v2_end(generation.now.gen, &generation.now.snapshot, 0, true);
     }
     return gt_output_commit();
 }
@@ -298,8 +291,8 @@ int gt_generation_write_kept(const struct gt_kept *k)
 {
     GT_ASSERT_DRAIN_SIDE();
     if (gt_format->v1)
-        return gt_v1_write_kept(generation.config, k);
-    gt_v2_write_kept(generation.config, k);
+        return gt_v1_write(k->gen, k, k->early, k->plain, 0);
+    gt_v2_write_kept(k);
     return 0;
 }
 

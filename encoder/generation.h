@@ -1,7 +1,6 @@
 /*
  * The generation that is written now: what threads queue of it, and its end, when all of them move
- * on to the next one (switch.h) and it is put into the file or kept by the flight recorder. Drain
- * side only.
+ * on to the next one (switch.h) and it goes to the file or the flight recorder. Drain side only.
  */
 #ifndef GT_GENERATION_H
 #define GT_GENERATION_H
@@ -9,8 +8,8 @@
 #include "drain.h"
 #include "ring.h"
 
-/* The first one. mute: nothing is recorded yet. config: of all, valid until there are none. */
-void gt_generation_init(const struct gt_drain_config *config, bool mute);
+/* The first one. mute: nothing is recorded yet. */
+void gt_generation_init(bool mute);
 
 /* From here on writers can be entered. */
 void gt_generation_open(void);

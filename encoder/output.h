@@ -54,9 +54,7 @@ int gt_output_write(const void *data, size_t size);
 /* Everything written so far forms a whole. 0 or -errno. */
 int gt_output_commit(void);
 
-/*
- * The file is empty again, and so is the error. -ESPIPE: it is no regular file, and stays as it is.
- */
+/* The file is empty again, and so is the error. -ESPIPE: no regular file, which stays as it is. */
 int gt_output_rewind(void);
 
 /* Cuts back to what was committed, and closes; nothing was: removes it. */

@@ -2,6 +2,7 @@
 #include "recording.h"
 
 #include "buffers.h"
+#include "frames.h"
 #include "generation.h"
 #include "output.h"
 #include "renewal.h"
@@ -12,6 +13,7 @@
 
 #include "encoder/base/clock.h"
 #include "encoder/base/log.h"
+#include "encoder/v1/elf.h"
 #include "encoder/v1/v1.h"
 
 #include <string.h>
@@ -88,7 +90,7 @@ static void close_file(void)
 {
     gt_output_close();
     if (gt_format->v1)
-        gt_v1_close();
+        gt_v1_elf_close();
 }
 
 static int open_file(bool fresh)
@@ -415,7 +417,8 @@ void gt_recording_init(const struct gt_drain_config *config)
     recording.path = config->path;
     gt_format = config->format;
     gt_buffers_reserve();
-    gt_generation_init(config, waits);
+    gt_frames_init(config);
+    gt_generation_init(waits);
     gt_renewal_init(config);
     if (!waits)
         begin();

@@ -1,7 +1,6 @@
 /*
  * A recording: a file and the generations in it, from its start to its end; or the flight recorder,
- * of which files are made. When generations end and when recordings do. Drain side only, but for
- * what says otherwise.
+ * of which files are made. When both end. Drain side only, but for what says otherwise.
  */
 #ifndef GT_RECORDING_H
 #define GT_RECORDING_H
@@ -30,9 +29,7 @@ int64_t gt_recording_idle_ns(uint64_t now);
 /* Writes what there is to be written for now. Whether a generation was over with that. */
 bool gt_recording_advance(uint64_t now);
 
-/*
- * The same where names are better not looked up: generations go on, as long as there is memory.
- */
+/* The same where names are better not looked up: generations go on, as long as there is memory. */
 void gt_recording_relieve(void);
 
 /* Whether a part of this one is in the file. Any thread. */
@@ -53,10 +50,7 @@ bool gt_recording_is_on(void);
 /* Whether one has ended of which the user does not know. Any thread. */
 bool gt_recording_is_unreported(void);
 
-/*
- * Of the recording that ended last, or of the one under way; with a flight recorder, of the file.
- * Any thread.
- */
+/* Of the last recording, or the one under way; with a flight recorder, of the file. Any thread. */
 struct gt_recording_summary {
     const char *path;
     uint64_t bytes, events, duration_ns, waits, wait_ns;

@@ -100,29 +100,22 @@ static struct gt_buf *copy_list(char **place, const struct gt_buf *buf)
     return first;
 }
 
-static void count_stack(void *arg, struct gt_stack *s)
-{
-    (void)s;
-    ++*(uint32_t *)arg;
-}
-
-static void count_string(void *arg, struct gt_string *s)
-{
-    (void)s;
-    ++*(uint32_t *)arg;
-}
-
+/* Where there is no array yet they are counted. */
 static void put_stack(void *arg, struct gt_stack *s)
 {
     struct gt_kept *k = arg;
-    k->stacks[k->n_stacks++] = s;
+    if (k->stacks)
+        k->stacks[k->n_stacks] = s;
+    k->n_stacks++;
     k->era = s->era < k->era ? s->era : k->era;
 }
 
 static void put_string(void *arg, struct gt_string *s)
 {
     struct gt_kept *k = arg;
-    k->strings[k->n_strings++] = s;
+    if (k->strings)
+        k->strings[k->n_strings] = s;
+    k->n_strings++;
     if (s->era) /* not a reason */
         k->era = s->era < k->era ? s->era : k->era;
 }
@@ -131,10 +124,10 @@ bool gt_ring_keep(const struct gt_kept *kept, const struct gt_buf *early,
                   const struct gt_buf *plain, uint64_t until)
 {
     uint32_t samples = (uint32_t)gt_samples_use(kept->gen, until);
-    uint32_t stacks = 0, strings = 0;
-    gt_stacks_each(kept->gen, count_stack, &stacks);
-    gt_strings_each(kept->gen, count_string, &strings);
-    size_t bytes = sizeof *kept + (stacks + strings) * sizeof(void *) +
+    struct gt_kept all = {0};
+    gt_stacks_each(kept->gen, put_stack, &all);
+    gt_strings_each(kept->gen, put_string, &all);
+    size_t bytes = sizeof *kept + (all.n_stacks + all.n_strings) * sizeof(void *) +
                    samples * sizeof *kept->samples + 16 + copy_size(early) + copy_size(plain);
     bytes = (bytes + 4095) & ~(size_t)4095;
     make_room(bytes, kept->end_ns);
@@ -147,10 +140,10 @@ bool gt_ring_keep(const struct gt_kept *kept, const struct gt_buf *early,
     k->n_stacks = k->n_strings = 0;
     k->era = UINT32_MAX;
     k->stacks = (struct gt_stack **)(k + 1);
-    k->strings = (struct gt_string **)(k->stacks + stacks);
+    k->strings = (struct gt_string **)(k->stacks + all.n_stacks);
     gt_stacks_each(kept->gen, put_stack, k);
     gt_strings_each(kept->gen, put_string, k);
-    k->samples = (struct gt_taken_sample *)(k->strings + strings);
+    k->samples = (struct gt_taken_sample *)(k->strings + all.n_strings);
     k->n_samples = samples;
     gt_samples_move(until, k->samples);
     char *place = (char *)(((uintptr_t)(k->samples + samples) + 15) & ~(uintptr_t)15);

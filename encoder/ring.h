@@ -41,9 +41,7 @@ void gt_ring_open(uint64_t bytes, uint64_t ns);
 bool gt_ring_keep(const struct gt_kept *kept, const struct gt_buf *early,
                   const struct gt_buf *plain, uint64_t until);
 
-/*
- * The first of the newest ones, in so many bytes of mappings, but at least one; NULL: it is empty.
- */
+/* The first of the newest in so many bytes of mappings, but at least one; NULL: it is empty. */
 const struct gt_kept *gt_ring_newest(size_t bytes);
 
 /* Bytes of all mappings. Any thread. */

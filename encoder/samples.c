@@ -19,8 +19,8 @@ static _Atomic uint64_t lost;
 _Atomic bool gt_samples_crowded;
 
 static struct {
-    struct gt_taken_sample *sample;
-    size_t n, room;
+    struct gt_vector memory; /* of struct gt_taken_sample */
+    size_t n;
 } taken;
 
 static struct gt_sample_ring *new_ring(uint32_t size)
@@ -86,32 +86,18 @@ struct gt_sample_ring *gt_samples_put(struct gt_sample_ring *ring, const struct 
 
 /* Drain side ---------------------------------------------------------------------------------- */
 
-static bool make_room(void)
+static struct gt_taken_sample *samples(void)
 {
-    if (taken.n < taken.room)
-        return true;
-    size_t room = taken.room ? 2 * taken.room : 4096;
-    struct gt_taken_sample *more = gt_pages_alloc(room * sizeof *more);
-    if (!more)
-        return false;
-    struct gt_taken_sample *old = taken.sample;
-    size_t had = taken.room;
-    if (old)
-        memcpy(more, old, taken.n * sizeof *more);
-    taken.sample = more;
-    taken.room = room;
-    if (old) /* not before: a fork may come between */
-        gt_pages_free(old, had * sizeof *more);
-    return true;
+    return taken.memory.at;
 }
 
 static void take(const struct gt_sample *s, const uint64_t *pcs)
 {
-    if (!make_room()) {
+    if (!gt_vector_reserve(&taken.memory, (taken.n + 1) * sizeof *samples())) {
         atomic_fetch_add(&lost, s->times);
         return;
     }
-    taken.sample[taken.n++] = (struct gt_taken_sample){
+    samples()[taken.n++] = (struct gt_taken_sample){
         s->ts, s->g, s->m, s->p, s->times, s->n ? gt_stacks_get(pcs, s->n, s->epoch) : NULL};
 }
 
@@ -140,15 +126,15 @@ void gt_samples_collect(void)
 
 size_t gt_samples_memory(void)
 {
-    return taken.n * sizeof *taken.sample;
+    return taken.n * sizeof *samples();
 }
 
 size_t gt_samples_use(uint32_t gen, uint64_t until)
 {
     size_t n = 0;
     for (size_t i = 0; i < taken.n; i++) {
-        if (taken.sample[i].ts < until) {
-            gt_stack_use(taken.sample[i].stack, gen);
+        if (samples()[i].ts < until) {
+            gt_stack_use(samples()[i].stack, gen);
             n++;
         }
     }
@@ -159,10 +145,10 @@ void gt_samples_move(uint64_t until, struct gt_taken_sample *out)
 {
     size_t kept = 0;
     for (size_t i = 0; i < taken.n; i++) {
-        if (taken.sample[i].ts >= until)
-            taken.sample[kept++] = taken.sample[i];
+        if (samples()[i].ts >= until)
+            samples()[kept++] = samples()[i];
         else if (out)
-            *out++ = taken.sample[i];
+            *out++ = samples()[i];
     }
     taken.n = kept;
 }
@@ -170,7 +156,7 @@ void gt_samples_move(uint64_t until, struct gt_taken_sample *out)
 void gt_samples_renew(void)
 {
     for (size_t i = 0; i < taken.n; i++)
-        taken.sample[i].stack = gt_stack_renewed(taken.sample[i].stack);
+        samples()[i].stack = gt_stack_renewed(samples()[i].stack);
 }
 
 void gt_samples_forget(void)
@@ -179,18 +165,21 @@ void gt_samples_forget(void)
     taken.n = 0;
 }
 
+void gt_samples_tell(const struct gt_taken_sample *s, size_t n,
+                     void (*fn)(const struct gt_taken_sample *s))
+{
+    for (size_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < s[i].times; k++)
+            fn(&s[i]);
+}
+
 void gt_samples_each(uint64_t until, void (*fn)(const struct gt_taken_sample *s))
 {
-    size_t kept = 0;
     for (size_t i = 0; i < taken.n; i++) {
-        struct gt_taken_sample s = taken.sample[i];
-        if (s.ts >= until)
-            taken.sample[kept++] = s;
-        else
-            for (uint32_t k = 0; k < s.times; k++)
-                fn(&s);
+        if (samples()[i].ts < until)
+            gt_samples_tell(&samples()[i], 1, fn);
     }
-    taken.n = kept;
+    gt_samples_move(until, NULL);
 }
 
 void gt_samples_after_fork(void)

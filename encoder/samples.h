@@ -72,8 +72,12 @@ size_t gt_samples_memory(void);
 /* Marks the stacks of all samples from before `until` as used in gen; how many samples. */
 size_t gt_samples_use(uint32_t gen, uint64_t until);
 
-/* Calls fn for each of those, and forgets them. */
+/* Calls fn for each of those, as often as it counts, and forgets them. */
 void gt_samples_each(uint64_t until, void (*fn)(const struct gt_taken_sample *s));
+
+/* The same for n that are the caller's. */
+void gt_samples_tell(const struct gt_taken_sample *s, size_t n,
+                     void (*fn)(const struct gt_taken_sample *s));
 
 /* The same into an array of gt_samples_use's length, or NULL. */
 void gt_samples_move(uint64_t until, struct gt_taken_sample *out);

@@ -47,12 +47,6 @@ struct gt_stack *gt_stacks_get(const uint64_t *pcs, uint32_t n, uint32_t epoch)
     return gt_stacks_get_hashed(pcs, n, epoch, hash);
 }
 
-static struct gt_stack *lose(void)
-{
-    atomic_fetch_add_explicit(&lost, 1, memory_order_relaxed);
-    return NULL;
-}
-
 struct gt_stack *gt_stacks_get_hashed(const uint64_t *pcs, uint32_t n, uint32_t epoch,
                                       uint64_t hash)
 {
@@ -64,8 +58,10 @@ struct gt_stack *gt_stacks_get_hashed(const uint64_t *pcs, uint32_t n, uint32_t 
     if (s)
         return s;
     s = gt_era_may_grow(era) ? gt_era_alloc(era, sizeof *s + n * sizeof *pcs) : NULL;
-    if (!s)
-        return lose();
+    if (!s) {
+        atomic_fetch_add_explicit(&lost, 1, memory_order_relaxed);
+        return NULL;
+    }
     s->hash = hash;
     s->n = n;
     s->epoch = epoch;

@@ -18,7 +18,6 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct gt_stack {
@@ -42,8 +41,7 @@ struct gt_stack {
 
 /*
  * The entry for these n PCs (leaf first, n <= GT_FRAMES_MAX), new if need be; NULL when memory is
- * exhausted, which is counted (events then carry no stack). Any thread; not while the same thread
- * is inside.
+ * exhausted, which is counted (events then carry no stack). Any thread, not while it is inside.
  */
 struct gt_stack *gt_stacks_get(const uint64_t *pcs, uint32_t n, uint32_t epoch);
 

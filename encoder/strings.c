@@ -135,29 +135,29 @@ static void each_of(const struct gt_era *era, const struct gt_string *last, uint
     }
 }
 
-void gt_strings_each(uint32_t gen, void (*fn)(void *arg, struct gt_string *s), void *arg)
+static void each(uint32_t gen, uint32_t mark, void (*fn)(void *arg, struct gt_string *s), void *arg)
 {
     struct gt_era *era = gt_era_now();
     const struct gt_string *last = newest(era); /* there are reasons now */
     for (int r = 1; r < GT_REASONS_END; r++) {
-        if (table.reason[r])
+        if (table.reason[r] && (gen || table.reason[r]->written == mark))
             fn(arg, table.reason[r]);
     }
-    each_of(era, last, gen, 0, fn, arg);
+    each_of(era, last, gen, mark, fn, arg);
     while ((era = era->older)) {
-        if (!era->used_up)
-            each_of(era, newest(era), gen, 0, fn, arg);
+        if (!gen || !era->used_up)
+            each_of(era, newest(era), gen, mark, fn, arg);
     }
+}
+
+void gt_strings_each(uint32_t gen, void (*fn)(void *arg, struct gt_string *s), void *arg)
+{
+    each(gen, 0, fn, arg);
 }
 
 void gt_strings_each_written(uint32_t mark, void (*fn)(void *arg, struct gt_string *s), void *arg)
 {
-    for (int r = 1; r < GT_REASONS_END; r++) {
-        if (table.reason[r] && table.reason[r]->written == mark)
-            fn(arg, table.reason[r]);
-    }
-    for (struct gt_era *era = gt_era_now(); era; era = era->older)
-        each_of(era, newest(era), 0, mark, fn, arg);
+    each(0, mark, fn, arg);
 }
 
 void gt_strings_after_fork(void)

@@ -10,7 +10,6 @@
 #include "encoder/base/era.h"
 
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct gt_string {
@@ -40,10 +39,7 @@ static inline uint32_t gt_string_use(struct gt_string *s, uint32_t gen)
     return s->id;
 }
 
-/*
- * Calls fn for every string used in gen, and for all reasons; others may intern meanwhile. Drain
- * side.
- */
+/* Calls fn for every string used in gen, and all reasons; others may intern. Drain side. */
 void gt_strings_each(uint32_t gen, void (*fn)(void *arg, struct gt_string *s), void *arg);
 
 /* The same for those whose `written` is this, instead of `used`. */

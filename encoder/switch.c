@@ -8,7 +8,6 @@
 #include "encoder/base/urgent.h"
 
 #include <linux/membarrier.h>
-#include <sched.h>
 #include <string.h>
 
 static _Atomic(struct gt_writer *) writers; /* push only */
@@ -224,8 +223,7 @@ bool gt_writer_pin_slow(struct gt_writer *w, bool at_once)
 struct emitter {
     struct gt_buf *scratch;
     uint32_t gen;
-    void (*emit)(void *, struct gt_buf *);
-    void *arg;
+    void (*emit)(struct gt_buf *);
 };
 
 /* What stands in w's buffer, which is the scratch one, is a batch of thread m. */
@@ -237,7 +235,7 @@ static void emit_scratch(struct gt_writer *w, uint32_t m, const struct emitter *
     w->buf = NULL;
     w->pos = w->end = NULL;
     if (e->scratch->used)
-        e->emit(e->arg, e->scratch);
+        e->emit(e->scratch);
 }
 
 static _Atomic uint64_t deadline;
@@ -354,15 +352,14 @@ static void tell_unstarted(const struct emitter *e)
     }
 }
 
-void gt_switch_all(uint32_t next, uint32_t told, void (*emit)(void *arg, struct gt_buf *batch),
-                   void *arg)
+void gt_switch_all(uint32_t next, uint32_t told, void (*emit)(struct gt_buf *batch))
 {
     GT_ASSERT_DRAIN_SIDE();
     gt_urgent_working(true);
     atomic_store(&gt_gen.current, next);
     if (!atomic_load(&gt_gen.fence))
         membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-    struct emitter e = {told ? gt_buffers_get(true) : NULL, told, emit, arg};
+    struct emitter e = {told ? gt_buffers_get(true) : NULL, told, emit};
     for (struct gt_writer *w = atomic_load(&writers); w; w = w->next) {
         uint32_t gen = atomic_load(&w->gen);
         while (gen != next && gen != GT_GEN_GONE) {
@@ -403,17 +400,11 @@ bool gt_switch_all_outside(uint32_t mark, bool (*inside)(const struct gt_writer 
     return all;
 }
 
-/* Of a writer that is in a mute generation those before it. */
-static uint64_t recorded_events(const struct gt_writer *w)
-{
-    return gt_gen_is_mute(gt_writer_gen(w)) ? w->events_before : atomic_load(&w->events);
-}
-
 uint64_t gt_switch_events(void)
 {
     uint64_t n = 0;
     for (struct gt_writer *w = atomic_load(&writers); w; w = w->next)
-        n += recorded_events(w);
+        n += gt_gen_is_mute(gt_writer_gen(w)) ? w->events_before : atomic_load(&w->events);
     return n;
 }
 

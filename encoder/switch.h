@@ -7,8 +7,8 @@
 
 #include "writer.h"
 
-/* Registers with membarrier(2), or makes writers fence. Before recording starts; again in a
- * forked child. */
+/* Registers with membarrier(2), or makes writers fence. Before recording; in a forked child, too.
+ */
 void gt_switch_init(void);
 
 /*
@@ -18,8 +18,7 @@ void gt_switch_init(void);
  * file before any buffer of that. told: `next`; or where nothing is written in that, the one with
  * which the file ends; 0: no statuses.
  */
-void gt_switch_all(uint32_t next, uint32_t told, void (*emit)(void *arg, struct gt_buf *batch),
-                   void *arg);
+void gt_switch_all(uint32_t next, uint32_t told, void (*emit)(struct gt_buf *batch));
 
 /*
  * When gt_switch_all has waited long enough for writers that are inside, by CLOCK_MONOTONIC: they

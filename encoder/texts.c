@@ -26,14 +26,7 @@ void gt_texts_retire(struct gt_writer *w, uint32_t gen)
         gt_buffers_push(buf);
 }
 
-static bool has_room(const struct gt_texts *t)
-{
-    return t->buf && GT_BUF_ROOM - t->buf->used >= ROOM;
-}
-
-/*
- * Pinned. false: no buffer to be had now. In a mute generation the same does: nothing is written.
- */
+/* Pinned. false: no buffer to be had. In a mute generation the same does: nothing is written. */
 static bool refresh(struct gt_writer *w)
 {
     uint32_t gen = gt_writer_gen(w);
@@ -55,7 +48,8 @@ bool gt_texts_enter(struct gt_writer *w)
 {
     uint64_t since = 0;
     while (gt_writer_pin(w)) {
-        if (has_room(&w->texts) || refresh(w))
+        const struct gt_buf *buf = w->texts.buf;
+        if ((buf && GT_BUF_ROOM - buf->used >= ROOM) || refresh(w))
             return true;
         gt_writer_unpin(w); /* as for a buffer of events: the drain side may wait for that */
         if (!gt_writer_waits(w) || !gt_buffers_wait(&since)) {
@@ -115,9 +109,14 @@ uint64_t gt_texts_put_again(struct gt_writer *w, uint64_t id, const char *text, 
 
 /* Ids are given in the order of time: those of a generation lie close together. */
 static struct {
-    struct gt_text_found *found;
+    struct gt_vector memory; /* of struct gt_text_found */
     uint64_t first, n;
 } by_id;
+
+static struct gt_text_found *found(void)
+{
+    return by_id.memory.at;
+}
 
 static void each(const struct gt_buf *buf, void (*fn)(uint64_t id, const char *text, uint32_t len))
 {
@@ -143,26 +142,21 @@ static void widen(uint64_t id, const char *text, uint32_t len)
 
 static void set(uint64_t id, const char *text, uint32_t len)
 {
-    by_id.found[id - by_id.first] = (struct gt_text_found){text, len, false};
+    found()[id - by_id.first] = (struct gt_text_found){text, len, false};
 }
 
 void gt_texts_index(const struct gt_buf *bufs)
 {
-    struct gt_text_found *old = by_id.found;
-    uint64_t had = by_id.n;
-    by_id.found = NULL;
     by_id.n = 0;
-    if (old) /* not before: a fork may come between */
-        gt_pages_free(old, had * sizeof *old);
+    gt_vector_empty(&by_id.memory);
     each(bufs, widen);
-    by_id.found = by_id.n ? gt_pages_alloc(by_id.n * sizeof *by_id.found) : NULL;
-    if (by_id.found)
+    if (gt_vector_reserve(&by_id.memory, by_id.n * sizeof *found()))
         each(bufs, set);
 }
 
 struct gt_text_found *gt_texts_find(uint64_t id)
 {
-    struct gt_text_found *found =
-        by_id.found && id - by_id.first < by_id.n ? &by_id.found[id - by_id.first] : NULL;
-    return found && found->text ? found : NULL;
+    struct gt_text_found *text =
+        found() && id - by_id.first < by_id.n ? &found()[id - by_id.first] : NULL;
+    return text && text->text ? text : NULL;
 }

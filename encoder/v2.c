@@ -86,7 +86,6 @@ static void write_nothing(uint32_t gen)
 /* Tables ------------------------------------------------------------------------------------- */
 
 struct table {
-    const struct gt_drain_config *config;
     uint32_t gen;
     uint32_t mark; /* of strings that kept stacks use; 0: they are marked as used in gen */
     enum gt_event_type type;
@@ -103,30 +102,25 @@ bool gt_v2_reserve(void)
     return table;
 }
 
-static void table_begin(enum gt_event_type type)
-{
-    table->type = type;
-    table->pos = table->data;
-    *table->pos++ = type;
-}
-
-static void table_end_at(uint64_t ts)
+static void table_end(uint64_t ts)
 {
     if (table->pos - table->data > 1)
         write_batch(table->gen, 0, ts, table->data, (uint32_t)(table->pos - table->data));
+    table->pos = table->data;
 }
 
-static void table_end(void)
+/* Ends the one before. */
+static void table_begin(enum gt_event_type type)
 {
-    table_end_at(gt_clock_now());
+    table_end(gt_clock_now());
+    table->type = type;
+    *table->pos++ = type;
 }
 
 static void table_room(size_t bytes)
 {
-    if ((size_t)(table->data + sizeof table->data - table->pos) < bytes) {
-        table_end();
+    if ((size_t)(table->data + sizeof table->data - table->pos) < bytes)
         table_begin(table->type);
-    }
 }
 
 /* The marks of a generation that is past may belong to a later one by now. */
@@ -142,7 +136,7 @@ static void put_stack(void *unused, struct gt_stack *s)
 {
     (void)unused;
     struct gt_named_frame *frames[GT_FRAMES_MAX];
-    uint32_t n = gt_frames_of(table->config, s, frames);
+    uint32_t n = gt_frames_of(s, frames);
     table_room(1 + (2 + 4 * (size_t)n) * GT_VARINT_MAX);
     uint8_t *p = table->pos;
     *p++ = GT_EV_STACK;
@@ -187,7 +181,7 @@ static void put_sync(const struct gt_clock_snapshot *snapshot)
     if (!gt_format->snapshot) {
         table_begin(GT_EV_FREQUENCY);
         table->pos = gt_varint_put(table->pos, gt_clock_hz());
-        table_end_at(gt_clock_now());
+        table_end(gt_clock_now());
         return;
     }
     table_begin(GT_EV_SYNC);
@@ -198,17 +192,17 @@ static void put_sync(const struct gt_clock_snapshot *snapshot)
     table->pos = gt_varint_put(table->pos, snapshot->mono_ns);
     table->pos = gt_varint_put(table->pos, snapshot->wall_s);
     table->pos = gt_varint_put(table->pos, snapshot->wall_ns);
-    table_end_at(snapshot->units);
+    table_end(snapshot->units);
 }
 
 /* What follows the batches of threads. */
-static bool begin_tables(const struct gt_drain_config *config, uint32_t gen, uint32_t mark)
+static bool begin_tables(uint32_t gen, uint32_t mark)
 {
     if (!has_batches)
         write_nothing(gen);
     if (!gt_v2_reserve())
         return false;
-    table->config = config;
+    table->pos = table->data;
     table->gen = gen;
     table->mark = mark;
     return true;
@@ -222,47 +216,38 @@ static void end_generation(const struct gt_clock_snapshot *snapshot)
         gt_output_write(&end_marker, 1);
 }
 
-void gt_v2_end(const struct gt_drain_config *config, uint32_t gen,
-               const struct gt_clock_snapshot *snapshot, uint64_t until, bool whole)
+void gt_v2_end(uint32_t gen, const struct gt_clock_snapshot *snapshot, uint64_t until, bool whole)
 {
-    if (!begin_tables(config, gen, 0))
+    if (!begin_tables(gen, 0))
         return;
     table_begin(GT_EV_CPU_SAMPLES);
     gt_samples_use(gen, until);
     gt_samples_each(until, put_sample);
-    table_end();
     table_begin(GT_EV_STACKS); /* after the samples, which use stacks */
     gt_stacks_each(gen, put_stack, NULL);
-    table_end();
     struct gt_string *mark = whole ? gt_strings_intern(GT_WHOLE) : NULL;
     table_begin(GT_EV_STRINGS); /* after the stacks, which use strings */
     gt_strings_each(gen, put_string, NULL);
     if (mark)
         put_string(NULL, mark); /* not marked as used: the flight recorder would keep it */
-    table_end();
     end_generation(snapshot);
 }
 
-void gt_v2_write_kept(const struct gt_drain_config *config, const struct gt_kept *kept)
+void gt_v2_write_kept(const struct gt_kept *kept)
 {
     static uint32_t last_mark;
     gt_v2_begin(kept->early);
     gt_v2_write(kept->plain);
-    if (!begin_tables(config, kept->gen, ++last_mark))
+    if (!begin_tables(kept->gen, ++last_mark))
         return;
     table_begin(GT_EV_CPU_SAMPLES);
-    for (uint32_t i = 0; i < kept->n_samples; i++)
-        for (uint32_t k = 0; k < kept->samples[i].times; k++)
-            put_sample(&kept->samples[i]);
-    table_end();
+    gt_samples_tell(kept->samples, kept->n_samples, put_sample);
     table_begin(GT_EV_STACKS);
     for (uint32_t i = 0; i < kept->n_stacks; i++)
         put_stack(NULL, kept->stacks[i]);
-    table_end();
     for (uint32_t i = 0; i < kept->n_strings; i++)
         use(kept->strings[i]);
     table_begin(GT_EV_STRINGS);
     gt_strings_each_written(last_mark, put_string, NULL);
-    table_end();
     end_generation(&kept->snapshot);
 }

@@ -7,7 +7,6 @@
 #define GT_V2_H
 
 #include "buffers.h"
-#include "drain.h"
 #include "ring.h"
 
 #include "encoder/base/clock.h"
@@ -29,11 +28,10 @@ void gt_v2_write(const struct gt_buf *plain);
  * The rest of it, with the CPU samples from before `until`. snapshot: taken in gen. whole: if it is
  * the file's last one, nothing is missing (GT_WHOLE).
  */
-void gt_v2_end(const struct gt_drain_config *config, uint32_t gen,
-               const struct gt_clock_snapshot *snapshot, uint64_t until, bool whole);
+void gt_v2_end(uint32_t gen, const struct gt_clock_snapshot *snapshot, uint64_t until, bool whole);
 
 /* All of a generation that was kept. */
-void gt_v2_write_kept(const struct gt_drain_config *config, const struct gt_kept *kept);
+void gt_v2_write_kept(const struct gt_kept *kept);
 
 /* Longest encoding of a batch's header. */
 #define GT_V2_BATCH_HEADER_MAX (1 + 4 * GT_VARINT_MAX)

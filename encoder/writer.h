@@ -157,10 +157,7 @@ void gt_writer_register(struct gt_writer *w);
 
 bool gt_writer_pin_slow(struct gt_writer *w, bool at_once);
 
-/*
- * Counts something that happened and could not be recorded. Any context. gt_lost_count: how many,
- * for the exit line.
- */
+/* Counts something that could not be recorded. Any context. gt_lost_count: for the exit line. */
 void gt_lost(void);
 uint64_t gt_lost_count(void);
 

@@ -2,7 +2,6 @@
 #include "arena.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -38,6 +37,35 @@ void *gt_pages_grow(void *items, size_t n, size_t *capacity, size_t item_bytes)
         return NULL;
     *capacity = more / item_bytes;
     return p;
+}
+
+bool gt_vector_reserve(struct gt_vector *v, size_t bytes)
+{
+    if (bytes <= v->bytes)
+        return true;
+    struct gt_vector old = *v;
+    size_t more = old.bytes ? old.bytes : 64u << 10;
+    while (more < bytes)
+        more *= 2;
+    void *fresh = gt_pages_alloc(more);
+    if (!fresh)
+        return false;
+    if (old.at)
+        memcpy(fresh, old.at, old.bytes);
+    v->at = fresh;
+    v->bytes = more;
+    if (old.at)
+        gt_pages_free(old.at, old.bytes);
+    return true;
+}
+
+void gt_vector_empty(struct gt_vector *v)
+{
+    struct gt_vector old = *v;
+    v->bytes = 0;
+    v->at = NULL;
+    if (old.at)
+        gt_pages_free(old.at, old.bytes);
 }
 
 /* In place of `full`, unless somebody else was faster. false: no memory. */

@@ -7,6 +7,7 @@
 #define GT_ARENA_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct gt_arena {
@@ -27,6 +28,17 @@ void gt_arena_free(struct gt_arena *arena);
 /* Anonymous zeroed pages, or NULL, which gt_pages_free takes, too. */
 void *gt_pages_alloc(size_t size);
 void gt_pages_free(void *p, size_t size);
+
+/*
+ * Pages that grow by doubling, as a fork may find them: what was there is given back when all else
+ * is done. false: there is no memory, and nothing has changed.
+ */
+struct gt_vector {
+    void *at;
+    size_t bytes;
+};
+bool gt_vector_reserve(struct gt_vector *v, size_t bytes);
+void gt_vector_empty(struct gt_vector *v);
 
 /*
  * Makes room for twice as many items in pages that have *capacity, or for the first. NULL: there is

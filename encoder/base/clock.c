@@ -68,9 +68,7 @@ void gt_clock_init(void)
     }
 }
 
-/*
- * Units a second since gt_clock_init, which was at least least_ns ago; *over_ns: how long it was.
- */
+/* Units a second since gt_clock_init, at least least_ns ago; *over_ns: how long that was. */
 static uint64_t measure(uint64_t least_ns, uint64_t *over_ns)
 {
     *over_ns = UINT64_MAX;

@@ -37,9 +37,7 @@ void gt_clock_init(void);
  */
 uint64_t gt_clock_hz(void);
 
-/*
- * About how many units `ns` nanoseconds are, from a rough measurement; for thresholds. Any thread.
- */
+/* About how many units `ns` nanoseconds are, roughly measured; for thresholds. Any thread. */
 uint64_t gt_clock_units(uint64_t ns);
 
 /*

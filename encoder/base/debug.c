@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/uio.h>
 
 enum { LOCKS_MAX = 8 };
 

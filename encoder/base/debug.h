@@ -40,12 +40,9 @@ _Noreturn void gt_debug_broken(const char *rule, const char *what, const char *f
 void gt_debug_lock(const void *lock, enum gt_rank rank);
 void gt_debug_locked(const void *lock, enum gt_rank rank);
 void gt_debug_unlock(const void *lock);
-bool gt_debug_has_lock(const void *lock);
-bool gt_debug_has_rank(enum gt_rank rank);
 
 /* The caller has pinned a generation by this writer, NULL: by none. */
 void gt_debug_pin(const void *writer);
-const void *gt_debug_pinned(void);
 
 /*
  * The caller leaves our code in the middle, by a jump or its end, and has what it has for ever; or
@@ -62,12 +59,13 @@ void gt_debug_abandon(void);
 #define gt_debug_unlock(lock) ((void)(lock))
 #define gt_debug_pin(writer) ((void)(writer))
 #define gt_debug_abandon() ((void)0)
-/* Only asked in a GT_ASSERT. */
-bool gt_debug_has_lock(const void *lock);
-const void *gt_debug_pinned(void);
-bool gt_debug_has_rank(enum gt_rank rank);
 
 #endif
+
+/* Only asked in a GT_ASSERT. */
+bool gt_debug_has_lock(const void *lock);
+bool gt_debug_has_rank(enum gt_rank rank);
+const void *gt_debug_pinned(void);
 
 #define GT_ASSERT_DRAIN_SIDE() \
     GT_ASSERT("what is for the drain side alone", gt_debug_has_rank(GT_RANK_SIDE))

@@ -18,12 +18,9 @@ static bool grow(struct gt_memo *memo)
     struct gt_pair *slots = gt_pages_alloc(capacity * sizeof *slots);
     if (!slots)
         return false;
-    memo->used = 0;
     for (size_t i = 0; i < memo->capacity; i++) {
-        if (memo->slots[i].value) {
+        if (memo->slots[i].value)
             *probe(slots, capacity, memo->slots[i].key) = memo->slots[i];
-            memo->used++;
-        }
     }
     if (memo->slots)
         gt_pages_free(memo->slots, memo->capacity * sizeof *slots);
@@ -32,18 +29,12 @@ static bool grow(struct gt_memo *memo)
     return true;
 }
 
-static size_t values_in(const struct gt_memo *memo)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < memo->capacity; i++)
-        n += memo->slots[i].value != 0;
-    return n;
-}
-
 /* Slots that were handed out and never written are free, and counted until here. */
 static bool make_room(struct gt_memo *memo)
 {
-    memo->used = values_in(memo);
+    memo->used = 0;
+    for (size_t i = 0; i < memo->capacity; i++)
+        memo->used += memo->slots[i].value != 0;
     return memo->used * 4 < memo->capacity || grow(memo);
 }
 

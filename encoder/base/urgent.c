@@ -4,7 +4,6 @@
 #include "futex.h"
 
 #include <linux/sched.h>
-#include <stddef.h>
 
 enum { HIGHEST = 99 };
 

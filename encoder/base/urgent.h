@@ -11,7 +11,6 @@
 #ifndef GT_URGENT_H
 #define GT_URGENT_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 

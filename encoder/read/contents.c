@@ -65,7 +65,7 @@ const struct gt_callers *gt_contents_stack(struct gt_contents *c, const struct g
             return s;
     }
     struct gt_callers *s = gt_need(malloc(sizeof *s + size));
-    *s = (struct gt_callers){(void *)(uintptr_t)*slot, hash, ++c->stack_count, n};
+    *s = (struct gt_callers){(void *)(uintptr_t)*slot, ++c->stack_count, n};
     memcpy(s->frame, frames, size);
     *slot = (uintptr_t)s;
     return s;

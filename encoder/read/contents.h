@@ -19,7 +19,6 @@ struct gt_where {
 /* A stack. */
 struct gt_callers {
     struct gt_callers *same_hash;
-    uint64_t hash;
     uint32_t number; /* counts from 1 */
     uint32_t n;
     struct gt_where frame[]; /* leaf first */

@@ -3,21 +3,52 @@
 
 #include "need.h"
 
+#include "encoder/base/heap.h"
+
 #include <stdlib.h>
 
-struct gt_source *gt_sources_get(struct gt_sources *all, uint64_t id)
+void gt_reader_keep_text(struct gt_reader *r, uint64_t id, const struct gt_bytes *text)
 {
-    uint64_t *slot = gt_need(gt_memo_at(&all->by_id, id + 1));
+    *(uint64_t *)gt_need(gt_memo_at(&r->texts, id)) =
+        (uintptr_t)gt_contents_name(&r->trace->contents, text->p, gt_bytes_left(text));
+}
+
+void gt_reader_keep_stack(struct gt_reader *r, uint64_t id, const struct gt_where *frames,
+                          uint64_t n)
+{
+    *(uint64_t *)gt_need(gt_memo_at(&r->stacks, id)) =
+        (uintptr_t)gt_contents_stack(&r->trace->contents, frames, (uint32_t)n);
+}
+
+const char *gt_reader_text(struct gt_reader *r, uint64_t id)
+{
+    uint64_t text = gt_memo_find(&r->texts, id);
+    return text ? (const char *)(uintptr_t)text : gt_contents_text(&r->trace->contents, "", 0);
+}
+
+const struct gt_callers *gt_reader_stack(const struct gt_reader *r, uint64_t id)
+{
+    return id ? (const void *)(uintptr_t)gt_memo_find(&r->stacks, id) : NULL;
+}
+
+double gt_reader_ns(const struct gt_reader *r, uint64_t ts)
+{
+    return ts > r->start ? (double)(ts - r->start) * r->ns_per_unit : 0;
+}
+
+struct gt_source *gt_reader_source(struct gt_reader *r, uint64_t id)
+{
+    uint64_t *slot = gt_need(gt_memo_at(&r->by_id, id + 1));
     if (*slot)
         return (void *)(uintptr_t)*slot;
     struct gt_source *s = gt_need(calloc(1, sizeof *s));
     s->id = id;
     s->stream.thread = GT_NO_THREAD;
-    if (all->n == all->room) {
-        all->room = all->room ? 2 * all->room : 64;
-        all->source = gt_need(realloc(all->source, all->room * sizeof *all->source));
+    if (r->n == r->room) {
+        r->room = r->room ? 2 * r->room : 64;
+        r->source = gt_need(realloc(r->source, r->room * sizeof *r->source));
     }
-    all->source[all->n++] = s;
+    r->source[r->n++] = s;
     *slot = (uintptr_t)s;
     return s;
 }
@@ -51,99 +82,71 @@ bool gt_source_next_piece(struct gt_trace *trace, struct gt_source *s)
     return true;
 }
 
-/* A heap by key ------------------------------------------------------------------------------- */
+/* Order -------------------------------------------------------------------------------------- */
 
-struct heap {
-    struct gt_source **at;
-    size_t n;
-};
-
-static void swap(struct heap *h, size_t a, size_t b)
+static struct gt_pair by_key(struct gt_source *s)
 {
-    struct gt_source *s = h->at[a];
-    h->at[a] = h->at[b];
-    h->at[b] = s;
+    return (struct gt_pair){s->key, (uintptr_t)s};
 }
 
-static void sink(struct heap *h, size_t i)
+static struct gt_source *first(const struct gt_heap *h)
 {
-    for (size_t child; (child = 2 * i + 1) < h->n; i = child) {
-        if (child + 1 < h->n && h->at[child + 1]->key < h->at[child]->key)
-            child++;
-        if (h->at[i]->key <= h->at[child]->key)
-            return;
-        swap(h, i, child);
-    }
-}
-
-static void push(struct heap *h, struct gt_source *s)
-{
-    size_t i = h->n++;
-    h->at[i] = s;
-    for (; i && h->at[i]->key < h->at[(i - 1) / 2]->key; i = (i - 1) / 2)
-        swap(h, i, (i - 1) / 2);
-}
-
-static struct gt_source *pop(struct heap *h)
-{
-    struct gt_source *s = h->at[0];
-    h->at[0] = h->at[--h->n];
-    sink(h, 0);
-    return s;
+    return (void *)(uintptr_t)h->at[0].value;
 }
 
 /*
  * The earliest event is not possible: looks among the next ones for one that is, and brings it to
  * the top. Without any, the trace is wrong; the earliest is told all the same.
  */
-static void find_possible(struct gt_trace *trace, struct heap *h,
-                          const struct gt_audience *audience)
+static void find_possible(struct gt_reader *r, struct gt_heap *h)
 {
     size_t n = 0, all = h->n;
     struct gt_source *found = NULL, **waiting = gt_need(malloc(all * sizeof *waiting));
     while (h->n && !found) {
-        struct gt_source *s = pop(h);
-        if (audience->possible(audience->arg, &s->next))
+        struct gt_source *s = (void *)(uintptr_t)gt_heap_pop(h);
+        if (r->audience->possible(r->audience->arg, &s->next))
             found = s;
         else
             waiting[n++] = s;
     }
     for (size_t i = 0; i < n; i++)
-        push(h, waiting[i]);
+        gt_heap_push(h, by_key(waiting[i]));
     if (found) {
-        found->key = h->at[0]->key; /* times do not go back */
-        push(h, found);
+        found->key = h->at[0].key; /* times do not go back */
+        gt_heap_push(h, by_key(found));
         for (size_t i = 0; i < h->n; i++) { /* among equals it must be the first */
-            if (h->at[i] == found)
-                swap(h, 0, i);
+            if (h->at[i].value == (uintptr_t)found) {
+                h->at[i] = h->at[0];
+                h->at[0] = by_key(found);
+            }
         }
     } else {
-        trace->odd++;
+        r->trace->odd++;
     }
     free(waiting);
 }
 
-void gt_order(struct gt_trace *trace, struct gt_sources *all, gt_next_fn *next,
-              double (*to_ns)(void *arg, uint64_t ts), void *arg,
-              const struct gt_audience *audience)
+void gt_order(struct gt_reader *r, bool (*next)(struct gt_reader *r, struct gt_source *s))
 {
-    struct heap h = {gt_need(malloc((all->n + 1) * sizeof *h.at)), 0};
-    for (size_t i = 0; i < all->n; i++) {
-        if (next(arg, all->source[i]))
-            push(&h, all->source[i]);
+    const struct gt_audience *audience = r->audience;
+    struct gt_trace *trace = r->trace;
+    struct gt_heap h = {gt_need(malloc((r->n + 1) * sizeof *h.at)), 0};
+    for (size_t i = 0; i < r->n; i++) {
+        if (next(r, r->source[i]))
+            gt_heap_push(&h, by_key(r->source[i]));
     }
     while (h.n) {
-        if (!audience->possible(audience->arg, &h.at[0]->next))
-            find_possible(trace, &h, audience);
-        struct gt_source *s = h.at[0];
-        double ns = to_ns(arg, s->next.ts);
+        if (!audience->possible(audience->arg, &first(&h)->next))
+            find_possible(r, &h);
+        struct gt_source *s = first(&h);
+        double ns = gt_reader_ns(r, s->next.ts);
         if (ns > (double)trace->ns)
             trace->ns = (uint64_t)ns;
         audience->tell(audience->arg, &s->next, trace->ns);
-        if (next(arg, s))
-            sink(&h, 0);
+        if (next(r, s))
+            gt_heap_replace(&h, by_key(s));
         else
-            pop(&h);
+            gt_heap_pop(&h);
     }
     free(h.at);
 }

@@ -5,8 +5,7 @@
 #ifndef GT_ORDER_H
 #define GT_ORDER_H
 
-#include "bytes.h"
-#include "trace.h"
+#include "v1_lines.h"
 
 /* The part of a file that belongs to one stream. */
 struct gt_piece {
@@ -23,29 +22,44 @@ struct gt_source {
     struct gt_bytes bytes;         /* the rest of the piece before `first` */
     uint64_t ts, seq;              /* of the last event */
     const struct gt_callers *call; /* v1: of the system call that begins */
-    bool listed;
-    uint64_t key; /* of the event that comes next */
+    uint64_t key;                  /* of the event that comes next */
     struct gt_happening next;
 };
 
-struct gt_sources {
-    struct gt_source **source;
+/* The reader of either family. */
+struct gt_reader {
+    struct gt_trace *trace;
+    const struct gt_audience *audience;
+    struct gt_source **source; /* they live as long as the trace */
     size_t n, room;
-    struct gt_memo by_id; /* id + 1 → source */
+    struct gt_memo by_id;         /* id + 1 → source */
+    struct gt_memo texts, stacks; /* by id; v2: of the generation */
+    double ns_per_unit;
+    uint64_t start;
+    /* v1: */
+    uint64_t end;
+    struct gt_piece *stack_records; /* to be read when all strings are known */
+    struct gt_piece *samples; /* when all goroutines are: they stand where P 0 happens to be */
+    struct gt_v1_lines lines; /* Go 1.5 */
 };
 
-struct gt_source *gt_sources_get(struct gt_sources *all, uint64_t id);
+void gt_reader_keep_text(struct gt_reader *r, uint64_t id, const struct gt_bytes *text);
+void gt_reader_keep_stack(struct gt_reader *r, uint64_t id, const struct gt_where *frames,
+                          uint64_t n);
+
+/* "" and NULL: not known. */
+const char *gt_reader_text(struct gt_reader *r, uint64_t id);
+const struct gt_callers *gt_reader_stack(const struct gt_reader *r, uint64_t id);
+
+double gt_reader_ns(const struct gt_reader *r, uint64_t ts);
+
+struct gt_source *gt_reader_source(struct gt_reader *r, uint64_t id);
 void gt_source_append(struct gt_source *s, struct gt_piece piece);
 
 /* Goes on to the stream's next piece; false: there is none. */
 bool gt_source_next_piece(struct gt_trace *trace, struct gt_source *s);
 
-/* The reader of a family: fills s->next and s->key; false when there is no more. */
-typedef bool gt_next_fn(void *arg, struct gt_source *s);
-
-/* Tells the audience all events of all sources. to_ns(arg, ts) converts times. */
-void gt_order(struct gt_trace *trace, struct gt_sources *all, gt_next_fn *next,
-              double (*to_ns)(void *arg, uint64_t ts), void *arg,
-              const struct gt_audience *audience);
+/* Tells all events of all sources. next fills s->next and s->key; false when there is no more. */
+void gt_order(struct gt_reader *r, bool (*next)(struct gt_reader *r, struct gt_source *s));
 
 #endif

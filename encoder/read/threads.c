@@ -82,23 +82,18 @@ static void enter(struct gt_threads *all, struct gt_thread_state *t, enum gt_g_s
 static bool possible(void *arg, const struct gt_happening *h)
 {
     struct gt_threads *all = arg;
-    struct gt_thread_state *t;
+    enum gt_g_state state;
     switch (h->type) {
-    case GT_EV_GO_START:
-        t = find(all, h->g);
-        return t && t->state == GT_G_RUNNABLE && (!h->seq || h->seq == t->seq + 1);
-    case GT_EV_GO_UNBLOCK:
-        t = find(all, h->g);
-        return t && t->state == GT_G_WAITING && (!h->seq || h->seq == t->seq + 1);
+    case GT_EV_GO_START: state = GT_G_RUNNABLE; break;
+    case GT_EV_GO_UNBLOCK: state = GT_G_WAITING; break;
     default: return true;
     }
+    const struct gt_thread_state *t = find(all, h->g);
+    return t && t->state == state && (!h->seq || h->seq == t->seq + 1);
 }
 
-static void create(struct gt_threads *all, const struct gt_happening *h, uint64_t ns)
+static void create(struct gt_thread_state *t, const struct gt_happening *h, uint64_t ns)
 {
-    struct gt_thread_state *t = get(all, h->g, ns);
-    if (!t)
-        return;
     t->state = GT_G_RUNNABLE;
     t->since = ns;
     t->seq = 0;
@@ -108,11 +103,8 @@ static void create(struct gt_threads *all, const struct gt_happening *h, uint64_
 }
 
 /* At the beginning of the trace, or of a generation, where it repeats what is known. */
-static void status(struct gt_threads *all, const struct gt_happening *h, uint64_t ns)
+static void status(struct gt_thread_state *t, const struct gt_happening *h)
 {
-    struct gt_thread_state *t = get(all, h->g, ns);
-    if (!t)
-        return;
     t->seq = h->seq;
     if (t->state == GT_G_NONE || h->seq) { /* v1 creates the goroutine before, and counts this */
         t->state = h->state;
@@ -125,11 +117,9 @@ static void status(struct gt_threads *all, const struct gt_happening *h, uint64_
         h->on->g = t->g;
 }
 
-static void start(struct gt_threads *all, const struct gt_happening *h, uint64_t ns)
+static void start(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
+                  uint64_t ns)
 {
-    struct gt_thread_state *t = get(all, h->g, ns);
-    if (!t)
-        return;
     enter(all, t, GT_G_RUNNING, ns);
     t->seq++;
     t->stack = NULL;
@@ -140,12 +130,9 @@ static void start(struct gt_threads *all, const struct gt_happening *h, uint64_t
     h->on->g = t->g;
 }
 
-static void stop(struct gt_threads *all, const struct gt_happening *h, enum gt_g_state state,
-                 uint64_t ns)
+static void stop(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
+                 enum gt_g_state state, uint64_t ns)
 {
-    struct gt_thread_state *t = get(all, h->on->g, ns);
-    if (!t)
-        return;
     enter(all, t, state, ns);
     t->reason = h->text;
     t->stack = h->stack;
@@ -153,22 +140,18 @@ static void stop(struct gt_threads *all, const struct gt_happening *h, enum gt_g
         h->on->g = 0;
 }
 
-static void destroy(struct gt_threads *all, const struct gt_happening *h, uint64_t ns)
+static void destroy(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
+                    uint64_t ns)
 {
-    struct gt_thread_state *t = get(all, h->on->g, ns);
-    if (!t)
-        return;
     enter(all, t, GT_G_NONE, ns);
     t->end = ns;
     t->ended = true;
     h->on->g = 0;
 }
 
-static void end_call(struct gt_threads *all, const struct gt_happening *h, uint64_t ns)
+static void end_call(struct gt_threads *all, struct gt_thread_state *t,
+                     const struct gt_happening *h, uint64_t ns)
 {
-    struct gt_thread_state *t = get(all, h->g ? h->g : h->on->g, ns);
-    if (!t)
-        return;
     if (h->type == GT_EV_GO_SYSCALL_END) {
         enter(all, t, GT_G_RUNNING, ns);
         t->stack = NULL;
@@ -179,11 +162,9 @@ static void end_call(struct gt_threads *all, const struct gt_happening *h, uint6
     h->on->g = h->on->g == t->g ? 0 : h->on->g;
 }
 
-static void unblock(struct gt_threads *all, const struct gt_happening *h, uint64_t ns)
+static void unblock(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
+                    uint64_t ns)
 {
-    struct gt_thread_state *t = get(all, h->g, ns);
-    if (!t)
-        return;
     /* A wait that ends by itself is ended by its own thread, on which nothing runs then. */
     tell_span(all, t, ns, h->on->g ? h->stack : NULL, true);
     t->state = GT_G_RUNNABLE;
@@ -191,27 +172,29 @@ static void unblock(struct gt_threads *all, const struct gt_happening *h, uint64
     t->seq++;
 }
 
+/* Of the goroutine that it is done to, or of the one that runs there. */
 static void tell(void *arg, const struct gt_happening *h, uint64_t ns)
 {
     struct gt_threads *all = arg;
+    bool names = h->type == GT_EV_GO_CREATE || h->type == GT_EV_GO_STATUS ||
+                 h->type == GT_EV_GO_STATUS_STACK || h->type == GT_EV_GO_START ||
+                 h->type == GT_EV_GO_UNBLOCK;
+    struct gt_thread_state *t = get(all, names || h->g ? h->g : h->on->g, ns);
+    if (!t)
+        return;
     switch (h->type) {
-    case GT_EV_GO_CREATE: create(all, h, ns); break;
+    case GT_EV_GO_CREATE: create(t, h, ns); break;
     case GT_EV_GO_STATUS:
-    case GT_EV_GO_STATUS_STACK: status(all, h, ns); break;
-    case GT_EV_GO_START: start(all, h, ns); break;
-    case GT_EV_GO_DESTROY: destroy(all, h, ns); break;
-    case GT_EV_GO_STOP: stop(all, h, GT_G_RUNNABLE, ns); break;
-    case GT_EV_GO_BLOCK: stop(all, h, GT_G_WAITING, ns); break;
-    case GT_EV_GO_UNBLOCK: unblock(all, h, ns); break;
-    case GT_EV_GO_SYSCALL_BEGIN: stop(all, h, GT_G_SYSCALL, ns); break;
+    case GT_EV_GO_STATUS_STACK: status(t, h); break;
+    case GT_EV_GO_START: start(all, t, h, ns); break;
+    case GT_EV_GO_DESTROY: destroy(all, t, h, ns); break;
+    case GT_EV_GO_STOP: stop(all, t, h, GT_G_RUNNABLE, ns); break;
+    case GT_EV_GO_BLOCK: stop(all, t, h, GT_G_WAITING, ns); break;
+    case GT_EV_GO_UNBLOCK: unblock(all, t, h, ns); break;
+    case GT_EV_GO_SYSCALL_BEGIN: stop(all, t, h, GT_G_SYSCALL, ns); break;
     case GT_EV_GO_SYSCALL_END:
-    case GT_EV_GO_SYSCALL_END_BLOCKED: end_call(all, h, ns); break;
-    case GT_EV_GO_LABEL: {
-        struct gt_thread_state *t = find(all, h->on->g);
-        if (t)
-            t->name = h->text;
-        break;
-    }
+    case GT_EV_GO_SYSCALL_END_BLOCKED: end_call(all, t, h, ns); break;
+    case GT_EV_GO_LABEL: t->name = h->text; break;
     default: break;
     }
 }

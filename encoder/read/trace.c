@@ -27,20 +27,19 @@ const char *gt_trace_kind(const struct gt_format *format, unsigned type)
     return type < GT_EVENTS_END ? v2_kinds[type] : NULL;
 }
 
-static const char *map(struct gt_trace *trace, const char *path)
+const char *gt_trace_map(struct gt_bytes *bytes, const char *path, size_t least)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return strerror(errno);
     void *base = MAP_FAILED;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= GT_HEADER_BYTES)
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= (off_t)least)
         base = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     close(fd);
     if (base != MAP_FAILED) {
-        trace->base = base;
-        trace->size = (size_t)st.st_size;
-        madvise(base, trace->size, MADV_SEQUENTIAL | MADV_WILLNEED);
+        *bytes = (struct gt_bytes){base, (uint8_t *)base + st.st_size, false};
+        madvise(base, (size_t)st.st_size, MADV_SEQUENTIAL | MADV_WILLNEED);
     }
     return NULL;
 }
@@ -48,9 +47,12 @@ static const char *map(struct gt_trace *trace, const char *path)
 const char *gt_trace_open(struct gt_trace *trace, const char *path)
 {
     *trace = (struct gt_trace){.path = path};
-    const char *why = map(trace, path);
+    struct gt_bytes bytes = {0};
+    const char *why = gt_trace_map(&bytes, path, GT_HEADER_BYTES);
     if (why)
         return why;
+    trace->base = bytes.p;
+    trace->size = gt_bytes_left(&bytes);
     trace->format = trace->base ? gt_format_of_header(trace->base) : NULL;
     return trace->format ? NULL : "it is not a Go execution trace of a version known here";
 }

@@ -5,12 +5,10 @@
 #ifndef GT_TRACE_H
 #define GT_TRACE_H
 
+#include "bytes.h"
 #include "contents.h"
 
 #include "encoder/format.h"
-
-#include <stdbool.h>
-#include <stdint.h>
 
 #define GT_NO_THREAD UINT64_MAX
 
@@ -60,6 +58,9 @@ struct gt_trace {
     void (*progress)(const struct gt_trace *trace, uint64_t before, uint64_t now);
     uint64_t done;
 };
+
+/* Maps a file of at least so many bytes; else `bytes` stays. NULL, or why it is not opened. */
+const char *gt_trace_map(struct gt_bytes *bytes, const char *path, size_t least);
 
 /* Opens the file, which stays mapped, and finds out its format. NULL, or why that failed. */
 const char *gt_trace_open(struct gt_trace *trace, const char *path);

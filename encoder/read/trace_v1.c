@@ -4,35 +4,11 @@
  */
 #include "need.h"
 #include "order.h"
-#include "v1_lines.h"
 #include "v1_records.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-struct reader {
-    struct gt_trace *trace;
-    struct gt_sources sources; /* by P */
-    struct gt_memo texts, stacks;
-    struct gt_piece *stack_records; /* to be read when all strings are known */
-    struct gt_piece *samples; /* when all goroutines are: they stand where P 0 happens to be */
-    struct gt_v1_lines lines; /* Go 1.5 */
-    double ns_per_unit;
-    uint64_t start, end;
-};
 
 /* Tables ------------------------------------------------------------------------------------- */
-
-static const char *text_of(struct reader *r, uint64_t id)
-{
-    uint64_t text = gt_memo_find(&r->texts, id);
-    return text ? (const char *)(uintptr_t)text : gt_contents_text(&r->trace->contents, "", 0);
-}
-
-static const struct gt_callers *stack_of(struct reader *r, uint64_t id)
-{
-    return id ? (const void *)(uintptr_t)gt_memo_find(&r->stacks, id) : NULL;
-}
 
 static void keep(struct gt_piece **list, const struct gt_bytes *args)
 {
@@ -41,20 +17,20 @@ static void keep(struct gt_piece **list, const struct gt_bytes *args)
     *list = p;
 }
 
-static void read_frame(struct reader *r, struct gt_bytes *args, struct gt_where *frame)
+static void read_frame(struct gt_reader *r, struct gt_bytes *args, struct gt_where *frame)
 {
     *frame = (struct gt_where){.pc = gt_get_varint(args)};
     if (gt_v1_global_order(r->trace->format)) {
         frame->pc--; /* of the call; the file has where it returns to */
         gt_v1_lines_find(&r->lines, &r->trace->contents, frame);
     } else {
-        frame->func = text_of(r, gt_get_varint(args));
-        frame->file = text_of(r, gt_get_varint(args));
+        frame->func = gt_reader_text(r, gt_get_varint(args));
+        frame->file = gt_reader_text(r, gt_get_varint(args));
         frame->line = gt_get_varint(args);
     }
 }
 
-static void read_stacks(struct reader *r)
+static void read_stacks(struct gt_reader *r)
 {
     enum { MAX = 1000 }; /* as many as Go's readers take */
     struct gt_where frames[MAX];
@@ -64,8 +40,7 @@ static void read_stacks(struct reader *r)
         for (uint64_t i = 0; i < n && i < MAX; i++)
             read_frame(r, &args, &frames[i]);
         if (id && !args.bad && n <= MAX)
-            *(uint64_t *)gt_need(gt_memo_at(&r->stacks, id)) =
-                (uintptr_t)gt_contents_stack(&r->trace->contents, frames, (uint32_t)n);
+            gt_reader_keep_stack(r, id, frames, n);
         next = p->next;
         free(p);
     }
@@ -109,28 +84,29 @@ static const struct word {
     [GT_V1_GO_IN_SYSCALL] = {GT_EV_GO_STATUS, {G}, .state = GT_G_SYSCALL},
 };
 
-static void read_argument(struct reader *r, enum argument what, struct gt_bytes *args,
+static void read_argument(struct gt_reader *r, enum argument what, struct gt_bytes *args,
                           struct gt_happening *h)
 {
     switch (what) {
     case G: h->g = gt_get_varint(args); break;
     case SEQ: h->seq = gt_v1_global_order(r->trace->format) ? 0 : gt_get_varint(args); break;
-    case LABEL: h->text = text_of(r, gt_get_varint(args)); break;
-    case ITS_STACK: h->its = stack_of(r, gt_get_varint(args)); break;
-    case STACK: h->stack = stack_of(r, gt_get_varint(args)); break;
+    case LABEL: h->text = gt_reader_text(r, gt_get_varint(args)); break;
+    case ITS_STACK: h->its = gt_reader_stack(r, gt_get_varint(args)); break;
+    case STACK: h->stack = gt_reader_stack(r, gt_get_varint(args)); break;
     case NONE: break;
     }
 }
 
 /* false: it says nothing of goroutines. */
-static bool translate(struct reader *r, struct gt_source *s, unsigned type, struct gt_bytes *args)
+static bool translate(struct gt_reader *r, struct gt_source *s, unsigned type,
+                      struct gt_bytes *args)
 {
     const struct word *word = type < GT_V1_EVENTS_END ? &words[type] : &words[0];
     struct gt_happening *h = &s->next;
     if (type == GT_V1_PROC_START)
         s->stream.thread = gt_get_varint(args);
     else if (type == GT_V1_GO_SYS_CALL)
-        s->call = stack_of(r, gt_get_varint(args));
+        s->call = gt_reader_stack(r, gt_get_varint(args));
     else if (type == GT_V1_CPU_SAMPLE)
         keep(&r->samples, args);
     h->type = word->type;
@@ -143,9 +119,8 @@ static bool translate(struct reader *r, struct gt_source *s, unsigned type, stru
     return h->type;
 }
 
-static bool next(void *arg, struct gt_source *s)
+static bool next(struct gt_reader *r, struct gt_source *s)
 {
-    struct reader *r = arg;
     bool global = gt_v1_global_order(r->trace->format);
     for (;;) {
         struct gt_v1_record record;
@@ -170,45 +145,38 @@ static bool next(void *arg, struct gt_source *s)
 }
 
 /* Time, P, G and stack of each. */
-static void tell_samples(struct reader *r, const struct gt_audience *audience)
+static void tell_samples(struct gt_reader *r)
 {
     for (struct gt_piece *p = r->samples, *next; p; p = next) {
         struct gt_bytes args = {p->start, p->end, false};
         gt_get_varint(&args);
         gt_get_varint(&args);
         uint64_t g = gt_get_varint(&args);
-        audience->sample(audience->arg, g, stack_of(r, gt_get_varint(&args)));
+        r->audience->sample(r->audience->arg, g, gt_reader_stack(r, gt_get_varint(&args)));
         next = p->next;
         free(p);
     }
 }
 
-static double to_ns(void *arg, uint64_t ts)
-{
-    struct reader *r = arg;
-    return ts > r->start ? (double)(ts - r->start) * r->ns_per_unit : 0;
-}
-
 /* The file ----------------------------------------------------------------------------------- */
 
-static void begin_piece(struct reader *r, struct gt_v1_record *record, const uint8_t *from,
+static void begin_piece(struct gt_reader *r, struct gt_v1_record *record, const uint8_t *from,
                         struct gt_source **current)
 {
     uint64_t p = gt_get_varint(&record->args);
     uint64_t seq = gt_v1_global_order(r->trace->format) ? gt_get_varint(&record->args) : 0;
     uint64_t ts = gt_get_varint(&record->args);
-    *current = gt_sources_get(&r->sources, p);
+    *current = gt_reader_source(r, p);
     gt_source_append(*current, (struct gt_piece){.start = from, .end = from, .ts = ts, .seq = seq});
     if (ts && (!r->start || ts < r->start))
         r->start = ts;
 }
 
-static void keep_string(struct reader *r, struct gt_v1_record *record)
+static void keep_string(struct gt_reader *r, struct gt_v1_record *record)
 {
     uint64_t id = gt_get_varint(&record->args);
     struct gt_bytes text = gt_get_part(&record->args, gt_get_varint(&record->args));
-    *(uint64_t *)gt_need(gt_memo_at(&r->texts, id)) =
-        (uintptr_t)gt_contents_name(&r->trace->contents, text.p, gt_bytes_left(&text));
+    gt_reader_keep_text(r, id, &text);
 }
 
 /* Whether this stack is none, but says that nothing is missing. */
@@ -220,7 +188,7 @@ static bool is_mark(const struct gt_v1_record *record)
 }
 
 /* Which bytes are whose, and the tables. */
-static void sort_out(struct reader *r)
+static void sort_out(struct gt_reader *r)
 {
     struct gt_trace *t = r->trace;
     struct gt_bytes bytes = {t->base + GT_HEADER_BYTES, t->base + t->size, false};
@@ -252,14 +220,14 @@ static void sort_out(struct reader *r)
 
 void gt_trace_read_v1(struct gt_trace *trace, const struct gt_audience *audience)
 {
-    struct reader r = {.trace = trace, .ns_per_unit = 1};
+    struct gt_reader r = {.trace = trace, .audience = audience, .ns_per_unit = 1};
     if (gt_v1_global_order(trace->format))
         gt_v1_lines_open(&r.lines, trace->path);
     sort_out(&r);
     read_stacks(&r);
-    gt_order(trace, &r.sources, next, to_ns, &r, audience);
-    double end = to_ns(&r, r.end); /* events that say nothing of goroutines were not told */
+    gt_order(&r, next);
+    double end = gt_reader_ns(&r, r.end); /* events that say nothing of goroutines were not told */
     if (end > (double)trace->ns)
         trace->ns = (uint64_t)end;
-    tell_samples(&r, audience);
+    tell_samples(&r);
 }

@@ -3,43 +3,27 @@
  * has no tables, and is left out; so do Go's tools.
  */
 #include "batches.h"
-#include "need.h"
 #include "order.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-struct reader {
-    struct gt_trace *trace;
-    struct gt_sources sources;    /* by thread; they live as long as the trace */
-    struct gt_memo texts, stacks; /* of the generation, by id */
-    double ns_per_unit;
-    uint64_t start; /* of the first generation */
-};
-
 /* Tables ------------------------------------------------------------------------------------- */
 
-static void read_strings(struct reader *r, struct gt_bytes data)
+static void read_strings(struct gt_reader *r, struct gt_bytes data)
 {
     uint64_t id;
     struct gt_bytes text;
     gt_get_byte(&data);
     while (gt_batch_next_string(&data, &id, &text)) {
-        *(uint64_t *)gt_need(gt_memo_at(&r->texts, id)) =
-            (uintptr_t)gt_contents_name(&r->trace->contents, text.p, gt_bytes_left(&text));
+        gt_reader_keep_text(r, id, &text);
         r->trace->whole |= gt_bytes_left(&text) == sizeof GT_WHOLE - 1 &&
                            memcmp(text.p, GT_WHOLE, sizeof GT_WHOLE - 1) == 0;
     }
 }
 
-static const char *text_of(struct reader *r, uint64_t id)
-{
-    uint64_t text = gt_memo_find(&r->texts, id);
-    return text ? (const char *)(uintptr_t)text : gt_contents_text(&r->trace->contents, "", 0);
-}
-
-static void read_stacks(struct reader *r, struct gt_bytes data)
+static void read_stacks(struct gt_reader *r, struct gt_bytes data)
 {
     struct gt_where frames[GT_FRAMES_MAX];
     gt_get_byte(&data);
@@ -49,24 +33,18 @@ static void read_stacks(struct reader *r, struct gt_bytes data)
             return;
         for (uint64_t i = 0; i < n; i++) {
             frames[i].pc = gt_get_varint(&data);
-            frames[i].func = text_of(r, gt_get_varint(&data));
-            frames[i].file = text_of(r, gt_get_varint(&data));
+            frames[i].func = gt_reader_text(r, gt_get_varint(&data));
+            frames[i].file = gt_reader_text(r, gt_get_varint(&data));
             frames[i].line = gt_get_varint(&data);
         }
         if (data.bad)
             return;
-        *(uint64_t *)gt_need(gt_memo_at(&r->stacks, id)) =
-            (uintptr_t)gt_contents_stack(&r->trace->contents, frames, (uint32_t)n);
+        gt_reader_keep_stack(r, id, frames, n);
     }
 }
 
-static const struct gt_callers *stack_of(struct reader *r, uint64_t id)
-{
-    return id ? (const void *)(uintptr_t)gt_memo_find(&r->stacks, id) : NULL;
-}
-
 /* The clock: frequency, and since Go 1.25 the time of day at the batch's time. */
-static void read_clock(struct reader *r, const struct gt_batch *batch)
+static void read_clock(struct gt_reader *r, const struct gt_batch *batch)
 {
     struct gt_bytes data = batch->data;
     while (gt_bytes_left(&data)) {
@@ -94,14 +72,14 @@ static void read_clock(struct reader *r, const struct gt_batch *batch)
 }
 
 /* Time, M, P, G and stack of each. */
-static void read_samples(struct reader *r, struct gt_bytes data, const struct gt_audience *audience)
+static void read_samples(struct gt_reader *r, struct gt_bytes data)
 {
     uint64_t arg[5];
     gt_get_byte(&data);
     while (gt_bytes_left(&data) && gt_get_byte(&data) == GT_EV_CPU_SAMPLE) {
         for (int i = 0; i < 5; i++)
             arg[i] = gt_get_varint(&data);
-        audience->sample(audience->arg, arg[3], stack_of(r, arg[4]));
+        r->audience->sample(r->audience->arg, arg[3], gt_reader_stack(r, arg[4]));
         r->trace->kinds[GT_EV_CPU_SAMPLE]++;
         r->trace->events++;
     }
@@ -110,13 +88,13 @@ static void read_samples(struct reader *r, struct gt_bytes data, const struct gt
 /* Events ------------------------------------------------------------------------------------- */
 
 /* Where an event's arguments go: their order in the file. */
-static void fill(struct reader *r, struct gt_happening *h, const uint64_t arg[GT_EVENT_ARGS_MAX])
+static void fill(struct gt_reader *r, struct gt_happening *h, const uint64_t arg[GT_EVENT_ARGS_MAX])
 {
     switch (h->type) {
     case GT_EV_GO_CREATE:
         h->g = arg[0];
-        h->its = stack_of(r, arg[1]);
-        h->stack = stack_of(r, arg[2]);
+        h->its = gt_reader_stack(r, arg[1]);
+        h->stack = gt_reader_stack(r, arg[2]);
         break;
     case GT_EV_GO_START:
         h->g = arg[0];
@@ -125,39 +103,38 @@ static void fill(struct reader *r, struct gt_happening *h, const uint64_t arg[GT
     case GT_EV_GO_UNBLOCK:
         h->g = arg[0];
         h->seq = arg[1];
-        h->stack = stack_of(r, arg[2]);
+        h->stack = gt_reader_stack(r, arg[2]);
         break;
     case GT_EV_GO_STOP:
     case GT_EV_GO_BLOCK:
-        h->text = text_of(r, arg[0]);
-        h->stack = stack_of(r, arg[1]);
+        h->text = gt_reader_text(r, arg[0]);
+        h->stack = gt_reader_stack(r, arg[1]);
         break;
-    case GT_EV_GO_SYSCALL_BEGIN: h->stack = stack_of(r, arg[1]); break;
+    case GT_EV_GO_SYSCALL_BEGIN: h->stack = gt_reader_stack(r, arg[1]); break;
     case GT_EV_GO_STATUS:
     case GT_EV_GO_STATUS_STACK: /* arg[3] is 0 where there is none */
         h->g = arg[0];
         h->thread = arg[1];
         h->state = (enum gt_g_state)arg[2];
-        h->stack = stack_of(r, arg[3]);
+        h->stack = gt_reader_stack(r, arg[3]);
         break;
-    case GT_EV_GO_LABEL: h->text = text_of(r, arg[0]); break;
+    case GT_EV_GO_LABEL: h->text = gt_reader_text(r, arg[0]); break;
     default: break;
     }
 }
 
 /* The stream on which a goroutine runs that a status, perhaps written by another thread, is of. */
-static struct gt_stream *stream_of(struct reader *r, struct gt_source *s, uint64_t thread)
+static struct gt_stream *stream_of(struct gt_reader *r, struct gt_source *s, uint64_t thread)
 {
     if (!thread || thread == GT_NO_THREAD)
         return &s->stream;
-    struct gt_source *other = gt_sources_get(&r->sources, thread);
+    struct gt_source *other = gt_reader_source(r, thread);
     other->stream.thread = thread;
     return &other->stream;
 }
 
-static bool next(void *arg, struct gt_source *s)
+static bool next(struct gt_reader *r, struct gt_source *s)
 {
-    struct reader *r = arg;
     uint64_t args[GT_EVENT_ARGS_MAX] = {0};
     while (!gt_bytes_left(&s->bytes)) {
         if (!gt_source_next_piece(r->trace, s))
@@ -182,15 +159,9 @@ static bool next(void *arg, struct gt_source *s)
     return true;
 }
 
-static double to_ns(void *arg, uint64_t ts)
-{
-    struct reader *r = arg;
-    return ts > r->start ? (double)(ts - r->start) * r->ns_per_unit : 0;
-}
-
 /* Generations -------------------------------------------------------------------------------- */
 
-static void sort_out(struct reader *r, const struct gt_batch *b)
+static void sort_out(struct gt_reader *r, const struct gt_batch *b)
 {
     switch (b->kind) {
     case GT_EV_STRINGS:
@@ -199,7 +170,7 @@ static void sort_out(struct reader *r, const struct gt_batch *b)
     case GT_EV_FREQUENCY:
     case GT_EV_SYNC: read_clock(r, b); break;
     case GT_EV_EVENT_BATCH: {
-        struct gt_source *s = gt_sources_get(&r->sources, b->thread);
+        struct gt_source *s = gt_reader_source(r, b->thread);
         s->stream.thread = b->thread;
         gt_source_append(s, (struct gt_piece){.start = b->data.p, .end = b->data.end, .ts = b->ts});
         r->trace->event_bytes += b->size;
@@ -211,8 +182,7 @@ static void sort_out(struct reader *r, const struct gt_batch *b)
     }
 }
 
-static void read_generation(struct reader *r, const uint8_t *start, const uint8_t *end,
-                            const struct gt_audience *audience)
+static void read_generation(struct gt_reader *r, const uint8_t *start, const uint8_t *end)
 {
     struct gt_bytes bytes = {start, end, false};
     struct gt_batch b;
@@ -228,10 +198,10 @@ static void read_generation(struct reader *r, const uint8_t *start, const uint8_
         if (b.kind == GT_EV_STACKS)
             read_stacks(r, b.data);
     }
-    gt_order(r->trace, &r->sources, next, to_ns, r, audience);
+    gt_order(r, next);
     for (bytes.p = start; gt_batch_next(&bytes, &b);) {
         if (b.kind == GT_EV_CPU_SAMPLES)
-            read_samples(r, b.data, audience);
+            read_samples(r, b.data);
     }
     gt_memo_free(&r->texts);
     gt_memo_free(&r->stacks);
@@ -239,11 +209,11 @@ static void read_generation(struct reader *r, const uint8_t *start, const uint8_
 
 void gt_trace_read_v2(struct gt_trace *trace, const struct gt_audience *audience)
 {
-    struct reader r = {.trace = trace};
+    struct gt_reader r = {.trace = trace, .audience = audience};
     struct gt_bytes rest = {trace->base + GT_HEADER_BYTES, trace->base + trace->size, false};
     const uint8_t *end;
     while (!*trace->damage && (end = gt_generation_end(rest, trace->format))) {
-        read_generation(&r, rest.p, end, audience);
+        read_generation(&r, rest.p, end);
         rest.p = end;
     }
     trace->lost = gt_bytes_left(&rest);

@@ -2,13 +2,9 @@
 #include "v1_lines.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { MAGIC = (int)0xfffffffb, HEAD = 16, ENTRY = 16, NAME_AT = 8, FILE_AT = 24, LINE_AT = 28 };
 
@@ -30,20 +26,11 @@ static const char *text(const struct gt_bytes *b, uint64_t at)
 void gt_v1_lines_open(struct gt_v1_lines *lines, const char *trace)
 {
     char path[PATH_MAX];
-    struct stat st;
     *lines = (struct gt_v1_lines){0};
     snprintf(path, sizeof path, "%s.elf", trace);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    gt_trace_map(&lines->table, path, sizeof(Elf64_Ehdr) + 1);
+    if (!lines->table.p)
         return;
-    void *base = fstat(fd, &st) == 0 && st.st_size > (off_t)sizeof(Elf64_Ehdr)
-                     ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
-                     : MAP_FAILED;
-    close(fd);
-    if (base == MAP_FAILED)
-        return;
-    lines->file = (struct gt_bytes){base, (uint8_t *)base + st.st_size, false};
-    lines->table = lines->file;
     lines->table.p += sizeof(Elf64_Ehdr); /* where ours is */
     if (number(&lines->table, 0, 4) == (uint32_t)MAGIC)
         lines->n = number(&lines->table, 8, 8);

@@ -1,15 +1,12 @@
-/*
- * Names for the addresses of a Go 1.5 trace: the line table that encoder/v1/elf.c wrote beside it.
- */
+/* Names for the addresses of a Go 1.5 trace: the line table that v1/elf.c wrote beside it. */
 #ifndef GT_V1_LINES_H
 #define GT_V1_LINES_H
 
-#include "bytes.h"
 #include "trace.h"
 
 struct gt_v1_lines {
-    struct gt_bytes file, table; /* empty: there is none */
-    uint64_t n;                  /* functions in the table */
+    struct gt_bytes table; /* empty: there is none */
+    uint64_t n;            /* functions in the table */
 };
 
 void gt_v1_lines_open(struct gt_v1_lines *lines, const char *trace);

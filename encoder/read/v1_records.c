@@ -1,12 +1,6 @@
 /* See v1_records.h. */
 #include "v1_records.h"
 
-static void skip_varints(struct gt_bytes *bytes, unsigned n)
-{
-    while (n--)
-        gt_get_varint(bytes);
-}
-
 /*
  * The upper two bits of the first byte count the arguments after the time (Go 1.5: after number and
  * time); 3 stands for three or more, and the length follows. Strings have a form of their own, and
@@ -26,7 +20,8 @@ bool gt_v1_record_next(struct gt_bytes *bytes, const struct gt_format *format,
     } else if (count == 3) {
         record->args = gt_get_part(bytes, gt_get_varint(bytes));
     } else {
-        skip_varints(bytes, count + 1 + gt_v1_global_order(format));
+        for (unsigned n = count + 1 + gt_v1_global_order(format); n; n--)
+            gt_get_varint(bytes);
     }
     if (record->type == GT_V1_USER_LOG)
         gt_get_part(bytes, gt_get_varint(bytes));

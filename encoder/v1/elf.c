@@ -26,34 +26,10 @@
 #define RECORD_SIZE (8 + 8 * 4)
 #define PC_TABLE_MAX (2 * GT_VARINT_MAX + 2)
 
-/* Memory that grows by doubling. */
-struct vector {
-    void *at;
-    size_t bytes;
-};
-
-static bool reserve(struct vector *v, size_t bytes)
-{
-    if (bytes <= v->bytes)
-        return true;
-    size_t more = v->bytes ? v->bytes : 64u << 10;
-    while (more < bytes)
-        more *= 2;
-    void *fresh = gt_pages_alloc(more);
-    if (!fresh)
-        return false;
-    struct vector old = *v;
-    if (old.at)
-        memcpy(fresh, old.at, old.bytes);
-    *v = (struct vector){fresh, more};
-    if (old.at) /* not before: a fork may come between */
-        gt_pages_free(old.at, old.bytes);
-    return true;
-}
-
 static struct {
-    struct vector frames; /* of struct gt_named_frame *, in order of their addresses */
-    struct vector leaves; /* uint32_t by stack id, from first_id on: number of its leaf's frame */
+    struct gt_vector frames; /* of struct gt_named_frame *, in order of their addresses */
+    struct gt_vector
+        leaves; /* uint32_t by stack id, from first_id on: number of its leaf's frame */
     uint32_t n, written;
     uint32_t first_id;
 } table;
@@ -63,21 +39,13 @@ static struct gt_named_frame **frames(void)
     return table.frames.at;
 }
 
-static void empty(struct vector *v)
-{
-    struct vector old = *v;
-    *v = (struct vector){NULL, 0};
-    if (old.at)
-        gt_pages_free(old.at, old.bytes);
-}
-
 void gt_v1_elf_close(void)
 {
     for (uint32_t i = 0; i < table.n; i++)
         frames()[i]->entry = 0;
     table.n = table.written = 0;
-    empty(&table.frames);
-    empty(&table.leaves);
+    gt_vector_empty(&table.frames);
+    gt_vector_empty(&table.leaves);
 }
 
 void gt_v1_elf_open(void)
@@ -93,7 +61,7 @@ static uint64_t pc_of(uint32_t entry)
 
 uint64_t gt_v1_elf_pc(struct gt_named_frame *frame)
 {
-    if (!frame->entry && reserve(&table.frames, (table.n + 1) * sizeof(void *))) {
+    if (!frame->entry && gt_vector_reserve(&table.frames, (table.n + 1) * sizeof(void *))) {
         frames()[table.n] = frame;
         frame->entry = ++table.n;
     }
@@ -108,7 +76,7 @@ struct gt_named_frame *gt_v1_elf_frame(uint64_t pc)
 void gt_v1_elf_set_leaf(uint32_t stack_id, struct gt_named_frame *frame)
 {
     size_t i = stack_id - table.first_id;
-    if (stack_id >= table.first_id && reserve(&table.leaves, (i + 1) * sizeof(uint32_t)))
+    if (stack_id >= table.first_id && gt_vector_reserve(&table.leaves, (i + 1) * sizeof(uint32_t)))
         ((uint32_t *)table.leaves.at)[i] = frame->entry;
 }
 

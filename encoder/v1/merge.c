@@ -8,6 +8,7 @@
 #include "merge.h"
 
 #include "encoder/base/arena.h"
+#include "encoder/base/heap.h"
 #include "encoder/base/varint.h"
 #include "encoder/texts.h"
 
@@ -46,8 +47,8 @@ static struct {
     uint64_t last_ts;
 
     uint32_t gen;
-    struct gt_merge_stream **heap;
-    size_t in_heap, unfinished;
+    struct gt_heap heap; /* of streams */
+    size_t unfinished;
     bool used;
     int error; /* sticks: what follows a contradiction means nothing */
 } merge;
@@ -104,32 +105,9 @@ void gt_merge_after_fork(void)
 
 /* Streams ------------------------------------------------------------------------------------ */
 
-static bool before(const struct gt_merge_stream *a, const struct gt_merge_stream *b)
-{
-    return a->ev.ts < b->ev.ts;
-}
-
 static void push(struct gt_merge_stream *s)
 {
-    size_t i = merge.in_heap++;
-    for (; i && before(s, merge.heap[(i - 1) / 2]); i = (i - 1) / 2)
-        merge.heap[i] = merge.heap[(i - 1) / 2];
-    merge.heap[i] = s;
-}
-
-static struct gt_merge_stream *pop(void)
-{
-    struct gt_merge_stream *top = merge.heap[0], *s = merge.heap[--merge.in_heap];
-    size_t i = 0, child;
-    for (; (child = 2 * i + 1) < merge.in_heap; i = child) {
-        if (child + 1 < merge.in_heap && before(merge.heap[child + 1], merge.heap[child]))
-            child++;
-        if (!before(merge.heap[child], s))
-            break;
-        merge.heap[i] = merge.heap[child];
-    }
-    merge.heap[i] = s;
-    return top;
+    gt_heap_push(&merge.heap, (struct gt_pair){s->ev.ts, (uintptr_t)s});
 }
 
 static void park(struct gt_merge_stream *s, struct gt_merge_stream **where)
@@ -305,8 +283,8 @@ static bool step(struct gt_merge_stream *s, void (*fn)(const struct gt_merge_eve
 
 static int run(void (*fn)(const struct gt_merge_event *))
 {
-    while (merge.in_heap) {
-        struct gt_merge_stream *s = pop();
+    while (merge.heap.n) {
+        struct gt_merge_stream *s = (void *)(uintptr_t)gt_heap_pop(&merge.heap);
         if (!ready(s))
             continue;
         if (!step(s, fn))
@@ -363,17 +341,17 @@ static bool work_begin(size_t n)
     size_t buckets = 2;
     while (buckets < 2 * n)
         buckets *= 2;
-    work.bytes = n * (sizeof *work.chunk + sizeof *work.stream + sizeof *merge.heap) +
+    work.bytes = n * (sizeof *work.chunk + sizeof *work.stream + sizeof *merge.heap.at) +
                  buckets * sizeof *work.by_m;
     char *memory = gt_pages_alloc(work.bytes);
     if (!memory)
         return false;
     work.stream = (struct gt_merge_stream *)memory;
     work.chunk = (struct chunk *)(work.stream + n);
-    merge.heap = (struct gt_merge_stream **)(work.chunk + n);
-    work.by_m = merge.heap + n;
+    merge.heap.at = (struct gt_pair *)(work.chunk + n);
+    work.by_m = (struct gt_merge_stream **)(merge.heap.at + n);
     work.mask = buckets - 1;
-    work.chunks = work.streams = merge.in_heap = 0;
+    work.chunks = work.streams = merge.heap.n = 0;
     return true;
 }
 

@@ -105,8 +105,7 @@ static uint8_t *put_file_header(uint8_t *q)
 {
     memset(q, 0, GT_HEADER_BYTES);
     strcpy((char *)q, gt_format->header);
-    q = put_batch(q + GT_HEADER_BYTES, 0, 0, 0);
-    return q;
+    return put_batch(q + GT_HEADER_BYTES, 0, 0, 0);
 }
 
 /*

@@ -1,17 +1,8 @@
 /*
  * The bytes of a v1 file. Drain side only.
  *
- * The file is made of pages of 4 KiB. Each ends with a whole event, and contains, for every P, a
- * batch of what happened there since the page before. As events are given in an order that
- * respects causality, the file is a readable trace after each page. The kernel writes whole pages:
- * a process killed in the middle of a write leaves some of them, never a part of one, and that is
- * what makes v1 traces survive SIGKILL, whose readers refuse a file that ends inside an event.
- *
- * The viewers up to Go 1.22 also want an end for all that has begun. So a page stops the goroutines
- * that run (GoPreempt, without a stack, which no profile counts), and when something happens on
- * such a P again, the goroutine starts at the time and place where it was stopped: the page with
- * that event may be a much later one, readers put Ps together by time. Ranges such as collections
- * are written when they are over.
+ * README.md says why it is made of pages, each a whole that is readable as the end of the file, and
+ * why a page stops the goroutines that run and collections are written when they are over.
  */
 #ifndef GT_V1_PAGES_H
 #define GT_V1_PAGES_H

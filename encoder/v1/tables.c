@@ -99,13 +99,14 @@ static void put_frames(uint64_t id, struct gt_named_frame **frames, uint32_t all
     gt_v1_pages_record(record, (size_t)(p - record) + start_size + body_size);
 }
 
-static void put_stack(void *config, struct gt_stack *s)
+static void put_stack(void *unused, struct gt_stack *s)
 {
+    (void)unused;
     struct gt_named_frame *frames[GT_FRAMES_MAX];
     if (s->written == tables.trace)
         return;
     s->written = tables.trace;
-    uint32_t n = gt_frames_of(config, s, frames);
+    uint32_t n = gt_frames_of(s, frames);
     put_frames(s->id, frames, n);
     if (n && gt_v1_global_order(gt_format))
         gt_v1_elf_set_leaf(s->id, frames[0]);
@@ -168,13 +169,12 @@ void gt_v1_tables_whole(void)
     gt_v1_pages_record(record, 2 + size);
 }
 
-void gt_v1_tables_write(const struct gt_drain_config *config, uint32_t gen,
-                        const struct gt_kept *kept)
+void gt_v1_tables_write(uint32_t gen, const struct gt_kept *kept)
 {
     for (uint32_t i = 0; kept && i < kept->n_stacks; i++)
-        put_stack((void *)config, kept->stacks[i]);
+        put_stack(NULL, kept->stacks[i]);
     if (!kept)
-        gt_stacks_each(gen, put_stack, (void *)config);
+        gt_stacks_each(gen, put_stack, NULL);
     if (!gt_v1_global_order(gt_format)) {
         for (uint32_t i = 0; kept && i < kept->n_strings; i++)
             string_id(kept->strings[i]);

@@ -5,7 +5,6 @@
 #ifndef GT_V1_TABLES_H
 #define GT_V1_TABLES_H
 
-#include "encoder/drain.h"
 #include "encoder/ring.h"
 
 /* A new file. */
@@ -25,13 +24,12 @@ void gt_v1_tables_unknown(void);
 void gt_v1_tables_whole(void);
 
 /* Those that generation gen uses, or `kept` (else NULL), which was kept. */
-void gt_v1_tables_write(const struct gt_drain_config *config, uint32_t gen,
-                        const struct gt_kept *kept);
+void gt_v1_tables_write(uint32_t gen, const struct gt_kept *kept);
 
 /*
  * What GoCreate has for the stack of a new goroutine: from Go 1.7 on its id. Before that the
- * address where it begins, which viewers of today take for an id all the same: for them there is a
- * stack with that id.
+ * address where it begins, which viewers of today take for an id: for them there is a stack with
+ * that id.
  */
 uint64_t gt_v1_tables_routine(uint64_t stack);
 

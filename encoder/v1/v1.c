@@ -1,7 +1,6 @@
 /* See v1.h. */
 #include "v1.h"
 
-#include "elf.h"
 #include "merge.h"
 #include "pages.h"
 #include "tables.h"
@@ -19,10 +18,7 @@ static struct {
     bool started[GT_MERGE_NO_P + 1];
 } v1;
 
-/*
- * The event that starts g on P p, and its arguments: without the number when g's last event was on
- * this P too.
- */
+/* The event that starts g on P p, and its arguments: no number if g's last event was here, too. */
 static enum gt_v1_type start_on(struct gt_merge_g *g, uint32_t p, uint64_t *args)
 {
     bool local = g->v1_p == p && gt_v1_has(gt_format, GT_V1_GO_START_LOCAL);
@@ -50,11 +46,6 @@ void gt_v1_open(void)
     gt_merge_reset();
     gt_v1_pages_open(start_again);
     gt_v1_tables_open();
-}
-
-void gt_v1_close(void)
-{
-    gt_v1_elf_close();
 }
 
 /* Events ------------------------------------------------------------------------------------- */
@@ -267,19 +258,8 @@ static void put_sample(const struct gt_taken_sample *s)
                       0);
 }
 
-static void put_samples(const struct gt_kept *kept, uint64_t until)
-{
-    if (!kept)
-        gt_samples_each(until, put_sample);
-    for (uint32_t i = 0; kept && i < kept->n_samples; i++)
-        for (uint32_t k = 0; k < kept->samples[i].times; k++)
-            put_sample(&kept->samples[i]);
-}
-
-/* kept: the generation was, and is not the one with `until`. */
-static int write_generation(const struct gt_drain_config *config, uint32_t gen,
-                            const struct gt_kept *kept, const struct gt_buf *packed,
-                            const struct gt_buf *plain, uint64_t until)
+int gt_v1_write(uint32_t gen, const struct gt_kept *kept, const struct gt_buf *packed,
+                const struct gt_buf *plain, uint64_t until)
 {
     int error = 0;
     bool first = !v1.begun;
@@ -288,11 +268,14 @@ static int write_generation(const struct gt_drain_config *config, uint32_t gen,
         begin(kept ? kept->from : atomic_load(&gt_gen.from));
     gt_v1_tables_frequency();
     if (plain || samples || first) { /* else nothing has happened, there are only statuses */
-        gt_v1_tables_write(config, gen, kept);
+        gt_v1_tables_write(gen, kept);
         gt_texts_index(plain);
         error = gt_merge(gen, packed, plain, translate);
         gt_texts_index(NULL);
-        put_samples(kept, until);
+        if (kept)
+            gt_samples_tell(kept->samples, kept->n_samples, put_sample);
+        else
+            gt_samples_each(until, put_sample);
     }
     if ((plain || first) && !error)
         gt_merge_running(ran_on);
@@ -311,15 +294,4 @@ void gt_v1_end(uint64_t ts)
     gt_merge_running(ran_on);
     gt_v1_tables_whole();
     gt_v1_pages_flush();
-}
-
-int gt_v1_write(const struct gt_drain_config *config, uint32_t gen, const struct gt_buf *packed,
-                const struct gt_buf *plain, uint64_t until)
-{
-    return write_generation(config, gen, NULL, packed, plain, until);
-}
-
-int gt_v1_write_kept(const struct gt_drain_config *config, const struct gt_kept *kept)
-{
-    return write_generation(config, kept->gen, kept, kept->early, kept->plain, 0);
 }

@@ -6,26 +6,18 @@
 #ifndef GT_V1_H
 #define GT_V1_H
 
-#include "encoder/buffers.h"
-#include "encoder/drain.h"
 #include "encoder/ring.h"
 
 /* A new file; the output is open. */
 void gt_v1_open(void);
 
-/* It is closed. */
-void gt_v1_close(void);
-
 /*
  * Writes generation gen, whose events are in the buffers (see gt_merge): first the stacks and
  * strings it uses, so that they are there wherever the file is cut, then the events, and the CPU
- * samples from before `until`. 0 or -errno.
+ * samples from before `until`; or those that were kept with it, else `kept` is NULL. 0 or -errno.
  */
-int gt_v1_write(const struct gt_drain_config *config, uint32_t gen, const struct gt_buf *packed,
+int gt_v1_write(uint32_t gen, const struct gt_kept *kept, const struct gt_buf *packed,
                 const struct gt_buf *plain, uint64_t until);
-
-/* The same for a generation that was kept. */
-int gt_v1_write_kept(const struct gt_drain_config *config, const struct gt_kept *kept);
 
 /* All is as it was until ts, and nothing is missing (GT_V1_WHOLE), should nothing follow. */
 void gt_v1_end(uint64_t ts);

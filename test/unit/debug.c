@@ -63,7 +63,7 @@ static void moves_pinned(void)
     CHECK(gt_writer_pin(&w));
     gt_lock(&outer, GT_RANK_SIDE);
     gt_switch_set_deadline(1); /* not for long */
-    gt_switch_all(gt_writer_gen(&w) + 1, 0, NULL, NULL);
+    gt_switch_all(gt_writer_gen(&w) + 1, 0, NULL);
 }
 
 static void state_without_lock(void)

@@ -17,7 +17,7 @@ int main(void)
     gt_writer_unpin(&leaves);
     gt_switch_set_deadline(gt_clock_monotonic_raw() + 100000000);
     gt_lock(&side, GT_RANK_SIDE);
-    gt_switch_all(0, 0, NULL, NULL);
+    gt_switch_all(0, 0, NULL);
     gt_unlock(&side);
     CHECK(gt_writer_gone(&stays) && !gt_writer_gone(&leaves), "given up");
     CHECK_EQ(gt_lost_count(), 1);
