@@ -34,7 +34,8 @@ END(abort, (void), ())
         va_start(ap, arg);                                     \
         for (size_t i = 1; i <= argc; i++)                     \
             argv[i] = va_arg(ap, char *);                      \
-        int r = as(file, argv __VA_ARGS__);                    \
+        gt_process_before_exec();                              \
+        int r = gt_real.as(file, argv __VA_ARGS__);            \
         va_end(ap);                                            \
         return r;                                              \
     }

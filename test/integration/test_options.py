@@ -261,6 +261,8 @@ def test_exported_symbols_are_the_hooks():
     tables = "".join(table.read_text() for table in (ROOT / "preload").rglob("*.def"))
     hooks = set(re.findall(r"^GT_(?:HOOK|NEW|DELETE)\((\w+)", tables, re.M)) | {"prctl", "execl", "execlp", "execle"}
     hooks |= set(re.findall(r"^(?:GT_CALL|STDIO)\(.*?,\s*[\w *]+,\s*(\w+),\s*\(", tables, re.M))
+    hooks |= set(re.findall(r"^GT_NEW_FD\(\w+,\s*(\w+),", tables, re.M))
+    hooks |= set(re.findall(r"^GT_ROW\(\w+,\s*[\w *]+,\s*(\w+),", tables, re.M))
     hooks |= set(re.findall(r"(gotrace_\w+)\(.*GOTRACE_WEAK;", (ROOT / "preload/gotrace.h").read_text()))
     nm = [line.split()[1:] for line in proc.run(["nm", "-D", "--defined-only", LIBRARY]).ok().stdout.splitlines()]
     names = [name.split("@") for kind, name in nm if kind != "A"]  # A: the versions themselves
