@@ -176,7 +176,7 @@ uninstall: ## remove what install put there
 deb: all ## build a Debian package, as build/gotrace_*.deb
 	scripts/deb $(VERSION)
 
-sources := $(wildcard $(addsuffix .[ch],preload/* preload/*/* encoder/* encoder/*/* symbolize/* scripts/tool/* \
+sources := $(wildcard $(addsuffix .[ch],preload/* preload/*/* encoder/* encoder/*/* encoder/*/*/* symbolize/* scripts/tool/* \
 	test/*/* test/fuzz/input/*) test/*/*.cc)
 CLANG_FORMAT := $(firstword $(wildcard build/clang-format/clang_format/data/bin/clang-format) clang-format)
 format: ## reformat all sources

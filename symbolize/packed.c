@@ -169,8 +169,9 @@ void gt_packed_hold(struct gt_packed *p)
         if (held && gt_image_read(p->image, held, size, u->at) == 0) {
             u->held = held;
             u->held_at = u->at;
-        } else if (held)
+        } else {
             gt_pages_free(held, size);
+        }
     }
 }
 

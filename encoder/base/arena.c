@@ -54,8 +54,7 @@ bool gt_vector_reserve(struct gt_vector *v, size_t bytes)
         memcpy(fresh, old.at, old.bytes);
     v->at = fresh;
     v->bytes = more;
-    if (old.at)
-        gt_pages_free(old.at, old.bytes);
+    gt_pages_free(old.at, old.bytes);
     return true;
 }
 
@@ -64,8 +63,7 @@ void gt_vector_empty(struct gt_vector *v)
     struct gt_vector old = *v;
     v->bytes = 0;
     v->at = NULL;
-    if (old.at)
-        gt_pages_free(old.at, old.bytes);
+    gt_pages_free(old.at, old.bytes);
 }
 
 /* In place of `full`, unless somebody else was faster. false: no memory. */

@@ -22,8 +22,7 @@ static bool grow(struct gt_memo *memo)
         if (memo->slots[i].value)
             *probe(slots, capacity, memo->slots[i].key) = memo->slots[i];
     }
-    if (memo->slots)
-        gt_pages_free(memo->slots, memo->capacity * sizeof *slots);
+    gt_pages_free(memo->slots, memo->capacity * sizeof *slots);
     memo->slots = slots;
     memo->capacity = capacity;
     return true;
@@ -57,7 +56,6 @@ uint64_t gt_memo_find(const struct gt_memo *memo, uint64_t key)
 
 void gt_memo_free(struct gt_memo *memo)
 {
-    if (memo->slots)
-        gt_pages_free(memo->slots, memo->capacity * sizeof *memo->slots);
+    gt_pages_free(memo->slots, memo->capacity * sizeof *memo->slots);
     *memo = (struct gt_memo){0};
 }

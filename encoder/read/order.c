@@ -3,7 +3,7 @@
 
 #include "need.h"
 
-#include "encoder/base/heap.h"
+#include "encoder/base/queue.h"
 
 #include <stdlib.h>
 
@@ -89,7 +89,7 @@ static struct gt_pair by_key(struct gt_source *s)
     return (struct gt_pair){s->key, (uintptr_t)s};
 }
 
-static struct gt_source *first(const struct gt_heap *h)
+static struct gt_source *first(const struct gt_queue *h)
 {
     return (void *)(uintptr_t)h->at[0].value;
 }
@@ -98,22 +98,22 @@ static struct gt_source *first(const struct gt_heap *h)
  * The earliest event is not possible: looks among the next ones for one that is, and brings it to
  * the top. Without any, the trace is wrong; the earliest is told all the same.
  */
-static void find_possible(struct gt_reader *r, struct gt_heap *h)
+static void find_possible(struct gt_reader *r, struct gt_queue *h)
 {
     size_t n = 0, all = h->n;
     struct gt_source *found = NULL, **waiting = gt_need(malloc(all * sizeof *waiting));
     while (h->n && !found) {
-        struct gt_source *s = (void *)(uintptr_t)gt_heap_pop(h);
+        struct gt_source *s = (void *)(uintptr_t)gt_queue_pop(h);
         if (r->audience->possible(r->audience->arg, &s->next))
             found = s;
         else
             waiting[n++] = s;
     }
     for (size_t i = 0; i < n; i++)
-        gt_heap_push(h, by_key(waiting[i]));
+        gt_queue_push(h, by_key(waiting[i]));
     if (found) {
         found->key = h->at[0].key; /* times do not go back */
-        gt_heap_push(h, by_key(found));
+        gt_queue_push(h, by_key(found));
         for (size_t i = 0; i < h->n; i++) { /* among equals it must be the first */
             if (h->at[i].value == (uintptr_t)found) {
                 h->at[i] = h->at[0];
@@ -130,10 +130,10 @@ void gt_order(struct gt_reader *r, bool (*next)(struct gt_reader *r, struct gt_s
 {
     const struct gt_audience *audience = r->audience;
     struct gt_trace *trace = r->trace;
-    struct gt_heap h = {gt_need(malloc((r->n + 1) * sizeof *h.at)), 0};
+    struct gt_queue h = {gt_need(malloc((r->n + 1) * sizeof *h.at)), 0};
     for (size_t i = 0; i < r->n; i++) {
         if (next(r, r->source[i]))
-            gt_heap_push(&h, by_key(r->source[i]));
+            gt_queue_push(&h, by_key(r->source[i]));
     }
     while (h.n) {
         if (!audience->possible(audience->arg, &first(&h)->next))
@@ -144,9 +144,9 @@ void gt_order(struct gt_reader *r, bool (*next)(struct gt_reader *r, struct gt_s
             trace->ns = (uint64_t)ns;
         audience->tell(audience->arg, &s->next, trace->ns);
         if (next(r, s))
-            gt_heap_replace(&h, by_key(s));
+            gt_queue_replace(&h, by_key(s));
         else
-            gt_heap_pop(&h);
+            gt_queue_pop(&h);
     }
     free(h.at);
 }

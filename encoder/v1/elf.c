@@ -28,8 +28,7 @@
 
 static struct {
     struct gt_vector frames; /* of struct gt_named_frame *, in order of their addresses */
-    struct gt_vector
-        leaves; /* uint32_t by stack id, from first_id on: number of its leaf's frame */
+    struct gt_vector leaves; /* uint32_t by stack id, from first_id: number of its leaf's frame */
     uint32_t n, written;
     uint32_t first_id;
 } table;

@@ -8,7 +8,7 @@
 #include "merge.h"
 
 #include "encoder/base/arena.h"
-#include "encoder/base/heap.h"
+#include "encoder/base/queue.h"
 #include "encoder/base/varint.h"
 #include "encoder/texts.h"
 
@@ -47,7 +47,7 @@ static struct {
     uint64_t last_ts;
 
     uint32_t gen;
-    struct gt_heap heap; /* of streams */
+    struct gt_queue queue; /* of streams */
     size_t unfinished;
     bool used;
     int error; /* sticks: what follows a contradiction means nothing */
@@ -107,7 +107,7 @@ void gt_merge_after_fork(void)
 
 static void push(struct gt_merge_stream *s)
 {
-    gt_heap_push(&merge.heap, (struct gt_pair){s->ev.ts, (uintptr_t)s});
+    gt_queue_push(&merge.queue, (struct gt_pair){s->ev.ts, (uintptr_t)s});
 }
 
 static void park(struct gt_merge_stream *s, struct gt_merge_stream **where)
@@ -283,8 +283,8 @@ static bool step(struct gt_merge_stream *s, void (*fn)(const struct gt_merge_eve
 
 static int run(void (*fn)(const struct gt_merge_event *))
 {
-    while (merge.heap.n) {
-        struct gt_merge_stream *s = (void *)(uintptr_t)gt_heap_pop(&merge.heap);
+    while (merge.queue.n) {
+        struct gt_merge_stream *s = (void *)(uintptr_t)gt_queue_pop(&merge.queue);
         if (!ready(s))
             continue;
         if (!step(s, fn))
@@ -341,17 +341,17 @@ static bool work_begin(size_t n)
     size_t buckets = 2;
     while (buckets < 2 * n)
         buckets *= 2;
-    work.bytes = n * (sizeof *work.chunk + sizeof *work.stream + sizeof *merge.heap.at) +
+    work.bytes = n * (sizeof *work.chunk + sizeof *work.stream + sizeof *merge.queue.at) +
                  buckets * sizeof *work.by_m;
     char *memory = gt_pages_alloc(work.bytes);
     if (!memory)
         return false;
     work.stream = (struct gt_merge_stream *)memory;
     work.chunk = (struct chunk *)(work.stream + n);
-    merge.heap.at = (struct gt_pair *)(work.chunk + n);
-    work.by_m = (struct gt_merge_stream **)(merge.heap.at + n);
+    merge.queue.at = (struct gt_pair *)(work.chunk + n);
+    work.by_m = (struct gt_merge_stream **)(merge.queue.at + n);
     work.mask = buckets - 1;
-    work.chunks = work.streams = merge.heap.n = 0;
+    work.chunks = work.streams = merge.queue.n = 0;
     return true;
 }
 

@@ -1,0 +1,43 @@
+/* A priority queue of pairs, as a heap: at[0] has the least key. The caller has the memory. */
+#ifndef GT_QUEUE_H
+#define GT_QUEUE_H
+
+#include "sort.h"
+
+struct gt_queue {
+    struct gt_pair *at;
+    size_t n;
+};
+
+static inline void gt_queue_push(struct gt_queue *q, struct gt_pair item)
+{
+    size_t i = q->n++;
+    for (; i && item.key < q->at[(i - 1) / 2].key; i = (i - 1) / 2)
+        q->at[i] = q->at[(i - 1) / 2];
+    q->at[i] = item;
+}
+
+/* Puts the item in the place of the first. */
+static inline void gt_queue_replace(struct gt_queue *q, struct gt_pair item)
+{
+    size_t i = 0;
+    for (size_t child; (child = 2 * i + 1) < q->n; i = child) {
+        if (child + 1 < q->n && q->at[child + 1].key < q->at[child].key)
+            child++;
+        if (item.key <= q->at[child].key)
+            break;
+        q->at[i] = q->at[child];
+    }
+    q->at[i] = item;
+}
+
+/* The value of the first, which is taken out. */
+static inline uint64_t gt_queue_pop(struct gt_queue *q)
+{
+    uint64_t value = q->at[0].value;
+    q->n--;
+    gt_queue_replace(q, q->at[q->n]);
+    return value;
+}
+
+#endif
