@@ -91,7 +91,7 @@ static void start_over(struct gt_symbolizer *s)
 {
     s->opened = NULL;
     s->names.memo = (struct gt_memo){0};
-    s->arena = (struct gt_arena){0};
+    s->arena = (struct gt_arena){.chunk = NULL};
     s->generation = gt_elfutils_generation();
 }
 

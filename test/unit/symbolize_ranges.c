@@ -37,7 +37,7 @@ static void check_ranges(unsigned seed)
 {
     struct gt_ranges r = {.base = BASE, .limit = BASE + SIZE};
     struct gt_spans spans = {0};
-    struct gt_arena arena = {0};
+    struct gt_arena arena = {.chunk = NULL};
     srand(seed);
     count = 0;
     nest(BASE, BASE + SIZE, 0);
@@ -57,7 +57,7 @@ static void check_damaged_ranges(unsigned seed)
 {
     struct gt_ranges r = {.base = 0, .limit = UINT64_MAX};
     struct gt_spans spans = {0};
-    struct gt_arena arena = {0};
+    struct gt_arena arena = {.chunk = NULL};
     srand(seed);
     for (uint32_t i = 0; i < 3000; i++) {
         uint64_t lo = (uint64_t)rand() % 5000;
