@@ -13,6 +13,8 @@ import pytest
 
 from lib import PROGRAMS, gotools, proc
 
+pytestmark = pytest.mark.beside
+
 CHURN = PROGRAMS / "churn"
 LONG = os.environ.get("CHURN") == "long"
 SIZES = {  # as in CI; long
