@@ -1,4 +1,4 @@
-/* The two halves of every wait, who blocks and who ends it: hooks of synchronization are these. */
+/* The two halves of every wait: of the thread that blocks, and of the one that ends that. */
 #ifndef GT_WAIT_H
 #define GT_WAIT_H
 

@@ -84,7 +84,7 @@ enum gt_walked {
  */
 enum gt_walked gt_unwind(struct gt_trail *t, uint32_t epoch, uint32_t *n);
 
-/* Whether the caller runs in a signal handler, as far as can be followed. Else as gt_unwind. */
+/* Whether the caller runs in a signal handler, as far as can be followed. Context as gt_unwind. */
 bool gt_unwind_meets_signal(const struct gt_trail *t, uint32_t epoch);
 
 /*
