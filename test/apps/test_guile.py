@@ -87,3 +87,32 @@ def test_in_other_formats(traced, tmp_path, format):
             gotools.check(trace, go=go)
         else:
             check(list(listed(trace, go)), times)
+
+
+# The child collects ten times, in two threads.
+FORKS = """
+(use-modules (ice-9 threads))
+(define (collect n) (if (> n 0) (begin (gc) (collect (- n 1)))))
+(collect 3)
+(define pid (primitive-fork))
+(if (= pid 0)
+  (let ((helper (call-with-new-thread (lambda () (collect 5)))))
+    (collect 5)
+    (join-thread helper)
+    (primitive-exit 0))
+  (exit (status:exit-val (cdr (waitpid pid)))))
+"""
+
+
+@pytest.mark.parametrize("format", ["go1.21", "go1.23"])
+def test_in_a_forked_child(tmp_path, format):
+    script, trace = tmp_path / "forks.scm", tmp_path / "t.out"
+    script.write_text(FORKS)
+    env = proc.traced_env(trace, {"GOTRACE_FORMAT": format})
+    proc.run(["guile", "--no-auto-compile", "-s", script], env=env, timeout=50).ok()
+    (child,) = tmp_path.glob("t.out.*")
+    for each in trace, child:
+        gotools.check_all(each)
+    go = gotools.find()
+    begun = [time for what, which, time in parsed(child, go) if (what, which) == ("GC", "begin")]
+    assert len(begun) >= 9 and begun == sorted(begun), begun  # the first may come before the thread, that is the recording
