@@ -291,6 +291,7 @@ static void check_given_up(const char *path)
     fill();
     const struct gt_stack *stack = w.g.wait_stack;
     CHECK(gt_writer_pin(&w));
+    gt_debug_pin(NULL); /* as if by another thread */
     gt_switch_set_deadline(1);
     next();
     gt_switch_set_deadline(0);
