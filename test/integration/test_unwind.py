@@ -8,6 +8,8 @@ import pytest
 
 from lib import ROOT, gotools, proc
 
+pytestmark = pytest.mark.beside
+
 CHECK = ROOT / "build/test/unwind/check.so"
 SOURCES = ROOT / "test/unwind"
 
