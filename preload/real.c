@@ -42,16 +42,6 @@ void *gt_real_next(const char *name)
     return gt_elf_is_defined_after_us(name) ? dlsym(RTLD_NEXT, name) : NULL;
 }
 
-/* What others interpose (a sanitizer, another preload) usually has no version: it comes first. */
-static void *find(const struct row *row)
-{
-    void *fn = gt_real_next(row->name);
-    void *versioned = row->version[0] && (!fn || from_libc(fn))
-                          ? dlvsym(RTLD_NEXT, row->name, row->version)
-                          : NULL;
-    return versioned ? versioned : fn;
-}
-
 static int no_epoll_pwait2(int fd, struct epoll_event *events, int n,
                            const struct timespec *timeout, const sigset_t *mask)
 {
@@ -77,6 +67,24 @@ static const struct {
     {GT_HOOK_free_aligned_sized, (void (*)(void))gt_heap_free_aligned_sized} /* 2.43 */
 };
 enum { OPTIONAL = sizeof optional / sizeof *optional };
+
+static bool is_optional(const struct row *row)
+{
+    int i = 0;
+    while (i < OPTIONAL && row != &rows[optional[i].hook])
+        i++;
+    return i < OPTIONAL;
+}
+
+/* What others interpose (a sanitizer, another preload) usually has no version: it comes first. */
+static void *find(const struct row *row)
+{
+    void *fn = is_optional(row) ? gt_real_next(row->name) : dlsym(RTLD_NEXT, row->name);
+    void *versioned = row->version[0] && (!fn || from_libc(fn))
+                          ? dlvsym(RTLD_NEXT, row->name, row->version)
+                          : NULL;
+    return versioned ? versioned : fn;
+}
 
 static void do_without(void)
 {
