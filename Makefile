@@ -47,7 +47,7 @@ $(B)/preload/hooks/sync_cond.o: FRAMES += -fno-lto
 tests: all $(unit) $(micro) $(prog_c) $(prog_cxx) $(B)/test/unwind/check.so ## build the unit tests and the traced programs
 
 # Unit tests see everything but the hooks and the thread state: what runs without interposition.
-unit_obj := $(core_src:%.c=$(B)/%.o) $(patsubst %,$(B)/preload/%.o,hooks/registry hooks/park stacks/cfi stacks/layouts stacks/unwind)
+unit_obj := $(core_src:%.c=$(B)/%.o) $(patsubst %.c,$(B)/%.o,$(wildcard encoder/read/*.c)) $(patsubst %,$(B)/preload/%.o,hooks/registry hooks/park stacks/cfi stacks/layouts stacks/unwind)
 
 $(unit): $(B)/%: %.c $(unit_obj)
 	@mkdir -p $(@D)

@@ -10,6 +10,7 @@
 #ifndef GT_DRAIN_H
 #define GT_DRAIN_H
 
+#include "account.h"
 #include "format.h"
 #include "stacks.h"
 
@@ -64,6 +65,7 @@ struct gt_drain_config {
     bool (*inside)(const struct gt_writer *w);
     void (*aged)(void);
     void (*forget)(void);
+    gt_usage_fn *usage;   /* see account.h; or NULL */
     void (*sample)(void); /* see gt_drain_sample */
     bool (*alone)(void);  /* or NULL; whether the drain thread is the process's last */
 };

@@ -1,6 +1,8 @@
 /* See events.h. */
 #include "events.h"
 
+#include "account.h"
+
 /* Garbage collections so far, one after the other. */
 static struct {
     uint64_t seq; /* of the last end; beginnings have one, too */
@@ -340,6 +342,7 @@ void gt_ev_thread_start(struct gt_writer *w)
     own_statuses(w);
     proc_start(w);
     go_start(w);
+    gt_account_begin(w, GT_ACCOUNT_BORN);
 }
 
 void gt_ev_thread_appear(struct gt_writer *w, struct gt_stack *new_stack)
@@ -350,6 +353,7 @@ void gt_ev_thread_appear(struct gt_writer *w, struct gt_stack *new_stack)
     proc_start(w);
     gt_ev_go_create(w, &w->g, new_stack, NULL);
     go_start(w);
+    gt_account_begin(w, GT_ACCOUNT_MET);
 }
 
 void gt_ev_thread_running(struct gt_writer *w)
@@ -359,6 +363,7 @@ void gt_ev_thread_running(struct gt_writer *w)
     w->p->state = GT_P_RUNNING;
     w->g.state = GT_G_RUNNING;
     own_statuses(w);
+    gt_account_begin(w, GT_ACCOUNT_ALONE);
 }
 
 bool gt_ev_go_block(struct gt_writer *w, uint64_t since, enum gt_reason reason,
@@ -428,6 +433,7 @@ void gt_ev_go_resume(struct gt_writer *w, struct gt_stack *stack)
 
 void gt_ev_thread_end(struct gt_writer *w)
 {
+    gt_account_end(w);
     if (w->p) {
         if (w->g.state != GT_G_RUNNING)
             gt_ev_go_resume(w, w->g.wait_stack); /* a wait that was left by longjmp */

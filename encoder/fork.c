@@ -1,6 +1,7 @@
 /* See fork.h. */
 #include "fork.h"
 
+#include "account.h"
 #include "buffers.h"
 #include "drain.h"
 #include "events.h"
@@ -33,6 +34,7 @@ static void (*const state[])(void) = {
     gt_samples_after_fork, /* rings */
     gt_switch_after_fork,  /* writers */
     gt_procs_after_fork,   /* Ps */
+    gt_account_after_fork, /* accounts */
     gt_events_after_fork,  /* collections: the clock begins anew */
     gt_writer_after_fork,  /* none has jumped, nothing is lost */
 

@@ -1,6 +1,7 @@
 /* See generation.h. */
 #include "generation.h"
 
+#include "account.h"
 #include "buffers.h"
 #include "frames.h"
 #include "output.h"
@@ -185,6 +186,7 @@ void gt_generation_close(enum gt_successor successor)
     uint32_t next = number_of(successor);
     generation.past_early = take_early();
     generation.past = move_on(next);
+    gt_account_collect(generation.past.gen, successor != GT_SUCCESSOR_WRITTEN);
 }
 
 static void look_up(void *unused, struct gt_stack *s)
@@ -273,6 +275,7 @@ void gt_generation_keep(enum gt_successor successor)
     if (successor == GT_SUCCESSOR_WRITTEN)
         tell_all(next);
     struct gt_kept past = move_on(next);
+    gt_account_collect(past.gen, successor != GT_SUCCESSOR_WRITTEN);
     uint64_t events = gt_switch_events();
     past.events = events - generation.events_before;
     generation.events_before = events;

@@ -1,6 +1,7 @@
 /* See recording.h. */
 #include "recording.h"
 
+#include "account.h"
 #include "buffers.h"
 #include "frames.h"
 #include "generation.h"
@@ -301,6 +302,7 @@ static void begin(void)
     recording.stacks_lost_before = gt_stacks_lost();
     recording.samples_lost_before = gt_samples_lost();
     recording.on = true;
+    gt_account_open();
     if (in_ring())
         gt_ring_open(config->ring_bytes, config->ring_ns);
 }
@@ -418,6 +420,7 @@ void gt_recording_init(const struct gt_drain_config *config)
     gt_format = config->format;
     gt_buffers_reserve();
     gt_frames_init(config);
+    gt_account_init(config->usage);
     gt_generation_init(waits);
     gt_renewal_init(config);
     if (!waits)

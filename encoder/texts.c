@@ -26,6 +26,15 @@ void gt_texts_retire(struct gt_writer *w, uint32_t gen)
         gt_buffers_push(buf);
 }
 
+void gt_texts_begin(struct gt_buf *buf, uint32_t gen, uint32_t m, uint64_t ts)
+{
+    buf->gen = gen;
+    buf->m = m;
+    buf->ts = ts;
+    buf->data[0] = GT_EV_STRINGS;
+    buf->used = 1;
+}
+
 /* Pinned. false: no buffer to be had. In a mute generation the same does: nothing is written. */
 static bool refresh(struct gt_writer *w)
 {
@@ -35,10 +44,7 @@ static bool refresh(struct gt_writer *w)
         return false;
     if (buf != w->texts.buf)
         gt_texts_retire(w, gen);
-    buf->m = w->m;
-    buf->ts = w->last;
-    buf->data[0] = GT_EV_STRINGS;
-    buf->used = 1;
+    gt_texts_begin(buf, gen, w->m, w->last);
     memset(w->texts.recent, 0, sizeof w->texts.recent);
     w->texts.buf = buf;
     return true;
@@ -79,13 +85,15 @@ static uint32_t slot_of(const char *text, uint32_t len)
     return (hash ^ hash >> 16) % GT_TEXTS_RECENT;
 }
 
-static void append(struct gt_buf *buf, struct gt_recent_text *t)
+struct gt_recent_text gt_texts_append(struct gt_buf *buf, const char *text, uint32_t len)
 {
+    struct gt_recent_text t = {.len = len, .id = atomic_fetch_add(&last_id, 1) + 1};
     uint8_t *p = buf->data + buf->used;
     *p++ = GT_EV_STRING;
-    p = gt_varint_put(gt_varint_put(p, t->id), t->len);
-    t->text = memcpy(p, t->text, t->len);
-    buf->used = (uint32_t)(p + t->len - buf->data);
+    p = gt_varint_put(gt_varint_put(p, t.id), len);
+    t.text = memcpy(p, text, len);
+    buf->used = (uint32_t)(p + len - buf->data);
+    return t;
 }
 
 uint64_t gt_texts_put(struct gt_writer *w, const char *text, uint32_t len)
@@ -93,10 +101,8 @@ uint64_t gt_texts_put(struct gt_writer *w, const char *text, uint32_t len)
     if (!len)
         return 0;
     struct gt_recent_text *t = &w->texts.recent[slot_of(text, len)];
-    if (!t->text || t->len != len || memcmp(t->text, text, len) != 0) {
-        *t = (struct gt_recent_text){text, len, atomic_fetch_add(&last_id, 1) + 1};
-        append(w->texts.buf, t);
-    }
+    if (!t->text || t->len != len || memcmp(t->text, text, len) != 0)
+        *t = gt_texts_append(w->texts.buf, text, len);
     return t->id;
 }
 
@@ -118,21 +124,22 @@ static struct gt_text_found *found(void)
     return by_id.memory.at;
 }
 
-static void each(const struct gt_buf *buf, void (*fn)(uint64_t id, const char *text, uint32_t len))
+void gt_texts_each(const struct gt_buf *buf, gt_text_fn *fn, void *arg)
 {
     for (; buf; buf = buf->next) {
         const uint8_t *p = buf->data + 1, *end = buf->data + buf->used;
         while (gt_texts_in(buf) && p < end) {
             p++;
             uint64_t id = gt_varint_get(&p, end), len = gt_varint_get(&p, end);
-            fn(id, (const char *)p, (uint32_t)len);
+            fn(arg, id, (const char *)p, (uint32_t)len);
             p += len;
         }
     }
 }
 
-static void widen(uint64_t id, const char *text, uint32_t len)
+static void widen(void *unused, uint64_t id, const char *text, uint32_t len)
 {
+    (void)unused;
     (void)text;
     (void)len;
     uint64_t last = by_id.n ? by_id.first + by_id.n - 1 : id;
@@ -140,8 +147,9 @@ static void widen(uint64_t id, const char *text, uint32_t len)
     by_id.n = (last > id ? last : id) - by_id.first + 1;
 }
 
-static void set(uint64_t id, const char *text, uint32_t len)
+static void set(void *unused, uint64_t id, const char *text, uint32_t len)
 {
+    (void)unused;
     found()[id - by_id.first] = (struct gt_text_found){text, len, false};
 }
 
@@ -149,9 +157,9 @@ void gt_texts_index(const struct gt_buf *bufs)
 {
     by_id.n = 0;
     gt_vector_empty(&by_id.memory);
-    each(bufs, widen);
+    gt_texts_each(bufs, widen, NULL);
     if (gt_vector_reserve(&by_id.memory, by_id.n * sizeof *found()))
-        each(bufs, set);
+        gt_texts_each(bufs, set, NULL);
 }
 
 struct gt_text_found *gt_texts_find(uint64_t id)

@@ -43,6 +43,10 @@ uint64_t gt_texts_put_again(struct gt_writer *w, uint64_t id, const char *text, 
 /* Hands over the buffer, of generation gen; by whoever may do that to w's events. */
 void gt_texts_retire(struct gt_writer *w, uint32_t gen);
 
+/* For who fills a buffer of his own: begins it; appends a text, for which there is room. */
+void gt_texts_begin(struct gt_buf *buf, uint32_t gen, uint32_t m, uint64_t ts);
+struct gt_recent_text gt_texts_append(struct gt_buf *buf, const char *text, uint32_t len);
+
 /* Drain side ---------------------------------------------------------------------------------- */
 
 /* Whether this is such a buffer; all others are events. */
@@ -50,6 +54,10 @@ static inline bool gt_texts_in(const struct gt_buf *buf)
 {
     return buf->data[0] == GT_EV_STRINGS;
 }
+
+/* Every text in those of these buffers. */
+typedef void gt_text_fn(void *arg, uint64_t id, const char *text, uint32_t len);
+void gt_texts_each(const struct gt_buf *bufs, gt_text_fn *fn, void *arg);
 
 /*
  * Makes the texts in these buffers, a generation's, known to gt_texts_find; until the next call.

@@ -7,6 +7,7 @@
 #include "samples.h"
 #include "stacks.h"
 #include "strings.h"
+#include "texts.h"
 
 #include "encoder/base/arena.h"
 #include "encoder/base/futex.h"
@@ -66,7 +67,7 @@ void gt_v2_write(const struct gt_buf *plain)
 {
     for (; plain; plain = plain->next) {
         write_buffer(plain);
-        has_batches = true;
+        has_batches |= !gt_texts_in(plain);
     }
 }
 

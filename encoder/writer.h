@@ -126,6 +126,8 @@ struct gt_call {
     _Atomic(struct gt_stack *) stack; /* NULL: not looked for yet, see gt_call_stack */
 };
 
+struct gt_account;
+
 struct gt_writer {
     _Atomic uint32_t busy;
     _Atomic uint32_t gen;
@@ -141,6 +143,7 @@ struct gt_writer {
     struct gt_p *p;
     struct gt_g g;
     struct gt_call call;
+    struct gt_account *account;         /* NULL: none is kept */
     struct gt_string *label;            /* the thread's name; NULL: it has given itself none */
     uint32_t told_gen;                  /* see gt_gen.first: in which it was told */
     _Atomic uint64_t events;            /* written, for the exit line */

@@ -7,6 +7,7 @@
 #include "process.h"
 #include "real.h"
 #include "thread.h"
+#include "usage.h"
 
 #include "encoder/base/log.h"
 #include "encoder/drain.h"
@@ -71,6 +72,7 @@ static void *run(void *unused)
     if (unshare_descriptors()) {
         gt_log_apart();
         gt_control_open();
+        gt_usage_apart();
     }
     if (gt_options.ring_bytes)
         gt_symbolize_prepare(); /* not when it is too late: see gt_process_crash */

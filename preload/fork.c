@@ -11,6 +11,7 @@
 #include "sampler.h"
 #include "signals.h"
 #include "thread.h"
+#include "usage.h"
 
 #include "encoder/base/arena.h"
 #include "encoder/base/log.h"
@@ -40,6 +41,7 @@ static void (*const state[])(void) = {
     gt_heap_after_fork,     /* so do live bytes; the clock begins anew */
     gt_sampler_after_fork,  /* timers are not inherited */
     gt_signals_after_fork,  /* handlers are; their table's lock is free */
+    gt_usage_after_fork,    /* no thread has descriptors of its own */
     gt_fatal_after_fork,    /* nobody has begun to die */
     gt_report_after_fork,   /* nor has anything been said */
     gt_annotate_after_fork, /* the parent's tasks are none here */

@@ -11,6 +11,7 @@
 #include "sampler.h"
 #include "signals.h"
 #include "thread.h"
+#include "usage.h"
 
 #include "encoder/base/era.h"
 #include "encoder/base/log.h"
@@ -94,6 +95,7 @@ static void start_recording(bool manual)
                                             .inside = is_inside,
                                             .aged = gt_modules_age,
                                             .forget = gt_names_forget,
+                                            .usage = gt_usage_read,
                                             .sample = gt_heap_sample_goal,
                                             .alone = gt_drain_thread_is_last});
     gt_thread_main_begin();

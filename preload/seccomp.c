@@ -7,6 +7,7 @@
 
 #include "options.h"
 #include "process.h"
+#include "usage.h"
 
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/urgent.h"
@@ -26,7 +27,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 /*
  * What the system call is asked for, as far as filters are known to look at it.
@@ -106,7 +109,7 @@ static const struct need drain_needs[] = {
     {SYS_prlimit64, {0}},
     {SYS_prctl, {15 /* PR_SET_NAME */}},
     {SYS_set_tid_address, {0}},
-    {SYS_clock_gettime, {0}}, /* where the vDSO cannot */
+    {SYS_clock_gettime, {0}},
     {SYS_sched_getaffinity, {0}},
     {SYS_sched_getscheduler, {0}},
     {SYS_sched_setscheduler, {0}},
@@ -122,6 +125,12 @@ static const struct need urgent_need[] = {
     {SYS_sched_getscheduler, {0}},
     {SYS_sched_getparam, {0}},
     {SYS_sched_setscheduler, {0}},
+};
+
+/* What a thread asks at its end, of itself; it can do without. */
+static const struct need usage_need[] = {
+    {SYS_clock_gettime, {CLOCK_THREAD_CPUTIME_ID}},
+    {SYS_getrusage, {RUSAGE_THREAD}},
 };
 
 /* The machine -------------------------------------------------------------------------------- */
@@ -254,6 +263,8 @@ static void filter_begins(unsigned long flags, const struct sock_fprog *program)
 {
     if (!ALLOWS(program, urgent_need))
         gt_urgent_forbid();
+    if (!ALLOWS(program, usage_need))
+        gt_usage_forbid_own();
     bool for_all = !gt_drain_is_threaded() || (flags & SECCOMP_FILTER_FLAG_TSYNC);
     if (!spares_threads(program))
         gt_process_withdraw();

@@ -40,6 +40,16 @@ static inline void gt_strbuf_hex(struct gt_strbuf *t, uint64_t value)
     gt_strbuf_add_n(t, digits + 16 - n, n);
 }
 
+static inline void gt_strbuf_decimal(struct gt_strbuf *t, uint64_t value)
+{
+    char digits[20];
+    size_t n = 0;
+    do
+        digits[19 - n++] = (char)('0' + value % 10);
+    while (value /= 10);
+    gt_strbuf_add_n(t, digits + 20 - n, n);
+}
+
 static inline void gt_strbuf_hex_bytes(struct gt_strbuf *t, const uint8_t *bytes, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct gt_bytes {
     const uint8_t *p, *end;
@@ -27,6 +28,14 @@ static inline uint64_t gt_get_varint(struct gt_bytes *b)
     }
     b->bad = true;
     return 0;
+}
+
+/* Whether these bytes come next; if so, goes on behind them. */
+static inline bool gt_bytes_begin(struct gt_bytes *b, const void *with, size_t n)
+{
+    bool begins = gt_bytes_left(b) >= n && memcmp(b->p, with, n) == 0;
+    b->p += begins ? n : 0;
+    return begins;
 }
 
 static inline uint8_t gt_get_byte(struct gt_bytes *b)

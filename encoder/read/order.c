@@ -126,6 +126,14 @@ static void find_possible(struct gt_reader *r, struct gt_queue *h)
     free(waiting);
 }
 
+void gt_order_accounts(struct gt_reader *r, uint64_t ts)
+{
+    const struct gt_account_row *row;
+    while ((row = gt_account_rows_next(&r->accounts, ts)))
+        r->audience->account(r->audience->arg, row, (uint64_t)gt_reader_ns(r, row->at),
+                             (uint64_t)((double)row->length * r->ns_per_unit));
+}
+
 void gt_order(struct gt_reader *r, bool (*next)(struct gt_reader *r, struct gt_source *s))
 {
     const struct gt_audience *audience = r->audience;
@@ -139,6 +147,7 @@ void gt_order(struct gt_reader *r, bool (*next)(struct gt_reader *r, struct gt_s
         if (!audience->possible(audience->arg, &first(&h)->next))
             find_possible(r, &h);
         struct gt_source *s = first(&h);
+        gt_order_accounts(r, s->next.ts);
         double ns = gt_reader_ns(r, s->next.ts);
         if (ns > (double)trace->ns)
             trace->ns = (uint64_t)ns;

@@ -34,6 +34,7 @@ struct gt_reader {
     size_t n, room;
     struct gt_memo by_id;         /* id + 1 → source */
     struct gt_memo texts, stacks; /* by id; v2: of the generation */
+    struct gt_account_rows accounts;
     double ns_per_unit;
     uint64_t start;
     /* v1: */
@@ -58,6 +59,9 @@ void gt_source_append(struct gt_source *s, struct gt_piece piece);
 
 /* Goes on to the stream's next piece; false: there is none. */
 bool gt_source_next_piece(struct gt_trace *trace, struct gt_source *s);
+
+/* Tells what accounts say until ts. */
+void gt_order_accounts(struct gt_reader *r, uint64_t ts);
 
 /* Tells all events of all sources. next fills s->next and s->key; false when there is no more. */
 void gt_order(struct gt_reader *r, bool (*next)(struct gt_reader *r, struct gt_source *s));

@@ -48,7 +48,8 @@ static struct gt_thread_state *get(struct gt_threads *all, uint64_t g, uint64_t 
                                   .routine = g == 1 ? "main" : "", /* writers make it so */
                                   .reason = "",
                                   .begin = ns,
-                                  .since = ns};
+                                  .since = ns,
+                                  .shares.until = ns};
     *(uint64_t *)gt_need(gt_memo_at(&all->by_g, g)) = (uintptr_t)t;
     *all->last = t;
     all->last = &t->next;
@@ -109,7 +110,7 @@ static void status(struct gt_thread_state *t, const struct gt_happening *h)
     if (t->state == GT_G_NONE || h->seq) { /* v1 creates the goroutine before, and counts this */
         t->state = h->state;
         t->stack = h->stack;
-        t->begin = t->since = 0; /* it was so before anything was recorded */
+        t->begin = t->since = t->shares.until = 0; /* so it was before anything was recorded */
     }
     if (h->thread != GT_NO_THREAD)
         t->thread = h->thread;
@@ -207,11 +208,62 @@ static void sample(void *arg, uint64_t g, const struct gt_callers *stack)
         all->sample(all->arg, t, stack);
 }
 
+/* The account -------------------------------------------------------------------------------- */
+
+/* Part of what was used before the trace began, or the thread did: in equal measure. */
+static void cut_usage(struct gt_usage *used, uint64_t length, uint64_t whole)
+{
+    for (int i = 0; i < GT_USED_NUMBERS && length < whole; i++)
+        used->of[i] = (uint64_t)((double)used->of[i] * ((double)length / (double)whole));
+}
+
+/* What it has done by `at`, which is not before its last event but for what clocks differ. */
+static void settle(struct gt_thread_state *t, uint64_t at, const struct gt_usage *used)
+{
+    uint64_t ns[GT_KINDS], waits = 0;
+    memcpy(ns, t->ns, sizeof ns);
+    if (t->state != GT_G_NONE && at > t->since)
+        ns[kind_of(t)] += at - t->since;
+    for (int k = GT_SYNC; k < GT_KINDS; k++)
+        waits += t->count[k];
+    gt_shares_add(&t->shares, at, ns, waits, used);
+}
+
+static void account(void *arg, const struct gt_account_row *row, uint64_t ns, uint64_t length)
+{
+    struct gt_threads *all = arg;
+    struct gt_thread_state *t = find(all, row->g);
+    struct gt_usage used = row->used;
+    all->accounts = true;
+    if (!row->g) {
+        all->all_until = ns > length ? ns - length : 0;
+        all->tracer_ns += used.of[GT_USED_CPU];
+    }
+    if (!t)
+        return;
+    ns = t->ended && t->end < ns ? t->end : ns;
+    if (ns < t->shares.until)
+        ns = t->shares.until;
+    cut_usage(&used, ns - t->shares.until, length);
+    settle(t, ns, &used);
+}
+
+/* Who is not mentioned has used nothing. */
+static void settle_rest(struct gt_threads *all)
+{
+    for (struct gt_thread_state *t = all->first; t; t = t->next) {
+        uint64_t until = t->end < all->all_until ? t->end : all->all_until;
+        if (until > t->shares.until)
+            settle(t, until, NULL);
+    }
+}
+
 bool gt_threads_read(struct gt_threads *all, struct gt_trace *trace)
 {
     all->trace = trace;
     all->last = &all->first;
-    bool whole = gt_trace_read(trace, &(struct gt_audience){possible, tell, sample, all});
+    bool whole = gt_trace_read(trace, &(struct gt_audience){possible, tell, sample, account, all});
+    settle_rest(all);
     for (struct gt_thread_state *t = all->first; t; t = t->next) {
         if (!t->ended) {
             t->end = trace->ns;

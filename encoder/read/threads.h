@@ -5,18 +5,9 @@
 #ifndef GT_THREADS_H
 #define GT_THREADS_H
 
+#include "shares.h"
 #include "trace.h"
 
-enum gt_kind {
-    GT_RUNNING,
-    GT_SCHED, /* could run: it was woken or gave way, and has no CPU yet */
-    GT_SYNC,
-    GT_NETWORK,
-    GT_SYSCALL,
-    GT_SLEEP,
-    GT_OTHER,
-    GT_KINDS
-};
 extern const char *const gt_kind_names[GT_KINDS];
 
 struct gt_thread_state {
@@ -31,6 +22,7 @@ struct gt_thread_state {
     uint64_t begin, since, end;             /* ns; since: of this state */
     bool ended;                             /* else it lives when the trace ends */
     uint64_t ns[GT_KINDS], count[GT_KINDS]; /* count: of those that are over */
+    struct gt_shares shares;                /* where there is an account */
 };
 
 /* A stretch of time that is over, or, !ended, that the end of the trace cuts. */
@@ -52,6 +44,9 @@ struct gt_threads {
     struct gt_thread_state *first, **last;
     uint64_t n;
     struct gt_memo by_g;
+    bool accounts;      /* the trace has them */
+    uint64_t all_until; /* ns; of no thread it is not known what it had used by then */
+    uint64_t tracer_ns; /* of CPU, that the tracer's own thread has used */
 };
 
 /* Reads the trace, which is open; as gt_trace_read. */

@@ -5,6 +5,7 @@
 #ifndef GT_TRACE_H
 #define GT_TRACE_H
 
+#include "account.h"
 #include "bytes.h"
 #include "contents.h"
 
@@ -35,6 +36,8 @@ struct gt_audience {
     bool (*possible)(void *arg, const struct gt_happening *event);
     void (*tell)(void *arg, const struct gt_happening *event, uint64_t ns);
     void (*sample)(void *arg, uint64_t g, const struct gt_callers *stack); /* of the CPU */
+    /* Of an account, after all that was before its time; length: from its beginning. */
+    void (*account)(void *arg, const struct gt_account_row *row, uint64_t ns, uint64_t length);
     void *arg;
 };
 

@@ -179,12 +179,18 @@ static void keep_string(struct gt_reader *r, struct gt_v1_record *record)
     gt_reader_keep_text(r, id, &text);
 }
 
-/* Whether this stack is none, but says that nothing is missing. */
-static bool is_mark(const struct gt_v1_record *record)
+/* A stack that is none, for its id is 0, may say that nothing is missing, or be an account. */
+static void keep_stack(struct gt_reader *r, const struct gt_v1_record *record)
 {
     struct gt_bytes args = record->args;
-    uint64_t id = gt_get_varint(&args), n = gt_get_varint(&args);
-    return id == 0 && n == 1 && gt_get_varint(&args) == GT_V1_WHOLE;
+    if (gt_get_varint(&args)) {
+        keep(&r->stack_records, &record->args);
+        return;
+    }
+    uint64_t n = gt_get_varint(&args), first = gt_get_varint(&args);
+    r->trace->whole |= n == 1 && first == GT_V1_WHOLE;
+    if (n && first == GT_V1_ACCOUNT)
+        gt_account_rows_keep(&r->accounts, args);
 }
 
 /* Which bytes are whose, and the tables. */
@@ -200,10 +206,7 @@ static void sort_out(struct gt_reader *r)
         switch (record.type) {
         case GT_V1_BATCH: begin_piece(r, &record, bytes.p, &current); break;
         case GT_V1_STRING: keep_string(r, &record); break;
-        case GT_V1_STACK:
-            keep(&r->stack_records, &record.args);
-            t->whole |= is_mark(&record);
-            break;
+        case GT_V1_STACK: keep_stack(r, &record); break;
         case GT_V1_FREQUENCY:
             if ((hz = gt_get_varint(&record.args)))
                 r->ns_per_unit = 1e9 / (double)hz;
@@ -229,5 +232,7 @@ void gt_trace_read_v1(struct gt_trace *trace, const struct gt_audience *audience
     double end = gt_reader_ns(&r, r.end); /* events that say nothing of goroutines were not told */
     if (end > (double)trace->ns)
         trace->ns = (uint64_t)end;
+    gt_order_accounts(&r, UINT64_MAX);
+    gt_account_rows_free(&r.accounts);
     tell_samples(&r);
 }

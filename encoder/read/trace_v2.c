@@ -17,6 +17,10 @@ static void read_strings(struct gt_reader *r, struct gt_bytes data)
     struct gt_bytes text;
     gt_get_byte(&data);
     while (gt_batch_next_string(&data, &id, &text)) {
+        if (gt_bytes_begin(&text, GT_ACCOUNT, sizeof GT_ACCOUNT - 1)) {
+            gt_account_rows_keep(&r->accounts, text);
+            continue;
+        }
         gt_reader_keep_text(r, id, &text);
         r->trace->whole |= gt_bytes_left(&text) == sizeof GT_WHOLE - 1 &&
                            memcmp(text.p, GT_WHOLE, sizeof GT_WHOLE - 1) == 0;
@@ -216,6 +220,8 @@ void gt_trace_read_v2(struct gt_trace *trace, const struct gt_audience *audience
         read_generation(&r, rest.p, end);
         rest.p = end;
     }
+    gt_order_accounts(&r, UINT64_MAX);
+    gt_account_rows_free(&r.accounts);
     trace->lost = gt_bytes_left(&rest);
     trace->whole &= !trace->lost;
 }

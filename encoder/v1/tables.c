@@ -7,6 +7,7 @@
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/clock.h"
 #include "encoder/base/log.h"
+#include "encoder/account.h"
 #include "encoder/base/varint.h"
 #include "encoder/frames.h"
 #include "encoder/output.h"
@@ -158,15 +159,38 @@ void gt_v1_tables_frequency(void)
     gt_v1_pages_record(record, (size_t)(q - record));
 }
 
-/* A frame has three more numbers from Go 1.7 on. */
+/* Numbers as a stack that is none, for its id is 0: each is a frame, from Go 1.7 on a quarter. */
+static void put_numbers(uint64_t first, const uint8_t *rest, size_t bytes)
+{
+    enum { FRAME = 4 };
+    uint8_t head[3 * GT_VARINT_MAX], record[GT_V1_RECORD_MAX] = {GT_V1_STACK | 3u << 6};
+    uint64_t n = 1, per_frame = gt_v1_global_order(gt_format) ? 1 : FRAME;
+    for (size_t i = 0; i < bytes; i++)
+        n += rest[i] < 0x80;
+    size_t padding = (size_t)(-n & (per_frame - 1));
+    uint8_t *p = gt_varint_put(gt_varint_put(head, 0), (n + padding) / per_frame);
+    size_t head_size = (size_t)(gt_varint_put(p, first) - head);
+    p = gt_varint_put(record + 1, head_size + bytes + padding);
+    p = (uint8_t *)memcpy(p, head, head_size) + head_size;
+    if (bytes)
+        memcpy(p, rest, bytes);
+    memset(p + bytes, 0, padding);
+    gt_v1_pages_record(record, (size_t)(p - record) + bytes + padding);
+}
+
 void gt_v1_tables_whole(void)
 {
-    uint8_t body[GT_VARINT_MAX + 5] = {0, 1}, record[2 + sizeof body] = {GT_V1_STACK | 3u << 6};
-    uint8_t *end = gt_varint_put(body + 2, GT_V1_WHOLE);
-    size_t size = (size_t)(end - body) + (gt_v1_global_order(gt_format) ? 0 : 3);
-    record[1] = (uint8_t)size;
-    memcpy(record + 2, body, size);
-    gt_v1_pages_record(record, 2 + size);
+    put_numbers(GT_V1_WHOLE, NULL, 0);
+}
+
+static void put_account(const uint8_t *rows, size_t bytes)
+{
+    put_numbers(GT_V1_ACCOUNT, rows, bytes);
+}
+
+void gt_v1_tables_account(const struct gt_buf *plain)
+{
+    gt_account_each(plain, put_account);
 }
 
 void gt_v1_tables_write(uint32_t gen, const struct gt_kept *kept)

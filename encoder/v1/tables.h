@@ -26,6 +26,9 @@ void gt_v1_tables_whole(void);
 /* Those that generation gen uses, or `kept` (else NULL), which was kept. */
 void gt_v1_tables_write(uint32_t gen, const struct gt_kept *kept);
 
+/* The accounts among a generation's buffers. */
+void gt_v1_tables_account(const struct gt_buf *plain);
+
 /*
  * What GoCreate has for the stack of a new goroutine: from Go 1.7 on its id. Before that the
  * address where it begins, which viewers of today take for an id: for them there is a stack with

@@ -269,6 +269,7 @@ int gt_v1_write(uint32_t gen, const struct gt_kept *kept, const struct gt_buf *p
     gt_v1_tables_frequency();
     if (plain || samples || first) { /* else nothing has happened, there are only statuses */
         gt_v1_tables_write(gen, kept);
+        gt_v1_tables_account(plain);
         gt_texts_index(plain);
         error = gt_merge(gen, packed, plain, translate);
         gt_texts_index(NULL);

@@ -28,6 +28,15 @@ static void print_file(const struct gt_trace *t)
            (double)t->size / (double)events);
 }
 
+static void print_tracer(const struct gt_threads *threads)
+{
+    uint64_t lived = threads->trace->ns;
+    if (threads->accounts)
+        printf("  %-12s %s of CPU of its own thread, %.2f %% of one\n", "tracer",
+               gt_duration(threads->tracer_ns),
+               lived ? 100.0 * (double)threads->tracer_ns / (double)lived : 0);
+}
+
 static void print_lost(const struct gt_trace *t)
 {
     if (t->lost)
@@ -42,27 +51,47 @@ static void print_lost(const struct gt_trace *t)
                (unsigned long long)t->odd);
 }
 
+static void print_percent(uint64_t ns, uint64_t of)
+{
+    printf(" %7.1f%%", of ? 100.0 * (double)ns / (double)of : 0);
+}
+
+/* What there is an account of; or, in a trace without accounts, what events say. */
+static void print_thread(const struct gt_thread_state *t, bool accounts)
+{
+    char tid[24] = "-";
+    uint64_t lived = t->end - t->begin;
+    const struct gt_shares *s = &t->shares;
+    if (t->thread != GT_NO_THREAD)
+        snprintf(tid, sizeof tid, "%llu", (unsigned long long)t->thread);
+    printf("  %8s  %-15.15s %-24.24s %10s", tid, *t->name ? t->name : "-",
+           *t->routine ? t->routine : "-", gt_duration(t->begin));
+    printf(" %9s%s", gt_duration(lived), t->ended ? " " : "+");
+    print_percent(accounts ? s->cpu : t->ns[GT_RUNNING], accounts ? s->time : lived);
+    print_percent(accounts ? s->queue : t->ns[GT_SCHED], accounts ? s->time : lived);
+    for (int k = GT_SYNC; k < GT_KINDS; k++)
+        print_percent(accounts ? s->wait[k] : t->ns[k], accounts ? s->time : lived);
+    if (accounts)
+        print_percent(s->unseen, s->time);
+    puts("");
+}
+
 /* With what part of its life each thread did what. */
 static void print_threads(const struct gt_threads *threads)
 {
+    bool accounts = threads->accounts;
     printf("\nthreads: %llu\n", (unsigned long long)threads->n);
-    printf("  %8s  %-15s %-24s %10s %10s", "tid", "name", "routine", "from", "lived");
-    for (int k = 0; k < GT_KINDS; k++)
+    printf("  %8s  %-15s %-24s %10s %10s %8s %8s", "tid", "name", "routine", "from", "lived",
+           accounts ? "on cpu" : "running", accounts ? "runnable" : "sched");
+    for (int k = GT_SYNC; k < GT_KINDS; k++)
         printf(" %8s", gt_kind_names[k]);
-    puts("");
-    for (const struct gt_thread_state *t = threads->first; t; t = t->next) {
-        char tid[24] = "-";
-        uint64_t lived = t->end - t->begin;
-        if (t->thread != GT_NO_THREAD)
-            snprintf(tid, sizeof tid, "%llu", (unsigned long long)t->thread);
-        printf("  %8s  %-15.15s %-24.24s %10s", tid, *t->name ? t->name : "-",
-               *t->routine ? t->routine : "-", gt_duration(t->begin));
-        printf(" %9s%s", gt_duration(lived), t->ended ? " " : "+");
-        for (int k = 0; k < GT_KINDS; k++)
-            printf(" %7.1f%%", lived ? 100.0 * (double)t->ns[k] / (double)lived : 0);
-        puts("");
-    }
+    puts(accounts ? "   unseen" : "");
+    for (const struct gt_thread_state *t = threads->first; t; t = t->next)
+        print_thread(t, accounts);
     puts("  (+: still there when the trace ends)");
+    if (accounts)
+        puts("  (unseen: off the CPU without a call that is recorded: page faults, io_uring, locks "
+             "inside libc)");
 }
 
 static void print_kinds(const struct gt_trace *t)
@@ -102,6 +131,7 @@ int gt_command_info(int argc, char **argv)
     gt_open_trace(&trace, argv[optind]);
     gt_read_threads(&threads, &trace);
     print_file(&trace);
+    print_tracer(&threads);
     print_lost(&trace);
     print_threads(&threads);
     print_kinds(&trace);

@@ -5,6 +5,7 @@
 #include "nameless.h"
 #include "reading.h"
 #include "tool.h"
+#include "top_cpu.h"
 
 #include "encoder/read/need.h"
 
@@ -373,6 +374,7 @@ static void print(struct sums *sums, const struct gt_threads *threads)
 
 /* Options ------------------------------------------------------------------------------------ */
 
+enum { ON_CPU = 1u << GT_RUNNING };
 enum { USUAL = 1u << GT_SCHED | 1u << GT_SYNC | 1u << GT_NETWORK | 1u << GT_SYSCALL };
 
 static void help(void)
@@ -389,7 +391,9 @@ static void help(void)
          "  --cpu          the CPU samples of GOTRACE_CPU_HZ instead, by function\n"
          "  --kind=KINDS   sync, network, syscall, sched (could run and had no CPU), sleep, other "
          "or\n"
-         "                 all; otherwise the first four\n"
+         "                 all; otherwise the first four. Or cpu: which threads had the CPUs, "
+         "and\n"
+         "                 which stood in run queues meanwhile\n"
          "  -n ROWS        so many; otherwise 20, or 5 of each thread");
     exit(0);
 }
@@ -403,12 +407,16 @@ static unsigned read_kinds(char *text)
             if (strcmp(word, gt_kind_names[k]) == 0 || strcmp(word, "all") == 0)
                 kinds |= 1u << k;
         }
+        if (strcmp(word, "cpu") == 0)
+            kinds |= ON_CPU;
         if (kinds == before)
             gt_fail(GT_EXIT_USAGE,
                     "top: --kind=%s: it is sync, network, syscall, sched, sleep, "
-                    "other or all",
+                    "other or all; or cpu",
                     word);
     }
+    if ((kinds & ON_CPU) && kinds != ON_CPU)
+        gt_fail(GT_EXIT_USAGE, "top: --kind=cpu is not about waits");
     return kinds;
 }
 
@@ -452,6 +460,8 @@ int gt_command_top(int argc, char **argv)
         gt_fail(GT_EXIT_USAGE, "top: one of --by-thread, --cum and --wakers");
     if (options.cpu && (options.wakers || options.kinds != USUAL))
         gt_fail(GT_EXIT_USAGE, "top: --cpu is not about waits");
+    if (options.kinds == ON_CPU && (options.by_thread || options.cumulative || options.wakers))
+        gt_fail(GT_EXIT_USAGE, "top: --kind=cpu is by thread, and no more");
     if (options.cpu) {
         threads.span = NULL;
         threads.sample = add_sample;
@@ -460,6 +470,9 @@ int gt_command_top(int argc, char **argv)
         options.most = options.by_thread ? 5 : 20;
     gt_open_trace(&trace, argv[optind]);
     gt_read_threads(&threads, &trace);
-    print(&sums, &threads);
+    if (options.kinds == ON_CPU)
+        gt_top_cpu(&threads, options.most);
+    else
+        print(&sums, &threads);
     return 0;
 }

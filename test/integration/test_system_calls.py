@@ -23,7 +23,6 @@ OPTIONS = {
 # What each thread does that libc makes, the program's own no less.
 THREAD = {"clone3", "set_robust_list", "rseq", "exit"}
 RARE = {
-    "clock_gettime": "where the vDSO cannot",
     "getcwd": "a module with a relative path",
     "lseek": "the program has closed our descriptor",
     "nanosleep": "a FIFO without a reader",
@@ -75,7 +74,7 @@ def directory(tmp_path_factory):
 def test_what_is_made_is_listed(directory, way, options):
     bare, none = calls(way, None, directory)
     program, tracer = calls(way, options, directory)
-    threads = listed("threads_need", "handlers_need", "urgent_need")
+    threads = listed("threads_need", "handlers_need", "urgent_need", "usage_need")
     both = threads | listed("drain_needs")
     assert bare and not none and (tracer or way == "alone")
     assert not tracer - both - THREAD

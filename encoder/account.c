@@ -1,0 +1,419 @@
+/* See account.h. */
+#include "account.h"
+
+#include "drain.h"
+#include "strings.h"
+#include "texts.h"
+#include "writer.h"
+
+#include "encoder/base/arena.h"
+
+#include <string.h>
+
+/* A thread's; used again for another one. */
+struct gt_account {
+    struct gt_free free;
+    struct gt_account *next;
+    /*
+     * The goroutine, with ENDED when its thread has; 0: nobody's. By the owner until then, and
+     * afterwards by the drain side, which finds out by this that what it has read is of one thread.
+     */
+    _Atomic uint64_t g;
+    _Atomic uint64_t begin; /* trace time */
+    _Atomic uint32_t tid;
+    /* What was used before that. */
+    _Atomic unsigned known;
+    _Atomic uint64_t before[GT_USED_NUMBERS];
+    uint64_t end; /* with ENDED, as what follows */
+    struct gt_usage last;
+    /* The drain side's: what is told already, of which goroutine, up to when. */
+    struct {
+        uint32_t recording;
+        uint64_t g, at;
+        struct gt_usage usage;
+        bool behind; /* switches, which were left out */
+    } told;
+};
+
+#define ENDED (UINT64_C(1) << 63)
+
+/* As many as threads can be in the trace at a time; those that have ended wait for the drain. */
+enum { ACCOUNTS_MAX = 1 << 16 };
+
+static struct {
+    gt_usage_fn *read;
+    struct gt_arena arena;
+    struct gt_freelist free;
+    _Atomic(struct gt_account *) all; /* push only */
+    _Atomic uint32_t n;
+    _Atomic bool missed; /* there was none left for a thread */
+} accounts;
+
+void gt_account_init(gt_usage_fn *read)
+{
+    accounts.read = read;
+}
+
+/* The owner ---------------------------------------------------------------------------------- */
+
+static struct gt_account *make(void)
+{
+    if (atomic_fetch_add(&accounts.n, 1) >= ACCOUNTS_MAX) {
+        atomic_fetch_sub(&accounts.n, 1);
+        return NULL;
+    }
+    struct gt_account *a = gt_arena_alloc(&accounts.arena, sizeof *a);
+    if (!a)
+        return NULL;
+    a->next = atomic_load_explicit(&accounts.all, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&accounts.all, &a->next, a, memory_order_release,
+                                                  memory_order_relaxed))
+        ;
+    return a;
+}
+
+static struct gt_usage used_before(const struct gt_writer *w, enum gt_account_begin how)
+{
+    struct gt_usage usage = {.known = how == GT_ACCOUNT_BORN ? GT_KNOWN_ALL : 0};
+    if (gt_gen_is_mute(gt_writer_gen(w)))
+        return usage; /* the drain side looks when a recording begins */
+    if (how == GT_ACCOUNT_MET)
+        accounts.read(0, GT_KNOWN_CPU | GT_KNOWN_SWITCHES, &usage);
+    else if (how == GT_ACCOUNT_ALONE)
+        accounts.read(w->m, GT_KNOWN_ALL, &usage);
+    return usage;
+}
+
+void gt_account_begin(struct gt_writer *w, enum gt_account_begin how)
+{
+    if (!accounts.read)
+        return;
+    struct gt_account *a = gt_freelist_pop(&accounts.free);
+    a = a ? a : make();
+    w->account = a;
+    if (!a) {
+        atomic_store_explicit(&accounts.missed, true, memory_order_relaxed);
+        return;
+    }
+    struct gt_usage before = used_before(w, how);
+    atomic_thread_fence(memory_order_release); /* pairs with is_still's: nobody's, before */
+    atomic_store_explicit(&a->tid, w->m, memory_order_relaxed);
+    atomic_store_explicit(&a->begin, w->last, memory_order_relaxed);
+    atomic_store_explicit(&a->known, before.known, memory_order_relaxed);
+    for (int i = 0; i < GT_USED_NUMBERS; i++)
+        atomic_store_explicit(&a->before[i], before.of[i], memory_order_relaxed);
+    atomic_store_explicit(&a->g, w->g.id, memory_order_release);
+}
+
+static void give_back(struct gt_account *a)
+{
+    atomic_store_explicit(&a->g, 0, memory_order_relaxed);
+    gt_freelist_push(&accounts.free, &a->free);
+}
+
+void gt_account_end(struct gt_writer *w)
+{
+    struct gt_account *a = w->account;
+    w->account = NULL;
+    if (!a || atomic_load_explicit(&a->g, memory_order_relaxed) != w->g.id)
+        return; /* the drain side took it for one that has ended */
+    if (gt_gen_is_mute(gt_writer_gen(w))) {
+        give_back(a);
+        return;
+    }
+    accounts.read(0, GT_KNOWN_CPU | GT_KNOWN_SWITCHES, &a->last);
+    a->end = gt_clock_now();
+    atomic_store_explicit(&a->g, w->g.id | ENDED, memory_order_release);
+}
+
+/* The drain side ----------------------------------------------------------------------------- */
+
+/*
+ * What reading costs, in looks at a thread's clock, each some 0.4 us. So much is spent in a second:
+ * 0.1 % of a CPU, enough for 120 threads that run. At a recording's two ends, where nobody can be
+ * left for another time, 0.1 s for 3,600.
+ */
+enum {
+    COST_CLOCK = 1,
+    COST_QUEUE = 16,
+    COST_SWITCHES = 56,
+    COSTS_IN_A_SECOND = 2048,
+    COSTS_AT_THE_ENDS = 256 << 10,
+    SWITCHES_IN_A_SECOND = 8, /* threads */
+};
+
+static struct {
+    uint32_t recording, round; /* numbers of this one, and of collections in it */
+    uint64_t begin;            /* trace time */
+    uint64_t cpu;              /* of our own thread, told already */
+    uint64_t last_ns;          /* of the last collection */
+    struct gt_account *turn;   /* where the next one begins */
+    uint32_t live;             /* threads that the last one met */
+    /* Of the collection under way: */
+    uint64_t since; /* trace time */
+    int64_t costs;
+    bool all;
+    unsigned stride; /* the switches of every so many threads are read */
+    uint32_t gen;
+    struct gt_buf *buf;
+    uint8_t text[GT_STRING_MAX];
+    uint32_t used; /* of that */
+} side;
+
+static const uint32_t HEAD = sizeof GT_ACCOUNT - 1;
+
+/* Rows --------------------------------------------------------------------------------------- */
+
+static bool has_room(uint32_t text)
+{
+    return side.buf && GT_BUF_ROOM - side.buf->used >= 1 + 2 * GT_VARINT_MAX + text;
+}
+
+static void push(void)
+{
+    if (side.buf)
+        gt_buffers_push(side.buf);
+    side.buf = NULL;
+}
+
+static void refresh(void)
+{
+    push();
+    side.buf = gt_buffers_get(true);
+    if (side.buf)
+        gt_texts_begin(side.buf, side.gen, 0, gt_clock_now());
+}
+
+static void end_text(void)
+{
+    if (side.used > HEAD) {
+        if (!has_room(side.used))
+            refresh();
+        if (side.buf)
+            gt_texts_append(side.buf, (const char *)side.text, side.used);
+    }
+    memcpy(side.text, GT_ACCOUNT, HEAD);
+    side.used = HEAD;
+}
+
+static void put(uint64_t g, uint64_t at, uint64_t length, const struct gt_usage *used)
+{
+    enum { ROW_MAX = (4 + GT_USED_NUMBERS) * GT_VARINT_MAX };
+    if (side.used + ROW_MAX > sizeof side.text)
+        end_text();
+    uint8_t *p = gt_varint_put(side.text + side.used, used->known);
+    p = gt_varint_put(gt_varint_put(gt_varint_put(p, g), at), length);
+    for (int i = 0; i < GT_USED_NUMBERS; i++) {
+        if (used->known & 1u << i)
+            p = gt_varint_put(p, used->of[i]);
+    }
+    side.used = (uint32_t)(p - side.text);
+}
+
+struct audience {
+    gt_account_fn *fn;
+};
+
+static void tell_text(void *arg, uint64_t id, const char *text, uint32_t len)
+{
+    const struct audience *audience = arg;
+    (void)id;
+    if (len > HEAD && memcmp(text, GT_ACCOUNT, HEAD) == 0)
+        audience->fn((const uint8_t *)text + HEAD, len - HEAD);
+}
+
+void gt_account_each(const struct gt_buf *bufs, gt_account_fn *fn)
+{
+    gt_texts_each(bufs, tell_text, &(struct audience){fn});
+}
+
+/* What is told ------------------------------------------------------------------------------- */
+
+/* The kernel's counts do not go back; clocks of several CPUs may, by a little. */
+static uint64_t more(uint64_t now, uint64_t before)
+{
+    return now > before ? now - before : 0;
+}
+
+static bool is_told(const struct gt_account *a, uint64_t g)
+{
+    return a->told.recording == side.recording && a->told.g == g;
+}
+
+/* Of a thread that was there before the recording its numbers then are not known yet. */
+static void begin_telling(struct gt_account *a, uint64_t g)
+{
+    uint64_t begin = atomic_load_explicit(&a->begin, memory_order_relaxed);
+    bool later = begin >= side.begin;
+    if (is_told(a, g))
+        return;
+    a->told.recording = side.recording;
+    a->told.g = g;
+    a->told.at = later ? begin : side.begin;
+    a->told.behind = false;
+    a->told.usage.known = later ? atomic_load_explicit(&a->known, memory_order_relaxed) : 0;
+    for (int i = 0; i < GT_USED_NUMBERS; i++)
+        a->told.usage.of[i] = atomic_load_explicit(&a->before[i], memory_order_relaxed);
+}
+
+static void tell(struct gt_account *a, uint64_t at, const struct gt_usage *now)
+{
+    struct gt_usage *told = &a->told.usage, used = {.known = told->known & now->known};
+    uint64_t any = 0;
+    for (int i = 0; i < GT_USED_NUMBERS; i++) {
+        if (used.known & 1u << i)
+            any |= used.of[i] = more(now->of[i], told->of[i]);
+        if (now->known & 1u << i)
+            told->of[i] = now->of[i];
+    }
+    told->known |= now->known;
+    if (any)
+        put(a->told.g, at, more(at, a->told.at), &used);
+    a->told.at = at;
+}
+
+/* Reading ------------------------------------------------------------------------------------ */
+
+static void end(struct gt_account *a, uint64_t g)
+{
+    begin_telling(a, g);
+    tell(a, a->end, &a->last);
+    give_back(a);
+}
+
+/* Whether it is still g's: then all that was read before this is of one thread. */
+static bool is_still(const struct gt_account *a, uint64_t g)
+{
+    atomic_thread_fence(memory_order_acquire); /* pairs with gt_account_begin's */
+    return atomic_load_explicit(&a->g, memory_order_relaxed) == g;
+}
+
+/* The clock alone tells that a thread has not run, and has no other number then. */
+static bool read_usage(const struct gt_account *a, uint64_t g, uint32_t tid, struct gt_usage *usage)
+{
+    bool told = is_told(a, g);
+    side.costs -= COST_CLOCK;
+    if (told && !accounts.read(tid, GT_KNOWN_CPU, usage))
+        return false;
+    bool ran = !usage->known || usage->of[GT_USED_CPU] != a->told.usage.of[GT_USED_CPU];
+    if (told && !ran && !(side.all && a->told.behind))
+        return true;
+    bool switches = (side.live + side.round) % side.stride == 0;
+    side.costs -= COST_QUEUE + (switches ? COST_SWITCHES : 0);
+    return accounts.read(tid, GT_KNOWN_CPU | GT_KNOWN_QUEUE | (switches ? GT_KNOWN_SWITCHES : 0),
+                         usage);
+}
+
+static void look_at_live(struct gt_account *a, uint64_t g)
+{
+    struct gt_usage usage = {0};
+    uint32_t tid = atomic_load_explicit(&a->tid, memory_order_relaxed);
+    if (!is_still(a, g))
+        return;
+    bool exists = read_usage(a, g, tid, &usage);
+    uint64_t at = gt_clock_now();
+    if (!is_still(a, g)) /* it has ended, and tells more */
+        return;
+    if (!exists) { /* by the bare system call */
+        give_back(a);
+        return;
+    }
+    begin_telling(a, g);
+    if (!is_still(a, g))
+        return;
+    if (usage.known & (GT_KNOWN_QUEUE | GT_KNOWN_SWITCHES))
+        a->told.behind = !(usage.known & GT_KNOWN_SWITCHES);
+    tell(a, at, &usage);
+}
+
+static void look_at(struct gt_account *a)
+{
+    uint64_t g = atomic_load_explicit(&a->g, memory_order_acquire); /* pairs with its owner's */
+    if (g & ENDED)
+        end(a, g & ~ENDED);
+    if (!g || (g & ENDED))
+        return;
+    side.live++;
+    if (side.costs > 0)
+        look_at_live(a, g);
+    else if (!side.turn)
+        side.turn = a;
+}
+
+/* Where the drain side is a thread of its own. */
+static uint64_t own_cpu(void)
+{
+    struct gt_usage usage = {0};
+    if (accounts.read && gt_drain_is_threaded())
+        accounts.read(0, GT_KNOWN_CPU, &usage);
+    return usage.of[GT_USED_CPU];
+}
+
+/* Everybody was looked at. An idle program's trace does not grow for that. */
+static void put_own(bool always)
+{
+    struct gt_usage used = {.known = GT_KNOWN_CPU};
+    if (side.turn || atomic_load_explicit(&accounts.missed, memory_order_relaxed) ||
+        !(always || side.buf || side.used > HEAD))
+        return;
+    uint64_t at = gt_clock_now(), cpu = own_cpu();
+    used.of[GT_USED_CPU] = more(cpu, side.cpu);
+    side.cpu = cpu;
+    put(0, at, more(at, side.since), &used);
+}
+
+void gt_account_open(void)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    side.recording++;
+    side.round = 0;
+    side.begin = gt_clock_now();
+    side.turn = NULL;
+    side.cpu = own_cpu();
+    atomic_store_explicit(&accounts.missed, false, memory_order_relaxed);
+}
+
+static void begin_round(uint32_t gen, bool all)
+{
+    const uint64_t second = 1000000000;
+    uint64_t now = gt_clock_monotonic_raw(), ns = now - side.last_ns;
+    ns = ns < second ? ns : second;
+    all |= side.round++ == 0;
+    side.last_ns = now;
+    side.gen = gen;
+    side.all = all;
+    side.since = gt_clock_now();
+    side.costs = all ? COSTS_AT_THE_ENDS : (int64_t)(COSTS_IN_A_SECOND * ns / second) + 1;
+    side.stride = all ? 1 : (uint32_t)(side.live * second / (SWITCHES_IN_A_SECOND * ns + 1)) + 1;
+    side.live = 0;
+}
+
+void gt_account_collect(uint32_t gen, bool all)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    struct gt_account *head = atomic_load_explicit(&accounts.all, memory_order_acquire);
+    struct gt_account *first = side.turn ? side.turn : head, *a = first;
+    if (!head)
+        return;
+    begin_round(gen, all);
+    side.turn = NULL;
+    end_text();
+    do {
+        look_at(a);
+        a = a->next ? a->next : head;
+    } while (a != first);
+    put_own(all);
+    end_text();
+    push();
+}
+
+/* Numbers of recordings go on: what the parent's threads were told is not of this process's. */
+void gt_account_after_fork(void)
+{
+    uint32_t recording = side.recording;
+    memset(&side, 0, sizeof side); /* its buffer is the parent's */
+    side.recording = recording;
+    atomic_store(&accounts.free.top, 0);
+    for (struct gt_account *a = atomic_load(&accounts.all); a; a = a->next)
+        give_back(a);
+}

@@ -1,0 +1,52 @@
+/*
+ * The account: what the kernel knows of each thread's time, which no event tells. At the end of a
+ * generation the drain side reads it for the threads that there are; a thread that ends leaves its
+ * own. What was used between two readings goes into the trace as numbers that no event refers to
+ * (account_rows.h). A thread that has used nothing is not mentioned.
+ */
+#ifndef GT_ACCOUNT_H
+#define GT_ACCOUNT_H
+
+#include "buffers.h"
+#include "usage.h"
+
+struct gt_writer;
+
+/*
+ * Reads the wanted numbers of thread `tid`; or, if that is 0, of the caller, where no descriptor is
+ * opened. What cannot be had is left out. false: there is no such thread.
+ */
+typedef bool gt_usage_fn(uint32_t tid, unsigned wanted, struct gt_usage *usage);
+
+/* NULL: no accounts are kept. Before writers are entered. */
+void gt_account_init(gt_usage_fn *read);
+
+enum gt_account_begin {
+    GT_ACCOUNT_BORN,  /* the thread has used nothing */
+    GT_ACCOUNT_MET,   /* it was there before; others are, too */
+    GT_ACCOUNT_ALONE, /* it was there before, and is the only one: a descriptor does no harm */
+};
+
+/* w's thread begins to be traced. By the owner, pinned, as is what follows. */
+void gt_account_begin(struct gt_writer *w, enum gt_account_begin how);
+
+/* It ends. */
+void gt_account_end(struct gt_writer *w);
+
+/* Drain side: a recording begins, which has no use for what was before. */
+void gt_account_open(void);
+
+/*
+ * Reads the accounts and queues what is new for generation gen, which all writers have left. all:
+ * every thread's, for it is the last one; otherwise they may have to take turns.
+ */
+void gt_account_collect(uint32_t gen, bool all);
+
+/* The accounts in a generation's buffers: rows as they stand in the trace. */
+typedef void gt_account_fn(const uint8_t *rows, size_t bytes);
+void gt_account_each(const struct gt_buf *bufs, gt_account_fn *fn);
+
+/* In a forked child no thread has one yet. */
+void gt_account_after_fork(void);
+
+#endif

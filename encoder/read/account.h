@@ -1,0 +1,29 @@
+/* The rows of accounts in a trace (encoder/usage.h), put in the order of their times. */
+#ifndef GT_READ_ACCOUNT_H
+#define GT_READ_ACCOUNT_H
+
+#include "bytes.h"
+
+#include "encoder/usage.h"
+
+struct gt_account_row {
+    uint64_t g, at, length; /* at, length: of the trace's clock */
+    struct gt_usage used;
+};
+
+/* Those that were read and not yet told. Zeros to begin with. */
+struct gt_account_rows {
+    struct gt_account_row *row;
+    size_t first, n, room;
+    bool sorted;
+};
+
+/* Keeps what stands in a string or a stack, behind its mark. */
+void gt_account_rows_keep(struct gt_account_rows *rows, struct gt_bytes bytes);
+
+/* The earliest that is not from after ts, and is told with that; NULL: there is none. */
+const struct gt_account_row *gt_account_rows_next(struct gt_account_rows *rows, uint64_t ts);
+
+void gt_account_rows_free(struct gt_account_rows *rows);
+
+#endif

@@ -1,0 +1,69 @@
+/* See shares.h. */
+#include "shares.h"
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/*
+ * What it waited for, of the time in which it neither had a CPU nor stood in a queue. Where events
+ * tell of more than that, nobody knows which of the waits it was that had some of both; each gives
+ * its part.
+ */
+static void share_waits(struct gt_shares *s, const uint64_t told[GT_KINDS], uint64_t off)
+{
+    uint64_t all = 0, shared = 0;
+    for (int k = GT_SYNC; k < GT_KINDS; k++)
+        all += told[k];
+    for (int k = GT_SYNC; k < GT_KINDS; k++) {
+        double part = all > off ? (double)told[k] * ((double)off / (double)all) : (double)told[k];
+        uint64_t ns = least((uint64_t)part, off - shared);
+        s->wait[k] += ns;
+        shared += ns;
+    }
+    s->unseen += off - shared;
+}
+
+/*
+ * The time in the run queue. A thread that ends cannot tell it, and of one that stands there now
+ * the kernel counts only what was before. But one that has not been off a CPU by itself more often
+ * than it waited has not waited for anything else.
+ */
+static uint64_t queue_of(struct gt_shares *s, const uint64_t told[GT_KINDS], uint64_t off,
+                         uint64_t waits, const struct gt_usage *used)
+{
+    uint64_t queue = told[GT_SCHED], waited = 0, before = s->waits;
+    if ((used->known & GT_KNOWN_QUEUE) == GT_KNOWN_QUEUE)
+        queue = used->of[GT_USED_QUEUE];
+    if ((used->known & GT_KNOWN_SWITCHES) == GT_KNOWN_SWITCHES) {
+        s->waits = waits;
+        for (int k = GT_SYNC; k < GT_KINDS; k++)
+            waited += told[k];
+        if (used->of[GT_USED_VOLUNTARY] <= waits - before && off - least(off, waited) > queue)
+            return off - least(off, waited);
+    }
+    return least(queue, off);
+}
+
+void gt_shares_add(struct gt_shares *s, uint64_t at, const uint64_t ns[GT_KINDS], uint64_t waits,
+                   const struct gt_usage *used)
+{
+    static const struct gt_usage nothing = {.known = GT_KNOWN_CPU | GT_KNOWN_QUEUE};
+    uint64_t told[GT_KINDS], length = at > s->until ? at - s->until : 0;
+    used = used ? used : &nothing;
+    for (int k = 0; k < GT_KINDS; k++) {
+        told[k] = ns[k] - s->told[k];
+        s->told[k] = ns[k];
+    }
+    uint64_t cpu = least(used->of[GT_USED_CPU], length);
+    uint64_t queue = queue_of(s, told, length - cpu, waits, used);
+    s->until += length;
+    s->time += length;
+    s->cpu += cpu;
+    s->queue += queue;
+    share_waits(s, told, length - cpu - queue);
+    s->used.known |= used->known;
+    for (int i = 0; i < GT_USED_NUMBERS; i++)
+        s->used.of[i] += used->of[i];
+}

@@ -1,0 +1,179 @@
+/* See usage.h. Formats: proc(5); schedstat is in Linux's Documentation/scheduler/sched-stats.rst.
+ */
+#include "usage.h"
+
+#include "encoder/base/file.h"
+#include "encoder/base/strbuf.h"
+
+#include <sys/resource.h>
+#include <sys/single_threaded.h>
+#include <time.h>
+
+static _Atomic bool forbidden, apart;
+
+void gt_usage_forbid_own(void)
+{
+    atomic_store(&forbidden, true);
+}
+
+void gt_usage_apart(void)
+{
+    atomic_store(&apart, true);
+}
+
+void gt_usage_after_fork(void)
+{
+    atomic_store(&apart, false);
+}
+
+/* Clocks ------------------------------------------------------------------------------------- */
+
+/* The clock of any thread of the process, as glibc's pthread_getcpuclockid makes it. */
+static clockid_t clock_of(uint32_t tid)
+{
+    enum { PER_THREAD = 4, SCHEDULED = 2 };
+    return (clockid_t)(~tid << 3 | PER_THREAD | SCHEDULED);
+}
+
+static bool read_clock(clockid_t clock, struct gt_usage *usage)
+{
+    struct timespec ts;
+    if (gt_syscall(SYS_clock_gettime, clock, &ts) != 0)
+        return false;
+    usage->of[GT_USED_CPU] = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+    usage->known |= GT_KNOWN_CPU;
+    return true;
+}
+
+/* Files -------------------------------------------------------------------------------------- */
+
+enum { FILE_MAX = 4096 };
+
+/*
+ * In a table of descriptors that other threads share, one that is there for a moment may be in
+ * their way.
+ */
+static bool may_open(void)
+{
+    return atomic_load_explicit(&apart, memory_order_relaxed) || __libc_single_threaded;
+}
+
+/* "": it cannot be read. */
+static void read_file(char text[FILE_MAX], uint32_t tid, const char *name)
+{
+    char path[64];
+    struct gt_strbuf p = gt_strbuf_start(path, sizeof path);
+    gt_strbuf_add(&p, "/proc/self/task/");
+    gt_strbuf_decimal(&p, tid);
+    gt_strbuf_add(&p, name);
+    int fd = may_open() ? gt_file_open(path, 0) : -1;
+    ssize_t n = fd < 0 ? 0 : gt_file_read(fd, text, FILE_MAX - 1, 0);
+    text[n > 0 ? n : 0] = 0;
+    if (fd >= 0)
+        gt_file_close(fd);
+}
+
+/* The number at *p, behind blanks; moves *p behind it. */
+static bool number(const char **p, uint64_t *value)
+{
+    *p += strspn(*p, " \t");
+    if (**p < '0' || **p > '9')
+        return false;
+    for (*value = 0; **p >= '0' && **p <= '9'; ++*p)
+        *value = *value * 10 + (uint64_t)(**p - '0');
+    return true;
+}
+
+/*
+ * Time on CPUs, in run queues, slices. The first stands still while the thread runs; the clock does
+ * not, which is read after it. So one that is ahead of that is of another thread: numbers in /proc
+ * may be those of another PID namespace.
+ */
+static void read_queue(uint32_t tid, struct gt_usage *usage)
+{
+    char text[FILE_MAX];
+    const char *p = text;
+    uint64_t ran, queue, slices;
+    read_file(text, tid, "/schedstat");
+    bool whole = number(&p, &ran) && number(&p, &queue) && number(&p, &slices);
+    if (!read_clock(clock_of(tid), usage) || !whole || ran > usage->of[GT_USED_CPU])
+        return;
+    usage->of[GT_USED_QUEUE] = queue;
+    usage->of[GT_USED_SLICES] = slices;
+    usage->known |= GT_KNOWN_QUEUE;
+}
+
+static bool find_number(const char *text, const char *name, uint64_t *value)
+{
+    const char *p = strstr(text, name);
+    p = p ? p + strlen(name) : "";
+    return number(&p, value);
+}
+
+/* Behind the name, in brackets that it may have, too, are one letter and numbers. */
+static bool read_faults(uint32_t tid, uint64_t *faults)
+{
+    enum { NUMBERS = 9, LETTER = 3 };
+    char text[FILE_MAX];
+    read_file(text, tid, "/stat");
+    const char *p = strrchr(text, ')');
+    if (!p || strlen(p) < LETTER)
+        return false;
+    p += LETTER;
+    for (int i = 0; i < NUMBERS; i++) {
+        p += strspn(p, " -"); /* tpgid may be -1 */
+        if (!number(&p, faults))
+            return false;
+    }
+    return true;
+}
+
+static void read_own_switches(struct gt_usage *usage)
+{
+    struct rusage own;
+    if (atomic_load_explicit(&forbidden, memory_order_relaxed) ||
+        gt_syscall(SYS_getrusage, RUSAGE_THREAD, &own) != 0)
+        return;
+    usage->of[GT_USED_VOLUNTARY] = (uint64_t)own.ru_nvcsw;
+    usage->of[GT_USED_INVOLUNTARY] = (uint64_t)own.ru_nivcsw;
+    usage->of[GT_USED_FAULTS] = (uint64_t)own.ru_majflt;
+    usage->known |= GT_KNOWN_SWITCHES;
+}
+
+static void read_switches(uint32_t tid, struct gt_usage *usage)
+{
+    char text[FILE_MAX];
+    if (tid == (uint32_t)gt_syscall(SYS_gettid)) {
+        read_own_switches(usage);
+        return;
+    }
+    read_file(text, tid, "/status");
+    bool whole =
+        find_number(text, "\nvoluntary_ctxt_switches:", &usage->of[GT_USED_VOLUNTARY]) &&
+        find_number(text, "\nnonvoluntary_ctxt_switches:", &usage->of[GT_USED_INVOLUNTARY]) &&
+        read_faults(tid, &usage->of[GT_USED_FAULTS]);
+    usage->known |= whole ? GT_KNOWN_SWITCHES : 0;
+}
+
+static void read_own(struct gt_usage *usage)
+{
+    if (!atomic_load_explicit(&forbidden, memory_order_relaxed))
+        read_clock(CLOCK_THREAD_CPUTIME_ID, usage);
+    read_own_switches(usage);
+}
+
+bool gt_usage_read(uint32_t tid, unsigned wanted, struct gt_usage *usage)
+{
+    usage->known = 0;
+    if (!tid) {
+        read_own(usage);
+        return true;
+    }
+    if (wanted & GT_KNOWN_QUEUE)
+        read_queue(tid, usage);
+    else
+        read_clock(clock_of(tid), usage);
+    if (wanted & GT_KNOWN_SWITCHES)
+        read_switches(tid, usage);
+    return usage->known & GT_KNOWN_CPU;
+}

@@ -1,0 +1,325 @@
+"""What threads used of CPUs (encoder/account.h), against what the kernel has counted (test/prog/account.c)."""
+
+import collections
+import dataclasses
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from lib import PROGRAMS, ROOT, gotools, proc
+
+ACCOUNT = PROGRAMS / "account"
+GOTRACE = ROOT / "build/gotrace"
+SCHEDSTAT = pathlib.Path("/proc/self/schedstat").exists()
+MIXED = ["spin=3", "pinned=2", "sleep=1", "hidden=1", "fault=1"]
+POINTS = 2  # of a hundred: how far a share may be from the truth
+formats = pytest.mark.parametrize("format", gotools.FORMATS)
+
+
+@dataclasses.dataclass
+class Shares:
+    name: str
+    lived: float  # ns
+    cpu: float  # this and what follows, in percent
+    queue: float
+    sync: float
+    network: float
+    syscall: float
+    sleep: float
+    other: float
+    unseen: float
+
+    def sum(self):
+        return sum(dataclasses.astuple(self)[2:])
+
+
+def ns_of(text):
+    number, unit = re.fullmatch(r"([\d.]+)([mun]?s)", text).groups()
+    return float(number) * {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}[unit]
+
+
+def shares(trace):
+    """thread → Shares, by `gotrace info`"""
+    text = proc.run([GOTRACE, "info", trace], timeout=60).ok().stdout
+    assert re.search(r"routine +from +lived +on cpu +runnable +sync .* unseen$", text, re.M), text
+    rows = re.findall(r"^ +(\d+)  (\S+) +\S+ +\S+ +([\d.]+[mun]?s)[ +]((?: +[\d.]+%)+)$", text, re.M)
+    return {int(tid): Shares(name, ns_of(lived), *map(float, re.findall(r"[\d.]+", rest))) for tid, name, lived, rest in rows}
+
+
+def top(trace):
+    """thread → (ns on CPU, ns in run queues, ns unseen, times preempted, faults or None), by `gotrace top --kind=cpu`"""
+    text = proc.run([GOTRACE, "top", "--kind=cpu", "-n", "100000", trace]).ok().stdout
+    rows = re.findall(r"^ *(\S+s) +[\d.]+% +[\d.]+% +(\S+s) +(\S+s) +(\d+|-) +(\d+|-)  (\d+)", text, re.M)
+    return {int(r[5]): (*map(ns_of, r[:3]), *(None if n == "-" else int(n) for n in r[3:5])) for r in rows}
+
+
+Used = collections.namedtuple("Used", "tid kind cpu queue voluntary involuntary faults")
+
+
+def told(lines):
+    words = [line.split() for line in lines]
+    return [Used(int(w[0]), w[1], *map(int, w[2:])) for w in words]
+
+
+class Running:
+    """The program, traced, until its standard input ends."""
+
+    def __init__(self, kinds, trace, **env):
+        pipe = subprocess.PIPE
+        self.trace = trace
+        env = proc.traced_env(trace, env)
+        self.child = proc.spawn([ACCOUNT, *kinds], env=env, stdin=pipe, stdout=pipe, stderr=pipe, text=True, cwd=trace.parent)
+        assert self.child.stdout.readline() == "ready\n", self.child.stderr.read()
+        self.pid = self.child.pid
+
+    def used(self):
+        """As told() does, from outside and without what takes long."""
+        tasks = pathlib.Path(f"/proc/{self.pid}/task").iterdir()
+        numbers = [(int(t.name), (t / "comm").read_text().strip(), *map(int, (t / "schedstat").read_text().split()[:2])) for t in tasks]
+        return {n[0]: Used(*n, 0, 0, 0) for n in numbers if n[1] != "gotrace"}
+
+    def end(self):
+        out, err = self.child.communicate(timeout=30)
+        assert self.child.returncode == 0, err
+        proc.kill_group(self.child)
+        return told(out.splitlines())
+
+
+def run(kinds, trace, seconds, **env):
+    program = Running(kinds, trace, **env)
+    time.sleep(seconds)
+    return program.end()
+
+
+def check(seen, cpu, queue, points=POINTS):
+    assert abs(seen.cpu - 100 * cpu / seen.lived) <= points, (seen, cpu)
+    if SCHEDSTAT:  # which leaves out what a thread has been there for that is there now
+        runs = seen.name in ("spin", "pinned")
+        queue = seen.lived - cpu if runs else queue
+        assert abs(seen.queue - 100 * queue / seen.lived) <= points, (seen, queue)
+    assert abs(seen.sum() - 100) <= 0.5, seen
+
+
+@formats
+def test_every_format(tmp_path, format):
+    used = run(MIXED, tmp_path / "t.out", 1.2, GOTRACE_FORMAT=format)
+    seen = shares(tmp_path / "t.out")
+    for thread in used[1:]:
+        mine = seen[thread.tid]
+        check(mine, thread.cpu, thread.queue)
+        off = 100 - mine.cpu - mine.queue
+        kind = {"sleep": mine.sleep, "hidden": mine.unseen, "fault": mine.unseen + mine.syscall}.get(thread.kind, 0)
+        assert kind >= off - POINTS, (thread, mine)
+    for go in gotools.readers_of(format).values():
+        gotools.check(tmp_path / "t.out", go=go)
+
+
+def test_machine_has_no_more(tmp_path):
+    """No column says more than there is."""
+    run(["spin=4", "brood=2"], tmp_path / "t.out", 1.2)
+    report = proc.run([GOTRACE, "top", "--kind=cpu", tmp_path / "t.out"]).ok().stdout
+    ns, cpu = re.match(r".*: (\S+), \d+ threads; (\S+) on CPUs", report).groups()
+    assert 0.5 * ns_of(ns) < ns_of(cpu) <= 1.01 * os.cpu_count() * ns_of(ns), report
+
+
+def test_counts(tmp_path):
+    used = {t.kind: t for t in run(["spin=4", "fault=1", "sleep=1"], tmp_path / "t.out", 1.5)}
+    seen = top(tmp_path / "t.out")
+    for kind in "fault", "sleep":
+        cpu, _, _, preempted, faults = seen[used[kind].tid]
+        assert faults >= used[kind].faults - 2 and preempted >= used[kind].involuntary - 2
+        assert kind != "fault" or faults > 1000
+        assert cpu >= used[kind].cpu - 5e6
+
+
+def test_recordings_in_a_running_program(tmp_path):
+    """Each tells what was used in it, and nothing from before."""
+    program = Running(MIXED, tmp_path / "%n.out", GOTRACE_START="manual")
+    for n in 1, 2:
+        time.sleep(0.3)
+        proc.run([GOTRACE, "start", program.pid]).ok()
+        before = program.used()
+        time.sleep(1.2)
+        after = program.used()
+        proc.run([GOTRACE, "stop", program.pid]).ok()
+        seen = shares(tmp_path / f"{n}.out")
+        for tid in set(after) - {program.pid}:
+            check(seen[tid], after[tid].cpu - before[tid].cpu, after[tid].queue - before[tid].queue, 2 * POINTS)
+    program.end()
+
+
+@pytest.mark.parametrize("format", ["go1.21", "go1.23"])
+def test_flight_recorder(tmp_path, format):
+    """A file that begins anywhere; and the ring goes on."""
+    program = Running(MIXED, tmp_path / "t.out", GOTRACE_RING="2s", GOTRACE_FORMAT=format)
+    for n in 1, 2:
+        time.sleep(2.2)
+        proc.run([GOTRACE, "snapshot", program.pid, tmp_path / f"{n}.out"]).ok()
+        seen = {tid: s for tid, s in shares(tmp_path / f"{n}.out").items() if tid != program.pid}
+        assert all(abs(s.sum() - 100) <= 0.5 for s in seen.values()), seen
+        spinning = [s for s in seen.values() if s.name in ("spin", "pinned") or s.sync + s.sleep + s.unseen < POINTS]
+        assert len(spinning) >= 5 and all(s.cpu + s.queue > 100 - 2 * POINTS for s in spinning), seen
+        sleeper = max(seen.values(), key=lambda s: s.sleep)
+        assert sleeper.cpu + sleeper.queue + sleeper.sleep > 100 - POINTS, sleeper
+    program.end()
+
+
+def test_threads_that_end(tmp_path):
+    """What each has used is told when it ends: together, what the process has."""
+    source = """
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+static void *burn(void *arg)
+{
+    struct timespec t = {0};
+    while (t.tv_nsec < 2000000 && !t.tv_sec)
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return arg;
+}
+int main(void)
+{
+    pthread_t t[4];
+    for (int i = 0; i < 400; i++) {
+        if (i >= 4)
+            pthread_join(t[i % 4], 0);
+        pthread_create(&t[i % 4], 0, burn, 0);
+    }
+    for (int i = 0; i < 4; i++)
+        pthread_join(t[i], 0);
+    return 0;
+}
+"""
+    program = proc.compile(source, tmp_path / "prog")
+    for format in "go1.5", "go1.21", "go1.23":
+        trace = proc.traced([program], tmp_path / "t.out", env={"GOTRACE_FORMAT": format}).ok().trace
+        seen = {tid: s for tid, s in shares(trace).items() if tid in top(trace)}
+        burnt = [tid for tid, s in top(trace).items() if s[0] > 1.9e6 and seen[tid].sync < 50]
+        assert len(burnt) == 400
+        for tid in burnt:
+            assert top_is_burn(seen[tid]), seen[tid]
+
+
+def top_is_burn(seen):
+    """It ran, or it stood in a run queue: it was off the CPU by nobody's will but the kernel's."""
+    return seen.cpu + seen.queue > 95 and abs(seen.sum() - 100) <= 0.5
+
+
+def test_one_thread(tmp_path):
+    """Without a thread of ours the program's own looks at itself."""
+    source = """
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+int main(void)
+{
+    struct timespec t = {0};
+    char line[100] = "";
+    for (int i = 0; i < 50; i++) {
+        usleep(10000);
+        for (struct timespec from = t; (t.tv_sec - from.tv_sec) * 1000000000 + t.tv_nsec - from.tv_nsec < 5000000;)
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    }
+    FILE *f = fopen("/proc/self/schedstat", "r");
+    puts(f && fgets(line, sizeof line, f) ? line : "0 0 0");
+    return 0;
+}
+"""
+    program = proc.compile(source, tmp_path / "prog")
+    result = proc.traced([program], tmp_path / "t.out").ok()
+    cpu, queue, _ = map(int, result.stdout.split())
+    (seen,) = shares(result.trace).values()
+    assert abs(seen.cpu - 100 * cpu / seen.lived) < 5 and seen.sleep > 50, seen
+    assert SCHEDSTAT is False or abs(seen.queue - 100 * queue / seen.lived) < 5, seen
+
+
+def test_openmp(tmp_path):
+    """Threads that wait past all hooks did not run: their pool sleeps in a futex of its own."""
+    source = """
+#include <omp.h>
+#include <unistd.h>
+int main(void)
+{
+    for (int i = 0; i < 5; i++) {
+        #pragma omp parallel num_threads(4)
+        __asm__ volatile("" ::: "memory");
+        usleep(100000);
+    }
+    return 0;
+}
+"""
+    program = proc.compile(source, tmp_path / "prog", "-fopenmp")
+    trace = proc.traced([program], tmp_path / "t.out", env={"OMP_WAIT_POLICY": "passive"}).ok().trace
+    workers = [s for tid, s in shares(trace).items() if s.sleep < 50]
+    assert len(workers) == 3
+    assert all(s.unseen > 90 and s.cpu < 5 for s in workers), workers
+
+
+def test_forked_child(tmp_path):
+    """Its account begins with it."""
+    source = """
+import os, threading, time
+def burn(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end: pass
+def both():
+    t = threading.Thread(target=burn, args=(0.3,)); t.start(); t.join()
+both()
+pid = os.fork()
+if not pid: both(); os._exit(0)
+os.waitpid(pid, 0)
+print(pid)
+"""
+    result = proc.traced(["/usr/bin/python3", "-c", source], tmp_path / "%p.out").ok()
+    for trace in tmp_path.glob("*.out"):
+        seen = top(trace)
+        assert any(0.29e9 < cpu < 0.4e9 for cpu, *_ in seen.values()), (trace, seen)
+    assert (tmp_path / f"{result.stdout.strip()}.out").exists()
+
+
+def test_without_schedstat(tmp_path):
+    """Kernels and sandboxes without it: clocks tell the CPU time, events what they know of the queue."""
+    script = "mount -t tmpfs none /proc 2>/dev/null || exit 77; exec \"$@\""
+    env = [f"{name}={value}" for name, value in proc.traced_env(tmp_path / "t.out").items()]
+    argv = ["unshare", "-r", "-m", "sh", "-c", script, "sh", "env", *env, ACCOUNT, "spin=1", "sleep=1"]
+    child = proc.spawn(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    first = child.stdout.readline()
+    if first != "ready\n":
+        pytest.skip("no namespaces here: " + child.stderr.read())
+    time.sleep(1)
+    child.communicate(timeout=20)
+    seen = sorted((s for s in shares(tmp_path / "t.out").values() if s.name in ("spin", "sleep")), key=lambda s: s.name)
+    assert [s.name for s in seen] == ["sleep", "spin"] and all(abs(s.sum() - 100) <= 0.5 for s in seen)
+    assert seen[1].cpu > 25 and seen[0].cpu < 10 and seen[0].sleep > 60, seen
+
+
+@pytest.mark.needs("strace")
+def test_bounded_work(tmp_path):
+    """Many threads take turns. 120 are looked at in a second, but for the two ends, where all are."""
+    threads, seconds, log = 400, 3, tmp_path / "strace"
+    argv = ["strace", "-f", "-qq", "-e", "trace=openat", "-o", log, ACCOUNT, f"sleep={threads}"]
+    env = [f"-E{name}={value}" for name, value in proc.traced_env(tmp_path / "t.out").items()]
+    child = proc.spawn([*argv[:1], *env, *argv[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=tmp_path)
+    assert child.stdout.readline() == "ready\n"
+    begun = time.monotonic()
+    time.sleep(seconds)
+    child.communicate(timeout=60)
+    seconds = time.monotonic() - begun
+    opened = len(re.findall(r'"/proc/self/task/\d+/schedstat"', log.read_text())) - threads  # its own
+    assert threads - 10 <= opened <= 2 * threads + 130 * (seconds + 3), opened
+    assert len([s for s in shares(tmp_path / "t.out").values() if s.sleep > 50]) >= threads - 5
+
+
+def test_idle_program_writes_nothing_more(tmp_path):
+    sizes = []
+    for seconds in 1.5, 4.5:
+        run(["sleep=0"], tmp_path / "t.out", seconds, GOTRACE_FORMAT="go1.21")
+        sizes.append((tmp_path / "t.out").stat().st_size)
+    assert sizes[1] <= sizes[0] + 4096, sizes

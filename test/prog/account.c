@@ -1,0 +1,182 @@
+/*
+ * Threads that use CPUs in ways that no event tells: account KIND=COUNT..., see `kinds`. When its
+ * standard input ends the program says of each, and of itself, what the kernel has counted: thread,
+ * kind, ns on CPUs, ns in run queues, switches by itself, by others, pages read. Then it ends, with
+ * all of them still at it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static void burn(long ns)
+{
+    struct timespec from, now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while ((now.tv_sec - from.tv_sec) * 1000000000L + now.tv_nsec - from.tv_nsec < ns);
+}
+
+static void spin(void)
+{
+    burn(1000000);
+}
+
+static void pinned(void)
+{
+    static __thread int done;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(0, &set);
+    if (!done)
+        done = 1 + sched_setaffinity(0, sizeof set, &set);
+    burn(1000000);
+}
+
+static void doze(void)
+{
+    nanosleep(&(struct timespec){0, 5000000}, NULL);
+}
+
+/* As code that calls the kernel itself, past any hook. */
+static void hidden(void)
+{
+    static const struct timespec time = {0, 20000000};
+#if defined __x86_64__
+    long r = SYS_nanosleep;
+    __asm__ volatile("syscall" : "+a"(r) : "D"(&time), "S"(NULL) : "rcx", "r11", "memory");
+#elif defined __aarch64__
+    register long number __asm__("x8") = SYS_nanosleep;
+    register const void *a __asm__("x0") = &time, *b __asm__("x1") = NULL;
+    __asm__ volatile("svc 0" : "+r"(a) : "r"(number), "r"(b) : "memory");
+#endif
+    burn(5000000);
+}
+
+/* Pages of a file that memory does not hold. */
+static void fault(void)
+{
+    enum { SIZE = 4 << 20 };
+    static __thread int fd = -1;
+    char name[] = "account-XXXXXX";
+    static char bytes[SIZE];
+    if (fd < 0) {
+        fd = mkstemp(name);
+        unlink(name);
+        if (write(fd, bytes, SIZE) != SIZE || fsync(fd) != 0)
+            abort();
+    }
+    posix_fadvise(fd, 0, SIZE, POSIX_FADV_DONTNEED);
+    volatile char *p = mmap(NULL, SIZE, PROT_READ, MAP_SHARED, fd, 0);
+    madvise((void *)p, SIZE, MADV_RANDOM);
+    for (int i = 0; i < SIZE; i += 4096)
+        (void)p[i];
+    munmap((void *)p, SIZE);
+}
+
+static void *brief(void *arg)
+{
+    burn(2000000);
+    return arg;
+}
+
+static void brood(void)
+{
+    pthread_t t;
+    pthread_create(&t, NULL, brief, NULL);
+    pthread_join(t, NULL);
+}
+
+static const struct kind {
+    const char *name;
+    void (*turn)(void);
+} kinds[] = {{"spin", spin},     {"pinned", pinned}, {"sleep", doze},
+             {"hidden", hidden}, {"fault", fault},   {"brood", brood}};
+
+enum { MOST = 4000 };
+static struct {
+    pid_t tid;
+    const char *name;
+} threads[MOST];
+static int n;
+static pthread_barrier_t begun;
+
+static void *run(void *arg)
+{
+    const struct kind *kind = arg;
+    int i = __atomic_fetch_add(&n, 1, __ATOMIC_RELAXED);
+    threads[i].tid = gettid();
+    threads[i].name = kind->name;
+    pthread_setname_np(pthread_self(), kind->name);
+    pthread_barrier_wait(&begun);
+    for (;;)
+        kind->turn();
+    return NULL;
+}
+
+static void start(char *word)
+{
+    char *count = strchr(word, '=');
+    *count++ = 0;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        for (int i = 0; strcmp(word, kinds[k].name) == 0 && i < atoi(count); i++) {
+            pthread_t t;
+            pthread_attr_t attr;
+            pthread_attr_init(&attr);
+            pthread_attr_setstacksize(&attr, 256 << 10);
+            pthread_barrier_init(&begun, NULL, 2);
+            if (pthread_create(&t, &attr, run, (void *)&kinds[k]) != 0)
+                abort();
+            pthread_barrier_wait(&begun);
+        }
+    }
+}
+
+static void read_file(pid_t tid, const char *name, char text[4096])
+{
+    char path[64];
+    sprintf(path, "/proc/self/task/%d/%s", tid, name);
+    int fd = open(path, O_RDONLY);
+    ssize_t bytes = fd < 0 ? 0 : read(fd, text, 4095);
+    text[bytes > 0 ? bytes : 0] = 0;
+    close(fd);
+}
+
+static void tell(pid_t tid, const char *name)
+{
+    char schedstat[4096], status[4096], stat[4096];
+    unsigned long cpu = 0, queue = 0, faults = 0;
+    read_file(tid, "schedstat", schedstat);
+    read_file(tid, "status", status);
+    read_file(tid, "stat", stat);
+    const char *switches = strstr(status, "\nvoluntary"), *end = strrchr(stat, ')');
+    sscanf(schedstat, "%lu %lu", &cpu, &queue);
+    sscanf(end ? end : "", ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %lu", &faults);
+    printf("%d %s %lu %lu %ld %ld %lu\n", tid, name, cpu, queue,
+           switches ? atol(strchr(switches, ':') + 1) : 0,
+           switches ? atol(strchr(strchr(switches, ':') + 1, ':') + 1) : 0, faults);
+}
+
+int main(int argc, char **argv)
+{
+    char c;
+    for (int i = 1; i < argc; i++)
+        start(argv[i]);
+    printf("ready\n");
+    fflush(stdout);
+    while (read(STDIN_FILENO, &c, 1) == 1)
+        ;
+    tell(getpid(), "main");
+    for (int i = 0; i < n; i++)
+        tell(threads[i].tid, threads[i].name);
+    return 0;
+}
