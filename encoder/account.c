@@ -24,7 +24,9 @@ struct gt_account {
     /* What was used before that. */
     _Atomic unsigned known;
     _Atomic uint64_t before[GT_USED_NUMBERS];
-    uint64_t end; /* with ENDED, as what follows */
+    _Atomic uint64_t moved; /* when it left the generation before */
+    uint64_t end;           /* with ENDED, as what follows */
+    uint32_t end_gen;       /* in which it has */
     struct gt_usage last;
     /* The drain side's: what is told already, of which goroutine, up to when. */
     struct {
@@ -33,6 +35,7 @@ struct gt_account {
         struct gt_usage usage;
         bool behind; /* switches, which were left out */
     } told;
+    uint64_t seen; /* the goroutine, by gt_account_each_new */
 };
 
 #define ENDED (UINT64_C(1) << 63)
@@ -46,7 +49,8 @@ static struct {
     struct gt_freelist free;
     _Atomic(struct gt_account *) all; /* push only */
     _Atomic uint32_t n;
-    _Atomic bool missed; /* there was none left for a thread */
+    _Atomic bool missed; /* there was none left for a thread; nobody knows since whether it lives */
+    _Atomic bool ending; /* the last look of a recording is due */
 } accounts;
 
 void gt_account_init(gt_usage_fn *read)
@@ -63,8 +67,10 @@ static struct gt_account *make(void)
         return NULL;
     }
     struct gt_account *a = gt_arena_alloc(&accounts.arena, sizeof *a);
-    if (!a)
+    if (!a) {
+        atomic_fetch_sub(&accounts.n, 1);
         return NULL;
+    }
     a->next = atomic_load_explicit(&accounts.all, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&accounts.all, &a->next, a, memory_order_release,
                                                   memory_order_relaxed))
@@ -99,6 +105,7 @@ void gt_account_begin(struct gt_writer *w, enum gt_account_begin how)
     atomic_thread_fence(memory_order_release); /* pairs with is_still's: nobody's, before */
     atomic_store_explicit(&a->tid, w->m, memory_order_relaxed);
     atomic_store_explicit(&a->begin, w->last, memory_order_relaxed);
+    atomic_store_explicit(&a->moved, 0, memory_order_relaxed);
     atomic_store_explicit(&a->known, before.known, memory_order_relaxed);
     for (int i = 0; i < GT_USED_NUMBERS; i++)
         atomic_store_explicit(&a->before[i], before.of[i], memory_order_relaxed);
@@ -116,14 +123,21 @@ void gt_account_end(struct gt_writer *w)
     struct gt_account *a = w->account;
     w->account = NULL;
     if (!a || atomic_load_explicit(&a->g, memory_order_relaxed) != w->g.id)
-        return; /* the drain side took it for one that has ended */
-    if (gt_gen_is_mute(gt_writer_gen(w))) {
+        return; /* the drain side has taken it for one that ended */
+    if (gt_gen_is_mute(gt_writer_gen(w)) && !atomic_load(&accounts.ending)) {
         give_back(a);
         return;
     }
     accounts.read(0, GT_KNOWN_CPU | GT_KNOWN_SWITCHES, &a->last);
     a->end = gt_clock_now();
+    a->end_gen = gt_writer_gen(w);
     atomic_store_explicit(&a->g, w->g.id | ENDED, memory_order_release);
+}
+
+void gt_account_move(struct gt_writer *w)
+{
+    if (w->account)
+        atomic_store_explicit(&w->account->moved, gt_clock_now(), memory_order_relaxed);
 }
 
 /* The drain side ----------------------------------------------------------------------------- */
@@ -131,7 +145,7 @@ void gt_account_end(struct gt_writer *w)
 /*
  * What reading costs, in looks at a thread's clock, each some 0.4 us. So much is spent in a second:
  * 0.1 % of a CPU, enough for 120 threads that run. At a recording's two ends, where nobody can be
- * left for another time, 0.1 s for 3,600.
+ * left for another time, 0.1 s for 3,600 threads; of others the clock is all that is read.
  */
 enum {
     COST_CLOCK = 1,
@@ -139,7 +153,7 @@ enum {
     COST_SWITCHES = 56,
     COSTS_IN_A_SECOND = 2048,
     COSTS_AT_THE_ENDS = 256 << 10,
-    SWITCHES_IN_A_SECOND = 8, /* threads */
+    SWITCHES_IN_A_SECOND = 8, /* threads, where there is not enough for all */
 };
 
 static struct {
@@ -152,7 +166,8 @@ static struct {
     /* Of the collection under way: */
     uint64_t since; /* trace time */
     int64_t costs;
-    bool all;
+    bool all, last;  /* see gt_account_collect; all: the first one, too */
+    bool incomplete; /* somebody was not looked at */
     unsigned stride; /* the switches of every so many threads are read */
     uint32_t gen;
     struct gt_buf *buf;
@@ -160,7 +175,8 @@ static struct {
     uint32_t used; /* of that */
 } side;
 
-static const uint32_t HEAD = sizeof GT_ACCOUNT - 1;
+enum { HEAD = sizeof GT_ACCOUNT - 1 };
+enum { NO_M = 0 }; /* texts of the program's have a thread */
 
 /* Rows --------------------------------------------------------------------------------------- */
 
@@ -181,7 +197,7 @@ static void refresh(void)
     push();
     side.buf = gt_buffers_get(true);
     if (side.buf)
-        gt_texts_begin(side.buf, side.gen, 0, gt_clock_now());
+        gt_texts_begin(side.buf, side.gen, NO_M, gt_clock_now());
 }
 
 static void end_text(void)
@@ -218,13 +234,16 @@ static void tell_text(void *arg, uint64_t id, const char *text, uint32_t len)
 {
     const struct audience *audience = arg;
     (void)id;
-    if (len > HEAD && memcmp(text, GT_ACCOUNT, HEAD) == 0)
+    if (len > HEAD)
         audience->fn((const uint8_t *)text + HEAD, len - HEAD);
 }
 
 void gt_account_each(const struct gt_buf *bufs, gt_account_fn *fn)
 {
-    gt_texts_each(bufs, tell_text, &(struct audience){fn});
+    for (; bufs; bufs = bufs->next) {
+        if (gt_texts_in(bufs) && bufs->m == NO_M)
+            gt_texts_of(bufs, tell_text, &(struct audience){fn});
+    }
 }
 
 /* What is told ------------------------------------------------------------------------------- */
@@ -274,10 +293,18 @@ static void tell(struct gt_account *a, uint64_t at, const struct gt_usage *now)
 
 /* Reading ------------------------------------------------------------------------------------ */
 
+/* What it has used from here on nobody can say. */
+static void put_no_more(uint64_t g, uint64_t at)
+{
+    put(g, at, 0, &(struct gt_usage){.known = GT_KNOWN_NO_MORE});
+}
+
 static void end(struct gt_account *a, uint64_t g)
 {
     begin_telling(a, g);
     tell(a, a->end, &a->last);
+    if (!(a->last.known & GT_KNOWN_CPU))
+        put_no_more(g, a->end);
     give_back(a);
 }
 
@@ -288,20 +315,36 @@ static bool is_still(const struct gt_account *a, uint64_t g)
     return atomic_load_explicit(&a->g, memory_order_relaxed) == g;
 }
 
-/* The clock alone tells that a thread has not run, and has no other number then. */
+/*
+ * The clock alone tells that a thread has not run, and has no other number then. Of one for which
+ * no more can be spent it is all that is asked.
+ */
 static bool read_usage(const struct gt_account *a, uint64_t g, uint32_t tid, struct gt_usage *usage)
 {
-    bool told = is_told(a, g);
+    bool told = is_told(a, g), dear = side.costs > 0;
     side.costs -= COST_CLOCK;
-    if (told && !accounts.read(tid, GT_KNOWN_CPU, usage))
+    if ((told || !dear) && !accounts.read(tid, GT_KNOWN_CPU, usage))
         return false;
     bool ran = !usage->known || usage->of[GT_USED_CPU] != a->told.usage.of[GT_USED_CPU];
-    if (told && !ran && !(side.all && a->told.behind))
+    if (!dear || (told && !ran && !(side.all && a->told.behind)))
         return true;
     bool switches = (side.live + side.round) % side.stride == 0;
     side.costs -= COST_QUEUE + (switches ? COST_SWITCHES : 0);
     return accounts.read(tid, GT_KNOWN_CPU | GT_KNOWN_QUEUE | (switches ? GT_KNOWN_SWITCHES : 0),
                          usage);
+}
+
+static void take(struct gt_account *a, uint64_t g, uint64_t at, const struct gt_usage *usage)
+{
+    begin_telling(a, g);
+    if (!(usage->known & GT_KNOWN_CPU)) { /* it may not be asked, or not now */
+        side.incomplete = true;
+        return;
+    }
+    if (usage->known & (GT_KNOWN_QUEUE | GT_KNOWN_SWITCHES))
+        a->told.behind = !(usage->known & GT_KNOWN_SWITCHES);
+    if (is_still(a, g))
+        tell(a, at, usage);
 }
 
 static void look_at_live(struct gt_account *a, uint64_t g)
@@ -314,27 +357,26 @@ static void look_at_live(struct gt_account *a, uint64_t g)
     uint64_t at = gt_clock_now();
     if (!is_still(a, g)) /* it has ended, and tells more */
         return;
-    if (!exists) { /* by the bare system call */
+    if (exists) {
+        take(a, g, at, &usage);
+    } else { /* by the bare system call */
+        put_no_more(g, at);
         give_back(a);
-        return;
     }
-    begin_telling(a, g);
-    if (!is_still(a, g))
-        return;
-    if (usage.known & (GT_KNOWN_QUEUE | GT_KNOWN_SWITCHES))
-        a->told.behind = !(usage.known & GT_KNOWN_SWITCHES);
-    tell(a, at, &usage);
 }
 
 static void look_at(struct gt_account *a)
 {
     uint64_t g = atomic_load_explicit(&a->g, memory_order_acquire); /* pairs with its owner's */
-    if (g & ENDED)
-        end(a, g & ~ENDED);
-    if (!g || (g & ENDED))
+    if (g & ENDED) {
+        if (side.last || a->end_gen <= side.gen)
+            end(a, g & ~ENDED);
+        return;
+    }
+    if (!g)
         return;
     side.live++;
-    if (side.costs > 0)
+    if (side.costs > 0 || side.all)
         look_at_live(a, g);
     else if (!side.turn)
         side.turn = a;
@@ -350,11 +392,11 @@ static uint64_t own_cpu(void)
 }
 
 /* Everybody was looked at. An idle program's trace does not grow for that. */
-static void put_own(bool always)
+static void put_own(void)
 {
     struct gt_usage used = {.known = GT_KNOWN_CPU};
-    if (side.turn || atomic_load_explicit(&accounts.missed, memory_order_relaxed) ||
-        !(always || side.buf || side.used > HEAD))
+    if (side.turn || side.incomplete || atomic_load(&accounts.missed) ||
+        !(side.all || side.buf || side.used > HEAD))
         return;
     uint64_t at = gt_clock_now(), cpu = own_cpu();
     used.of[GT_USED_CPU] = more(cpu, side.cpu);
@@ -370,7 +412,6 @@ void gt_account_open(void)
     side.begin = gt_clock_now();
     side.turn = NULL;
     side.cpu = own_cpu();
-    atomic_store_explicit(&accounts.missed, false, memory_order_relaxed);
 }
 
 static void begin_round(uint32_t gen, bool all)
@@ -378,13 +419,17 @@ static void begin_round(uint32_t gen, bool all)
     const uint64_t second = 1000000000;
     uint64_t now = gt_clock_monotonic_raw(), ns = now - side.last_ns;
     ns = ns < second ? ns : second;
+    side.last = all;
     all |= side.round++ == 0;
     side.last_ns = now;
     side.gen = gen;
     side.all = all;
+    side.incomplete = false;
     side.since = gt_clock_now();
     side.costs = all ? COSTS_AT_THE_ENDS : (int64_t)(COSTS_IN_A_SECOND * ns / second) + 1;
-    side.stride = all ? 1 : (uint32_t)(side.live * second / (SWITCHES_IN_A_SECOND * ns + 1)) + 1;
+    bool enough = side.costs > (int64_t)side.live * (COST_CLOCK + COST_QUEUE + COST_SWITCHES);
+    side.stride =
+        all || enough ? 1 : (uint32_t)(side.live * second / (SWITCHES_IN_A_SECOND * ns + 1)) + 1;
     side.live = 0;
 }
 
@@ -402,18 +447,57 @@ void gt_account_collect(uint32_t gen, bool all)
         look_at(a);
         a = a->next ? a->next : head;
     } while (a != first);
-    put_own(all);
+    put_own();
     end_text();
     push();
+    atomic_store(&accounts.ending, false);
 }
 
-/* Numbers of recordings go on: what the parent's threads were told is not of this process's. */
+void gt_account_expect_last(void)
+{
+    atomic_store(&accounts.ending, true);
+}
+
+/* Threads, for who watches them ---------------------------------------------------------------- */
+
+void gt_account_each_new(void (*fn)(const struct gt_thread_view *thread))
+{
+    struct gt_account *a = atomic_load_explicit(&accounts.all, memory_order_acquire);
+    for (; a; a = a->next) {
+        uint64_t g = atomic_load_explicit(&a->g, memory_order_acquire);
+        uint32_t tid = atomic_load_explicit(&a->tid, memory_order_relaxed);
+        if (!g || (g & ENDED) || a->seen == g || !is_still(a, g))
+            continue;
+        a->seen = g;
+        fn(&(struct gt_thread_view){a, g, tid});
+    }
+}
+
+void gt_account_forget_seen(void)
+{
+    for (struct gt_account *a = atomic_load(&accounts.all); a; a = a->next)
+        a->seen = 0;
+}
+
+uint64_t gt_account_stream_end(const struct gt_thread_view *thread)
+{
+    const struct gt_account *a = thread->account;
+    uint64_t moved = atomic_load_explicit(&a->moved, memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    uint64_t g = atomic_load_explicit(&a->g, memory_order_relaxed);
+    return (g & ~ENDED) == thread->g ? moved : UINT64_MAX;
+}
+
+/* The parent's accounts stay where they are: touching them would copy them. */
 void gt_account_after_fork(void)
 {
     uint32_t recording = side.recording;
     memset(&side, 0, sizeof side); /* its buffer is the parent's */
     side.recording = recording;
-    atomic_store(&accounts.free.top, 0);
-    for (struct gt_account *a = atomic_load(&accounts.all); a; a = a->next)
-        give_back(a);
+    accounts.free = (struct gt_freelist){0};
+    accounts.arena = (struct gt_arena){.chunk = NULL};
+    atomic_store(&accounts.all, NULL);
+    atomic_store(&accounts.n, 0);
+    atomic_store(&accounts.missed, false);
+    atomic_store(&accounts.ending, false);
 }

@@ -11,10 +11,11 @@
 #include "usage.h"
 
 struct gt_writer;
+struct gt_account;
 
 /*
  * Reads the wanted numbers of thread `tid`; or, if that is 0, of the caller, where no descriptor is
- * opened. What cannot be had is left out. false: there is no such thread.
+ * opened. What cannot be had is left out. false: there is certainly no such thread.
  */
 typedef bool gt_usage_fn(uint32_t tid, unsigned wanted, struct gt_usage *usage);
 
@@ -33,8 +34,28 @@ void gt_account_begin(struct gt_writer *w, enum gt_account_begin how);
 /* It ends. */
 void gt_account_end(struct gt_writer *w);
 
+/* It leaves a generation. By who switches it. */
+void gt_account_move(struct gt_writer *w);
+
+/* A thread, for the drain side. */
+struct gt_thread_view {
+    struct gt_account *account;
+    uint64_t g;
+    uint32_t tid;
+};
+
+/* Those that are there, each once, until the next gt_account_forget_seen. */
+void gt_account_each_new(void (*fn)(const struct gt_thread_view *thread));
+void gt_account_forget_seen(void);
+
+/* When it left the generation before, trace time; UINT64_MAX: it has ended in that. */
+uint64_t gt_account_stream_end(const struct gt_thread_view *thread);
+
 /* Drain side: a recording begins, which has no use for what was before. */
 void gt_account_open(void);
+
+/* Before threads leave its last generation: those that end meanwhile do so in that. */
+void gt_account_expect_last(void);
 
 /*
  * Reads the accounts and queues what is new for generation gen, which all writers have left. all:

@@ -65,7 +65,9 @@ struct gt_drain_config {
     bool (*inside)(const struct gt_writer *w);
     void (*aged)(void);
     void (*forget)(void);
-    gt_usage_fn *usage;   /* see account.h; or NULL */
+    gt_usage_fn *usage; /* see account.h; or NULL */
+    bool sched;         /* see sched.h, as what follows */
+    bool (*may_watch)(void);
     void (*sample)(void); /* see gt_drain_sample */
     bool (*alone)(void);  /* or NULL; whether the drain thread is the process's last */
 };

@@ -12,11 +12,12 @@
 #include "renewal.h"
 #include "ring.h"
 #include "samples.h"
+#include "sched.h"
 #include "stacks.h"
 #include "strings.h"
 #include "switch.h"
 
-#include "encoder/v1/merge.h"
+#include "encoder/merge.h"
 
 /* Stacks and strings stay, with their ids: the child's own traces are full of the same ones. */
 static void (*const state[])(void) = {
@@ -35,6 +36,7 @@ static void (*const state[])(void) = {
     gt_switch_after_fork,  /* writers */
     gt_procs_after_fork,   /* Ps */
     gt_account_after_fork, /* accounts */
+    gt_sched_after_fork,   /* nor is one watched */
     gt_events_after_fork,  /* collections: the clock begins anew */
     gt_writer_after_fork,  /* none has jumped, nothing is lost */
 

@@ -53,6 +53,12 @@ const char *gt_format_names(void);
 #define GT_WHOLE "gotrace-whole"
 #define GT_V1_WHOLE 0x656c6f6877u /* "whole" */
 
+/*
+ * The reason of a wait that the kernel has recorded and no hook has seen. v1 has no reasons: there
+ * it is a GoBlock, of which ours have no other kind.
+ */
+#define GT_UNSEEN_TEXT "unseen"
+
 /* What is being recorded. Set before recording starts. */
 extern const struct gt_format *gt_format;
 
@@ -94,7 +100,8 @@ enum gt_reason {
     GT_REASON_YIELD,
     GT_REASON_NETWORK,
     GT_REASON_PREEMPTED,
-    GT_REASON_GC, /* of a stopped world */
+    GT_REASON_UNSEEN, /* off the CPU, not in a call that is known */
+    GT_REASON_GC,     /* of a stopped world */
     GT_REASONS_END
 };
 

@@ -7,6 +7,7 @@
 #include "output.h"
 #include "renewal.h"
 #include "samples.h"
+#include "sched.h"
 #include "switch.h"
 #include "v2.h"
 
@@ -148,6 +149,8 @@ void gt_generation_stop(void)
 static uint32_t number_of(enum gt_successor successor)
 {
     uint32_t next = successor == GT_SUCCESSOR_NONE ? 0 : generation.now.gen + 1;
+    if (successor != GT_SUCCESSOR_WRITTEN)
+        gt_account_expect_last();
     if (successor == GT_SUCCESSOR_MUTE) {
         atomic_store(&gt_gen.mute_since, next);
         atomic_store(&gt_gen.mute, next);
@@ -186,6 +189,7 @@ void gt_generation_close(enum gt_successor successor)
     uint32_t next = number_of(successor);
     generation.past_early = take_early();
     generation.past = move_on(next);
+    gt_sched_next(generation.now.gen);
     gt_account_collect(generation.past.gen, successor != GT_SUCCESSOR_WRITTEN);
 }
 
@@ -209,22 +213,20 @@ void gt_generation_look_up_kept(const struct gt_kept *k)
         look_up(NULL, k->stacks[i]);
 }
 
-static void write_v2(bool whole)
+static void write_v2(struct gt_buf *plain, bool whole)
 {
     const struct gt_kept *past = &generation.past;
     if (generation.past_early)
         gt_v2_begin(generation.past_early);
-    write_queue(past->gen);
+    gt_v2_write(plain);
     gt_v2_end(past->gen, &past->snapshot, generation.until, whole);
 }
 
 /* Nothing of a generation can be written before all of it is known. */
-static int write_v1(bool whole)
+static int write_v1(struct gt_buf *plain, bool whole)
 {
     uint32_t gen = generation.past.gen;
-    struct gt_buf *plain = gt_buffers_take(gen);
     int error = gt_v1_write(gen, NULL, generation.past_early, plain, generation.until);
-    gt_buffers_put_all(plain);
     if (!error && whole)
         gt_v1_end(generation.now.snapshot.units);
     return error;
@@ -233,20 +235,31 @@ static int write_v1(bool whole)
 int gt_generation_write(bool whole)
 {
     GT_ASSERT_DRAIN_SIDE();
-    int error = 0;
-    if (gt_format->v1)
-        error = write_v1(whole);
-    else
-        write_v2(whole);
+    struct gt_buf *plain = gt_buffers_take(generation.past.gen);
+    int error = gt_sched_complete(generation.past.gen, &generation.past_early, &plain);
+    if (!error && gt_format->v1)
+        error = write_v1(plain, whole);
+    else if (!error)
+        write_v2(plain, whole);
+    gt_buffers_put_all(plain);
     gt_buffers_put_all(generation.past_early);
     generation.past_early = NULL;
     error = error ? error : gt_output_commit();
-    if (generation.successor == GT_SUCCESSOR_WRITTEN && !gt_format->v1) {
+    bool now = !gt_format->v1 && !gt_sched_covers(generation.now.gen);
+    if (generation.successor == GT_SUCCESSOR_WRITTEN && now) {
         gt_v2_begin(generation.early);
         gt_buffers_put_all(take_early());
     }
     gt_renewal_after_generation(gt_ring_first_era());
     return error;
+}
+
+static void begin_end(struct gt_buf *early)
+{
+    bool covered = gt_sched_covers(generation.now.gen);
+    struct gt_buf *completed = covered ? gt_sched_end(generation.now.gen, early) : NULL;
+    gt_v2_begin(covered ? completed : early);
+    gt_buffers_put_all(completed);
 }
 
 int gt_generation_write_end(void)
@@ -255,7 +268,7 @@ int gt_generation_write_end(void)
     if (gt_format->v1) {
         gt_v1_end(generation.now.snapshot.units);
     } else {
-        gt_v2_begin(generation.early); /* not taken: a flight recorder may go on with that */
+        begin_end(generation.early); /* not taken: a flight recorder may go on with that */
         gt_v2_end(generation.now.gen, &generation.now.snapshot, 0, true);
     }
     return gt_output_commit();
@@ -275,12 +288,14 @@ void gt_generation_keep(enum gt_successor successor)
     if (successor == GT_SUCCESSOR_WRITTEN)
         tell_all(next);
     struct gt_kept past = move_on(next);
+    gt_sched_next(generation.now.gen);
     gt_account_collect(past.gen, successor != GT_SUCCESSOR_WRITTEN);
     uint64_t events = gt_switch_events();
     past.events = events - generation.events_before;
     generation.events_before = events;
     struct gt_buf *plain = gt_buffers_take(past.gen);
-    if (!gt_ring_keep(&past, early, plain, until)) {
+    if (gt_sched_complete(past.gen, &early, &plain) != 0 ||
+        !gt_ring_keep(&past, early, plain, until)) {
         gt_ring_clear(); /* what is before a gap is of no use */
         gt_samples_move(until, NULL);
     }

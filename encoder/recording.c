@@ -9,6 +9,7 @@
 #include "renewal.h"
 #include "ring.h"
 #include "samples.h"
+#include "sched.h"
 #include "switch.h"
 #include "v2.h"
 
@@ -188,7 +189,7 @@ static void last_generation(enum gt_successor next)
 /* Those of a flight recorder and of v1 formats, until they are over. */
 static bool wait_in_memory(void)
 {
-    return in_ring() || gt_format->v1;
+    return in_ring() || gt_format->v1 || gt_sched_idle_ns(0) >= 0;
 }
 
 /* Of the flight recorder's memory, at its end or in its file. */
@@ -249,6 +250,7 @@ bool gt_recording_advance(uint64_t now)
         gt_recording_renew(now);
         return false;
     }
+    gt_sched_poll(now);
     bool due =
         write_what_waits() || now >= recording.deadline || file_full() || renewal_is_due(now);
     if (due)
@@ -281,7 +283,8 @@ int64_t gt_recording_idle_ns(uint64_t now)
         if (due[i] && (least < 0 || ns < least))
             least = ns;
     }
-    return least;
+    int64_t rings = recording.on ? gt_sched_idle_ns(now) : -1;
+    return rings >= 0 && (least < 0 || rings < least) ? rings : least;
 }
 
 /* Its start and end -------------------------------------------------------------------------- */
@@ -303,6 +306,7 @@ static void begin(void)
     recording.samples_lost_before = gt_samples_lost();
     recording.on = true;
     gt_account_open();
+    gt_sched_open();
     if (in_ring())
         gt_ring_open(config->ring_bytes, config->ring_ns);
 }
@@ -321,6 +325,7 @@ static void end(enum gt_successor next)
         gt_ring_clear();
     }
     gt_generation_forget();
+    gt_sched_close();
     recording.ending = false;
 }
 
@@ -421,6 +426,7 @@ void gt_recording_init(const struct gt_drain_config *config)
     gt_buffers_reserve();
     gt_frames_init(config);
     gt_account_init(config->usage);
+    gt_sched_init(config->sched, config->may_watch);
     gt_generation_init(waits);
     gt_renewal_init(config);
     if (!waits)

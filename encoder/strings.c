@@ -12,7 +12,7 @@ static const char *const reasons[GT_REASONS_END] = {
     [GT_REASON_SYNC] = "sync",       [GT_REASON_COND] = "sync.(*Cond).Wait",
     [GT_REASON_SLEEP] = "sleep",     [GT_REASON_YIELD] = "runtime.Gosched",
     [GT_REASON_NETWORK] = "network", [GT_REASON_PREEMPTED] = "preempted",
-    [GT_REASON_GC] = "GC",
+    [GT_REASON_GC] = "GC",           [GT_REASON_UNSEEN] = GT_UNSEEN_TEXT,
 };
 
 static struct {

@@ -1,6 +1,7 @@
 /* See switch.h. */
 #include "switch.h"
 
+#include "account.h"
 #include "call.h"
 #include "events.h"
 
@@ -104,6 +105,7 @@ static void end_generation_locked(struct gt_writer *w, uint32_t old)
     if (gt_call_is_announced(w) && gt_writer_make_room(w, old, GT_EVENT_ROOM))
         gt_call_show(w);
     gt_ev_renew_locked(w);
+    gt_account_move(w);
     gt_texts_retire(w, old);
     gt_writer_retire(w, old);
     if (gt_gen_is_mute(old))

@@ -124,16 +124,22 @@ static struct gt_text_found *found(void)
     return by_id.memory.at;
 }
 
-void gt_texts_each(const struct gt_buf *buf, gt_text_fn *fn, void *arg)
+void gt_texts_of(const struct gt_buf *buf, gt_text_fn *fn, void *arg)
+{
+    const uint8_t *p = buf->data + 1, *end = buf->data + buf->used;
+    while (p < end) {
+        p++;
+        uint64_t id = gt_varint_get(&p, end), len = gt_varint_get(&p, end);
+        fn(arg, id, (const char *)p, (uint32_t)len);
+        p += len;
+    }
+}
+
+static void each(const struct gt_buf *buf, gt_text_fn *fn)
 {
     for (; buf; buf = buf->next) {
-        const uint8_t *p = buf->data + 1, *end = buf->data + buf->used;
-        while (gt_texts_in(buf) && p < end) {
-            p++;
-            uint64_t id = gt_varint_get(&p, end), len = gt_varint_get(&p, end);
-            fn(arg, id, (const char *)p, (uint32_t)len);
-            p += len;
-        }
+        if (gt_texts_in(buf))
+            gt_texts_of(buf, fn, NULL);
     }
 }
 
@@ -157,9 +163,9 @@ void gt_texts_index(const struct gt_buf *bufs)
 {
     by_id.n = 0;
     gt_vector_empty(&by_id.memory);
-    gt_texts_each(bufs, widen, NULL);
+    each(bufs, widen);
     if (gt_vector_reserve(&by_id.memory, by_id.n * sizeof *found()))
-        gt_texts_each(bufs, set, NULL);
+        each(bufs, set);
 }
 
 struct gt_text_found *gt_texts_find(uint64_t id)

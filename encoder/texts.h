@@ -55,9 +55,9 @@ static inline bool gt_texts_in(const struct gt_buf *buf)
     return buf->data[0] == GT_EV_STRINGS;
 }
 
-/* Every text in those of these buffers. */
+/* Every text in such a buffer. */
 typedef void gt_text_fn(void *arg, uint64_t id, const char *text, uint32_t len);
-void gt_texts_each(const struct gt_buf *bufs, gt_text_fn *fn, void *arg);
+void gt_texts_of(const struct gt_buf *buf, gt_text_fn *fn, void *arg);
 
 /*
  * Makes the texts in these buffers, a generation's, known to gt_texts_find; until the next call.

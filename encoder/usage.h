@@ -5,7 +5,7 @@
  *
  * A row there is LEB128 numbers: which of the numbers below are known (bits), the goroutine, the
  * time, and how long before that the row begins, in units of the trace's clock; then those that are
- * known. Nothing known: there are no more rows. Goroutine 0 is the tracer's own thread; its row
+ * known. 0: there are no more rows. Goroutine 0 is the tracer's own thread; its row
  * says, too, that all others were looked at between its two times: what is not mentioned since has
  * used nothing until then.
  */
@@ -31,6 +31,7 @@ enum gt_usage_number {
 #define GT_KNOWN_SWITCHES \
     (1u << GT_USED_VOLUNTARY | 1u << GT_USED_INVOLUNTARY | 1u << GT_USED_FAULTS)
 #define GT_KNOWN_ALL ((1u << GT_USED_NUMBERS) - 1)
+#define GT_KNOWN_NO_MORE (1u << GT_USED_NUMBERS) /* alone: what comes after is not known */
 
 struct gt_usage {
     unsigned known; /* bits */

@@ -29,6 +29,7 @@ static bool read_either(const char *value, const char *yes, const char *no, bool
     }
 EITHER(on, "on", "off")
 EITHER(heap, "on", "off")
+EITHER(sched, "on", "off")
 EITHER(children, "1", "0")
 EITHER(manual, "manual", "auto")
 
@@ -262,6 +263,7 @@ static const struct {
     {"GOTRACE_SYSCALLS", "all, blocking or none", "blocking", read_calls}, /* after its minimum */
     {"GOTRACE_FORMAT", NULL, GT_FORMAT_DEFAULT, read_format},
     {"GOTRACE_HEAP", "on or off", "on", read_heap},
+    {"GOTRACE_SCHED", "on or off", "off", read_sched},
     {"GOTRACE_START", "auto or manual", "auto", read_manual},
     {"GOTRACE_DELAY", "a time such as 500ms or 10s", "0", read_delay},
     {"GOTRACE_DURATION", "a time such as 500ms or 10s", "0", read_duration},

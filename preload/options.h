@@ -11,7 +11,7 @@
 struct gt_options {
     bool on;
     bool quiet;
-    bool heap;
+    bool heap, sched;
     bool children;     /* descendants are traced too */
     uint64_t max_size; /* of the file, in bytes; 0: no limit */
     uint64_t max_mem;  /* of event buffers, in bytes */

@@ -96,6 +96,8 @@ static void start_recording(bool manual)
                                             .aged = gt_modules_age,
                                             .forget = gt_names_forget,
                                             .usage = gt_usage_read,
+                                            .sched = gt_options.sched,
+                                            .may_watch = gt_usage_is_apart,
                                             .sample = gt_heap_sample_goal,
                                             .alone = gt_drain_thread_is_last});
     gt_thread_main_begin();

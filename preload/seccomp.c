@@ -127,9 +127,10 @@ static const struct need urgent_need[] = {
     {SYS_sched_setscheduler, {0}},
 };
 
-/* What a thread asks at its end, of itself; it can do without. */
+/* What a thread asks at its end of itself, and the drain side of others; they can do without. */
 static const struct need usage_need[] = {
     {SYS_clock_gettime, {CLOCK_THREAD_CPUTIME_ID}},
+    {SYS_clock_gettime, {~1000u << 3 | 6}}, /* of a thread, see usage.c */
     {SYS_getrusage, {RUSAGE_THREAD}},
 };
 
@@ -264,7 +265,7 @@ static void filter_begins(unsigned long flags, const struct sock_fprog *program)
     if (!ALLOWS(program, urgent_need))
         gt_urgent_forbid();
     if (!ALLOWS(program, usage_need))
-        gt_usage_forbid_own();
+        gt_usage_forbid();
     bool for_all = !gt_drain_is_threaded() || (flags & SECCOMP_FILTER_FLAG_TSYNC);
     if (!spares_threads(program))
         gt_process_withdraw();

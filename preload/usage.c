@@ -5,13 +5,19 @@
 #include "encoder/base/file.h"
 #include "encoder/base/strbuf.h"
 
+#include <errno.h>
 #include <sys/resource.h>
 #include <sys/single_threaded.h>
 #include <time.h>
 
 static _Atomic bool forbidden, apart;
 
-void gt_usage_forbid_own(void)
+static bool is_forbidden(void)
+{
+    return atomic_load_explicit(&forbidden, memory_order_relaxed);
+}
+
+void gt_usage_forbid(void)
 {
     atomic_store(&forbidden, true);
 }
@@ -19,6 +25,11 @@ void gt_usage_forbid_own(void)
 void gt_usage_apart(void)
 {
     atomic_store(&apart, true);
+}
+
+bool gt_usage_is_apart(void)
+{
+    return atomic_load_explicit(&apart, memory_order_relaxed);
 }
 
 void gt_usage_after_fork(void)
@@ -35,14 +46,26 @@ static clockid_t clock_of(uint32_t tid)
     return (clockid_t)(~tid << 3 | PER_THREAD | SCHEDULED);
 }
 
-static bool read_clock(clockid_t clock, struct gt_usage *usage)
+/* 0 or an errno. The id is 32 bits wide, as filters of seccomp(2) see it. */
+static int read_clock(clockid_t clock, struct gt_usage *usage)
 {
     struct timespec ts;
-    if (gt_syscall(SYS_clock_gettime, clock, &ts) != 0)
-        return false;
+    if (gt_syscall(SYS_clock_gettime, (unsigned long)(uint32_t)clock, &ts) != 0)
+        return errno;
     usage->of[GT_USED_CPU] = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
     usage->known |= GT_KNOWN_CPU;
-    return true;
+    return 0;
+}
+
+static int read_clock_of(uint32_t tid, struct gt_usage *usage)
+{
+    return is_forbidden() ? EPERM : read_clock(clock_of(tid), usage);
+}
+
+/* A filter may have answered. */
+static bool is_gone(uint32_t tid)
+{
+    return gt_syscall(SYS_sched_getscheduler, tid) < 0 && errno == ESRCH;
 }
 
 /* Files -------------------------------------------------------------------------------------- */
@@ -55,7 +78,7 @@ enum { FILE_MAX = 4096 };
  */
 static bool may_open(void)
 {
-    return atomic_load_explicit(&apart, memory_order_relaxed) || __libc_single_threaded;
+    return gt_usage_is_apart() || __libc_single_threaded;
 }
 
 /* "": it cannot be read. */
@@ -87,20 +110,28 @@ static bool number(const char **p, uint64_t *value)
 /*
  * Time on CPUs, in run queues, slices. The first stands still while the thread runs; the clock does
  * not, which is read after it. So one that is ahead of that is of another thread: numbers in /proc
- * may be those of another PID namespace.
+ * may be those of another PID namespace. Without slices the kernel does not count. 0, or why the
+ * clock could not be read.
  */
-static void read_queue(uint32_t tid, struct gt_usage *usage)
+static int read_queue(uint32_t tid, struct gt_usage *usage)
 {
     char text[FILE_MAX];
     const char *p = text;
     uint64_t ran, queue, slices;
     read_file(text, tid, "/schedstat");
     bool whole = number(&p, &ran) && number(&p, &queue) && number(&p, &slices);
-    if (!read_clock(clock_of(tid), usage) || !whole || ran > usage->of[GT_USED_CPU])
-        return;
+    int error = read_clock_of(tid, usage);
+    if (error && whole) { /* a filter's answer: that will do */
+        usage->of[GT_USED_CPU] = ran;
+        usage->known |= GT_KNOWN_CPU;
+        error = 0;
+    }
+    if (error || !whole || !slices || ran > usage->of[GT_USED_CPU])
+        return error;
     usage->of[GT_USED_QUEUE] = queue;
     usage->of[GT_USED_SLICES] = slices;
     usage->known |= GT_KNOWN_QUEUE;
+    return 0;
 }
 
 static bool find_number(const char *text, const char *name, uint64_t *value)
@@ -131,8 +162,7 @@ static bool read_faults(uint32_t tid, uint64_t *faults)
 static void read_own_switches(struct gt_usage *usage)
 {
     struct rusage own;
-    if (atomic_load_explicit(&forbidden, memory_order_relaxed) ||
-        gt_syscall(SYS_getrusage, RUSAGE_THREAD, &own) != 0)
+    if (is_forbidden() || gt_syscall(SYS_getrusage, RUSAGE_THREAD, &own) != 0)
         return;
     usage->of[GT_USED_VOLUNTARY] = (uint64_t)own.ru_nvcsw;
     usage->of[GT_USED_INVOLUNTARY] = (uint64_t)own.ru_nivcsw;
@@ -157,7 +187,7 @@ static void read_switches(uint32_t tid, struct gt_usage *usage)
 
 static void read_own(struct gt_usage *usage)
 {
-    if (!atomic_load_explicit(&forbidden, memory_order_relaxed))
+    if (!is_forbidden())
         read_clock(CLOCK_THREAD_CPUTIME_ID, usage);
     read_own_switches(usage);
 }
@@ -169,11 +199,8 @@ bool gt_usage_read(uint32_t tid, unsigned wanted, struct gt_usage *usage)
         read_own(usage);
         return true;
     }
-    if (wanted & GT_KNOWN_QUEUE)
-        read_queue(tid, usage);
-    else
-        read_clock(clock_of(tid), usage);
-    if (wanted & GT_KNOWN_SWITCHES)
+    int error = wanted & GT_KNOWN_QUEUE ? read_queue(tid, usage) : read_clock_of(tid, usage);
+    if (!error && (wanted & GT_KNOWN_SWITCHES))
         read_switches(tid, usage);
-    return usage->known & GT_KNOWN_CPU;
+    return error != EINVAL || !is_gone(tid);
 }

@@ -4,14 +4,15 @@
 
 #include "encoder/usage.h"
 
-/* See gt_usage_fn. With a tid: drain side only. Without: any thread, of itself. */
+/* See gt_usage_fn. With a tid: drain side, or while there is one thread. Without: any thread. */
 bool gt_usage_read(uint32_t tid, unsigned wanted, struct gt_usage *usage);
 
 /* The drain thread, which is to call gt_usage_read from now on, has descriptors of its own. */
 void gt_usage_apart(void);
+bool gt_usage_is_apart(void);
 
-/* From here on no thread asks of itself (seccomp.c). Any thread. */
-void gt_usage_forbid_own(void);
+/* From here on no clock of a thread is read (seccomp.c). Any thread. */
+void gt_usage_forbid(void);
 
 /* In a forked child, which has no such thread. */
 void gt_usage_after_fork(void);

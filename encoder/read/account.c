@@ -3,7 +3,7 @@
 
 #include "need.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 static bool read_row(struct gt_bytes *bytes, struct gt_account_row *row)
 {
@@ -13,49 +13,40 @@ static bool read_row(struct gt_bytes *bytes, struct gt_account_row *row)
     row->length = gt_get_varint(bytes);
     for (int i = 0; i < GT_USED_NUMBERS; i++)
         row->used.of[i] = row->used.known & 1u << i ? gt_get_varint(bytes) : 0;
-    return row->used.known && row->used.known <= GT_KNOWN_ALL && !bytes->bad;
+    return row->used.known && row->used.known <= GT_KNOWN_NO_MORE && !bytes->bad;
+}
+
+static void make_room(struct gt_account_rows *rows)
+{
+    if (!rows->queue.n)
+        rows->n = 0;
+    if (rows->n < rows->room)
+        return;
+    rows->room = rows->room ? 2 * rows->room : 256;
+    rows->row = gt_need(realloc(rows->row, rows->room * sizeof *rows->row));
+    rows->queue.at = gt_need(realloc(rows->queue.at, (rows->room + 1) * sizeof *rows->queue.at));
 }
 
 void gt_account_rows_keep(struct gt_account_rows *rows, struct gt_bytes bytes)
 {
     struct gt_account_row row;
     while (gt_bytes_left(&bytes) && read_row(&bytes, &row)) {
-        if (rows->n == rows->room) {
-            rows->room = rows->room ? 2 * rows->room : 256;
-            rows->row = gt_need(realloc(rows->row, rows->room * sizeof *rows->row));
-        }
+        make_room(rows);
+        gt_queue_push(&rows->queue, (struct gt_pair){row.at, rows->n});
         rows->row[rows->n++] = row;
-        rows->sorted = false;
     }
-}
-
-static int by_time(const void *a, const void *b)
-{
-    const struct gt_account_row *x = a, *y = b;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
-
-/* What was told makes room for what follows. */
-static void sort(struct gt_account_rows *rows)
-{
-    rows->n -= rows->first;
-    memmove(rows->row, rows->row + rows->first, rows->n * sizeof *rows->row);
-    rows->first = 0;
-    qsort(rows->row, rows->n, sizeof *rows->row, by_time);
-    rows->sorted = true;
 }
 
 const struct gt_account_row *gt_account_rows_next(struct gt_account_rows *rows, uint64_t ts)
 {
-    if (rows->first == rows->n)
+    if (!rows->queue.n || rows->queue.at[0].key > ts)
         return NULL;
-    if (!rows->sorted)
-        sort(rows);
-    return rows->row[rows->first].at <= ts ? &rows->row[rows->first++] : NULL;
+    return &rows->row[gt_queue_pop(&rows->queue)];
 }
 
 void gt_account_rows_free(struct gt_account_rows *rows)
 {
     free(rows->row);
+    free(rows->queue.at);
     *rows = (struct gt_account_rows){0};
 }

@@ -4,6 +4,7 @@
 
 #include "bytes.h"
 
+#include "encoder/base/queue.h"
 #include "encoder/usage.h"
 
 struct gt_account_row {
@@ -14,8 +15,8 @@ struct gt_account_row {
 /* Those that were read and not yet told. Zeros to begin with. */
 struct gt_account_rows {
     struct gt_account_row *row;
-    size_t first, n, room;
-    bool sorted;
+    struct gt_queue queue; /* of indices */
+    size_t n, room;
 };
 
 /* Keeps what stands in a string or a stack, behind its mark. */

@@ -27,37 +27,28 @@ static void share_waits(struct gt_shares *s, const uint64_t told[GT_KINDS], uint
 
 /*
  * The time in the run queue. A thread that ends cannot tell it, and of one that stands there now
- * the kernel counts only what was before. But one that has not been off a CPU by itself more often
- * than it waited has not waited for anything else.
+ * the kernel counts only what was before. But one that never gave up a CPU by itself has not waited
+ * for anything.
  */
-static uint64_t queue_of(struct gt_shares *s, const uint64_t told[GT_KINDS], uint64_t off,
-                         uint64_t waits, const struct gt_usage *used)
+static uint64_t queue_of(const uint64_t told[GT_KINDS], uint64_t off, const struct gt_usage *used)
 {
-    uint64_t queue = told[GT_SCHED], waited = 0, before = s->waits;
-    if ((used->known & GT_KNOWN_QUEUE) == GT_KNOWN_QUEUE)
-        queue = used->of[GT_USED_QUEUE];
-    if ((used->known & GT_KNOWN_SWITCHES) == GT_KNOWN_SWITCHES) {
-        s->waits = waits;
-        for (int k = GT_SYNC; k < GT_KINDS; k++)
-            waited += told[k];
-        if (used->of[GT_USED_VOLUNTARY] <= waits - before && off - least(off, waited) > queue)
-            return off - least(off, waited);
-    }
-    return least(queue, off);
+    if ((used->known & GT_KNOWN_SWITCHES) && used->of[GT_USED_VOLUNTARY] == 0)
+        return off;
+    return least(used->known & GT_KNOWN_QUEUE ? used->of[GT_USED_QUEUE] : told[GT_SCHED], off);
 }
 
-void gt_shares_add(struct gt_shares *s, uint64_t at, const uint64_t ns[GT_KINDS], uint64_t waits,
+void gt_shares_add(struct gt_shares *s, uint64_t at, const uint64_t ns[GT_KINDS],
                    const struct gt_usage *used)
 {
     static const struct gt_usage nothing = {.known = GT_KNOWN_CPU | GT_KNOWN_QUEUE};
     uint64_t told[GT_KINDS], length = at > s->until ? at - s->until : 0;
     used = used ? used : &nothing;
     for (int k = 0; k < GT_KINDS; k++) {
-        told[k] = ns[k] - s->told[k];
+        told[k] = ns[k] > s->told[k] ? ns[k] - s->told[k] : 0;
         s->told[k] = ns[k];
     }
     uint64_t cpu = least(used->of[GT_USED_CPU], length);
-    uint64_t queue = queue_of(s, told, length - cpu, waits, used);
+    uint64_t queue = queue_of(told, length - cpu, used);
     s->until += length;
     s->time += length;
     s->cpu += cpu;

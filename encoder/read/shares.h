@@ -16,6 +16,7 @@ enum gt_kind {
     GT_SYSCALL,
     GT_SLEEP,
     GT_OTHER,
+    GT_UNSEEN, /* off the CPU, by the kernel's record, and in no call that is known */
     GT_KINDS
 };
 
@@ -26,14 +27,13 @@ struct gt_shares {
     uint64_t cpu, queue, wait[GT_KINDS], unseen;
     struct gt_usage used; /* its own numbers may be more than were possible */
     uint64_t told[GT_KINDS];
-    uint64_t waits; /* when switches were told last */
 };
 
 /*
- * By `at` the thread has done what `ns` says, by its events since it began, and waited so often;
- * and used so much since `until`, NULL: nothing.
+ * By `at` the thread has done what `ns` says, by its events since it began; and used so much since
+ * `until`, NULL: nothing.
  */
-void gt_shares_add(struct gt_shares *s, uint64_t at, const uint64_t ns[GT_KINDS], uint64_t waits,
+void gt_shares_add(struct gt_shares *s, uint64_t at, const uint64_t ns[GT_KINDS],
                    const struct gt_usage *used);
 
 #endif

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const gt_kind_names[GT_KINDS] = {"running", "sched", "sync", "network",
-                                             "syscall", "sleep", "other"};
+const char *const gt_kind_names[GT_KINDS] = {"running", "sched", "sync",  "network",
+                                             "syscall", "sleep", "other", "unseen"};
 
 /* As the profiles of `go tool trace` tell them apart. */
 static enum gt_kind kind_of_reason(const char *reason)
@@ -16,6 +16,8 @@ static enum gt_kind kind_of_reason(const char *reason)
         return GT_NETWORK;
     if (strcmp(reason, "sleep") == 0)
         return GT_SLEEP;
+    if (strcmp(reason, GT_UNSEEN_TEXT) == 0)
+        return GT_UNSEEN;
     return strstr(reason, "sync") || strstr(reason, "chan") || strstr(reason, "select") ? GT_SYNC
                                                                                         : GT_OTHER;
 }
@@ -220,13 +222,11 @@ static void cut_usage(struct gt_usage *used, uint64_t length, uint64_t whole)
 /* What it has done by `at`, which is not before its last event but for what clocks differ. */
 static void settle(struct gt_thread_state *t, uint64_t at, const struct gt_usage *used)
 {
-    uint64_t ns[GT_KINDS], waits = 0;
+    uint64_t ns[GT_KINDS];
     memcpy(ns, t->ns, sizeof ns);
     if (t->state != GT_G_NONE && at > t->since)
         ns[kind_of(t)] += at - t->since;
-    for (int k = GT_SYNC; k < GT_KINDS; k++)
-        waits += t->count[k];
-    gt_shares_add(&t->shares, at, ns, waits, used);
+    gt_shares_add(&t->shares, at, ns, used);
 }
 
 static void account(void *arg, const struct gt_account_row *row, uint64_t ns, uint64_t length)
@@ -241,6 +241,9 @@ static void account(void *arg, const struct gt_account_row *row, uint64_t ns, ui
     }
     if (!t)
         return;
+    t->unknown = row->used.known == GT_KNOWN_NO_MORE;
+    if (t->unknown)
+        return;
     ns = t->ended && t->end < ns ? t->end : ns;
     if (ns < t->shares.until)
         ns = t->shares.until;
@@ -248,12 +251,12 @@ static void account(void *arg, const struct gt_account_row *row, uint64_t ns, ui
     settle(t, ns, &used);
 }
 
-/* Who is not mentioned has used nothing. */
+/* Who is not mentioned has used nothing by then. */
 static void settle_rest(struct gt_threads *all)
 {
     for (struct gt_thread_state *t = all->first; t; t = t->next) {
-        uint64_t until = t->end < all->all_until ? t->end : all->all_until;
-        if (until > t->shares.until)
+        uint64_t until = t->ended && t->end < all->all_until ? t->end : all->all_until;
+        if (until > t->shares.until && !t->unknown)
             settle(t, until, NULL);
     }
 }

@@ -23,6 +23,7 @@ struct gt_thread_state {
     bool ended;                             /* else it lives when the trace ends */
     uint64_t ns[GT_KINDS], count[GT_KINDS]; /* count: of those that are over */
     struct gt_shares shares;                /* where there is an account */
+    bool unknown;                           /* what it has used after the last row */
 };
 
 /* A stretch of time that is over, or, !ended, that the end of the trace cuts. */

@@ -111,6 +111,8 @@ static bool translate(struct gt_reader *r, struct gt_source *s, unsigned type,
         keep(&r->samples, args);
     h->type = word->type;
     h->text = word->text ? word->text : "";
+    if (type == GT_V1_GO_BLOCK && r->has_accounts) /* no other writer has accounts */
+        h->text = GT_UNSEEN_TEXT;
     h->state = word->state;
     h->seq = h->type == GT_EV_GO_STATUS ? 1 : 0;
     h->stack = h->type == GT_EV_GO_SYSCALL_BEGIN ? s->call : NULL;
@@ -189,8 +191,10 @@ static void keep_stack(struct gt_reader *r, const struct gt_v1_record *record)
     }
     uint64_t n = gt_get_varint(&args), first = gt_get_varint(&args);
     r->trace->whole |= n == 1 && first == GT_V1_WHOLE;
-    if (n && first == GT_V1_ACCOUNT)
+    if (n && first == GT_V1_ACCOUNT) {
         gt_account_rows_keep(&r->accounts, args);
+        r->has_accounts = true;
+    }
 }
 
 /* Which bytes are whose, and the tables. */

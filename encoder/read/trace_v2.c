@@ -5,19 +5,23 @@
 #include "batches.h"
 #include "order.h"
 
+#include "encoder/texts.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 /* Tables ------------------------------------------------------------------------------------- */
 
-static void read_strings(struct gt_reader *r, struct gt_bytes data)
+/* ours: of no thread of the program's, which may have any texts. */
+static void read_strings(struct gt_reader *r, struct gt_bytes data, bool ours)
 {
     uint64_t id;
     struct gt_bytes text;
     gt_get_byte(&data);
     while (gt_batch_next_string(&data, &id, &text)) {
-        if (gt_bytes_begin(&text, GT_ACCOUNT, sizeof GT_ACCOUNT - 1)) {
+        if (ours && id >= GT_TEXT_FIRST &&
+            gt_bytes_begin(&text, GT_ACCOUNT, sizeof GT_ACCOUNT - 1)) {
             gt_account_rows_keep(&r->accounts, text);
             continue;
         }
@@ -196,7 +200,7 @@ static void read_generation(struct gt_reader *r, const uint8_t *start, const uin
         sort_out(r, &b);
     for (bytes.p = start; gt_batch_next(&bytes, &b);) {
         if (b.kind == GT_EV_STRINGS)
-            read_strings(r, b.data);
+            read_strings(r, b.data, !b.thread);
     }
     for (bytes.p = start; gt_batch_next(&bytes, &b);) {
         if (b.kind == GT_EV_STACKS)

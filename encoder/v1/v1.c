@@ -1,7 +1,8 @@
 /* See v1.h. */
 #include "v1.h"
 
-#include "merge.h"
+#include "encoder/merge.h"
+#include "encoder/sched.h"
 #include "pages.h"
 #include "tables.h"
 
@@ -43,7 +44,7 @@ void gt_v1_open(void)
         memset(v1.started, 0, sizeof v1.started);
     v1.begun = false;
     v1.collections = 0;
-    gt_merge_reset();
+    gt_merge_reset(&gt_merge_for_v1);
     gt_v1_pages_open(start_again);
     gt_v1_tables_open();
 }
@@ -254,32 +255,32 @@ static void ran_on(struct gt_merge_g *g, uint64_t ts)
 static void put_sample(const struct gt_taken_sample *s)
 {
     uint64_t stack = s->stack ? s->stack->id : 0;
-    gt_v1_pages_event(GT_V1_CPU_SAMPLE, 0, gt_merge_time(), ARGS(s->ts, s->p, s->g, stack), NULL,
-                      0);
+    gt_v1_pages_event(GT_V1_CPU_SAMPLE, 0, gt_merge_time(&gt_merge_for_v1),
+                      ARGS(s->ts, s->p, s->g, stack), NULL, 0);
 }
 
 int gt_v1_write(uint32_t gen, const struct gt_kept *kept, const struct gt_buf *packed,
                 const struct gt_buf *plain, uint64_t until)
 {
     int error = 0;
-    bool first = !v1.begun;
+    bool first = !v1.begun, events = plain || gt_sched_covers(gen);
     size_t samples = kept ? kept->n_samples : gt_samples_use(gen, until);
     if (first)
         begin(kept ? kept->from : atomic_load(&gt_gen.from));
     gt_v1_tables_frequency();
-    if (plain || samples || first) { /* else nothing has happened, there are only statuses */
+    if (events || samples || first) { /* else nothing has happened, there are only statuses */
         gt_v1_tables_write(gen, kept);
         gt_v1_tables_account(plain);
         gt_texts_index(plain);
-        error = gt_merge(gen, packed, plain, translate);
+        error = gt_merge(&gt_merge_for_v1, gen, packed, plain, NULL, translate);
         gt_texts_index(NULL);
         if (kept)
             gt_samples_tell(kept->samples, kept->n_samples, put_sample);
         else
             gt_samples_each(until, put_sample);
     }
-    if ((plain || first) && !error)
-        gt_merge_running(ran_on);
+    if ((events || first) && !error)
+        gt_merge_running(&gt_merge_for_v1, ran_on);
     gt_v1_pages_flush();
     return error;
 }
@@ -290,9 +291,9 @@ void gt_v1_end(uint64_t ts)
     uint64_t procs = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
     if (!v1.begun)
         begin(ts);
-    gt_merge_move_on(ts);
-    gt_v1_pages_event(GT_V1_GOMAXPROCS, 0, gt_merge_time(), ARGS(procs), NULL, 0);
-    gt_merge_running(ran_on);
+    gt_merge_move_on(&gt_merge_for_v1, ts);
+    gt_v1_pages_event(GT_V1_GOMAXPROCS, 0, gt_merge_time(&gt_merge_for_v1), ARGS(procs), NULL, 0);
+    gt_merge_running(&gt_merge_for_v1, ran_on);
     gt_v1_tables_whole();
     gt_v1_pages_flush();
 }

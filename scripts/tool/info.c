@@ -31,7 +31,7 @@ static void print_file(const struct gt_trace *t)
 static void print_tracer(const struct gt_threads *threads)
 {
     uint64_t lived = threads->trace->ns;
-    if (threads->accounts)
+    if (threads->tracer_ns)
         printf("  %-12s %s of CPU of its own thread, %.2f %% of one\n", "tracer",
                gt_duration(threads->tracer_ns),
                lived ? 100.0 * (double)threads->tracer_ns / (double)lived : 0);
@@ -51,9 +51,13 @@ static void print_lost(const struct gt_trace *t)
                (unsigned long long)t->odd);
 }
 
+/* "-": nothing is known of that time. */
 static void print_percent(uint64_t ns, uint64_t of)
 {
-    printf(" %7.1f%%", of ? 100.0 * (double)ns / (double)of : 0);
+    if (of)
+        printf(" %7.1f%%", 100.0 * (double)ns / (double)of);
+    else
+        printf(" %8s", "-");
 }
 
 /* What there is an account of; or, in a trace without accounts, what events say. */
@@ -69,10 +73,10 @@ static void print_thread(const struct gt_thread_state *t, bool accounts)
     printf(" %9s%s", gt_duration(lived), t->ended ? " " : "+");
     print_percent(accounts ? s->cpu : t->ns[GT_RUNNING], accounts ? s->time : lived);
     print_percent(accounts ? s->queue : t->ns[GT_SCHED], accounts ? s->time : lived);
-    for (int k = GT_SYNC; k < GT_KINDS; k++)
+    for (int k = GT_SYNC; k < GT_UNSEEN; k++)
         print_percent(accounts ? s->wait[k] : t->ns[k], accounts ? s->time : lived);
     if (accounts)
-        print_percent(s->unseen, s->time);
+        print_percent(s->unseen + s->wait[GT_UNSEEN], s->time);
     puts("");
 }
 
@@ -83,7 +87,7 @@ static void print_threads(const struct gt_threads *threads)
     printf("\nthreads: %llu\n", (unsigned long long)threads->n);
     printf("  %8s  %-15s %-24s %10s %10s %8s %8s", "tid", "name", "routine", "from", "lived",
            accounts ? "on cpu" : "running", accounts ? "runnable" : "sched");
-    for (int k = GT_SYNC; k < GT_KINDS; k++)
+    for (int k = GT_SYNC; k < GT_UNSEEN; k++)
         printf(" %8s", gt_kind_names[k]);
     puts(accounts ? "   unseen" : "");
     for (const struct gt_thread_state *t = threads->first; t; t = t->next)

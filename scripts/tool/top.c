@@ -389,9 +389,10 @@ static void help(void)
          "  --cum          by function: the time of all waits that it is on the stack of\n"
          "  --wakers       who ended the wait: the holder of a lock, the sender of a signal\n"
          "  --cpu          the CPU samples of GOTRACE_CPU_HZ instead, by function\n"
-         "  --kind=KINDS   sync, network, syscall, sched (could run and had no CPU), sleep, other "
-         "or\n"
-         "                 all; otherwise the first four. Or cpu: which threads had the CPUs, "
+         "  --kind=KINDS   sync, network, syscall, sched (could run and had no CPU), sleep, other, "
+         "unseen\n"
+         "                 (by GOTRACE_SCHED) or all; otherwise the first four. Or cpu: which "
+         "threads had the CPUs, "
          "and\n"
          "                 which stood in run queues meanwhile\n"
          "  -n ROWS        so many; otherwise 20, or 5 of each thread");
@@ -412,7 +413,7 @@ static unsigned read_kinds(char *text)
         if (kinds == before)
             gt_fail(GT_EXIT_USAGE,
                     "top: --kind=%s: it is sync, network, syscall, sched, sleep, "
-                    "other or all; or cpu",
+                    "other, unseen or all; or cpu",
                     word);
     }
     if ((kinds & ON_CPU) && kinds != ON_CPU)

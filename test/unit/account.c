@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MANY = 3000, THREADS = MANY + 100 };
+enum { MANY = 5000, THREADS = MANY + 100 };
 
 static struct gt_usage world[THREADS]; /* by tid; known 0: there is no such thread */
 static struct gt_writer writers[THREADS];
@@ -233,8 +233,8 @@ static void many(const char *format)
     }
     gt_drain_finish();
     read_file(path);
-    for (uint32_t i = 1; i <= MANY; i++)
-        check_told(i, 10 * i);
+    for (uint32_t i = 1; i <= MANY; i++) /* some of them nothing else, even at the two ends */
+        CHECK_EQ(told[i].of[GT_USED_CPU], 10 * i);
 }
 
 int main(void)

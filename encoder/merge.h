@@ -3,7 +3,8 @@
  * never an effect before its cause, whatever the CPUs' clocks say. The rules are those of Go's
  * reader of v2 traces: a goroutine's starts and unblocks, and a P's starts, are numbered.
  *
- * For formats that have no generations. Drain side only.
+ * For formats that have no generations; and for what the kernel tells, which changes the events'
+ * numbers (sched.h). Drain side only.
  */
 #ifndef GT_MERGE_H
 #define GT_MERGE_H
@@ -21,12 +22,17 @@ struct gt_merge_g {
     /* What the format being written keeps about it. */
     bool known;
     uint32_t v1_seq, v1_p, v1_label;
+    uint32_t out_seq;
+    uint64_t out_ts; /* of the last event, which was in that stream */
+    uint32_t out_stream;
 };
 
 struct gt_merge_event {
     enum gt_event_type type;
     uint64_t ts; /* never less than that of the event before */
     uint32_t m;
+    uint32_t stream;      /* its number, of gt_merge_streams */
+    bool added;           /* for an absence; its numbers count for nothing */
     uint32_t p;           /* of the thread, GT_MERGE_NO_P if it has none */
     struct gt_merge_g *g; /* the goroutine it is about, else the one on the thread, or NULL */
     uint8_t was;          /* g's state before */
@@ -35,23 +41,42 @@ struct gt_merge_event {
 
 #define GT_MERGE_NO_P 65536u
 
+/* What goes on from one generation of a trace to the next. */
+struct gt_merge;
+extern struct gt_merge gt_merge_for_v1, gt_merge_for_sched;
+
 /* Forgets the trace before. */
-void gt_merge_reset(void);
+void gt_merge_reset(struct gt_merge *which);
 void gt_merge_after_fork(void);
+
+/* When a thread was not on a CPU. from 0: since before the generation; to GT_ABSENT: at its end. */
+#define GT_ABSENT UINT64_MAX
+struct gt_absence {
+    uint64_t from, to;
+    bool preempted; /* it could have gone on */
+};
+
+/* Those of thread m in the generation, in their order. */
+typedef const struct gt_absence *gt_absences_fn(uint32_t m, size_t *n);
+
+typedef void gt_merge_fn(const struct gt_merge_event *ev);
+
+/* How many streams there are, at most: threads. */
+size_t gt_merge_streams(const struct gt_buf *packed, const struct gt_buf *plain);
 
 /*
  * Calls fn for each event of generation gen, given as two lists of buffers: those of `packed` hold
  * whole batches with their headers, those of `plain` one batch each. 0, or -errno when the events
  * contradict each other (then a part of them was given to fn).
  */
-int gt_merge(uint32_t gen, const struct gt_buf *packed, const struct gt_buf *plain,
-             void (*fn)(const struct gt_merge_event *ev));
+int gt_merge(struct gt_merge *which, uint32_t gen, const struct gt_buf *packed,
+             const struct gt_buf *plain, gt_absences_fn *absences, gt_merge_fn *fn);
 
 /* The time of the last event, or to which it was moved on. */
-uint64_t gt_merge_time(void);
-void gt_merge_move_on(uint64_t ts);
+uint64_t gt_merge_time(const struct gt_merge *which);
+void gt_merge_move_on(struct gt_merge *which, uint64_t ts);
 
 /* Calls fn for every goroutine that runs, and that time. */
-void gt_merge_running(void (*fn)(struct gt_merge_g *g, uint64_t ts));
+void gt_merge_running(const struct gt_merge *which, void (*fn)(struct gt_merge_g *g, uint64_t ts));
 
 #endif

@@ -1,0 +1,575 @@
+/*
+ * See merge.h.
+ *
+ * Each thread is a stream. A heap holds the streams whose next event may be ready, earliest first.
+ * One that turns out to have to wait for a goroutine or a P is parked there, and comes back when
+ * something happens to that.
+ */
+#include "merge.h"
+
+#include "encoder/base/arena.h"
+#include "encoder/base/clock.h"
+#include "encoder/base/queue.h"
+#include "encoder/base/varint.h"
+#include "encoder/texts.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define BUCKETS 16384u
+
+/* A P of the current trace. */
+struct proc {
+    struct gt_merge_stream *parked;
+    uint32_t gen, seq;
+    bool busy; /* a thread has it */
+};
+
+/* One batch. */
+struct chunk {
+    const uint8_t *pos, *end;
+    uint64_t ts;
+    uint32_t m;
+    struct chunk *next; /* of the same thread */
+};
+
+struct gt_merge_stream {
+    struct chunk *chunk, *last;
+    struct gt_merge_event ev; /* the next one */
+    struct gt_merge_g *g;     /* on the thread */
+    uint32_t p;
+    struct absent {
+        const struct gt_absence *next, *end; /* those that are not over */
+        struct gt_merge_event own;           /* the thread's next event; until it is its turn */
+        bool has_own;
+        uint64_t last;        /* time of its last one */
+        uint64_t stack;       /* and stack */
+        struct gt_merge_g *g; /* away, until `back` */
+        uint64_t back;
+    } absent;
+    struct gt_merge_stream *next; /* parked at the same place */
+};
+
+struct gt_merge {
+    struct gt_merge_g *bucket[BUCKETS], *free;
+    struct gt_arena arena;
+    struct proc proc[GT_MERGE_NO_P + 1];
+    uint64_t last_ts;
+
+    uint32_t gen;
+    struct gt_queue queue; /* of streams */
+    size_t unfinished;
+    bool used;
+    int error; /* sticks: what follows a contradiction means nothing */
+};
+
+struct gt_merge gt_merge_for_v1, gt_merge_for_sched;
+static struct gt_merge *merge; /* of these, at work */
+
+/* All memory of one call, sized for each batch being of another thread. */
+static struct {
+    size_t bytes, chunks, streams, mask;
+    struct chunk *chunk;
+    struct gt_merge_stream *stream, **by_m;
+} work;
+
+/* Goroutines --------------------------------------------------------------------------------- */
+
+/* An entry without a state when it is heard of for the first time. */
+static struct gt_merge_g *find_g(uint64_t id)
+{
+    struct gt_merge_g **bucket = &merge->bucket[id % BUCKETS], *g = *bucket;
+    while (g && g->id != id)
+        g = g->next;
+    if (g)
+        return g;
+    g = merge->free;
+    if (g)
+        merge->free = g->next;
+    else if (!(g = gt_arena_alloc(&merge->arena, sizeof *g)))
+        return NULL;
+    *g = (struct gt_merge_g){.id = id, .next = *bucket, .state = GT_G_NONE};
+    return *bucket = g;
+}
+
+static void forget_g(struct gt_merge_g *g)
+{
+    struct gt_merge_g **link = &merge->bucket[g->id % BUCKETS];
+    while (*link != g)
+        link = &(*link)->next;
+    *link = g->next;
+    g->next = merge->free;
+    merge->free = g;
+}
+
+void gt_merge_reset(struct gt_merge *which)
+{
+    merge = which;
+    for (size_t i = 0; merge->used && i < BUCKETS; i++) {
+        while (merge->bucket[i])
+            forget_g(merge->bucket[i]);
+    }
+    if (merge->used) /* else they are zero, and better not touched */
+        memset(merge->proc, 0, sizeof merge->proc);
+    merge->last_ts = 0;
+    merge->error = 0;
+}
+
+/* The parent's drain side may have been anywhere. */
+void gt_merge_after_fork(void)
+{
+    struct gt_merge *const both[] = {&gt_merge_for_v1, &gt_merge_for_sched};
+    for (int i = 0; i < 2; i++) {
+        if (both[i]->used)
+            memset(both[i]->bucket, 0, sizeof both[i]->bucket);
+        both[i]->free = NULL;
+        both[i]->arena = (struct gt_arena){.chunk = NULL};
+    }
+}
+
+/* Streams ------------------------------------------------------------------------------------ */
+
+static void push(struct gt_merge_stream *s)
+{
+    gt_queue_push(&merge->queue, (struct gt_pair){s->ev.ts, (uintptr_t)s});
+}
+
+static void park(struct gt_merge_stream *s, struct gt_merge_stream **where)
+{
+    s->next = *where;
+    *where = s;
+}
+
+static void unpark(struct gt_merge_stream **where)
+{
+    while (*where) {
+        struct gt_merge_stream *s = *where;
+        *where = s->next;
+        push(s);
+    }
+}
+
+/* Decodes the thread's next event; false: that was the last one. */
+static bool decode(struct gt_merge_stream *s, struct gt_merge_event *ev)
+{
+    while (s->chunk && s->chunk->pos == s->chunk->end)
+        s->chunk = s->chunk->next;
+    struct chunk *c = s->chunk;
+    if (!c)
+        return false;
+    uint8_t type = *c->pos++;
+    int args = type < GT_EVENTS_END ? gt_event_args[type] : -1;
+    *ev = (struct gt_merge_event){.type = type,
+                                  .m = c->m,
+                                  .stream = (uint32_t)(s - work.stream),
+                                  .ts = c->ts += gt_varint_get(&c->pos, c->end)};
+    for (int i = 0; i < args; i++)
+        ev->arg[i] = gt_varint_get(&c->pos, c->end);
+    if (args < 0)
+        c->pos = c->end; /* apply refuses it */
+    return true;
+}
+
+/* Absences ----------------------------------------------------------------------------------- */
+
+/* The clocks of events and of absences agree to that, and what lies between takes longer. */
+enum { SLACK_NS = 300 };
+
+static bool runs(const struct gt_merge_stream *s)
+{
+    return s->g && s->g->state == GT_G_RUNNING;
+}
+
+static void put(struct gt_merge_stream *s, enum gt_event_type type, uint64_t ts, uint64_t a,
+                uint64_t b, uint64_t c)
+{
+    s->ev = (struct gt_merge_event){.type = type,
+                                    .m = s->absent.own.m ? s->absent.own.m : s->last->m,
+                                    .stream = (uint32_t)(s - work.stream),
+                                    .ts = ts,
+                                    .added = true,
+                                    .arg = {a, b, c}};
+}
+
+/* Its goroutine is away, and comes back. false: not in this generation. */
+static bool come_back(struct gt_merge_stream *s)
+{
+    struct absent *a = &s->absent;
+    if (a->back == GT_ABSENT && !a->has_own)
+        return false;
+    uint64_t ts = a->back < GT_ABSENT ? a->back : a->own.ts;
+    if (a->g->state == GT_G_WAITING) {
+        put(s, GT_EV_GO_UNBLOCK, ts, a->g->id, 0, a->stack);
+    } else {
+        put(s, GT_EV_GO_START, ts, a->g->id, 0, 0);
+        a->g = NULL;
+    }
+    return true;
+}
+
+static void go_away(struct gt_merge_stream *s, const struct gt_absence *absence)
+{
+    struct absent *a = &s->absent;
+    uint64_t from = absence->from > a->last ? absence->from : a->last;
+    a->g = s->g;
+    a->back = absence->to > from ? absence->to : from;
+    if (absence->preempted)
+        put(s, GT_EV_GO_STOP, from, GT_REASON_PREEMPTED, a->stack, 0);
+    else
+        put(s, GT_EV_GO_BLOCK, from, GT_REASON_UNSEEN, a->stack, 0);
+}
+
+static bool ends_wait(const struct gt_merge_stream *s)
+{
+    enum gt_event_type type = s->absent.own.type;
+    return !s->g && s->absent.has_own && (type == GT_EV_GO_START || type == GT_EV_GO_UNBLOCK);
+}
+
+/*
+ * Absences before the thread's next event. While its goroutine runs they are events of their own;
+ * in a wait the end of the last one is when the goroutine really started. A call is what it was.
+ */
+static bool leave(struct gt_merge_stream *s)
+{
+    struct absent *a = &s->absent;
+    uint64_t until = a->has_own ? a->own.ts : GT_ABSENT;
+    for (; a->next < a->end; a->next++) {
+        uint64_t to = a->next->to;
+        if (ends_wait(s) && to <= until + gt_clock_units(SLACK_NS)) {
+            a->own.ts = to < a->last ? a->last : to < until ? to : until;
+            continue;
+        }
+        if (to > until)
+            return false;
+        if (!runs(s))
+            continue;
+        go_away(s, a->next++);
+        return true;
+    }
+    return false;
+}
+
+/* The generation begins, and its goroutine is not on a CPU: that is its status. */
+static void begin_away(struct gt_merge_stream *s)
+{
+    struct absent *a = &s->absent;
+    bool status = s->ev.type == GT_EV_GO_STATUS || s->ev.type == GT_EV_GO_STATUS_STACK;
+    if (!status || s->ev.arg[2] != GT_G_RUNNING || a->next == a->end || a->next->from)
+        return;
+    a->g = find_g(s->ev.arg[0]);
+    a->back = a->next->to;
+    s->ev.arg[1] = UINT64_MAX; /* trace.NoThread */
+    s->ev.arg[2] = a->next->preempted ? GT_G_RUNNABLE : GT_G_WAITING;
+    a->next++;
+}
+
+/* Where the thread was seen last, in this generation. */
+static void note_stack(struct gt_merge_stream *s)
+{
+    switch (s->ev.type) {
+    case GT_EV_GO_STOP:
+    case GT_EV_GO_BLOCK:
+    case GT_EV_GO_SYSCALL_BEGIN: s->absent.stack = s->ev.arg[1]; break;
+    case GT_EV_GO_UNBLOCK: s->absent.stack = s->ev.arg[2]; break;
+    default: break;
+    }
+}
+
+/* What happens next in the stream; false: nothing more. */
+static bool advance(struct gt_merge_stream *s)
+{
+    struct absent *a = &s->absent;
+    if (!a->has_own)
+        a->has_own = decode(s, &a->own);
+    if (a->g)
+        return come_back(s);
+    if (a->next < a->end && leave(s))
+        return true;
+    if (!a->has_own)
+        return false;
+    s->ev = a->own;
+    a->has_own = false;
+    a->last = s->ev.ts;
+    note_stack(s);
+    begin_away(s);
+    return true;
+}
+
+/* Rules -------------------------------------------------------------------------------------- */
+
+/* Whether s's next event is the next thing that happens to a goroutine or P; parks s otherwise. */
+static bool ready_g(struct gt_merge_stream *s, uint8_t state)
+{
+    struct gt_merge_g *g = find_g(s->ev.arg[0]);
+    if (!g || s->ev.added ||
+        (g->gen == merge->gen && g->seq + 1 == s->ev.arg[1] && g->state == state))
+        return true;
+    park(s, &g->parked);
+    return false;
+}
+
+static bool ready(struct gt_merge_stream *s)
+{
+    if (s->ev.type == GT_EV_GO_START)
+        return ready_g(s, GT_G_RUNNABLE);
+    if (s->ev.type == GT_EV_GO_UNBLOCK)
+        return ready_g(s, GT_G_WAITING);
+    if (s->ev.type != GT_EV_PROC_START || s->ev.arg[0] >= GT_MERGE_NO_P)
+        return true;
+    struct proc *p = &merge->proc[s->ev.arg[0]];
+    if (!p->busy && p->gen == merge->gen && p->seq + 1 == s->ev.arg[1])
+        return true;
+    park(s, &p->parked);
+    return false;
+}
+
+static void set_g(struct gt_merge_g *g, uint8_t state, uint32_t seq)
+{
+    g->state = state;
+    g->seq = seq;
+    g->gen = merge->gen;
+}
+
+static void set_p(struct gt_merge_stream *s, uint32_t id, bool busy, uint32_t seq)
+{
+    merge->proc[id].busy = busy;
+    merge->proc[id].seq = seq;
+    merge->proc[id].gen = merge->gen;
+    s->p = busy ? id : GT_MERGE_NO_P;
+}
+
+static void go_status(struct gt_merge_stream *s, struct gt_merge_g *g)
+{
+    uint8_t state = (uint8_t)s->ev.arg[2];
+    set_g(g, state, 0);
+    if (state == GT_G_RUNNING || state == GT_G_SYSCALL)
+        s->g = g;
+}
+
+/* The goroutine that the event is about. */
+static struct gt_merge_g *subject(struct gt_merge_stream *s)
+{
+    switch (s->ev.type) {
+    case GT_EV_GO_CREATE:
+    case GT_EV_GO_START:
+    case GT_EV_GO_UNBLOCK:
+    case GT_EV_GO_STATUS:
+    case GT_EV_GO_STATUS_STACK: return find_g(s->ev.arg[0]);
+    default: return s->g;
+    }
+}
+
+static bool is_about_g(enum gt_event_type type)
+{
+    return type >= GT_EV_GO_CREATE && (type <= GT_EV_GO_STATUS || type == GT_EV_GO_STATUS_STACK);
+}
+
+/* What the event changes. false: it cannot be. */
+static bool apply(struct gt_merge_stream *s, struct gt_merge_g *g)
+{
+    const struct gt_merge_event *ev = &s->ev;
+    if (gt_event_args[ev->type] < 0 || (!g && is_about_g(ev->type)))
+        return false;
+    switch (ev->type) {
+    case GT_EV_PROC_STATUS:
+        if (ev->arg[0] >= GT_MERGE_NO_P)
+            return false;
+        set_p(s, (uint32_t)ev->arg[0], ev->arg[1] != GT_P_IDLE, 0);
+        break;
+    case GT_EV_PROC_START:
+        if (ev->arg[0] >= GT_MERGE_NO_P)
+            return false;
+        set_p(s, (uint32_t)ev->arg[0], true, (uint32_t)ev->arg[1]);
+        break;
+    case GT_EV_PROC_STOP: set_p(s, s->p, false, merge->proc[s->p].seq); break;
+    case GT_EV_GO_STATUS:
+    case GT_EV_GO_STATUS_STACK: go_status(s, g); break;
+    case GT_EV_GO_CREATE: set_g(g, GT_G_RUNNABLE, 0); break;
+    case GT_EV_GO_START:
+        set_g(g, GT_G_RUNNING, ev->added ? g->seq : (uint32_t)ev->arg[1]);
+        s->g = g;
+        break;
+    case GT_EV_GO_UNBLOCK:
+        set_g(g, GT_G_RUNNABLE, ev->added ? g->seq : (uint32_t)ev->arg[1]);
+        break;
+    case GT_EV_GO_STOP:
+    case GT_EV_GO_BLOCK:
+        g->state = ev->type == GT_EV_GO_STOP ? GT_G_RUNNABLE : GT_G_WAITING;
+        s->g = NULL;
+        break;
+    case GT_EV_GO_SYSCALL_BEGIN:
+        g->state = GT_G_SYSCALL;
+        merge->proc[s->p].seq = (uint32_t)ev->arg[0];
+        break;
+    case GT_EV_GO_SYSCALL_END: g->state = GT_G_RUNNING; break;
+    case GT_EV_GO_DESTROY: s->g = NULL; break;
+    default: break;
+    }
+    return true;
+}
+
+static bool step(struct gt_merge_stream *s, gt_merge_fn *fn)
+{
+    struct gt_merge_event *ev = &s->ev;
+    uint32_t p = s->p;
+    if (ev->type == GT_EV_GC_BEGIN) /* by time alone v1 readers tell it from the end before */
+        merge->last_ts++;
+    if (ev->ts < merge->last_ts)
+        ev->ts = merge->last_ts;
+    merge->last_ts = ev->ts;
+    ev->g = subject(s);
+    ev->was = ev->g ? ev->g->state : GT_G_NONE;
+    if (!apply(s, ev->g))
+        return false;
+    ev->p = ev->type == GT_EV_PROC_STOP ? p : s->p;
+    fn(ev);
+    if (ev->g)
+        unpark(&ev->g->parked);
+    if (ev->p != s->p)
+        unpark(&merge->proc[ev->p].parked);
+    unpark(&merge->proc[s->p].parked);
+    if (ev->type == GT_EV_PROC_STATUS)
+        unpark(&merge->proc[ev->arg[0]].parked);
+    if (ev->type == GT_EV_GO_DESTROY)
+        forget_g(ev->g);
+    return true;
+}
+
+static int run(gt_merge_fn *fn)
+{
+    while (merge->queue.n) {
+        struct gt_merge_stream *s = (void *)(uintptr_t)gt_queue_pop(&merge->queue);
+        if (!ready(s))
+            continue;
+        if (!step(s, fn))
+            return -EPROTO;
+        if (advance(s))
+            push(s);
+        else
+            merge->unfinished--;
+    }
+    return merge->unfinished ? -EPROTO : 0;
+}
+
+/* Gathering ---------------------------------------------------------------------------------- */
+
+/* Calls fn for each batch; returns how many there are. */
+static size_t each_chunk(const struct gt_buf *packed, const struct gt_buf *plain,
+                         void (*fn)(const struct chunk *c))
+{
+    size_t n = 0;
+    for (; packed; packed = packed->next) {
+        struct chunk all = {.pos = packed->data, .end = packed->data + packed->used};
+        for (; all.pos < all.end; n++) {
+            all.pos++; /* EventBatch */
+            gt_varint_get(&all.pos, all.end);
+            struct chunk c = {.m = (uint32_t)gt_varint_get(&all.pos, all.end)};
+            c.ts = gt_varint_get(&all.pos, all.end);
+            uint64_t size = gt_varint_get(&all.pos, all.end);
+            c.pos = all.pos;
+            c.end = all.pos += size;
+            if (fn)
+                fn(&c);
+        }
+    }
+    for (; plain; plain = plain->next) {
+        struct chunk c = {plain->data, plain->data + plain->used, plain->ts, plain->m, NULL};
+        if (gt_texts_in(plain))
+            continue;
+        n++;
+        if (fn)
+            fn(&c);
+    }
+    return n;
+}
+
+static bool work_begin(size_t n)
+{
+    size_t buckets = 2;
+    while (buckets < 2 * n)
+        buckets *= 2;
+    work.bytes = n * (sizeof *work.chunk + sizeof *work.stream + sizeof *merge->queue.at) +
+                 buckets * sizeof *work.by_m;
+    char *memory = gt_pages_alloc(work.bytes);
+    if (!memory)
+        return false;
+    work.stream = (struct gt_merge_stream *)memory;
+    work.chunk = (struct chunk *)(work.stream + n);
+    merge->queue.at = (struct gt_pair *)(work.chunk + n);
+    work.by_m = (struct gt_merge_stream **)(merge->queue.at + n);
+    work.mask = buckets - 1;
+    work.chunks = work.streams = merge->queue.n = 0;
+    return true;
+}
+
+size_t gt_merge_streams(const struct gt_buf *packed, const struct gt_buf *plain)
+{
+    return each_chunk(packed, plain, NULL);
+}
+
+static void add_chunk(const struct chunk *c)
+{
+    size_t i = c->m * 0x9e3779b9u & work.mask;
+    while (work.by_m[i] && work.by_m[i]->last->m != c->m)
+        i = (i + 1) & work.mask;
+    struct chunk *mine = &work.chunk[work.chunks++];
+    *mine = *c;
+    if (work.by_m[i]) {
+        work.by_m[i]->last = work.by_m[i]->last->next = mine;
+    } else {
+        work.by_m[i] = &work.stream[work.streams++];
+        *work.by_m[i] = (struct gt_merge_stream){.chunk = mine, .last = mine, .p = GT_MERGE_NO_P};
+    }
+}
+
+static struct absent absences_of(gt_absences_fn *absences, uint32_t m)
+{
+    size_t n = 0;
+    const struct gt_absence *first = absences ? absences(m, &n) : NULL;
+    return (struct absent){.next = first, .end = first + n};
+}
+
+int gt_merge(struct gt_merge *which, uint32_t gen, const struct gt_buf *packed,
+             const struct gt_buf *plain, gt_absences_fn *absences, gt_merge_fn *fn)
+{
+    merge = which;
+    size_t n = each_chunk(packed, plain, NULL);
+    if (!n || merge->error)
+        return merge->error;
+    if (!work_begin(n))
+        return merge->error = -ENOMEM;
+    merge->used = true;
+    merge->gen = gen;
+    each_chunk(packed, plain, add_chunk);
+    merge->unfinished = 0;
+    for (size_t i = 0; i < work.streams; i++) {
+        work.stream[i].absent = absences_of(absences, work.stream[i].last->m);
+        if (advance(&work.stream[i])) {
+            merge->unfinished++;
+            push(&work.stream[i]);
+        }
+    }
+    merge->error = run(fn);
+    gt_pages_free(work.stream, work.bytes);
+    return merge->error;
+}
+
+uint64_t gt_merge_time(const struct gt_merge *which)
+{
+    return which->last_ts;
+}
+
+void gt_merge_move_on(struct gt_merge *which, uint64_t ts)
+{
+    which->last_ts = ts > which->last_ts ? ts : which->last_ts;
+}
+
+void gt_merge_running(const struct gt_merge *which, void (*fn)(struct gt_merge_g *g, uint64_t ts))
+{
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (struct gt_merge_g *g = which->bucket[i]; g; g = g->next) {
+            if (g->state == GT_G_RUNNING)
+                fn(g, which->last_ts);
+        }
+    }
+}

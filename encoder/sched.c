@@ -1,0 +1,462 @@
+/* See sched.h. */
+#include "sched.h"
+
+#include "account.h"
+#include "merge.h"
+#include "perf.h"
+#include "texts.h"
+#include "v2.h"
+#include "writer.h"
+
+#include "encoder/base/arena.h"
+#include "encoder/base/clock.h"
+#include "encoder/base/log.h"
+#include "encoder/base/memo.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* A thread that is watched. */
+struct watch {
+    struct watch *next;
+    struct gt_thread_view thread;
+    struct gt_perf perf;
+    struct gt_vector memory; /* of absences: those of this generation, and later ones */
+    size_t n, used;          /* used: of this generation */
+    bool away;               /* the last one is not over */
+    bool ended;              /* its thread, in this generation */
+    struct gt_absence rest;  /* what of the last one used is of the next generation; to 0: none */
+};
+
+/* Rings of all threads together, at most, and of one. */
+enum { RINGS_BYTES = 4 << 20, RING_MOST = 256 << 10, RING_LEAST = 4 << 10 };
+
+enum { ABSENCES_MAX = 1 << 20 }; /* of a thread, in memory */
+
+static struct {
+    bool wanted, refused;
+    bool (*may_watch)(void);
+    struct watch *first;
+    struct gt_arena arena;
+    struct watch *free;
+    struct gt_memo by_m; /* of those that are watched, while a generation is completed */
+    uint32_t watches;
+    uint32_t from; /* the first generation that is completed; 0: none */
+    uint64_t polled;
+    uint64_t gaps;
+    /* The records' clock and the trace's at two moments, between which both go evenly. */
+    uint64_t ns0, units0;
+    double units_per_ns;
+} sched;
+
+void gt_sched_init(bool on, bool (*may_watch)(void))
+{
+    sched.wanted = on && may_watch;
+    sched.may_watch = may_watch;
+}
+
+bool gt_sched_covers(uint32_t gen)
+{
+    return sched.from && gen >= sched.from;
+}
+
+uint64_t gt_sched_gaps(void)
+{
+    return sched.gaps;
+}
+
+/* Clocks ------------------------------------------------------------------------------------- */
+
+/* Both at one moment: of several bracketed readings the tightest. */
+static void read_clocks(uint64_t *ns, uint64_t *units)
+{
+    uint64_t best = UINT64_MAX;
+    for (int i = 0; i < 8; i++) {
+        struct timespec ts;
+        uint64_t before = gt_clock_now();
+        gt_clock_read(gt_perf_clock(), &ts);
+        uint64_t after = gt_clock_now();
+        if (after - before < best) {
+            best = after - before;
+            *units = before + (after - before) / 2;
+            *ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+        }
+    }
+}
+
+static void compare_clocks(void)
+{
+    uint64_t ns, units;
+    read_clocks(&ns, &units);
+    if (ns > sched.ns0)
+        sched.units_per_ns = (double)(units - sched.units0) / (double)(ns - sched.ns0);
+}
+
+static uint64_t units_of(uint64_t ns)
+{
+    double since = (double)(int64_t)(ns - sched.ns0) * sched.units_per_ns;
+    return since > 0 ? sched.units0 + (uint64_t)since : sched.units0;
+}
+
+/* Threads ------------------------------------------------------------------------------------ */
+
+static size_t ring_bytes(void)
+{
+    size_t bytes = RING_MOST;
+    while (bytes > RING_LEAST && bytes * (sched.watches + 1) > RINGS_BYTES)
+        bytes /= 2;
+    return bytes;
+}
+
+static void say_refused(int error)
+{
+    if (!sched.refused && (error == -EACCES || error == -EPERM))
+        gt_log("GOTRACE_SCHED: the kernel does not let this user watch threads (%s): "
+               "kernel.perf_event_paranoid must be 2 or less, and perf_event_open(2) be allowed; "
+               "without it CPU time is only counted",
+               strerrordesc_np(-error));
+    sched.refused |= error == -EACCES || error == -EPERM;
+}
+
+static void unlink_watch(struct watch **link)
+{
+    struct watch *w = *link;
+    gt_perf_close(&w->perf);
+    gt_vector_empty(&w->memory);
+    *link = w->next;
+    w->next = sched.free;
+    sched.free = w;
+    sched.watches--;
+}
+
+static void watch(const struct gt_thread_view *thread)
+{
+    struct gt_perf perf;
+    int error = sched.refused ? -EPERM : gt_perf_open(&perf, thread->tid, ring_bytes());
+    say_refused(error);
+    if (error)
+        return;
+    struct watch *w = sched.free;
+    if (w)
+        sched.free = w->next;
+    else if (!(w = gt_arena_alloc(&sched.arena, sizeof *w))) {
+        gt_perf_close(&perf);
+        return;
+    }
+    *w = (struct watch){.next = sched.first, .thread = *thread, .perf = perf};
+    sched.first = w;
+    sched.watches++;
+}
+
+/* Records ------------------------------------------------------------------------------------ */
+
+static struct gt_absence *absences(struct watch *w)
+{
+    return w->memory.at;
+}
+
+static void note(void *arg, const struct gt_perf_switch *s)
+{
+    struct watch *w = arg;
+    uint64_t ts = units_of(s->ns);
+    sched.gaps += s->gap;
+    if (s->gap && w->away) { /* when it was back is not known */
+        w->away = false;
+        w->n--;
+    }
+    if (!s->out) {
+        if (w->away)
+            absences(w)[w->n - 1].to = ts;
+        w->away = false;
+        return;
+    }
+    if (w->away || w->n == ABSENCES_MAX ||
+        !gt_vector_reserve(&w->memory, (w->n + 1) * sizeof *absences(w)))
+        return;
+    absences(w)[w->n++] = (struct gt_absence){ts, GT_ABSENT, s->preempted};
+    w->away = true;
+}
+
+static void read_rings(void)
+{
+    compare_clocks();
+    for (struct watch *w = sched.first; w; w = w->next)
+        gt_perf_read(&w->perf, note, w);
+}
+
+void gt_sched_poll(uint64_t now)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    if (!sched.from || now - sched.polled < GT_SCHED_NS / 2)
+        return;
+    sched.polled = now;
+    gt_account_each_new(watch);
+    read_rings();
+}
+
+int64_t gt_sched_idle_ns(uint64_t now)
+{
+    uint64_t due = sched.polled + GT_SCHED_NS;
+    return !sched.from ? -1 : due > now ? (int64_t)(due - now) : 0;
+}
+
+void gt_sched_open(void)
+{
+    sched.from = 0;
+    sched.refused = false;
+    sched.gaps = 0;
+    sched.polled = 0;
+    gt_merge_reset(&gt_merge_for_sched);
+}
+
+void gt_sched_close(void)
+{
+    sched.from = 0;
+    while (sched.first)
+        unlink_watch(&sched.first);
+    gt_account_forget_seen();
+}
+
+void gt_sched_next(uint32_t gen)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    if (sched.from) {
+        read_rings();
+        return;
+    }
+    if (!sched.wanted || !sched.may_watch())
+        return;
+    sched.from = gen;
+    read_clocks(&sched.ns0, &sched.units0);
+    sched.units_per_ns = (double)gt_clock_hz() / 1e9;
+    gt_account_each_new(watch);
+}
+
+/* A generation's ------------------------------------------------------------------------------ */
+
+/* Of what is known of a thread, what is of the generation that is over for it at `end`. */
+static void divide(struct watch *w)
+{
+    uint64_t end = gt_account_stream_end(&w->thread);
+    struct gt_absence *a = absences(w);
+    w->ended = end == UINT64_MAX;
+    w->rest = (struct gt_absence){0};
+    for (w->used = 0; w->used < w->n && a[w->used].from < end;)
+        w->used++;
+    if (!w->used || a[w->used - 1].to <= end)
+        return;
+    w->rest = a[w->used - 1];
+    w->rest.from = 0;
+    a[w->used - 1].to = GT_ABSENT;
+}
+
+static void go_on(struct watch *w)
+{
+    struct gt_absence *a = absences(w);
+    size_t more = w->n - w->used, kept = w->rest.to ? 1 : 0;
+    if (w->used && kept)
+        a[0] = w->rest;
+    if (w->used)
+        memmove(a + kept, a + w->used, more * sizeof *a);
+    w->n = w->used ? more + kept : w->n;
+    w->used = 0;
+}
+
+static const struct gt_absence *absences_of(uint32_t m, size_t *n)
+{
+    struct watch *w = (void *)(uintptr_t)gt_memo_find(&sched.by_m, m);
+    *n = w ? w->used : 0;
+    return w ? absences(w) : NULL;
+}
+
+/* What is still the case when everything is over: for the file's end. */
+static const struct gt_absence *absences_at_end(uint32_t m, size_t *n)
+{
+    static const struct gt_absence away[] = {{0, GT_ABSENT, false}, {0, GT_ABSENT, true}};
+    struct watch *w = (void *)(uintptr_t)gt_memo_find(&sched.by_m, m);
+    *n = w && w->n && !absences(w)->from;
+    return *n ? &away[absences(w)->preempted] : NULL;
+}
+
+static void index_watches(void)
+{
+    for (struct watch *w = sched.first; w; w = w->next) {
+        uint64_t *slot = gt_memo_at(&sched.by_m, w->thread.tid);
+        if (slot)
+            *slot = (uintptr_t)w;
+    }
+}
+
+/* Events, encoded anew ------------------------------------------------------------------------ */
+
+/* A thread's batch. */
+struct batch {
+    uint64_t from, last;
+    uint32_t m, used;
+    uint8_t data[GT_PIECE + GT_EVENT_ROOM];
+};
+
+static struct {
+    uint32_t gen;
+    struct batch *batch;
+    size_t n;
+    struct gt_buf *first, *last;
+    bool failed; /* there was no memory */
+} out;
+
+static void write_batch(struct batch *b)
+{
+    if (!b->used)
+        return;
+    if (!out.last || GT_BUF_ROOM - out.last->used < GT_V2_BATCH_HEADER_MAX + b->used) {
+        struct gt_buf *fresh = gt_buffers_get(true);
+        if (!fresh) {
+            out.failed = true;
+            return;
+        }
+        if (out.last)
+            out.last->next = fresh;
+        else
+            out.first = fresh;
+        out.last = fresh;
+    }
+    uint8_t *p = out.last->data + out.last->used;
+    p = gt_v2_batch_header(p, out.gen, b->m, b->from, b->used);
+    memcpy(p, b->data, b->used);
+    out.last->used = (uint32_t)(p + b->used - out.last->data);
+    b->used = 0;
+}
+
+/* Readers are early by so much at most (writer.h, rule 6), in a batch of GT_PIECE bytes. */
+enum { EARLY_NS = 600 };
+
+/* An effect of what was done to the goroutine in another stream is later than that. */
+static uint64_t time_of(const struct gt_merge_event *ev, const struct batch *b)
+{
+    uint64_t ts = ev->ts > b->last ? ev->ts : b->last;
+    bool effect = ev->type == GT_EV_GO_START || ev->type == GT_EV_GO_UNBLOCK;
+    uint64_t least = effect && ev->g ? ev->g->out_ts + gt_clock_units(EARLY_NS) : 0;
+    return effect && ev->g && ev->g->out_stream != ev->stream && ts < least ? least : ts;
+}
+
+/* Numbers of a goroutine's starts and unblocks, with those that were added. */
+static void renumber(struct gt_merge_event *ev)
+{
+    switch (ev->type) {
+    case GT_EV_GO_CREATE:
+    case GT_EV_GO_STATUS:
+    case GT_EV_GO_STATUS_STACK: ev->g->out_seq = 0; break;
+    case GT_EV_GO_START:
+    case GT_EV_GO_UNBLOCK: ev->arg[1] = ++ev->g->out_seq; break;
+    default: break;
+    }
+}
+
+static void put(const struct gt_merge_event *event)
+{
+    struct gt_merge_event ev = *event;
+    struct batch *b = &out.batch[ev.stream];
+    if (b->used >= GT_PIECE)
+        write_batch(b);
+    uint64_t ts = time_of(&ev, b);
+    renumber(&ev);
+    if (!b->used) {
+        b->m = ev.m;
+        b->from = b->last = ts;
+    }
+    uint8_t *p = b->data + b->used;
+    *p++ = (uint8_t)ev.type;
+    p = gt_varint_put(p, ts - b->last);
+    for (int i = 0; i < gt_event_args[ev.type]; i++)
+        p = gt_varint_put(p, ev.arg[i]);
+    b->used = (uint32_t)(p - b->data);
+    b->last = ts;
+    if (ev.g) {
+        ev.g->out_ts = ts;
+        ev.g->out_stream = ev.stream;
+    }
+}
+
+static bool begin_output(uint32_t gen, size_t n)
+{
+    memset(&out, 0, sizeof out);
+    out.gen = gen;
+    out.n = n;
+    out.batch = n ? gt_pages_alloc(n * sizeof *out.batch) : NULL;
+    return out.batch || !n;
+}
+
+static int end_output(int error)
+{
+    for (size_t i = 0; i < out.n && !error; i++)
+        write_batch(&out.batch[i]);
+    gt_pages_free(out.batch, out.n * sizeof *out.batch);
+    return error ? error : out.failed ? -ENOMEM : 0;
+}
+
+static int rewrite(uint32_t gen, struct gt_buf *packed, struct gt_buf *plain, gt_absences_fn *away)
+{
+    index_watches();
+    int error = -ENOMEM;
+    if (begin_output(gen, gt_merge_streams(packed, plain)))
+        error = end_output(gt_merge(&gt_merge_for_sched, gen, packed, plain, away, put));
+    gt_memo_free(&sched.by_m);
+    return error;
+}
+
+/* What is no events stays. */
+static struct gt_buf *take_texts(struct gt_buf *plain)
+{
+    struct gt_buf *texts = NULL, **link = &texts;
+    for (struct gt_buf *next; plain; plain = next) {
+        next = plain->next;
+        plain->next = NULL;
+        if (gt_texts_in(plain)) {
+            *link = plain;
+            link = &plain->next;
+        } else {
+            gt_buffers_put(plain);
+        }
+    }
+    return texts;
+}
+
+int gt_sched_complete(uint32_t gen, struct gt_buf **packed, struct gt_buf **plain)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    if (!gt_sched_covers(gen))
+        return 0;
+    for (struct watch *w = sched.first; w; w = w->next)
+        divide(w);
+    int error = rewrite(gen, *packed, *plain, absences_of);
+    for (struct watch **link = &sched.first; *link;) {
+        if ((*link)->ended) {
+            unlink_watch(link);
+            continue;
+        }
+        go_on(*link);
+        link = &(*link)->next;
+    }
+    if (error)
+        return error;
+    gt_buffers_put_all(*packed);
+    *packed = out.first;
+    *plain = take_texts(*plain);
+    return 0;
+}
+
+struct gt_buf *gt_sched_end(uint32_t gen, struct gt_buf *packed)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    return rewrite(gen, packed, NULL, absences_at_end) == 0 ? out.first : NULL;
+}
+
+/* Events are the parent's, and so are the rings. Its descriptors are not here. */
+void gt_sched_after_fork(void)
+{
+    bool wanted = sched.wanted;
+    bool (*may_watch)(void) = sched.may_watch;
+    memset(&sched, 0, sizeof sched);
+    sched.wanted = wanted;
+    sched.may_watch = may_watch;
+}
