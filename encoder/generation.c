@@ -30,6 +30,11 @@ static struct {
     enum gt_successor successor;
 } generation;
 
+uint64_t gt_generation_events(void)
+{
+    return gt_switch_events() + gt_sched_added();
+}
+
 /* From one to the next ----------------------------------------------------------------------- */
 
 /*
@@ -104,7 +109,7 @@ void gt_generation_init(bool mute)
 {
     gt_switch_init();
     uint32_t first = generation.now.gen + 1;
-    generation.events_before = gt_switch_events();
+    generation.events_before = gt_generation_events();
     atomic_store(&gt_gen.mute_since, mute ? first : 0);
     atomic_store(&gt_gen.mute, mute ? first : 0);
     atomic_store(&gt_gen.first, first);
@@ -122,7 +127,7 @@ void gt_generation_begin(void)
 {
     GT_ASSERT_DRAIN_SIDE();
     uint32_t next = generation.now.gen + 1;
-    generation.events_before = gt_switch_events();
+    generation.events_before = gt_generation_events();
     tell_all(next);
     gt_samples_forget();
     move_on(next);
@@ -290,12 +295,12 @@ void gt_generation_keep(enum gt_successor successor)
     struct gt_kept past = move_on(next);
     gt_sched_next(generation.now.gen);
     gt_account_collect(past.gen, successor != GT_SUCCESSOR_WRITTEN);
-    uint64_t events = gt_switch_events();
+    struct gt_buf *plain = gt_buffers_take(past.gen);
+    int error = gt_sched_complete(past.gen, &early, &plain);
+    uint64_t events = gt_generation_events();
     past.events = events - generation.events_before;
     generation.events_before = events;
-    struct gt_buf *plain = gt_buffers_take(past.gen);
-    if (gt_sched_complete(past.gen, &early, &plain) != 0 ||
-        !gt_ring_keep(&past, early, plain, until)) {
+    if (error || !gt_ring_keep(&past, early, plain, until)) {
         gt_ring_clear(); /* what is before a gap is of no use */
         gt_samples_move(until, NULL);
     }

@@ -61,6 +61,9 @@ void gt_generation_write_queued(void);
 int gt_generation_write_kept(const struct gt_kept *kept);
 void gt_generation_look_up_kept(const struct gt_kept *kept);
 
+/* Events written so far, in all recordings. Any thread. */
+uint64_t gt_generation_events(void);
+
 /* In a forked child: there is none. */
 void gt_generation_after_fork(void);
 

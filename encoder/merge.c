@@ -191,17 +191,22 @@ static void put(struct gt_merge_stream *s, enum gt_event_type type, uint64_t ts,
                                     .arg = {a, b, c}};
 }
 
-/* Its goroutine is away, and comes back. false: not in this generation. */
+/*
+ * Its goroutine is away, and comes back. false: not in this generation. What was written for it
+ * meanwhile, behind its status, needs it there for that moment.
+ */
 static bool come_back(struct gt_merge_stream *s)
 {
     struct absent *a = &s->absent;
     if (a->back == GT_ABSENT && !a->has_own)
         return false;
-    uint64_t ts = a->back < GT_ABSENT ? a->back : a->own.ts;
+    bool early = a->has_own && a->own.ts < a->back;
+    uint64_t ts = early ? a->own.ts : a->back;
     if (a->g->state == GT_G_WAITING) {
         put(s, GT_EV_GO_UNBLOCK, ts, a->g->id, 0, a->stack);
     } else {
         put(s, GT_EV_GO_START, ts, a->g->id, 0, 0);
+        a->next -= early;
         a->g = NULL;
     }
     return true;
@@ -235,12 +240,11 @@ static bool leave(struct gt_merge_stream *s)
     uint64_t until = a->has_own ? a->own.ts : GT_ABSENT;
     for (; a->next < a->end; a->next++) {
         uint64_t to = a->next->to;
-        if (ends_wait(s) && to <= until + gt_clock_units(SLACK_NS)) {
-            a->own.ts = to < a->last ? a->last : to < until ? to : until;
-            continue;
-        }
-        if (to > until)
+        bool late = !runs(s) && to - until <= gt_clock_units(SLACK_NS);
+        if (to > until && !late)
             return false;
+        if (ends_wait(s))
+            a->own.ts = to < a->last ? a->last : to < until ? to : until;
         if (!runs(s))
             continue;
         go_away(s, a->next++);
@@ -254,7 +258,7 @@ static void begin_away(struct gt_merge_stream *s)
 {
     struct absent *a = &s->absent;
     bool status = s->ev.type == GT_EV_GO_STATUS || s->ev.type == GT_EV_GO_STATUS_STACK;
-    if (!status || s->ev.arg[2] != GT_G_RUNNING || a->next == a->end || a->next->from)
+    if (!status || s->g || s->ev.arg[2] != GT_G_RUNNING || a->next == a->end || a->next->from)
         return;
     a->g = find_g(s->ev.arg[0]);
     a->back = a->next->to;

@@ -11,8 +11,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, LEAST = PAGE };
-
 /* A record as it was asked for below: a head, what is of its type, and these. */
 struct trailer {
     uint64_t time;
@@ -41,14 +39,22 @@ static int open_event(uint32_t tid)
     return (int)gt_syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
+static size_t page_bytes(void)
+{
+    static size_t bytes;
+    if (!bytes)
+        bytes = (size_t)sysconf(_SC_PAGESIZE);
+    return bytes;
+}
+
 int gt_perf_open(struct gt_perf *perf, uint32_t tid, size_t bytes)
 {
     int error = 0;
     *perf = (struct gt_perf){.fd = open_event(tid)};
     if (perf->fd < 0)
         return -errno;
-    for (; bytes >= LEAST && !perf->pages; bytes /= 2) {
-        void *p = (void *)gt_syscall(SYS_mmap, NULL, PAGE + bytes, PROT_READ | PROT_WRITE,
+    for (; bytes >= page_bytes() && !perf->pages; bytes /= 2) {
+        void *p = (void *)gt_syscall(SYS_mmap, NULL, page_bytes() + bytes, PROT_READ | PROT_WRITE,
                                      MAP_SHARED, perf->fd, 0);
         error = p == MAP_FAILED ? -errno : 0;
         if (!error) {
@@ -64,7 +70,7 @@ int gt_perf_open(struct gt_perf *perf, uint32_t tid, size_t bytes)
 void gt_perf_close(struct gt_perf *perf)
 {
     if (perf->pages)
-        gt_syscall(SYS_munmap, perf->pages, PAGE + perf->bytes);
+        gt_syscall(SYS_munmap, perf->pages, page_bytes() + perf->bytes);
     if (perf->fd >= 0)
         gt_syscall(SYS_close, perf->fd);
     *perf = (struct gt_perf){.fd = -1};
@@ -73,7 +79,7 @@ void gt_perf_close(struct gt_perf *perf)
 /* Copies out of the ring, which may go on at its beginning. */
 static void copy(const struct gt_perf *perf, uint64_t from, void *to, size_t size)
 {
-    const uint8_t *ring = perf->pages + PAGE;
+    const uint8_t *ring = perf->pages + page_bytes();
     size_t at = (size_t)from & (perf->bytes - 1);
     size_t first = size < perf->bytes - at ? size : perf->bytes - at;
     memcpy(to, ring + at, first);

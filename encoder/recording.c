@@ -299,7 +299,7 @@ static void begin(void)
     recording.deadline = 0;
     recording.length = SECOND_GENERATION_NS;
     recording.stop_at = config->duration_ns ? recording.start_ns + config->duration_ns : 0;
-    recording.events_before = gt_switch_events();
+    recording.events_before = gt_generation_events();
     recording.stats_before = gt_buffers_stats();
     recording.lost_before = gt_lost_count();
     recording.stacks_lost_before = gt_stacks_lost();
@@ -451,7 +451,7 @@ struct gt_recording_summary gt_recording_summary(void)
     return (struct gt_recording_summary){
         .path = recording.opened ? gt_output_path() : recording.path,
         .bytes = gt_output_size(),
-        .events = ring ? recording.ring_events : gt_switch_events() - recording.events_before,
+        .events = ring ? recording.ring_events : gt_generation_events() - recording.events_before,
         .duration_ns = ring ? recording.ring_ns : recording.end_ns - recording.start_ns,
         .waits = buffers.waits - recording.stats_before.waits,
         .wait_ns = buffers.wait_ns - recording.stats_before.wait_ns,

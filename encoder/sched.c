@@ -29,12 +29,17 @@ struct watch {
 };
 
 /* Rings of all threads together, at most, and of one. */
-enum { RINGS_BYTES = 4 << 20, RING_MOST = 256 << 10, RING_LEAST = 4 << 10 };
+enum {
+    RINGS_BYTES = 4 << 20,
+    RING_MOST = 256 << 10,
+    RING_LEAST = 4 << 10
+}; /* or a page, where that is more */
 
 enum { ABSENCES_MAX = 1 << 20 }; /* of a thread, in memory */
 
 static struct {
     bool wanted, refused;
+    _Atomic bool forbidden;
     bool (*may_watch)(void);
     struct watch *first;
     struct gt_arena arena;
@@ -43,7 +48,7 @@ static struct {
     uint32_t watches;
     uint32_t from; /* the first generation that is completed; 0: none */
     uint64_t polled;
-    uint64_t gaps;
+    uint64_t gaps, added; /* in all recordings: added */
     /* The records' clock and the trace's at two moments, between which both go evenly. */
     uint64_t ns0, units0;
     double units_per_ns;
@@ -55,6 +60,11 @@ void gt_sched_init(bool on, bool (*may_watch)(void))
     sched.may_watch = may_watch;
 }
 
+void gt_sched_forbid(void)
+{
+    atomic_store(&sched.forbidden, true);
+}
+
 bool gt_sched_covers(uint32_t gen)
 {
     return sched.from && gen >= sched.from;
@@ -63,6 +73,11 @@ bool gt_sched_covers(uint32_t gen)
 uint64_t gt_sched_gaps(void)
 {
     return sched.gaps;
+}
+
+uint64_t gt_sched_added(void)
+{
+    return sched.added;
 }
 
 /* Clocks ------------------------------------------------------------------------------------- */
@@ -132,7 +147,8 @@ static void unlink_watch(struct watch **link)
 static void watch(const struct gt_thread_view *thread)
 {
     struct gt_perf perf;
-    int error = sched.refused ? -EPERM : gt_perf_open(&perf, thread->tid, ring_bytes());
+    bool may = !sched.refused && !atomic_load(&sched.forbidden);
+    int error = may ? gt_perf_open(&perf, thread->tid, ring_bytes()) : -ENOTSUP;
     say_refused(error);
     if (error)
         return;
@@ -160,9 +176,12 @@ static void note(void *arg, const struct gt_perf_switch *s)
     struct watch *w = arg;
     uint64_t ts = units_of(s->ns);
     sched.gaps += s->gap;
-    if (s->gap && w->away) { /* when it was back is not known */
+    if (s->gap && w->away) { /* when it was back is not known; what is told already has to end */
         w->away = false;
-        w->n--;
+        if (absences(w)[w->n - 1].from)
+            w->n--;
+        else
+            absences(w)[w->n - 1].to = ts;
     }
     if (!s->out) {
         if (w->away)
@@ -360,6 +379,7 @@ static void put(const struct gt_merge_event *event)
         write_batch(b);
     uint64_t ts = time_of(&ev, b);
     renumber(&ev);
+    sched.added += ev.added;
     if (!b->used) {
         b->m = ev.m;
         b->from = b->last = ts;

@@ -14,6 +14,9 @@
 /* on: whether it is wanted; may_watch: whether the caller has descriptors of its own. */
 void gt_sched_init(bool on, bool (*may_watch)(void));
 
+/* From here on no other thread is watched (seccomp.c). Any thread. */
+void gt_sched_forbid(void);
+
 /* A recording begins; it has ended. */
 void gt_sched_open(void);
 void gt_sched_close(void);
@@ -38,6 +41,9 @@ int gt_sched_complete(uint32_t gen, struct gt_buf **packed, struct gt_buf **plai
 
 /* The statuses with which a file ends, as the completed events before have it; NULL: no memory. */
 struct gt_buf *gt_sched_end(uint32_t gen, struct gt_buf *packed);
+
+/* Events that were added, in all recordings. Any thread. */
+uint64_t gt_sched_added(void);
 
 /* Gaps in the kernel's records, in this recording. */
 uint64_t gt_sched_gaps(void);

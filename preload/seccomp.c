@@ -12,6 +12,7 @@
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/urgent.h"
 #include "encoder/drain.h"
+#include "encoder/sched.h"
 #include "preload/stacks/layouts.h"
 
 #include <fcntl.h>
@@ -132,6 +133,11 @@ static const struct need usage_need[] = {
     {SYS_clock_gettime, {CLOCK_THREAD_CPUTIME_ID}},
     {SYS_clock_gettime, {~1000u << 3 | 6}}, /* of a thread, see usage.c */
     {SYS_getrusage, {RUSAGE_THREAD}},
+};
+
+/* What our thread asks for each new thread, with GOTRACE_SCHED; it can do without. */
+static const struct need sched_need[] = {
+    {SYS_perf_event_open, {0}},
 };
 
 /* The machine -------------------------------------------------------------------------------- */
@@ -266,6 +272,8 @@ static void filter_begins(unsigned long flags, const struct sock_fprog *program)
         gt_urgent_forbid();
     if (!ALLOWS(program, usage_need))
         gt_usage_forbid();
+    if (!ALLOWS(program, sched_need))
+        gt_sched_forbid();
     bool for_all = !gt_drain_is_threaded() || (flags & SECCOMP_FILTER_FLAG_TSYNC);
     if (!spares_threads(program))
         gt_process_withdraw();

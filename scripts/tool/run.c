@@ -40,6 +40,7 @@ static const struct {
     {"duration", 0, "TIME", "GOTRACE_DURATION", NULL, "stop after so long"},
     {"signal", 0, "SIGNAL", "GOTRACE_SIGNAL", NULL, "starts and stops"},
     {"ring", 0, "LAST", "GOTRACE_RING", NULL, "keep the last in memory: 30s, 64M or 30s,64M"},
+    {"sched", 0, NULL, "GOTRACE_SCHED", "on", "record when threads get and lose their CPUs"},
     {"cpu-hz", 0, "HZ", "GOTRACE_CPU_HZ", NULL, "sample what threads run"},
     {"quiet", 'q', NULL, "GOTRACE_QUIET", "1", "no line on standard error"},
 };

@@ -17,6 +17,7 @@ OPTIONS = {
     "ring": {"GOTRACE_RING": "1M"},
     "samples": {"GOTRACE_CPU_HZ": "1000", "GOTRACE_SYSCALLS": "all"},
     "v1": {"GOTRACE_FORMAT": "go1.5"},
+    "sched": {"GOTRACE_SCHED": "on"},
     "late": {"GOTRACE_START": "manual", "GOTRACE_SIGNAL": "SIGUSR2"},
     "small": {"GOTRACE_MAX_SIZE": "64K"},
 }
@@ -75,7 +76,7 @@ def test_what_is_made_is_listed(directory, way, options):
     bare, none = calls(way, None, directory)
     program, tracer = calls(way, options, directory)
     threads = listed("threads_need", "handlers_need", "urgent_need", "usage_need")
-    both = threads | listed("drain_needs")
+    both = threads | listed("drain_needs", "sched_need")
     assert bare and not none and (tracer or way == "alone")
     assert not tracer - both - THREAD
     assert not program - bare - (threads if way in ("threads", "crash") else both | THREAD)

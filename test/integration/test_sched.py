@@ -1,0 +1,271 @@
+"""GOTRACE_SCHED=on (encoder/sched.h): when threads have a CPU, against what the kernel counts (test/prog/account.c)."""
+
+import collections
+import os
+import pathlib
+import re
+import subprocess
+import time
+
+import pytest
+
+from lib import PROGRAMS, ROOT, gotools, proc
+
+ACCOUNT = PROGRAMS / "account"
+GOTRACE = ROOT / "build/gotrace"
+ON = {"GOTRACE_SCHED": "on"}
+REFUSED = "does not let this user watch threads"
+formats = pytest.mark.parametrize("format", gotools.FORMATS)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def allowed(tmp_path_factory):
+    """Where the kernel refuses, which test_refused shows by a filter, there is nothing to see."""
+    trace = tmp_path_factory.mktemp("allowed") / "t.out"
+    if REFUSED in proc.traced([PROGRAMS / "threads", "2"], trace, env=ON).stderr:
+        pytest.skip("perf_event_open(2) is not allowed here")
+
+
+class Running:
+    """The program, traced, until its standard input ends."""
+
+    def __init__(self, kinds, trace, **env):
+        pipe = subprocess.PIPE
+        env = proc.traced_env(trace, ON | env)
+        self.child = proc.spawn([ACCOUNT, *kinds], env=env, stdin=pipe, stdout=pipe, stderr=pipe, text=True, cwd=trace.parent)
+        assert self.child.stdout.readline() == "ready\n", self.child.stderr.read()
+        self.pid = self.child.pid
+
+    def used(self):
+        tasks = pathlib.Path(f"/proc/{self.pid}/task").iterdir()
+        return {int(t.name): [int(n) for n in (t / "schedstat").read_text().split()[:2]] for t in tasks}
+
+    def end(self):
+        """thread → (kind, ns on CPUs, ns in run queues)"""
+        out, err = self.child.communicate(timeout=30)
+        assert self.child.returncode == 0, err
+        proc.kill_group(self.child)
+        self.stderr = err
+        words = [line.split() for line in out.splitlines()]
+        return {int(w[0]): (w[1], int(w[2]), int(w[3])) for w in words}
+
+
+def states(trace):
+    """thread → state → ns, from the events alone, by Go's own reader"""
+    events, now, times, of = gotools.parse(trace), {}, collections.defaultdict(collections.Counter), {}
+    for e in events:
+        if e.goid is None:
+            continue
+        if e.new == "Running" and e.m:
+            of[e.goid] = e.m
+        state, since = now.get(e.goid, (e.new, e.time))
+        times[e.goid][state] += e.time - since
+        now[e.goid] = e.new, e.time
+    for goid, (state, since) in now.items():
+        times[goid][state] += events[-1].time - since
+    return {of[goid]: dict(t) for goid, t in times.items() if goid in of}
+
+
+def top(trace, kind):
+    """what → (ns, count)"""
+    text = proc.run([GOTRACE, "top", f"--kind={kind}", "-n", "1000", trace]).ok().stdout
+    rows = re.findall(r"^ *([\d.]+)([mun]?s) +[\d.]+% +[\d.]+% +(\d+) +\S+ +\S+ +\w+ +(.*)$", text, re.M)
+    unit = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}
+    return [(float(n) * unit[u], int(count), what) for n, u, count, what in rows]
+
+
+@pytest.mark.parametrize("format", ["go1.23", "go1.26"])
+def test_events_are_true(tmp_path, format):
+    """A thread runs when it has a CPU: to 2 % of the time, of which its first 20 ms are not watched."""
+    program = Running(["spin=3", "pinned=1", "sleep=1", "hidden=1"], tmp_path / "t.out", GOTRACE_FORMAT=format)
+    time.sleep(2)
+    used = program.end()
+    seen = states(tmp_path / "t.out")
+    for tid, (kind, cpu, queue) in used.items():
+        times = seen[tid]
+        whole = sum(times.values()) - times.get("NotExist", 0)
+        runs, waits = times.get("Running", 0) / whole, times.get("Waiting", 0) / whole
+        assert abs(runs - cpu / whole) < 0.025, (kind, times, cpu, queue)
+        if kind in ("spin", "pinned"):
+            assert waits < 0.02 and times["Runnable"] / whole > 1 - cpu / whole - 0.04, (kind, times, cpu, queue)
+        if kind == "hidden":
+            # The kernel does not say when it was woken: from there to its CPU it waits.
+            assert times["Runnable"] <= queue + 0.03 * whole, (kind, times, cpu, queue)
+            assert waits > 1 - (cpu + queue) / whole - 0.03, (kind, times, cpu, queue)
+
+
+@formats
+def test_every_format(tmp_path, format):
+    """All readers take it, and what is not seen by a hook is told."""
+    program = Running(["spin=3", "sleep=1", "hidden=1", "fault=1", "brood=1"], tmp_path / "t.out", GOTRACE_FORMAT=format)
+    time.sleep(1.2)
+    used = program.end()
+    for go in gotools.readers_of(format).values():
+        gotools.check(tmp_path / "t.out", go=go)
+    unseen = sum(ns for ns, _, _ in top(tmp_path / "t.out", "unseen"))
+    hidden = sum(1.2e9 - cpu - queue for kind, cpu, queue in used.values() if kind == "hidden")
+    assert unseen > 0.8 * hidden
+    assert sum(ns for ns, _, _ in top(tmp_path / "t.out", "sched")) > 0.5e9
+    if int(format[4:]) < 22:
+        return  # where the ends of pages are events, too
+    told = re.search(r"([\d]+) events in .*, nothing lost", program.stderr)[1]
+    listed = re.search(r"events +(\d+),", proc.run([GOTRACE, "info", tmp_path / "t.out"]).ok().stdout)[1]
+    assert abs(int(told) - int(listed)) <= 60, (told, listed)
+
+
+@pytest.mark.parametrize("format", ["go1.5", "go1.21", "go1.23", "go1.26"])
+def test_flight_recorder(tmp_path, format):
+    program = Running(["spin=3", "hidden=1", "brood=1"], tmp_path / "t.out", GOTRACE_RING="2s", GOTRACE_FORMAT=format)
+    for n in range(3):
+        time.sleep(1.1)
+        proc.run([GOTRACE, "snapshot", program.pid, tmp_path / f"{n}.out"]).ok()
+    program.end()
+    for trace in [*(tmp_path / f"{n}.out" for n in range(3)), tmp_path / "t.out"]:
+        for go in gotools.readers_of(format).values():
+            gotools.check(trace, go=go)
+        assert sum(ns for ns, _, _ in top(trace, "unseen")) > 0.3e9, trace
+
+
+def test_recordings_in_a_running_program(tmp_path):
+    program = Running(["spin=3", "hidden=1"], tmp_path / "%n.out", GOTRACE_START="manual")
+    for n in 1, 2, 3:
+        proc.run([GOTRACE, "start", program.pid]).ok()
+        before = program.used()
+        time.sleep(1)
+        after = program.used()
+        proc.run([GOTRACE, "stop", program.pid]).ok()
+        gotools.check(tmp_path / f"{n}.out")
+        for tid, times in states(tmp_path / f"{n}.out").items():
+            used = after[tid][0] - before[tid][0]
+            assert abs(times.get("Running", 0) - used) < 0.06e9, (tid, times, used)
+    program.end()
+
+
+def test_threads_that_begin_and_end(tmp_path):
+    """Storms of threads that nobody has time to watch, beside some that are, in a family of processes."""
+    source = r"""
+#include <pthread.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *brief(void *arg) { return arg; }
+static void *longer(void *arg) { for (int i = 0; i < 3000; i++) sched_yield(); usleep(40000); return arg; }
+static void *storm(void *arg)
+{
+    for (int i = 0; i < 1500; i++) {
+        pthread_t t;
+        pthread_create(&t, 0, i % 50 ? brief : longer, 0);
+        pthread_join(t, 0);
+    }
+    return arg;
+}
+int main(void)
+{
+    pid_t child = 0;
+    for (int round = 0; round < 2; round++) {
+        pthread_t t[4];
+        for (int i = 0; i < 4; i++)
+            pthread_create(&t[i], 0, storm, 0);
+        for (int i = 0; i < 4; i++)
+            pthread_join(t[i], 0);
+        if (!round)
+            child = fork();
+    }
+    return child ? waitpid(child, 0, 0) != child : 0;
+}
+"""
+    program = proc.compile(source, tmp_path / "prog")
+    for format in "go1.11", "go1.22", "go1.23":
+        for old in tmp_path.glob("*.out"):
+            old.unlink()
+        result = proc.traced([program], tmp_path / "%p.out", env=ON | {"GOTRACE_FORMAT": format}, timeout=60).ok()
+        traces = list(tmp_path.glob("*.out"))
+        assert len(traces) == 2 and result.stderr.count("nothing lost") == 2, result
+        for trace in traces:
+            gotools.check(trace)
+
+
+def test_many_switches(tmp_path):
+    """Two threads that wake each other as fast as they can: no record is missing."""
+    source = r"""
+#include <stdio.h>
+#include <sys/resource.h>
+#include <pthread.h>
+#include <unistd.h>
+static int there[2], back[2];
+static void *answer(void *arg)
+{
+    char c;
+    while (read(there[0], &c, 1) == 1 && write(back[1], &c, 1) == 1)
+        ;
+    return arg;
+}
+int main(void)
+{
+    pthread_t t;
+    struct rusage used;
+    char c = 0;
+    if (pipe(there) != 0 || pipe(back) != 0)
+        return 1;
+    pthread_create(&t, 0, answer, 0);
+    usleep(50000);
+    for (int i = 0; i < 100000; i++)
+        if (write(there[1], &c, 1) != 1 || read(back[0], &c, 1) != 1)
+            return 1;
+    close(there[1]);
+    pthread_join(t, 0);
+    getrusage(RUSAGE_SELF, &used);
+    printf("%ld\n", used.ru_nvcsw);
+    return 0;
+}
+"""
+    program = proc.compile(source, tmp_path / "prog")
+    env = ON | {"GOTRACE_SYSCALLS": "none"}  # so that all of it is unseen
+    result = proc.traced([program], tmp_path / "t.out", env=env, timeout=60).ok()
+    assert "nothing lost" in result.stderr
+    count = sum(count for _, count, _ in top(result.trace, "unseen"))
+    assert count > 0.97 * int(result.stdout) - 1000, (count, result.stdout)
+
+
+def test_refused(tmp_path):
+    """One line says what is missing; the trace is as without."""
+    source = r"""
+#include <errno.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+int main(int argc, char **argv)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {4, filter};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (argc < 2 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        return 77;
+    return execvp(argv[1], argv + 1);
+}
+"""
+    confine = proc.compile(source, tmp_path / "confine")
+    env = [f"{name}={value}" for name, value in proc.traced_env(tmp_path / "t.out", ON).items()]
+    result = proc.run([confine, "env", *env, PROGRAMS / "threads", "4"])
+    if result.returncode == 77:
+        pytest.skip("no filters here")
+    result.ok()
+    assert result.stderr.count(REFUSED) == 1 and "perf_event_paranoid" in result.stderr
+    gotools.check(tmp_path / "t.out")
+
+
+@pytest.mark.needs("strace")
+def test_off(tmp_path):
+    """Nothing is watched that was not asked for."""
+    result = proc.run(["strace", "-f", "-qq", "-e", "trace=perf_event_open", "-o", tmp_path / "log",
+                       *[f"-E{n}={v}" for n, v in proc.traced_env(tmp_path / "t.out").items()], PROGRAMS / "threads", "4"])
+    result.ok()
+    assert not (tmp_path / "log").read_text()
