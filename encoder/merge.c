@@ -44,8 +44,8 @@ struct gt_merge_stream {
         bool has_own;
         uint64_t last;        /* time of its last one */
         uint64_t stack;       /* and stack */
-        struct gt_merge_g *g; /* away, until `back` */
-        uint64_t back;
+        struct gt_merge_g *g; /* away, until `to` */
+        uint64_t to;
     } absent;
     struct gt_merge_stream *next; /* parked at the same place */
 };
@@ -198,10 +198,11 @@ static void put(struct gt_merge_stream *s, enum gt_event_type type, uint64_t ts,
 static bool come_back(struct gt_merge_stream *s)
 {
     struct absent *a = &s->absent;
-    if (a->back == GT_ABSENT && !a->has_own)
+    if (a->to == GT_ABSENT && !a->has_own)
         return false;
-    bool early = a->has_own && a->own.ts < a->back;
-    uint64_t ts = early ? a->own.ts : a->back;
+    bool early = a->has_own && a->own.ts < a->to;
+    uint64_t ts = early ? a->own.ts : a->to;
+    ts = ts > a->last ? ts : a->last;
     if (a->g->state == GT_G_WAITING) {
         put(s, GT_EV_GO_UNBLOCK, ts, a->g->id, 0, a->stack);
     } else {
@@ -217,7 +218,8 @@ static void go_away(struct gt_merge_stream *s, const struct gt_absence *absence)
     struct absent *a = &s->absent;
     uint64_t from = absence->from > a->last ? absence->from : a->last;
     a->g = s->g;
-    a->back = absence->to > from ? absence->to : from;
+    a->to = absence->to;
+    a->last = from;
     if (absence->preempted)
         put(s, GT_EV_GO_STOP, from, GT_REASON_PREEMPTED, a->stack, 0);
     else
@@ -253,15 +255,20 @@ static bool leave(struct gt_merge_stream *s)
     return false;
 }
 
+static bool is_status(enum gt_event_type type)
+{
+    return type == GT_EV_GO_STATUS || type == GT_EV_GO_STATUS_STACK || type == GT_EV_PROC_STATUS;
+}
+
 /* The generation begins, and its goroutine is not on a CPU: that is its status. */
 static void begin_away(struct gt_merge_stream *s)
 {
     struct absent *a = &s->absent;
-    bool status = s->ev.type == GT_EV_GO_STATUS || s->ev.type == GT_EV_GO_STATUS_STACK;
-    if (!status || s->g || s->ev.arg[2] != GT_G_RUNNING || a->next == a->end || a->next->from)
+    if (!is_status(s->ev.type) || s->ev.type == GT_EV_PROC_STATUS || s->g ||
+        s->ev.arg[2] != GT_G_RUNNING || a->next == a->end || a->next->from)
         return;
     a->g = find_g(s->ev.arg[0]);
-    a->back = a->next->to;
+    a->to = a->next->to;
     s->ev.arg[1] = UINT64_MAX; /* trace.NoThread */
     s->ev.arg[2] = a->next->preempted ? GT_G_RUNNABLE : GT_G_WAITING;
     a->next++;
@@ -287,7 +294,8 @@ static bool advance(struct gt_merge_stream *s)
         a->has_own = decode(s, &a->own);
     if (a->g)
         return come_back(s);
-    if (a->next < a->end && leave(s))
+    bool status = a->has_own && is_status(a->own.type);
+    if (!status && a->next < a->end && leave(s))
         return true;
     if (!a->has_own)
         return false;

@@ -199,10 +199,15 @@ static uint64_t kept_at_most(void)
     return file && file < ring ? file : ring;
 }
 
+/* What is put in order at a time, so that whoever waits for that does not wait long. */
+enum { SCHED_BYTES = 16 << 20 };
+
 static bool memory_full(void)
 {
     size_t queued = atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed) * GT_BUF_BYTES;
     if (in_ring() && queued + gt_samples_memory() >= kept_at_most() / 16)
+        return true;
+    if (gt_sched_idle_ns(0) >= 0 && queued >= SCHED_BYTES)
         return true;
     return wait_in_memory() && gt_buffers_crowded();
 }

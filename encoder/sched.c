@@ -11,7 +11,6 @@
 #include "encoder/base/arena.h"
 #include "encoder/base/clock.h"
 #include "encoder/base/log.h"
-#include "encoder/base/memo.h"
 
 #include <errno.h>
 #include <string.h>
@@ -37,14 +36,15 @@ enum {
 
 enum { ABSENCES_MAX = 1 << 20 }; /* of a thread, in memory */
 
+enum { BUCKETS = 1024 };
+
 static struct {
     bool wanted, refused;
     _Atomic bool forbidden;
     bool (*may_watch)(void);
-    struct watch *first;
+    struct watch *bucket[BUCKETS]; /* by thread */
     struct gt_arena arena;
     struct watch *free;
-    struct gt_memo by_m; /* of those that are watched, while a generation is completed */
     uint32_t watches;
     uint32_t from; /* the first generation that is completed; 0: none */
     uint64_t polled;
@@ -115,6 +115,24 @@ static uint64_t units_of(uint64_t ns)
 
 /* Threads ------------------------------------------------------------------------------------ */
 
+static void each_watch(void (*fn)(struct watch *w))
+{
+    for (int i = 0; i < BUCKETS; i++) {
+        for (struct watch *w = sched.bucket[i], *next; w; w = next) {
+            next = w->next;
+            fn(w);
+        }
+    }
+}
+
+static struct watch **find(uint32_t tid)
+{
+    struct watch **link = &sched.bucket[tid % BUCKETS];
+    while (*link && (*link)->thread.tid != tid)
+        link = &(*link)->next;
+    return link;
+}
+
 static size_t ring_bytes(void)
 {
     size_t bytes = RING_MOST;
@@ -133,34 +151,44 @@ static void say_refused(int error)
     sched.refused |= error == -EACCES || error == -EPERM;
 }
 
-static void unlink_watch(struct watch **link)
+static void end_watch(struct watch *w)
 {
-    struct watch *w = *link;
+    *find(w->thread.tid) = w->next;
     gt_perf_close(&w->perf);
     gt_vector_empty(&w->memory);
-    *link = w->next;
     w->next = sched.free;
     sched.free = w;
     sched.watches--;
 }
 
+static struct watch *new_watch(void)
+{
+    struct watch *w = sched.free;
+    if (w)
+        sched.free = w->next;
+    return w ? w : gt_arena_alloc(&sched.arena, sizeof *w);
+}
+
+/* A thread may be another goroutine than before, if a signal handler ran before its beginning. */
 static void watch(const struct gt_thread_view *thread)
 {
     struct gt_perf perf;
+    struct watch **link = find(thread->tid), *w = *link;
+    if (w) {
+        w->thread = *thread;
+        return;
+    }
     bool may = !sched.refused && !atomic_load(&sched.forbidden);
     int error = may ? gt_perf_open(&perf, thread->tid, ring_bytes()) : -ENOTSUP;
     say_refused(error);
     if (error)
         return;
-    struct watch *w = sched.free;
-    if (w)
-        sched.free = w->next;
-    else if (!(w = gt_arena_alloc(&sched.arena, sizeof *w))) {
+    if (!(w = new_watch())) {
         gt_perf_close(&perf);
         return;
     }
-    *w = (struct watch){.next = sched.first, .thread = *thread, .perf = perf};
-    sched.first = w;
+    *w = (struct watch){.thread = *thread, .perf = perf};
+    *link = w;
     sched.watches++;
 }
 
@@ -196,11 +224,15 @@ static void note(void *arg, const struct gt_perf_switch *s)
     w->away = true;
 }
 
+static void read_ring(struct watch *w)
+{
+    gt_perf_read(&w->perf, note, w);
+}
+
 static void read_rings(void)
 {
     compare_clocks();
-    for (struct watch *w = sched.first; w; w = w->next)
-        gt_perf_read(&w->perf, note, w);
+    each_watch(read_ring);
 }
 
 void gt_sched_poll(uint64_t now)
@@ -231,8 +263,7 @@ void gt_sched_open(void)
 void gt_sched_close(void)
 {
     sched.from = 0;
-    while (sched.first)
-        unlink_watch(&sched.first);
+    each_watch(end_watch);
     gt_account_forget_seen();
 }
 
@@ -271,6 +302,10 @@ static void divide(struct watch *w)
 
 static void go_on(struct watch *w)
 {
+    if (w->ended) {
+        end_watch(w);
+        return;
+    }
     struct gt_absence *a = absences(w);
     size_t more = w->n - w->used, kept = w->rest.to ? 1 : 0;
     if (w->used && kept)
@@ -283,7 +318,7 @@ static void go_on(struct watch *w)
 
 static const struct gt_absence *absences_of(uint32_t m, size_t *n)
 {
-    struct watch *w = (void *)(uintptr_t)gt_memo_find(&sched.by_m, m);
+    struct watch *w = *find(m);
     *n = w ? w->used : 0;
     return w ? absences(w) : NULL;
 }
@@ -292,18 +327,9 @@ static const struct gt_absence *absences_of(uint32_t m, size_t *n)
 static const struct gt_absence *absences_at_end(uint32_t m, size_t *n)
 {
     static const struct gt_absence away[] = {{0, GT_ABSENT, false}, {0, GT_ABSENT, true}};
-    struct watch *w = (void *)(uintptr_t)gt_memo_find(&sched.by_m, m);
+    struct watch *w = *find(m);
     *n = w && w->n && !absences(w)->from;
     return *n ? &away[absences(w)->preempted] : NULL;
-}
-
-static void index_watches(void)
-{
-    for (struct watch *w = sched.first; w; w = w->next) {
-        uint64_t *slot = gt_memo_at(&sched.by_m, w->thread.tid);
-        if (slot)
-            *slot = (uintptr_t)w;
-    }
 }
 
 /* Events, encoded anew ------------------------------------------------------------------------ */
@@ -331,6 +357,7 @@ static void write_batch(struct batch *b)
         struct gt_buf *fresh = gt_buffers_get(true);
         if (!fresh) {
             out.failed = true;
+            b->used = 0;
             return;
         }
         if (out.last)
@@ -416,11 +443,9 @@ static int end_output(int error)
 
 static int rewrite(uint32_t gen, struct gt_buf *packed, struct gt_buf *plain, gt_absences_fn *away)
 {
-    index_watches();
     int error = -ENOMEM;
     if (begin_output(gen, gt_merge_streams(packed, plain)))
         error = end_output(gt_merge(&gt_merge_for_sched, gen, packed, plain, away, put));
-    gt_memo_free(&sched.by_m);
     return error;
 }
 
@@ -446,17 +471,9 @@ int gt_sched_complete(uint32_t gen, struct gt_buf **packed, struct gt_buf **plai
     GT_ASSERT_DRAIN_SIDE();
     if (!gt_sched_covers(gen))
         return 0;
-    for (struct watch *w = sched.first; w; w = w->next)
-        divide(w);
+    each_watch(divide);
     int error = rewrite(gen, *packed, *plain, absences_of);
-    for (struct watch **link = &sched.first; *link;) {
-        if ((*link)->ended) {
-            unlink_watch(link);
-            continue;
-        }
-        go_on(*link);
-        link = &(*link)->next;
-    }
+    each_watch(go_on);
     if (error)
         return error;
     gt_buffers_put_all(*packed);

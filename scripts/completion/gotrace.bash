@@ -23,7 +23,7 @@ _gotrace_value() { # option, value so far; false: it is no option with a value
     -s | --syscalls) _gotrace_words "$2" all blocking none ;;
     --start) _gotrace_words "$2" auto manual ;;
     --signal) _gotrace_words "$2" "$(compgen -A signal)" ;;
-    --kind) _gotrace_words "$2" all sync network syscall sched sleep other cpu ;;
+    --kind) _gotrace_words "$2" all sync network syscall sched sleep other unseen cpu ;;
     --go) _gotrace_files "$2" ;;
     --debug-dir) compopt -o filenames && mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
     --syscall-min | --max-size | --max-mem | --delay | --duration | --ring | --cpu-hz | --http | -n) COMPREPLY=() ;;
