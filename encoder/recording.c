@@ -463,6 +463,7 @@ struct gt_recording_summary gt_recording_summary(void)
         .lost = gt_lost_count() - recording.lost_before,
         .stacks_lost = gt_stacks_lost() - recording.stacks_lost_before,
         .samples_lost = gt_samples_lost() - recording.samples_lost_before,
+        .sched_gaps = gt_sched_gaps(),
         .generations = recording.generations,
         .finished = !recording.on && !recording.ending,
         .limited = gt_output_limited(),

@@ -27,12 +27,8 @@ struct watch {
     struct gt_absence rest;  /* what of the last one used is of the next generation; to 0: none */
 };
 
-/* Rings of all threads together, at most, and of one. */
-enum {
-    RINGS_BYTES = 4 << 20,
-    RING_MOST = 256 << 10,
-    RING_LEAST = 4 << 10
-}; /* or a page, where that is more */
+/* Rings of all threads together, at most; and of one, but a page at least. */
+enum { RINGS_BYTES = 4 << 20, RING_MOST = 256 << 10, RING_LEAST = 4 << 10 };
 
 enum { ABSENCES_MAX = 1 << 20 }; /* of a thread, in memory */
 
@@ -474,8 +470,10 @@ int gt_sched_complete(uint32_t gen, struct gt_buf **packed, struct gt_buf **plai
     each_watch(divide);
     int error = rewrite(gen, *packed, *plain, absences_of);
     each_watch(go_on);
-    if (error)
+    if (error) {
+        gt_buffers_put_all(out.first);
         return error;
+    }
     gt_buffers_put_all(*packed);
     *packed = out.first;
     *plain = take_texts(*plain);
@@ -485,15 +483,20 @@ int gt_sched_complete(uint32_t gen, struct gt_buf **packed, struct gt_buf **plai
 struct gt_buf *gt_sched_end(uint32_t gen, struct gt_buf *packed)
 {
     GT_ASSERT_DRAIN_SIDE();
-    return rewrite(gen, packed, NULL, absences_at_end) == 0 ? out.first : NULL;
+    if (rewrite(gen, packed, NULL, absences_at_end) == 0)
+        return out.first;
+    gt_buffers_put_all(out.first);
+    return NULL;
 }
 
 /* Events are the parent's, and so are the rings. Its descriptors are not here. */
 void gt_sched_after_fork(void)
 {
     bool wanted = sched.wanted;
+    bool forbidden = atomic_load(&sched.forbidden); /* by a filter, which is inherited */
     bool (*may_watch)(void) = sched.may_watch;
     memset(&sched, 0, sizeof sched);
+    atomic_store(&sched.forbidden, forbidden);
     sched.wanted = wanted;
     sched.may_watch = may_watch;
 }

@@ -13,7 +13,7 @@ static bool said_lost; /* before an exec */
 
 #define NOT_IN_TIME "%s: could not be written in time; its end is missing"
 
-enum { LOSS_TEXT = 320 };
+enum { LOSS_TEXT = 400 };
 
 /* All that is missing; else that nothing is. And how long threads waited for that. */
 static void describe_loss(char text[LOSS_TEXT], const struct gt_recording_summary *s)
@@ -25,6 +25,7 @@ static void describe_loss(char text[LOSS_TEXT], const struct gt_recording_summar
         {s->lost, "events lost: threads or the disk stood still"},
         {s->stacks_lost, "stacks lost: too many new ones at a time"},
         {s->samples_lost, "CPU samples lost"},
+        {s->sched_gaps, "gaps in when threads had a CPU: the kernel's rings were full"},
     };
     int n = s->limited ? snprintf(text, LOSS_TEXT, "stopped at GOTRACE_MAX_SIZE") : 0;
     for (size_t i = 0; i < sizeof lost / sizeof *lost; i++) {

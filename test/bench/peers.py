@@ -119,6 +119,13 @@ TRACERS = [
         sees=LOCKS | HEAP | CALLS | SERVERS | TOOLS,
     ),
     Tracer(
+        "libgotrace, sched",
+        str(LIBRARY),
+        ["echo", "the same with GOTRACE_SCHED=on"],
+        env={"LD_PRELOAD": str(LIBRARY), "GOTRACE_OUTPUT": "{out}", "GOTRACE_SCHED": "on"},
+        sees=LOCKS | HEAP | CALLS | SERVERS | TOOLS,
+    ),
+    Tracer(
         "empty hooks",
         str(EMPTY),
         ["echo", "a preloaded library whose functions only call the original ones: what interposition costs alone"],
