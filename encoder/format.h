@@ -100,8 +100,8 @@ enum gt_reason {
     GT_REASON_YIELD,
     GT_REASON_NETWORK,
     GT_REASON_PREEMPTED,
-    GT_REASON_UNSEEN, /* off the CPU, not in a call that is known */
     GT_REASON_GC,     /* of a stopped world */
+    GT_REASON_UNSEEN, /* off the CPU, not in a call that is known */
     GT_REASONS_END
 };
 

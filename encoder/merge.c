@@ -43,6 +43,7 @@ struct gt_merge_stream {
         struct gt_merge_event own;           /* the thread's next event; until it is its turn */
         bool has_own;
         uint64_t last;        /* time of its last one */
+        uint64_t started;     /* when the wait was over that the last one ended */
         uint64_t stack;       /* and stack */
         struct gt_merge_g *g; /* away, until `to` */
         uint64_t to;
@@ -246,7 +247,7 @@ static bool leave(struct gt_merge_stream *s)
         if (to > until && !late)
             return false;
         if (ends_wait(s))
-            a->own.ts = to < a->last ? a->last : to < until ? to : until;
+            a->own.ts = a->started = to < a->last ? a->last : to < until ? to : until;
         if (!runs(s))
             continue;
         go_away(s, a->next++);
@@ -290,8 +291,12 @@ static void note_stack(struct gt_merge_stream *s)
 static bool advance(struct gt_merge_stream *s)
 {
     struct absent *a = &s->absent;
-    if (!a->has_own)
+    if (!a->has_own) {
         a->has_own = decode(s, &a->own);
+        if (a->started && a->own.type == GT_EV_GO_START) /* behind its own unblock */
+            a->own.ts = a->started;
+        a->started = 0;
+    }
     if (a->g)
         return come_back(s);
     bool status = a->has_own && is_status(a->own.type);

@@ -37,6 +37,15 @@ static uint64_t queue_of(const uint64_t told[GT_KINDS], uint64_t off, const stru
     return least(used->known & GT_KNOWN_QUEUE ? used->of[GT_USED_QUEUE] : told[GT_SCHED], off);
 }
 
+/* The kernel counts time in a run queue when it is over: more than there was is from before. */
+static void correct(struct gt_shares *s, uint64_t off, const struct gt_usage *used)
+{
+    uint64_t queue = used->known & GT_KNOWN_QUEUE ? used->of[GT_USED_QUEUE] : 0;
+    uint64_t late = queue > off ? least(queue - off, s->unseen) : 0;
+    s->unseen -= late;
+    s->queue += late;
+}
+
 void gt_shares_add(struct gt_shares *s, uint64_t at, const uint64_t ns[GT_KINDS],
                    const struct gt_usage *used)
 {
@@ -49,6 +58,7 @@ void gt_shares_add(struct gt_shares *s, uint64_t at, const uint64_t ns[GT_KINDS]
     }
     uint64_t cpu = least(used->of[GT_USED_CPU], length);
     uint64_t queue = queue_of(told, length - cpu, used);
+    correct(s, length - cpu, used);
     s->until += length;
     s->time += length;
     s->cpu += cpu;
