@@ -278,6 +278,7 @@ static void begin_telling(struct gt_account *a, uint64_t g)
 static void tell(struct gt_account *a, uint64_t at, const struct gt_usage *now)
 {
     struct gt_usage *told = &a->told.usage, used = {.known = told->known & now->known};
+    used.known |= now->known & GT_KNOWN_RUNS;
     uint64_t any = 0;
     for (int i = 0; i < GT_USED_NUMBERS; i++) {
         if (used.known & 1u << i)
@@ -285,7 +286,7 @@ static void tell(struct gt_account *a, uint64_t at, const struct gt_usage *now)
         if (now->known & 1u << i)
             told->of[i] = now->of[i];
     }
-    told->known |= now->known;
+    told->known |= now->known & GT_KNOWN_ALL;
     if (any)
         put(a->told.g, at, more(at, a->told.at), &used);
     a->told.at = at;

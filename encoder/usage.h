@@ -32,6 +32,7 @@ enum gt_usage_number {
     (1u << GT_USED_VOLUNTARY | 1u << GT_USED_INVOLUNTARY | 1u << GT_USED_FAULTS)
 #define GT_KNOWN_ALL ((1u << GT_USED_NUMBERS) - 1)
 #define GT_KNOWN_NO_MORE (1u << GT_USED_NUMBERS) /* alone: what comes after is not known */
+#define GT_KNOWN_RUNS (2u << GT_USED_NUMBERS)    /* at the end it ran, or could have */
 
 struct gt_usage {
     unsigned known; /* bits */

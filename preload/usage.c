@@ -141,21 +141,25 @@ static bool find_number(const char *text, const char *name, uint64_t *value)
     return number(&p, value);
 }
 
-/* Behind the name, in brackets that it may have, too, are one letter and numbers. */
-static bool read_faults(uint32_t tid, uint64_t *faults)
+/* Behind the name, in brackets that it may have, too, are a letter for its state and numbers. */
+static bool read_stat(uint32_t tid, struct gt_usage *usage)
 {
     enum { NUMBERS = 9, LETTER = 3 };
     char text[FILE_MAX];
+    uint64_t faults;
     read_file(text, tid, "/stat");
     const char *p = strrchr(text, ')');
     if (!p || strlen(p) < LETTER)
         return false;
+    bool runs = p[LETTER - 1] == 'R';
     p += LETTER;
     for (int i = 0; i < NUMBERS; i++) {
         p += strspn(p, " -"); /* tpgid may be -1 */
-        if (!number(&p, faults))
+        if (!number(&p, &faults))
             return false;
     }
+    usage->of[GT_USED_FAULTS] = faults;
+    usage->known |= runs ? GT_KNOWN_RUNS : 0;
     return true;
 }
 
@@ -167,7 +171,7 @@ static void read_own_switches(struct gt_usage *usage)
     usage->of[GT_USED_VOLUNTARY] = (uint64_t)own.ru_nvcsw;
     usage->of[GT_USED_INVOLUNTARY] = (uint64_t)own.ru_nivcsw;
     usage->of[GT_USED_FAULTS] = (uint64_t)own.ru_majflt;
-    usage->known |= GT_KNOWN_SWITCHES;
+    usage->known |= GT_KNOWN_SWITCHES | GT_KNOWN_RUNS;
 }
 
 static void read_switches(uint32_t tid, struct gt_usage *usage)
@@ -181,7 +185,7 @@ static void read_switches(uint32_t tid, struct gt_usage *usage)
     bool whole =
         find_number(text, "\nvoluntary_ctxt_switches:", &usage->of[GT_USED_VOLUNTARY]) &&
         find_number(text, "\nnonvoluntary_ctxt_switches:", &usage->of[GT_USED_INVOLUNTARY]) &&
-        read_faults(tid, &usage->of[GT_USED_FAULTS]);
+        read_stat(tid, usage);
     usage->known |= whole ? GT_KNOWN_SWITCHES : 0;
 }
 

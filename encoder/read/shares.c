@@ -27,12 +27,13 @@ static void share_waits(struct gt_shares *s, const uint64_t told[GT_KINDS], uint
 
 /*
  * The time in the run queue. A thread that ends cannot tell it, and of one that stands there now
- * the kernel counts only what was before. But one that never gave up a CPU by itself has not waited
- * for anything.
+ * the kernel counts only what was before. But one that did not sleep, and has never given up a CPU
+ * by itself since, has not waited for anything.
  */
-static uint64_t queue_of(const uint64_t told[GT_KINDS], uint64_t off, const struct gt_usage *used)
+static uint64_t queue_of(const struct gt_shares *s, const uint64_t told[GT_KINDS], uint64_t off,
+                         const struct gt_usage *used)
 {
-    if ((used->known & GT_KNOWN_SWITCHES) && used->of[GT_USED_VOLUNTARY] == 0)
+    if (s->runs && (used->known & GT_KNOWN_SWITCHES) && used->of[GT_USED_VOLUNTARY] == 0)
         return off;
     return least(used->known & GT_KNOWN_QUEUE ? used->of[GT_USED_QUEUE] : told[GT_SCHED], off);
 }
@@ -57,13 +58,14 @@ void gt_shares_add(struct gt_shares *s, uint64_t at, const uint64_t ns[GT_KINDS]
         s->told[k] = ns[k];
     }
     uint64_t cpu = least(used->of[GT_USED_CPU], length);
-    uint64_t queue = queue_of(told, length - cpu, used);
+    uint64_t queue = queue_of(s, told, length - cpu, used);
     correct(s, length - cpu, used);
     s->until += length;
     s->time += length;
     s->cpu += cpu;
     s->queue += queue;
     share_waits(s, told, length - cpu - queue);
+    s->runs = used == &nothing ? s->runs : used->known & GT_KNOWN_RUNS;
     s->used.known |= used->known;
     for (int i = 0; i < GT_USED_NUMBERS; i++)
         s->used.of[i] += used->of[i];

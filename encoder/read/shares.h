@@ -20,13 +20,14 @@ enum gt_kind {
     GT_KINDS
 };
 
-/* In ns. Zeros, but for `until`, to begin with. */
+/* In ns. Zeros, but for `until` and `runs`, to begin with. */
 struct gt_shares {
     uint64_t until; /* of this time all is known */
     uint64_t time;  /* which is so long, the sum of what follows: */
     uint64_t cpu, queue, wait[GT_KINDS], unseen;
     struct gt_usage used; /* its own numbers may be more than were possible */
     uint64_t told[GT_KINDS];
+    bool runs; /* at `until`, or it could: it did not sleep */
 };
 
 /*

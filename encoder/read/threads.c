@@ -51,7 +51,7 @@ static struct gt_thread_state *get(struct gt_threads *all, uint64_t g, uint64_t 
                                   .reason = "",
                                   .begin = ns,
                                   .since = ns,
-                                  .shares.until = ns};
+                                  .shares = {.until = ns, .runs = true}};
     *(uint64_t *)gt_need(gt_memo_at(&all->by_g, g)) = (uintptr_t)t;
     *all->last = t;
     all->last = &t->next;
@@ -113,6 +113,7 @@ static void status(struct gt_thread_state *t, const struct gt_happening *h)
         t->state = h->state;
         t->stack = h->stack;
         t->begin = t->since = t->shares.until = 0; /* so it was before anything was recorded */
+        t->shares.runs = false;
     }
     if (h->thread != GT_NO_THREAD)
         t->thread = h->thread;
