@@ -2,8 +2,6 @@
 #include "account.h"
 
 #include "drain.h"
-#include "strings.h"
-#include "texts.h"
 #include "writer.h"
 
 #include "encoder/base/arena.h"
@@ -226,23 +224,11 @@ static void put(uint64_t g, uint64_t at, uint64_t length, const struct gt_usage 
     side.used = (uint32_t)(p - side.text);
 }
 
-struct audience {
-    gt_account_fn *fn;
-};
-
-static void tell_text(void *arg, uint64_t id, const char *text, uint32_t len)
-{
-    const struct audience *audience = arg;
-    (void)id;
-    if (len > HEAD)
-        audience->fn((const uint8_t *)text + HEAD, len - HEAD);
-}
-
-void gt_account_each(const struct gt_buf *bufs, gt_account_fn *fn)
+void gt_account_each(const struct gt_buf *bufs, gt_text_fn *fn)
 {
     for (; bufs; bufs = bufs->next) {
         if (gt_texts_in(bufs) && bufs->m == NO_M)
-            gt_texts_of(bufs, tell_text, &(struct audience){fn});
+            gt_texts_of(bufs, fn, NULL);
     }
 }
 

@@ -2,12 +2,12 @@
  * The account: what the kernel knows of each thread's time, which no event tells. At the end of a
  * generation the drain side reads it for the threads that there are; a thread that ends leaves its
  * own. What was used between two readings goes into the trace as numbers that no event refers to
- * (account_rows.h). A thread that has used nothing is not mentioned.
+ * (usage.h). A thread that has used nothing is not mentioned.
  */
 #ifndef GT_ACCOUNT_H
 #define GT_ACCOUNT_H
 
-#include "buffers.h"
+#include "texts.h"
 #include "usage.h"
 
 struct gt_writer;
@@ -63,9 +63,8 @@ void gt_account_expect_last(void);
  */
 void gt_account_collect(uint32_t gen, bool all);
 
-/* The accounts in a generation's buffers: rows as they stand in the trace. */
-typedef void gt_account_fn(const uint8_t *rows, size_t bytes);
-void gt_account_each(const struct gt_buf *bufs, gt_account_fn *fn);
+/* The accounts in a generation's buffers: texts, as they stand in the trace (GT_ACCOUNT). */
+void gt_account_each(const struct gt_buf *bufs, gt_text_fn *fn);
 
 /* In a forked child no thread has one yet. */
 void gt_account_after_fork(void);

@@ -20,8 +20,7 @@
 static struct {
     struct gt_kept now;     /* gen, and what was known when it began */
     uint64_t events_before; /* written then; kept ones alone are counted */
-    struct gt_buf *early;   /* batches of it, encoded, not in the file yet; see keep_early */
-    struct gt_buf *early_last;
+    struct gt_packed early; /* batches of it, not in the file yet; see keep_early */
 
     /* The one that is over and not in the file yet. */
     struct gt_kept past;
@@ -43,27 +42,13 @@ uint64_t gt_generation_events(void)
  */
 static void keep_early(struct gt_buf *batch)
 {
-    struct gt_buf *last = generation.early_last;
-    if (!last || GT_BUF_ROOM - last->used < GT_V2_BATCH_HEADER_MAX + batch->used) {
-        struct gt_buf *fresh = gt_buffers_get(true);
-        if (!fresh)
-            return;
-        if (last)
-            last->next = fresh;
-        else
-            generation.early = fresh;
-        generation.early_last = last = fresh;
-    }
-    uint8_t *p = last->data + last->used;
-    p = gt_v2_batch_header(p, batch->gen, batch->m, batch->ts, batch->used);
-    memcpy(p, batch->data, batch->used);
-    last->used = (uint32_t)(p + batch->used - last->data);
+    gt_v2_pack(&generation.early, batch->gen, batch->m, batch->ts, batch->data, batch->used);
 }
 
 static struct gt_buf *take_early(void)
 {
-    struct gt_buf *early = generation.early;
-    generation.early = generation.early_last = NULL;
+    struct gt_buf *early = generation.early.first;
+    generation.early = (struct gt_packed){0};
     return early;
 }
 
@@ -252,7 +237,7 @@ int gt_generation_write(bool whole)
     error = error ? error : gt_output_commit();
     bool now = !gt_format->v1 && !gt_sched_covers(generation.now.gen);
     if (generation.successor == GT_SUCCESSOR_WRITTEN && now) {
-        gt_v2_begin(generation.early);
+        gt_v2_begin(generation.early.first);
         gt_buffers_put_all(take_early());
     }
     gt_renewal_after_generation(gt_ring_first_era());
@@ -273,7 +258,7 @@ int gt_generation_write_end(void)
     if (gt_format->v1) {
         gt_v1_end(generation.now.snapshot.units);
     } else {
-        begin_end(generation.early); /* not taken: a flight recorder may go on with that */
+        begin_end(generation.early.first); /* not taken: a flight recorder may go on with that */
         gt_v2_end(generation.now.gen, &generation.now.snapshot, 0, true);
     }
     return gt_output_commit();
@@ -324,7 +309,7 @@ void gt_generation_after_fork(void)
 {
     uint32_t last = generation.now.gen + 1; /* the parent may have been on its way there */
     atomic_store(&gt_gen.current, 0);
-    gt_buffers_put_all(generation.early);
+    gt_buffers_put_all(generation.early.first);
     gt_buffers_put_all(generation.past_early);
     memset(&generation, 0, sizeof generation);
     generation.now.gen = last;

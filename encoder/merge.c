@@ -185,7 +185,7 @@ static void put(struct gt_merge_stream *s, enum gt_event_type type, uint64_t ts,
                 uint64_t b, uint64_t c)
 {
     s->ev = (struct gt_merge_event){.type = type,
-                                    .m = s->absent.own.m ? s->absent.own.m : s->last->m,
+                                    .m = s->last->m,
                                     .stream = (uint32_t)(s - work.stream),
                                     .ts = ts,
                                     .added = true,

@@ -14,7 +14,6 @@
 /* A record as it was asked for below: a head, what is of its type, and these. */
 struct trailer {
     uint64_t time;
-    uint32_t cpu, reserved;
 };
 
 clockid_t gt_perf_clock(void)
@@ -28,7 +27,7 @@ static int open_event(uint32_t tid)
         .type = PERF_TYPE_SOFTWARE,
         .size = sizeof attr,
         .config = PERF_COUNT_SW_DUMMY,
-        .sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
+        .sample_type = PERF_SAMPLE_TIME,
         .exclude_kernel = 1,
         .exclude_hv = 1,
         .context_switch = 1,
@@ -105,7 +104,6 @@ void gt_perf_read(struct gt_perf *perf, gt_perf_fn *fn, void *arg)
             continue;
         fn(arg, &(struct gt_perf_switch){
                     .ns = trailer.time,
-                    .cpu = trailer.cpu,
                     .out = head.misc & PERF_RECORD_MISC_SWITCH_OUT,
                     .preempted = head.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT,
                     .gap = gap,

@@ -20,7 +20,6 @@ struct gt_perf {
 /* A moment at which a thread got a CPU, or lost it. */
 struct gt_perf_switch {
     uint64_t ns; /* by gt_perf_clock */
-    uint32_t cpu;
     bool out;
     bool preempted; /* out, and it could have gone on */
     bool gap;       /* others are missing before this one */

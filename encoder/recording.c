@@ -189,7 +189,7 @@ static void last_generation(enum gt_successor next)
 /* Those of a flight recorder and of v1 formats, until they are over. */
 static bool wait_in_memory(void)
 {
-    return in_ring() || gt_format->v1 || gt_sched_idle_ns(0) >= 0;
+    return in_ring() || gt_format->v1 || gt_sched_is_on();
 }
 
 /* Of the flight recorder's memory, at its end or in its file. */
@@ -207,7 +207,7 @@ static bool memory_full(void)
     size_t queued = atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed) * GT_BUF_BYTES;
     if (in_ring() && queued + gt_samples_memory() >= kept_at_most() / 16)
         return true;
-    if (gt_sched_idle_ns(0) >= 0 && queued >= SCHED_BYTES)
+    if (gt_sched_is_on() && queued >= SCHED_BYTES)
         return true;
     return wait_in_memory() && gt_buffers_crowded();
 }

@@ -61,6 +61,11 @@ void gt_sched_forbid(void)
     atomic_store(&sched.forbidden, true);
 }
 
+bool gt_sched_is_on(void)
+{
+    return sched.from != 0;
+}
+
 bool gt_sched_covers(uint32_t gen)
 {
     return sched.from && gen >= sched.from;
@@ -78,27 +83,10 @@ uint64_t gt_sched_added(void)
 
 /* Clocks ------------------------------------------------------------------------------------- */
 
-/* Both at one moment: of several bracketed readings the tightest. */
-static void read_clocks(uint64_t *ns, uint64_t *units)
-{
-    uint64_t best = UINT64_MAX;
-    for (int i = 0; i < 8; i++) {
-        struct timespec ts;
-        uint64_t before = gt_clock_now();
-        gt_clock_read(gt_perf_clock(), &ts);
-        uint64_t after = gt_clock_now();
-        if (after - before < best) {
-            best = after - before;
-            *units = before + (after - before) / 2;
-            *ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-        }
-    }
-}
-
 static void compare_clocks(void)
 {
     uint64_t ns, units;
-    read_clocks(&ns, &units);
+    gt_clock_pair(gt_perf_clock(), &units, &ns);
     if (ns > sched.ns0)
         sched.units_per_ns = (double)(units - sched.units0) / (double)(ns - sched.ns0);
 }
@@ -244,7 +232,7 @@ void gt_sched_poll(uint64_t now)
 int64_t gt_sched_idle_ns(uint64_t now)
 {
     uint64_t due = sched.polled + GT_SCHED_NS;
-    return !sched.from ? -1 : due > now ? (int64_t)(due - now) : 0;
+    return !gt_sched_is_on() ? -1 : due > now ? (int64_t)(due - now) : 0;
 }
 
 void gt_sched_open(void)
@@ -273,7 +261,7 @@ void gt_sched_next(uint32_t gen)
     if (!sched.wanted || !sched.may_watch())
         return;
     sched.from = gen;
-    read_clocks(&sched.ns0, &sched.units0);
+    gt_clock_pair(gt_perf_clock(), &sched.units0, &sched.ns0);
     sched.units_per_ns = (double)gt_clock_hz() / 1e9;
     gt_account_each_new(watch);
 }
@@ -341,31 +329,14 @@ static struct {
     uint32_t gen;
     struct batch *batch;
     size_t n;
-    struct gt_buf *first, *last;
+    struct gt_packed packed;
     bool failed; /* there was no memory */
 } out;
 
 static void write_batch(struct batch *b)
 {
-    if (!b->used)
-        return;
-    if (!out.last || GT_BUF_ROOM - out.last->used < GT_V2_BATCH_HEADER_MAX + b->used) {
-        struct gt_buf *fresh = gt_buffers_get(true);
-        if (!fresh) {
-            out.failed = true;
-            b->used = 0;
-            return;
-        }
-        if (out.last)
-            out.last->next = fresh;
-        else
-            out.first = fresh;
-        out.last = fresh;
-    }
-    uint8_t *p = out.last->data + out.last->used;
-    p = gt_v2_batch_header(p, out.gen, b->m, b->from, b->used);
-    memcpy(p, b->data, b->used);
-    out.last->used = (uint32_t)(p + b->used - out.last->data);
+    if (b->used && !gt_v2_pack(&out.packed, out.gen, b->m, b->from, b->data, b->used))
+        out.failed = true;
     b->used = 0;
 }
 
@@ -471,11 +442,11 @@ int gt_sched_complete(uint32_t gen, struct gt_buf **packed, struct gt_buf **plai
     int error = rewrite(gen, *packed, *plain, absences_of);
     each_watch(go_on);
     if (error) {
-        gt_buffers_put_all(out.first);
+        gt_buffers_put_all(out.packed.first);
         return error;
     }
     gt_buffers_put_all(*packed);
-    *packed = out.first;
+    *packed = out.packed.first;
     *plain = take_texts(*plain);
     return 0;
 }
@@ -484,8 +455,8 @@ struct gt_buf *gt_sched_end(uint32_t gen, struct gt_buf *packed)
 {
     GT_ASSERT_DRAIN_SIDE();
     if (rewrite(gen, packed, NULL, absences_at_end) == 0)
-        return out.first;
-    gt_buffers_put_all(out.first);
+        return out.packed.first;
+    gt_buffers_put_all(out.packed.first);
     return NULL;
 }
 

@@ -24,6 +24,9 @@ void gt_sched_close(void);
 /* Generation gen begins; all threads are in it. */
 void gt_sched_next(uint32_t gen);
 
+/* Whether threads are watched, in the generation under way. */
+bool gt_sched_is_on(void);
+
 /* Whether the events of generation gen are to be completed: they wait until it is over. */
 bool gt_sched_covers(uint32_t gen);
 

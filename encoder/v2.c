@@ -26,7 +26,11 @@ void gt_v2_open(void)
 
 /* Batches of threads ------------------------------------------------------------------------- */
 
-uint8_t *gt_v2_batch_header(uint8_t *p, uint32_t gen, uint32_t m, uint64_t ts, uint32_t size)
+/* Longest encoding of a batch's header. */
+enum { HEADER_MAX = 1 + 4 * GT_VARINT_MAX };
+
+/* The header of a batch with `size` bytes of payload, at p; returns its end. */
+static uint8_t *put_header(uint8_t *p, uint32_t gen, uint32_t m, uint64_t ts, uint32_t size)
 {
     *p++ = GT_EV_EVENT_BATCH;
     p = gt_varint_put(p, gen);
@@ -37,10 +41,30 @@ uint8_t *gt_v2_batch_header(uint8_t *p, uint32_t gen, uint32_t m, uint64_t ts, u
 
 static void write_batch(uint32_t gen, uint32_t m, uint64_t ts, const void *data, uint32_t size)
 {
-    uint8_t header[GT_V2_BATCH_HEADER_MAX];
-    uint8_t *end = gt_v2_batch_header(header, gen, m, ts, size);
+    uint8_t header[HEADER_MAX];
+    uint8_t *end = put_header(header, gen, m, ts, size);
     gt_output_write(header, (size_t)(end - header));
     gt_output_write(data, size);
+}
+
+bool gt_v2_pack(struct gt_packed *packed, uint32_t gen, uint32_t m, uint64_t ts, const void *data,
+                uint32_t size)
+{
+    struct gt_buf *last = packed->last;
+    if (!last || GT_BUF_ROOM - last->used < HEADER_MAX + size) {
+        struct gt_buf *fresh = gt_buffers_get(true);
+        if (!fresh)
+            return false;
+        if (last)
+            last->next = fresh;
+        else
+            packed->first = fresh;
+        packed->last = last = fresh;
+    }
+    uint8_t *p = put_header(last->data + last->used, gen, m, ts, size);
+    memcpy(p, data, size);
+    last->used = (uint32_t)(p + size - last->data);
+    return true;
 }
 
 static void write_buffer(const struct gt_buf *buf)

@@ -33,10 +33,13 @@ void gt_v2_end(uint32_t gen, const struct gt_clock_snapshot *snapshot, uint64_t 
 /* All of a generation that was kept. */
 void gt_v2_write_kept(const struct gt_kept *kept);
 
-/* Longest encoding of a batch's header. */
-#define GT_V2_BATCH_HEADER_MAX (1 + 4 * GT_VARINT_MAX)
+/* Encoded batches, in buffers that the caller gives back. Zeros to begin with. */
+struct gt_packed {
+    struct gt_buf *first, *last;
+};
 
-/* The header of a batch with `size` bytes of payload, at p; returns its end. */
-uint8_t *gt_v2_batch_header(uint8_t *p, uint32_t gen, uint32_t m, uint64_t ts, uint32_t size);
+/* Adds a batch of `size` bytes of payload. false: no memory; it is left out. */
+bool gt_v2_pack(struct gt_packed *packed, uint32_t gen, uint32_t m, uint64_t ts, const void *data,
+                uint32_t size);
 
 #endif

@@ -33,27 +33,39 @@ static void find_vdso(void)
         gt_clock_read = (__typeof__(gt_clock_read))fn;
 }
 
-uint64_t gt_clock_monotonic_raw(void)
+static uint64_t read_ns(clockid_t clock)
 {
     struct timespec ts;
-    gt_clock_read(CLOCK_MONOTONIC, &ts);
+    gt_clock_read(clock, &ts);
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+uint64_t gt_clock_monotonic_raw(void)
+{
+    return read_ns(CLOCK_MONOTONIC);
+}
+
 /* Both clocks at one moment: of several bracketed readings the tightest. */
-static void read_pair(uint64_t *counter, uint64_t *mono)
+static void read_pair(clockid_t clock, uint64_t *counter, uint64_t *clock_ns)
 {
     uint64_t best = UINT64_MAX;
     for (int i = 0; i < 8; i++) {
-        uint64_t before = gt_arch_counter();
-        uint64_t ns = gt_clock_monotonic_raw();
-        uint64_t after = gt_arch_counter();
+        uint64_t before = gt_clock_counter();
+        uint64_t ns = read_ns(clock);
+        uint64_t after = gt_clock_counter();
         if (after - before < best) {
             best = after - before;
             *counter = before + (after - before) / 2;
-            *mono = ns;
+            *clock_ns = ns;
         }
     }
+}
+
+void gt_clock_pair(clockid_t clock, uint64_t *units, uint64_t *ns)
+{
+    uint64_t counter = 0;
+    read_pair(clock, &counter, ns);
+    *units = gt_clock_units_of(counter);
 }
 
 void gt_clock_init(void)
@@ -62,7 +74,7 @@ void gt_clock_init(void)
     gt_clock = (struct gt_clock){.hardware = gt_arch_counter_usable()};
     if (gt_clock.hardware) {
         gt_clock.shift = GT_ARCH_COUNTER_SHIFT;
-        read_pair(&gt_clock.base, &gt_clock.mono0);
+        read_pair(CLOCK_MONOTONIC, &gt_clock.base, &gt_clock.mono0);
     } else {
         gt_clock.base = gt_clock.mono0 = gt_clock_monotonic_raw();
     }
@@ -76,7 +88,7 @@ static uint64_t measure(uint64_t least_ns, uint64_t *over_ns)
         return 1000000000u;
     uint64_t counter = 0, mono = 0;
     do
-        read_pair(&counter, &mono);
+        read_pair(CLOCK_MONOTONIC, &counter, &mono);
     while (mono - gt_clock.mono0 < least_ns);
     *over_ns = mono - gt_clock.mono0;
     double ticks = (double)(counter - gt_clock.base);

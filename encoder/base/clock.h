@@ -54,11 +54,24 @@ struct gt_clock_snapshot {
 };
 struct gt_clock_snapshot gt_clock_snapshot(void);
 
-/* Now, in trace units; the +1 keeps 0 free (readers take a timestamp of 0 for "unset"). */
+static inline uint64_t gt_clock_counter(void)
+{
+    return gt_clock.hardware ? gt_arch_counter() : gt_clock_monotonic_raw();
+}
+
+/* The +1 keeps 0 free (readers take a timestamp of 0 for "unset"). */
+static inline uint64_t gt_clock_units_of(uint64_t counter)
+{
+    return ((counter - gt_clock.base) >> gt_clock.shift) + 1;
+}
+
+/* Now, in trace units. */
 static inline uint64_t gt_clock_now(void)
 {
-    uint64_t raw = gt_clock.hardware ? gt_arch_counter() : gt_clock_monotonic_raw();
-    return ((raw - gt_clock.base) >> gt_clock.shift) + 1;
+    return gt_clock_units_of(gt_clock_counter());
 }
+
+/* The trace's clock and another one at one moment. */
+void gt_clock_pair(clockid_t clock, uint64_t *units, uint64_t *ns);
 
 #endif

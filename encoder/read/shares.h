@@ -30,6 +30,12 @@ struct gt_shares {
     bool runs; /* at `until`, or it could: it did not sleep */
 };
 
+/* Off the CPU and in no known call: as the kernel recorded it, and what is left of the time. */
+static inline uint64_t gt_shares_unseen(const struct gt_shares *s)
+{
+    return s->unseen + s->wait[GT_UNSEEN];
+}
+
 /*
  * By `at` the thread has done what `ns` says, by its events since it began; and used so much since
  * `until`, NULL: nothing.

@@ -183,9 +183,12 @@ void gt_v1_tables_whole(void)
     put_numbers(GT_V1_WHOLE, NULL, 0);
 }
 
-static void put_account(const uint8_t *rows, size_t bytes)
+static void put_account(void *unused, uint64_t id, const char *text, uint32_t len)
 {
-    put_numbers(GT_V1_ACCOUNT, rows, bytes);
+    enum { HEAD = sizeof GT_ACCOUNT - 1 };
+    (void)unused;
+    (void)id;
+    put_numbers(GT_V1_ACCOUNT, (const uint8_t *)text + HEAD, len - HEAD);
 }
 
 void gt_v1_tables_account(const struct gt_buf *plain)

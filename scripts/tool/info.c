@@ -76,7 +76,7 @@ static void print_thread(const struct gt_thread_state *t, bool accounts)
     for (int k = GT_SYNC; k < GT_UNSEEN; k++)
         print_percent(accounts ? s->wait[k] : t->ns[k], accounts ? s->time : lived);
     if (accounts)
-        print_percent(s->unseen + s->wait[GT_UNSEEN], s->time);
+        print_percent(gt_shares_unseen(s), s->time);
     puts("");
 }
 

@@ -391,10 +391,8 @@ static void help(void)
          "  --cpu          the CPU samples of GOTRACE_CPU_HZ instead, by function\n"
          "  --kind=KINDS   sync, network, syscall, sched (could run and had no CPU), sleep, other, "
          "unseen\n"
-         "                 (by GOTRACE_SCHED) or all; otherwise the first four. Or cpu: which "
-         "threads had the CPUs, "
-         "and\n"
-         "                 which stood in run queues meanwhile\n"
+         "                 (by GOTRACE_SCHED) or all; otherwise the first four. Or cpu: which\n"
+         "                 threads had the CPUs, which stood in run queues meanwhile\n"
          "  -n ROWS        so many; otherwise 20, or 5 of each thread");
     exit(0);
 }

@@ -32,8 +32,7 @@ static void print_row(const struct gt_thread_state *t, uint64_t sum, uint64_t al
     const struct gt_shares *s = &t->shares;
     double whole = all ? (double)all : 1;
     printf("%10s %5.1f%% %5.1f%% %9s %9s", gt_duration(s->cpu), 100.0 * (double)s->cpu / whole,
-           100.0 * (double)sum / whole, gt_duration(s->queue),
-           gt_duration(s->unseen + s->wait[GT_UNSEEN]));
+           100.0 * (double)sum / whole, gt_duration(s->queue), gt_duration(gt_shares_unseen(s)));
     print_count(&s->used, GT_USED_INVOLUNTARY);
     print_count(&s->used, GT_USED_FAULTS);
     if (t->thread != GT_NO_THREAD)

@@ -138,25 +138,25 @@ static void test_while_it_runs(void)
     becomes("1000 status 2, 2100 label, 2100 +stop, 3000 +start");
 }
 
-static void test_in_a_wait(void)
+static void wait_that_other_ends(uint64_t at)
 {
-    scene();
     running_from(1000);
     event(GT_EV_GO_BLOCK, 2000, GT_REASON_SYNC, STACK);
     event(GT_EV_GO_START, 9000, G, 2);
     thread(OTHER_M, 1000);
     statuses(OTHER_P, OTHER_G, OTHER_M, GT_G_RUNNING, 1000);
-    event(GT_EV_GO_UNBLOCK, 5000, G, 1, STACK);
+    event(GT_EV_GO_UNBLOCK, at, G, 1, STACK);
+}
+
+static void test_in_a_wait(void)
+{
+    scene();
+    wait_that_other_ends(5000);
     absent(2200, 3000, false);
     absent(3100, 7000, false);
     becomes("1000 status 2, 1000 other's status 2, 2000 block, 5000 other's unblock, 7000 start");
     scene(); /* the unblock that the waker wrote late still comes first */
-    running_from(1000);
-    event(GT_EV_GO_BLOCK, 2000, GT_REASON_SYNC, STACK);
-    event(GT_EV_GO_START, 9000, G, 2);
-    thread(OTHER_M, 1000);
-    statuses(OTHER_P, OTHER_G, OTHER_M, GT_G_RUNNING, 1000);
-    event(GT_EV_GO_UNBLOCK, 8000, G, 1, STACK);
+    wait_that_other_ends(8000);
     absent(2200, 7000, false);
     becomes("1000 status 2, 1000 other's status 2, 2000 block, 8000 other's unblock, 8000 start");
     scene(); /* by itself; and the record is a little later than the event */
