@@ -12,6 +12,7 @@
 
 #include "account.h"
 #include "format.h"
+#include "sched.h"
 #include "stacks.h"
 
 #include <stdbool.h>
@@ -68,6 +69,7 @@ struct gt_drain_config {
     gt_usage_fn *usage; /* see account.h; or NULL */
     bool sched;         /* see sched.h, as what follows */
     bool (*may_watch)(void);
+    gt_where_fn *where;
     void (*sample)(void); /* see gt_drain_sample */
     bool (*alone)(void);  /* or NULL; whether the drain thread is the process's last */
 };

@@ -3,6 +3,7 @@
 
 #include "account.h"
 #include "buffers.h"
+#include "cpus.h"
 #include "frames.h"
 #include "output.h"
 #include "renewal.h"
@@ -31,7 +32,7 @@ static struct {
 
 uint64_t gt_generation_events(void)
 {
-    return gt_switch_events() + gt_sched_added();
+    return gt_switch_events() + (uint64_t)gt_cpus_added();
 }
 
 /* From one to the next ----------------------------------------------------------------------- */

@@ -39,14 +39,15 @@ struct gt_merge_stream {
     struct gt_merge_g *g;     /* on the thread */
     uint32_t p;
     struct absent {
-        const struct gt_absence *next, *end; /* those that are not over */
-        struct gt_merge_event own;           /* the thread's next event; until it is its turn */
+        const struct gt_absence *next, *end; /* those that have not begun */
+        struct gt_absence now;
+        enum { PRESENT, LEAVING, AWAY, BACK } at; /* LEAVING, BACK: the goroutine, not the thread */
+        struct gt_merge_g *g;                     /* ran before; NULL: none, it waits or calls */
+        struct gt_merge_event own;                /* the thread's next event; until its turn */
         bool has_own;
-        uint64_t last;        /* time of its last one */
-        uint64_t started;     /* when the wait was over that the last one ended */
-        uint64_t stack;       /* and stack */
-        struct gt_merge_g *g; /* away, until `to` */
-        uint64_t to;
+        uint64_t last;    /* time of its last one */
+        uint64_t started; /* when the wait was over that the last one ended */
+        uint64_t stack;   /* and stack */
     } absent;
     struct gt_merge_stream *next; /* parked at the same place */
 };
@@ -192,39 +193,9 @@ static void put(struct gt_merge_stream *s, enum gt_event_type type, uint64_t ts,
                                     .arg = {a, b, c}};
 }
 
-/*
- * Its goroutine is away, and comes back. false: not in this generation. What was written for it
- * meanwhile, behind its status, needs it there for that moment.
- */
-static bool come_back(struct gt_merge_stream *s)
+static bool is_status(enum gt_event_type type)
 {
-    struct absent *a = &s->absent;
-    if (a->to == GT_ABSENT && !a->has_own)
-        return false;
-    bool early = a->has_own && a->own.ts < a->to;
-    uint64_t ts = early ? a->own.ts : a->to;
-    ts = ts > a->last ? ts : a->last;
-    if (a->g->state == GT_G_WAITING) {
-        put(s, GT_EV_GO_UNBLOCK, ts, a->g->id, 0, a->stack);
-    } else {
-        put(s, GT_EV_GO_START, ts, a->g->id, 0, 0);
-        a->next -= early;
-        a->g = NULL;
-    }
-    return true;
-}
-
-static void go_away(struct gt_merge_stream *s, const struct gt_absence *absence)
-{
-    struct absent *a = &s->absent;
-    uint64_t from = absence->from > a->last ? absence->from : a->last;
-    a->g = s->g;
-    a->to = absence->to;
-    a->last = from;
-    if (absence->preempted)
-        put(s, GT_EV_GO_STOP, from, GT_REASON_PREEMPTED, a->stack, 0);
-    else
-        put(s, GT_EV_GO_BLOCK, from, GT_REASON_UNSEEN, a->stack, 0);
+    return type == GT_EV_GO_STATUS || type == GT_EV_GO_STATUS_STACK || type == GT_EV_PROC_STATUS;
 }
 
 static bool ends_wait(const struct gt_merge_stream *s)
@@ -233,46 +204,118 @@ static bool ends_wait(const struct gt_merge_stream *s)
     return !s->g && s->absent.has_own && (type == GT_EV_GO_START || type == GT_EV_GO_UNBLOCK);
 }
 
-/*
- * Absences before the thread's next event. While its goroutine runs they are events of their own;
- * in a wait the end of the last one is when the goroutine really started. A call is what it was.
- */
+/* The thread loses its CPU before its next event. In a call or wait that is all that happens. */
 static bool leave(struct gt_merge_stream *s)
 {
     struct absent *a = &s->absent;
+    const struct gt_absence *next = a->next;
     uint64_t until = a->has_own ? a->own.ts : GT_ABSENT;
-    for (; a->next < a->end; a->next++) {
-        uint64_t to = a->next->to;
-        bool late = !runs(s) && to - until <= gt_clock_units(SLACK_NS);
-        if (to > until && !late)
-            return false;
-        if (ends_wait(s))
-            a->own.ts = a->started = to < a->last ? a->last : to < until ? to : until;
-        if (!runs(s))
-            continue;
-        go_away(s, a->next++);
-        return true;
-    }
-    return false;
+    bool status = a->has_own && is_status(a->own.type);
+    if (status || next == a->end || (runs(s) ? next->to > until : next->from >= until))
+        return false;
+    a->now = *a->next++;
+    a->now.from = a->last = a->now.from > a->last ? a->now.from : a->last;
+    a->g = runs(s) ? s->g : NULL;
+    a->at = a->g ? LEAVING : AWAY;
+    if (!a->g)
+        put(s, GT_EV_PROC_STOP, a->now.from, 0, 0, 0);
+    else if (a->now.preempted)
+        put(s, GT_EV_GO_STOP, a->now.from, GT_REASON_PREEMPTED, a->stack, 0);
+    else
+        put(s, GT_EV_GO_BLOCK, a->now.from, GT_REASON_UNSEEN, a->stack, 0);
+    return true;
 }
 
-static bool is_status(enum gt_event_type type)
+/*
+ * Its goroutine had run, and goes on. What was written for it meanwhile, behind its status, needs
+ * it there for that moment: then the rest of the absence comes after that.
+ */
+static void come_back(struct gt_merge_stream *s)
 {
-    return type == GT_EV_GO_STATUS || type == GT_EV_GO_STATUS_STACK || type == GT_EV_PROC_STATUS;
+    struct absent *a = &s->absent;
+    bool early = a->has_own && a->own.ts < a->now.to;
+    a->last = early ? a->own.ts : a->now.to > a->last ? a->now.to : a->last;
+    put(s, GT_EV_PROC_START, a->last, early ? GT_NO_CPU : a->now.cpu, 0, 0);
+    a->next -= early;
+    a->at = BACK;
 }
 
-/* The generation begins, and its goroutine is not on a CPU: that is its status. */
+/* Events of a wait that went on in vain, written by its thread later (struct gt_rewait). */
+static bool is_rewait(const struct gt_merge_stream *s)
+{
+    const struct gt_merge_event *own = &s->absent.own;
+    return own->type == GT_EV_GO_START ||
+           (own->type == GT_EV_GO_BLOCK && runs(s) && own->ts == s->absent.last);
+}
+
+/*
+ * The thread has a CPU again, in a call or wait. Where that was the last time before its end, the
+ * goroutine really started then.
+ */
+static bool wait_on(struct gt_merge_stream *s)
+{
+    struct absent *a = &s->absent;
+    uint64_t until = a->has_own ? a->own.ts : GT_ABSENT;
+    bool later = a->next < a->end && a->next->from < until;
+    if (a->now.to > until && a->now.to - until > gt_clock_units(SLACK_NS) && is_rewait(s))
+        return false;
+    uint64_t ts = a->now.to < until ? a->now.to : until;
+    a->last = ts > a->last ? ts : a->last;
+    if (ends_wait(s) && !later)
+        a->own.ts = a->started = a->last;
+    put(s, GT_EV_PROC_START, a->last, a->now.cpu, 0, 0);
+    a->at = PRESENT;
+    return true;
+}
+
+static bool while_away(struct gt_merge_stream *s)
+{
+    struct absent *a = &s->absent;
+    if (a->has_own ? is_status(a->own.type) : a->now.to == GT_ABSENT)
+        return false;
+    if (!a->g)
+        return wait_on(s);
+    come_back(s);
+    return true;
+}
+
+/* A step of an absence, if that comes before the thread's next event. */
+static bool absence(struct gt_merge_stream *s)
+{
+    struct absent *a = &s->absent;
+    switch (a->at) {
+    case PRESENT: return leave(s);
+    case LEAVING:
+        put(s, GT_EV_PROC_STOP, a->now.from, 0, 0, 0);
+        a->at = AWAY;
+        return true;
+    case AWAY: return while_away(s);
+    default: break;
+    }
+    if (a->g->state == GT_G_WAITING) {
+        put(s, GT_EV_GO_UNBLOCK, a->last, a->g->id, 0, a->stack);
+    } else {
+        put(s, GT_EV_GO_START, a->last, a->g->id, 0, 0);
+        a->at = PRESENT;
+    }
+    return true;
+}
+
+/* The generation begins, and the thread is not on a CPU: that is its goroutine's status. */
 static void begin_away(struct gt_merge_stream *s)
 {
     struct absent *a = &s->absent;
-    if (!is_status(s->ev.type) || s->ev.type == GT_EV_PROC_STATUS || s->g ||
-        s->ev.arg[2] != GT_G_RUNNING || a->next == a->end || a->next->from)
+    if (s->ev.type == GT_EV_PROC_STATUS && a->at == PRESENT && a->next < a->end && !a->next->from) {
+        a->now = *a->next++;
+        a->at = AWAY;
+        s->ev.away = true;
+    }
+    if (s->ev.type == GT_EV_PROC_STATUS || !is_status(s->ev.type) || a->at != AWAY ||
+        a->now.from || a->g || s->ev.arg[2] != GT_G_RUNNING)
         return;
     a->g = find_g(s->ev.arg[0]);
-    a->to = a->next->to;
     s->ev.arg[1] = UINT64_MAX; /* trace.NoThread */
-    s->ev.arg[2] = a->next->preempted ? GT_G_RUNNABLE : GT_G_WAITING;
-    a->next++;
+    s->ev.arg[2] = a->now.preempted ? GT_G_RUNNABLE : GT_G_WAITING;
 }
 
 /* Where the thread was seen last, in this generation. */
@@ -297,10 +340,7 @@ static bool advance(struct gt_merge_stream *s)
             a->own.ts = a->started;
         a->started = 0;
     }
-    if (a->g)
-        return come_back(s);
-    bool status = a->has_own && is_status(a->own.type);
-    if (!status && a->next < a->end && leave(s))
+    if (absence(s))
         return true;
     if (!a->has_own)
         return false;
@@ -331,7 +371,7 @@ static bool ready(struct gt_merge_stream *s)
         return ready_g(s, GT_G_RUNNABLE);
     if (s->ev.type == GT_EV_GO_UNBLOCK)
         return ready_g(s, GT_G_WAITING);
-    if (s->ev.type != GT_EV_PROC_START || s->ev.arg[0] >= GT_MERGE_NO_P)
+    if (s->ev.type != GT_EV_PROC_START || s->ev.added || s->ev.arg[0] >= GT_MERGE_NO_P)
         return true;
     struct proc *p = &merge->proc[s->ev.arg[0]];
     if (!p->busy && p->gen == merge->gen && p->seq + 1 == s->ev.arg[1])
@@ -387,6 +427,8 @@ static bool apply(struct gt_merge_stream *s, struct gt_merge_g *g)
     const struct gt_merge_event *ev = &s->ev;
     if (gt_event_args[ev->type] < 0 || (!g && is_about_g(ev->type)))
         return false;
+    if (ev->added && (ev->type == GT_EV_PROC_START || ev->type == GT_EV_PROC_STOP))
+        return true; /* what its writers call Ps stays with the thread */
     switch (ev->type) {
     case GT_EV_PROC_STATUS:
         if (ev->arg[0] >= GT_MERGE_NO_P)
@@ -419,6 +461,10 @@ static bool apply(struct gt_merge_stream *s, struct gt_merge_g *g)
         merge->proc[s->p].seq = (uint32_t)ev->arg[0];
         break;
     case GT_EV_GO_SYSCALL_END: g->state = GT_G_RUNNING; break;
+    case GT_EV_GO_SYSCALL_END_BLOCKED:
+        g->state = GT_G_RUNNABLE;
+        s->g = NULL;
+        break;
     case GT_EV_GO_DESTROY: s->g = NULL; break;
     default: break;
     }

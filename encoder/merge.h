@@ -33,6 +33,7 @@ struct gt_merge_event {
     uint32_t m;
     uint32_t stream;      /* its number, of gt_merge_streams */
     bool added;           /* for an absence; its numbers count for nothing */
+    bool away;            /* of a P's status: its thread is not on a CPU */
     uint32_t p;           /* of the thread, GT_MERGE_NO_P if it has none */
     struct gt_merge_g *g; /* the goroutine it is about, else the one on the thread, or NULL */
     uint8_t was;          /* g's state before */
@@ -49,11 +50,16 @@ extern struct gt_merge gt_merge_for_v1, gt_merge_for_sched;
 void gt_merge_reset(struct gt_merge *which);
 void gt_merge_after_fork(void);
 
-/* When a thread was not on a CPU. from 0: since before the generation; to GT_ABSENT: at its end. */
+/*
+ * When a thread was not on a CPU. from 0: since before the generation; to GT_ABSENT: at its end.
+ * Each adds a ProcStop and, with the number of the CPU for a P, a ProcStart to its events.
+ */
 #define GT_ABSENT UINT64_MAX
+#define GT_NO_CPU UINT32_MAX /* it is not known which */
 struct gt_absence {
     uint64_t from, to;
     bool preempted; /* it could have gone on */
+    uint32_t cpu;   /* on which it was back */
 };
 
 /* Those of thread m in the generation, in their order. */

@@ -14,6 +14,7 @@
 /* A record as it was asked for below: a head, what is of its type, and these. */
 struct trailer {
     uint64_t time;
+    uint32_t cpu, unused;
 };
 
 clockid_t gt_perf_clock(void)
@@ -27,7 +28,7 @@ static int open_event(uint32_t tid)
         .type = PERF_TYPE_SOFTWARE,
         .size = sizeof attr,
         .config = PERF_COUNT_SW_DUMMY,
-        .sample_type = PERF_SAMPLE_TIME,
+        .sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
         .exclude_kernel = 1,
         .exclude_hv = 1,
         .context_switch = 1,
@@ -85,6 +86,12 @@ static void copy(const struct gt_perf *perf, uint64_t from, void *to, size_t siz
     memcpy((uint8_t *)to + first, ring, size - first);
 }
 
+bool gt_perf_has_more(const struct gt_perf *perf)
+{
+    const struct perf_event_mmap_page *page = (void *)perf->pages;
+    return __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE) != page->data_tail;
+}
+
 void gt_perf_read(struct gt_perf *perf, gt_perf_fn *fn, void *arg)
 {
     struct perf_event_mmap_page *page = (void *)perf->pages;
@@ -104,6 +111,7 @@ void gt_perf_read(struct gt_perf *perf, gt_perf_fn *fn, void *arg)
             continue;
         fn(arg, &(struct gt_perf_switch){
                     .ns = trailer.time,
+                    .cpu = trailer.cpu,
                     .out = head.misc & PERF_RECORD_MISC_SWITCH_OUT,
                     .preempted = head.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT,
                     .gap = gap,

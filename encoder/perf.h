@@ -20,6 +20,7 @@ struct gt_perf {
 /* A moment at which a thread got a CPU, or lost it. */
 struct gt_perf_switch {
     uint64_t ns; /* by gt_perf_clock */
+    uint32_t cpu;
     bool out;
     bool preempted; /* out, and it could have gone on */
     bool gap;       /* others are missing before this one */
@@ -37,6 +38,9 @@ int gt_perf_open(struct gt_perf *perf, uint32_t tid, size_t bytes);
 /* Tells what was recorded since, in its order. Also after the thread has ended. */
 typedef void gt_perf_fn(void *arg, const struct gt_perf_switch *s);
 void gt_perf_read(struct gt_perf *perf, gt_perf_fn *fn, void *arg);
+
+/* Whether something was recorded since. */
+bool gt_perf_has_more(const struct gt_perf *perf);
 
 void gt_perf_close(struct gt_perf *perf);
 

@@ -5,6 +5,7 @@ static struct {
     struct gt_p slot[GT_PROCS_MAX];
     _Atomic uint64_t taken[GT_PROCS_MAX / 64];
     _Atomic uint32_t ever; /* words in which one was ever taken */
+    uint32_t reserved;
 } procs;
 
 static bool claim(uint32_t id)
@@ -44,6 +45,14 @@ static void note_ever(uint32_t words)
         ;
 }
 
+void gt_procs_reserve(uint32_t n)
+{
+    for (uint32_t id = 0; id < n && id < GT_PROCS_MAX; id++)
+        claim(id);
+    note_ever(n / 64 + 1);
+    procs.reserved = n;
+}
+
 struct gt_p *gt_procs_take(uint32_t gen)
 {
     struct gt_p *p = NULL;
@@ -72,6 +81,8 @@ void gt_procs_after_fork(void)
         procs.taken[i] = 0;
     }
     procs.ever = 0;
+    if (procs.reserved)
+        gt_procs_reserve(procs.reserved);
 }
 
 void gt_procs_set_aside(struct gt_p *p)

@@ -431,7 +431,7 @@ void gt_recording_init(const struct gt_drain_config *config)
     gt_buffers_reserve();
     gt_frames_init(config);
     gt_account_init(config->usage);
-    gt_sched_init(config->sched, config->may_watch);
+    gt_sched_init(config->sched, config->may_watch, config->where);
     gt_generation_init(waits);
     gt_renewal_init(config);
     if (!waits)

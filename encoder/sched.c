@@ -2,18 +2,18 @@
 #include "sched.h"
 
 #include "account.h"
-#include "merge.h"
+#include "cpus.h"
 #include "perf.h"
 #include "texts.h"
-#include "v2.h"
-#include "writer.h"
 
 #include "encoder/base/arena.h"
 #include "encoder/base/clock.h"
+#include "encoder/base/debug.h"
 #include "encoder/base/log.h"
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A thread that is watched. */
 struct watch {
@@ -23,6 +23,7 @@ struct watch {
     struct gt_vector memory; /* of absences: those of this generation, and later ones */
     size_t n, used;          /* used: of this generation */
     bool away;               /* the last one is not over */
+    bool guessed;            /* that its thread had a CPU when this began */
     bool ended;              /* its thread, in this generation */
     struct gt_absence rest;  /* what of the last one used is of the next generation; to 0: none */
 };
@@ -38,22 +39,26 @@ static struct {
     bool wanted, refused;
     _Atomic bool forbidden;
     bool (*may_watch)(void);
+    gt_where_fn *where;
     struct watch *bucket[BUCKETS]; /* by thread */
     struct gt_arena arena;
     struct watch *free;
     uint32_t watches;
     uint32_t from; /* the first generation that is completed; 0: none */
     uint64_t polled;
-    uint64_t gaps, added; /* in all recordings: added */
+    uint64_t gaps;
     /* The records' clock and the trace's at two moments, between which both go evenly. */
     uint64_t ns0, units0;
     double units_per_ns;
 } sched;
 
-void gt_sched_init(bool on, bool (*may_watch)(void))
+void gt_sched_init(bool on, bool (*may_watch)(void), gt_where_fn *where)
 {
     sched.wanted = on && may_watch;
     sched.may_watch = may_watch;
+    sched.where = where;
+    if (sched.wanted)
+        gt_cpus_init((uint32_t)sysconf(_SC_NPROCESSORS_CONF));
 }
 
 void gt_sched_forbid(void)
@@ -76,11 +81,6 @@ uint64_t gt_sched_gaps(void)
     return sched.gaps;
 }
 
-uint64_t gt_sched_added(void)
-{
-    return sched.added;
-}
-
 /* Clocks ------------------------------------------------------------------------------------- */
 
 static void compare_clocks(void)
@@ -95,6 +95,69 @@ static uint64_t units_of(uint64_t ns)
 {
     double since = (double)(int64_t)(ns - sched.ns0) * sched.units_per_ns;
     return since > 0 ? sched.units0 + (uint64_t)since : sched.units0;
+}
+
+/* Records ------------------------------------------------------------------------------------ */
+
+static struct gt_absence *absences(struct watch *w)
+{
+    return w->memory.at;
+}
+
+static void end_absence(struct watch *w, uint64_t ts, uint32_t cpu)
+{
+    absences(w)[w->n - 1].to = ts;
+    absences(w)[w->n - 1].cpu = cpu;
+}
+
+static void begin_absence(struct watch *w, uint64_t ts, bool preempted)
+{
+    if (w->n == ABSENCES_MAX || !gt_vector_reserve(&w->memory, (w->n + 1) * sizeof *absences(w)))
+        return;
+    absences(w)[w->n++] = (struct gt_absence){ts, GT_ABSENT, preempted, GT_NO_CPU};
+    w->away = true;
+}
+
+static void note(void *arg, const struct gt_perf_switch *s)
+{
+    struct watch *w = arg;
+    uint64_t ts = units_of(s->ns);
+    sched.gaps += s->gap;
+    if (s->gap && w->away) { /* when it was back is not known; what is told already has to end */
+        w->away = false;
+        if (absences(w)[w->n - 1].from)
+            w->n--;
+        else
+            end_absence(w, ts, GT_NO_CPU);
+    }
+    w->away |= w->guessed && !s->out;
+    w->guessed = false;
+    if (!s->out) {
+        if (w->away)
+            end_absence(w, ts, s->cpu);
+        w->away = false;
+        return;
+    }
+    if (!w->away)
+        begin_absence(w, ts, s->preempted);
+}
+
+/*
+ * When a thread is watched from now on, it sleeps, or its CPU is known: where it stands in that
+ * one's queue its first record is that it has it. Nothing is known if there is a record already.
+ */
+static void note_beginning(struct watch *w)
+{
+    struct gt_where_now where;
+    uint64_t now = gt_clock_now();
+    bool known = sched.where(w->thread.tid, &where) && !gt_perf_has_more(&w->perf);
+    if (!known)
+        return;
+    begin_absence(w, now, where.runs);
+    if (where.runs && w->away)
+        end_absence(w, now, where.cpu);
+    w->guessed = where.runs && w->n;
+    w->away &= !where.runs;
 }
 
 /* Threads ------------------------------------------------------------------------------------ */
@@ -172,40 +235,9 @@ static void watch(const struct gt_thread_view *thread)
         return;
     }
     *w = (struct watch){.thread = *thread, .perf = perf};
+    note_beginning(w);
     *link = w;
     sched.watches++;
-}
-
-/* Records ------------------------------------------------------------------------------------ */
-
-static struct gt_absence *absences(struct watch *w)
-{
-    return w->memory.at;
-}
-
-static void note(void *arg, const struct gt_perf_switch *s)
-{
-    struct watch *w = arg;
-    uint64_t ts = units_of(s->ns);
-    sched.gaps += s->gap;
-    if (s->gap && w->away) { /* when it was back is not known; what is told already has to end */
-        w->away = false;
-        if (absences(w)[w->n - 1].from)
-            w->n--;
-        else
-            absences(w)[w->n - 1].to = ts;
-    }
-    if (!s->out) {
-        if (w->away)
-            absences(w)[w->n - 1].to = ts;
-        w->away = false;
-        return;
-    }
-    if (w->away || w->n == ABSENCES_MAX ||
-        !gt_vector_reserve(&w->memory, (w->n + 1) * sizeof *absences(w)))
-        return;
-    absences(w)[w->n++] = (struct gt_absence){ts, GT_ABSENT, s->preempted};
-    w->away = true;
 }
 
 static void read_ring(struct watch *w)
@@ -242,6 +274,7 @@ void gt_sched_open(void)
     sched.gaps = 0;
     sched.polled = 0;
     gt_merge_reset(&gt_merge_for_sched);
+    gt_cpus_reset();
 }
 
 void gt_sched_close(void)
@@ -298,6 +331,7 @@ static void go_on(struct watch *w)
         memmove(a + kept, a + w->used, more * sizeof *a);
     w->n = w->used ? more + kept : w->n;
     w->used = 0;
+    w->guessed = false;
 }
 
 static const struct gt_absence *absences_of(uint32_t m, size_t *n)
@@ -310,110 +344,22 @@ static const struct gt_absence *absences_of(uint32_t m, size_t *n)
 /* What is still the case when everything is over: for the file's end. */
 static const struct gt_absence *absences_at_end(uint32_t m, size_t *n)
 {
-    static const struct gt_absence away[] = {{0, GT_ABSENT, false}, {0, GT_ABSENT, true}};
+    static const struct gt_absence away[] = {{0, GT_ABSENT, false, GT_NO_CPU},
+                                              {0, GT_ABSENT, true, GT_NO_CPU}};
     struct watch *w = *find(m);
     *n = w && w->n && !absences(w)->from;
     return *n ? &away[absences(w)->preempted] : NULL;
 }
 
-/* Events, encoded anew ------------------------------------------------------------------------ */
-
-/* A thread's batch. */
-struct batch {
-    uint64_t from, last;
-    uint32_t m, used;
-    uint8_t data[GT_PIECE + GT_EVENT_ROOM];
-};
-
-static struct {
-    uint32_t gen;
-    struct batch *batch;
-    size_t n;
-    struct gt_packed packed;
-    bool failed; /* there was no memory */
-} out;
-
-static void write_batch(struct batch *b)
+/* Encodes the events anew. 0 or -errno. */
+static int rewrite(uint32_t gen, struct gt_buf *packed, struct gt_buf *plain, gt_absences_fn *away,
+                   struct gt_packed *to)
 {
-    if (b->used && !gt_v2_pack(&out.packed, out.gen, b->m, b->from, b->data, b->used))
-        out.failed = true;
-    b->used = 0;
-}
-
-/* Readers are early by so much at most (writer.h, rule 6), in a batch of GT_PIECE bytes. */
-enum { EARLY_NS = 600 };
-
-/* An effect of what was done to the goroutine in another stream is later than that. */
-static uint64_t time_of(const struct gt_merge_event *ev, const struct batch *b)
-{
-    uint64_t ts = ev->ts > b->last ? ev->ts : b->last;
-    bool effect = ev->type == GT_EV_GO_START || ev->type == GT_EV_GO_UNBLOCK;
-    uint64_t least = effect && ev->g ? ev->g->out_ts + gt_clock_units(EARLY_NS) : 0;
-    return effect && ev->g && ev->g->out_stream != ev->stream && ts < least ? least : ts;
-}
-
-/* Numbers of a goroutine's starts and unblocks, with those that were added. */
-static void renumber(struct gt_merge_event *ev)
-{
-    switch (ev->type) {
-    case GT_EV_GO_CREATE:
-    case GT_EV_GO_STATUS:
-    case GT_EV_GO_STATUS_STACK: ev->g->out_seq = 0; break;
-    case GT_EV_GO_START:
-    case GT_EV_GO_UNBLOCK: ev->arg[1] = ++ev->g->out_seq; break;
-    default: break;
-    }
-}
-
-static void put(const struct gt_merge_event *event)
-{
-    struct gt_merge_event ev = *event;
-    struct batch *b = &out.batch[ev.stream];
-    if (b->used >= GT_PIECE)
-        write_batch(b);
-    uint64_t ts = time_of(&ev, b);
-    renumber(&ev);
-    sched.added += ev.added;
-    if (!b->used) {
-        b->m = ev.m;
-        b->from = b->last = ts;
-    }
-    uint8_t *p = b->data + b->used;
-    *p++ = (uint8_t)ev.type;
-    p = gt_varint_put(p, ts - b->last);
-    for (int i = 0; i < gt_event_args[ev.type]; i++)
-        p = gt_varint_put(p, ev.arg[i]);
-    b->used = (uint32_t)(p - b->data);
-    b->last = ts;
-    if (ev.g) {
-        ev.g->out_ts = ts;
-        ev.g->out_stream = ev.stream;
-    }
-}
-
-static bool begin_output(uint32_t gen, size_t n)
-{
-    memset(&out, 0, sizeof out);
-    out.gen = gen;
-    out.n = n;
-    out.batch = n ? gt_pages_alloc(n * sizeof *out.batch) : NULL;
-    return out.batch || !n;
-}
-
-static int end_output(int error)
-{
-    for (size_t i = 0; i < out.n && !error; i++)
-        write_batch(&out.batch[i]);
-    gt_pages_free(out.batch, out.n * sizeof *out.batch);
-    return error ? error : out.failed ? -ENOMEM : 0;
-}
-
-static int rewrite(uint32_t gen, struct gt_buf *packed, struct gt_buf *plain, gt_absences_fn *away)
-{
-    int error = -ENOMEM;
-    if (begin_output(gen, gt_merge_streams(packed, plain)))
-        error = end_output(gt_merge(&gt_merge_for_sched, gen, packed, plain, away, put));
-    return error;
+    if (!gt_cpus_begin(gen, gt_merge_streams(packed, plain)))
+        return -ENOMEM;
+    int error = gt_merge(&gt_merge_for_sched, gen, packed, plain, away, gt_cpus_put);
+    bool whole = gt_cpus_end(to);
+    return error ? error : whole ? 0 : -ENOMEM;
 }
 
 /* What is no events stays. */
@@ -438,15 +384,16 @@ int gt_sched_complete(uint32_t gen, struct gt_buf **packed, struct gt_buf **plai
     GT_ASSERT_DRAIN_SIDE();
     if (!gt_sched_covers(gen))
         return 0;
+    struct gt_packed completed = {0};
     each_watch(divide);
-    int error = rewrite(gen, *packed, *plain, absences_of);
+    int error = rewrite(gen, *packed, *plain, absences_of, &completed);
     each_watch(go_on);
     if (error) {
-        gt_buffers_put_all(out.packed.first);
+        gt_buffers_put_all(completed.first);
         return error;
     }
     gt_buffers_put_all(*packed);
-    *packed = out.packed.first;
+    *packed = completed.first;
     *plain = take_texts(*plain);
     return 0;
 }
@@ -454,9 +401,10 @@ int gt_sched_complete(uint32_t gen, struct gt_buf **packed, struct gt_buf **plai
 struct gt_buf *gt_sched_end(uint32_t gen, struct gt_buf *packed)
 {
     GT_ASSERT_DRAIN_SIDE();
-    if (rewrite(gen, packed, NULL, absences_at_end) == 0)
-        return out.packed.first;
-    gt_buffers_put_all(out.packed.first);
+    struct gt_packed completed = {0};
+    if (rewrite(gen, packed, NULL, absences_at_end, &completed) == 0)
+        return completed.first;
+    gt_buffers_put_all(completed.first);
     return NULL;
 }
 
@@ -466,8 +414,11 @@ void gt_sched_after_fork(void)
     bool wanted = sched.wanted;
     bool forbidden = atomic_load(&sched.forbidden); /* by a filter, which is inherited */
     bool (*may_watch)(void) = sched.may_watch;
+    gt_where_fn *where = sched.where;
     memset(&sched, 0, sizeof sched);
     atomic_store(&sched.forbidden, forbidden);
     sched.wanted = wanted;
     sched.may_watch = may_watch;
+    sched.where = where;
+    gt_cpus_reset();
 }

@@ -11,8 +11,15 @@
 
 #include "buffers.h"
 
+/* Where a thread is, as the kernel has it now; false: that is not known. */
+struct gt_where_now {
+    bool runs; /* or could */
+    uint32_t cpu;
+};
+typedef bool gt_where_fn(uint32_t tid, struct gt_where_now *where);
+
 /* on: whether it is wanted; may_watch: whether the caller has descriptors of its own. */
-void gt_sched_init(bool on, bool (*may_watch)(void));
+void gt_sched_init(bool on, bool (*may_watch)(void), gt_where_fn *where);
 
 /* From here on no other thread is watched (seccomp.c). Any thread. */
 void gt_sched_forbid(void);
@@ -44,9 +51,6 @@ int gt_sched_complete(uint32_t gen, struct gt_buf **packed, struct gt_buf **plai
 
 /* The statuses with which a file ends, as the completed events before have it; NULL: no memory. */
 struct gt_buf *gt_sched_end(uint32_t gen, struct gt_buf *packed);
-
-/* Events that were added, in all recordings. Any thread. */
-uint64_t gt_sched_added(void);
 
 /* Gaps in the kernel's records, in this recording. */
 uint64_t gt_sched_gaps(void);

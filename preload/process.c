@@ -98,6 +98,7 @@ static void start_recording(bool manual)
                                             .usage = gt_usage_read,
                                             .sched = gt_options.sched,
                                             .may_watch = gt_usage_is_apart,
+                                            .where = gt_usage_where,
                                             .sample = gt_heap_sample_goal,
                                             .alone = gt_drain_thread_is_last});
     gt_thread_main_begin();

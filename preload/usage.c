@@ -142,24 +142,54 @@ static bool find_number(const char *text, const char *name, uint64_t *value)
 }
 
 /* Behind the name, in brackets that it may have, too, are a letter for its state and numbers. */
-static bool read_stat(uint32_t tid, struct gt_usage *usage)
-{
-    enum { NUMBERS = 9, LETTER = 3 };
+struct stat_line {
     char text[FILE_MAX];
-    uint64_t faults;
-    read_file(text, tid, "/stat");
-    const char *p = strrchr(text, ')');
-    if (!p || strlen(p) < LETTER)
-        return false;
-    bool runs = p[LETTER - 1] == 'R';
-    p += LETTER;
-    for (int i = 0; i < NUMBERS; i++) {
-        p += strspn(p, " -"); /* tpgid may be -1 */
-        if (!number(&p, &faults))
+    const char *behind;
+};
+
+static bool read_stat(struct stat_line *line, uint32_t tid)
+{
+    read_file(line->text, tid, "/stat");
+    line->behind = strrchr(line->text, ')');
+    return line->behind && strlen(line->behind) > 3;
+}
+
+static bool runs(const struct stat_line *line)
+{
+    return line->behind[2] == 'R';
+}
+
+/* The field as proc(5) counts them, after the letter. */
+static bool field(const struct stat_line *line, int which, uint64_t *value)
+{
+    enum { LETTER = 3 };
+    const char *p = line->behind + 3;
+    for (int i = LETTER; i < which; i++) {
+        p += strspn(p, " -"); /* some may be negative */
+        if (!number(&p, value))
             return false;
     }
-    usage->of[GT_USED_FAULTS] = faults;
-    usage->known |= runs ? GT_KNOWN_RUNS : 0;
+    return true;
+}
+
+static bool read_faults(uint32_t tid, struct gt_usage *usage)
+{
+    enum { MAJOR_FAULTS = 12 };
+    struct stat_line line;
+    if (!read_stat(&line, tid) || !field(&line, MAJOR_FAULTS, &usage->of[GT_USED_FAULTS]))
+        return false;
+    usage->known |= runs(&line) ? GT_KNOWN_RUNS : 0;
+    return true;
+}
+
+bool gt_usage_where(uint32_t tid, struct gt_where_now *where)
+{
+    enum { PROCESSOR = 39 };
+    struct stat_line line;
+    uint64_t cpu;
+    if (!read_stat(&line, tid) || !field(&line, PROCESSOR, &cpu))
+        return false;
+    *where = (struct gt_where_now){.runs = runs(&line), .cpu = (uint32_t)cpu};
     return true;
 }
 
@@ -185,7 +215,7 @@ static void read_switches(uint32_t tid, struct gt_usage *usage)
     bool whole =
         find_number(text, "\nvoluntary_ctxt_switches:", &usage->of[GT_USED_VOLUNTARY]) &&
         find_number(text, "\nnonvoluntary_ctxt_switches:", &usage->of[GT_USED_INVOLUNTARY]) &&
-        read_stat(tid, usage);
+        read_faults(tid, usage);
     usage->known |= whole ? GT_KNOWN_SWITCHES : 0;
 }
 

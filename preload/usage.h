@@ -2,10 +2,14 @@
 #ifndef GT_USAGE_READ_H
 #define GT_USAGE_READ_H
 
+#include "encoder/sched.h"
 #include "encoder/usage.h"
 
 /* See gt_usage_fn. With a tid: drain side, or while there is one thread. Without: any thread. */
 bool gt_usage_read(uint32_t tid, unsigned wanted, struct gt_usage *usage);
+
+/* See gt_where_fn. Drain side. */
+bool gt_usage_where(uint32_t tid, struct gt_where_now *where);
 
 /* The drain thread, which is to call gt_usage_read from now on, has descriptors of its own. */
 void gt_usage_apart(void);

@@ -134,23 +134,28 @@ static enum gt_v1_type block_type(uint64_t reason)
     }
 }
 
-/*
- * Always with the number: readers do not know whose exit GoSysExitLocal is. In Go a P whose
- * goroutine stays in a call is given away, and the tools from 1.23 on show a call as lasting until
- * its P stops, or panic if that comes later: so it stops here, for no time.
- */
-static void syscall_end(const struct gt_merge_event *ev)
+/* Always with the number: readers do not know whose exit GoSysExitLocal is. */
+static void syscall_exit(const struct gt_merge_event *ev)
 {
     struct gt_merge_g *g = ev->g;
     uint64_t seq = ++g->v1_seq;
-    if (gt_format->after_call == GT_AFTER_CALL_STOP_START) {
-        put_at(ev, GT_V1_PROC_STOP, ARGS(0));
-        put_at(ev, GT_V1_PROC_START, ARGS(ev->m));
-    }
     if (gt_v1_global_order(gt_format))
         seq = gt_v1_pages_next_seq();
     put_at(ev, GT_V1_GO_SYS_EXIT, ARGS(g->id, seq, ev->ts));
     g->v1_p = ev->p;
+}
+
+/*
+ * In Go a P whose goroutine stays in a call is given away, and the tools from 1.23 on show a call
+ * as lasting until its P stops, or panic if that comes later: so it stops here, for no time.
+ */
+static void syscall_end(const struct gt_merge_event *ev)
+{
+    if (gt_format->after_call == GT_AFTER_CALL_STOP_START) {
+        put_at(ev, GT_V1_PROC_STOP, ARGS(0));
+        put_at(ev, GT_V1_PROC_START, ARGS(ev->m));
+    }
+    syscall_exit(ev);
     go_start(ev);
 }
 
@@ -210,6 +215,7 @@ static void translate(const struct gt_merge_event *ev)
         put_stop(ev, GT_V1_GO_SYS_BLOCK, a);
         break;
     case GT_EV_GO_SYSCALL_END: syscall_end(ev); break;
+    case GT_EV_GO_SYSCALL_END_BLOCKED: syscall_exit(ev); break;
     case GT_EV_GO_LABEL: ev->g->v1_label = (uint32_t)a[0]; break;
     case GT_EV_HEAP_ALLOC: put_at(ev, GT_V1_HEAP_ALLOC, a); break;
     case GT_EV_HEAP_GOAL: put_at(ev, GT_V1_HEAP_GOAL, a); break;

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { M = 7, P = 3, G = 5, OTHER_M = 8, OTHER_P = 4, OTHER_G = 6, STACK = 9 };
+enum { M = 7, CPU = 2, P = 3, G = 5, OTHER_M = 8, OTHER_P = 4, OTHER_G = 6, STACK = 9 };
 
 static int clock_of_scene(clockid_t clock, struct timespec *ts)
 {
@@ -78,7 +78,7 @@ static void statuses(int p, int g, int m, enum gt_g_state state, uint64_t ts)
 
 static void absent(uint64_t from, uint64_t to, bool preempted)
 {
-    away[n_away++] = (struct gt_absence){from, to, preempted};
+    away[n_away++] = (struct gt_absence){from, to, preempted, CPU};
 }
 
 static const struct gt_absence *absences_of(uint32_t m, size_t *n)
@@ -98,6 +98,7 @@ static void tell(const struct gt_merge_event *ev)
         [GT_EV_GO_STOP] = "stop",       [GT_EV_GO_BLOCK] = "block",
         [GT_EV_GO_UNBLOCK] = "unblock", [GT_EV_GO_SYSCALL_BEGIN] = "call",
         [GT_EV_GO_LABEL] = "label",     [GT_EV_GO_SYSCALL_END] = "return",
+        [GT_EV_PROC_STOP] = "off",      [GT_EV_PROC_START] = "on",
     };
     size_t at = strlen(told);
     if (ev->type == GT_EV_PROC_STATUS)
@@ -108,6 +109,8 @@ static void tell(const struct gt_merge_event *ev)
     at = strlen(told);
     if (ev->type == GT_EV_GO_STATUS)
         snprintf(told + at, sizeof told - at, " %" PRIu64, ev->arg[2]);
+    if (ev->type == GT_EV_PROC_START)
+        snprintf(told + at, sizeof told - at, " %d", (int)ev->arg[0]);
 }
 
 static void becomes(const char *expected)
@@ -130,12 +133,13 @@ static void test_while_it_runs(void)
     running_from(1000);
     absent(2000, 3000, true);
     absent(4000, 5000, false);
-    becomes("1000 status 2, 2000 +stop, 3000 +start, 4000 +block, 5000 +unblock, 5000 +start");
+    becomes("1000 status 2, 2000 +stop, 2000 +off, 3000 +on 2, 3000 +start, "
+            "4000 +block, 4000 +off, 5000 +on 2, 5000 +unblock, 5000 +start");
     scene(); /* what the clocks disagree in does not turn events around */
     running_from(1000);
     event(GT_EV_GO_LABEL, 2100, 1);
     absent(2000, 3000, true);
-    becomes("1000 status 2, 2100 label, 2100 +stop, 3000 +start");
+    becomes("1000 status 2, 2100 label, 2100 +stop, 2100 +off, 3000 +on 2, 3000 +start");
 }
 
 static void wait_that_other_ends(uint64_t at)
@@ -154,18 +158,38 @@ static void test_in_a_wait(void)
     wait_that_other_ends(5000);
     absent(2200, 3000, false);
     absent(3100, 7000, false);
-    becomes("1000 status 2, 1000 other's status 2, 2000 block, 5000 other's unblock, 7000 start");
+    becomes("1000 status 2, 1000 other's status 2, 2000 block, 2200 +off, 3000 +on 2, 3100 +off, "
+            "5000 other's unblock, 7000 +on 2, 7000 start");
     scene(); /* the unblock that the waker wrote late still comes first */
     wait_that_other_ends(8000);
     absent(2200, 7000, false);
-    becomes("1000 status 2, 1000 other's status 2, 2000 block, 8000 other's unblock, 8000 start");
+    becomes("1000 status 2, 1000 other's status 2, 2000 block, 2200 +off, 7000 +on 2, "
+            "8000 other's unblock, 8000 start");
     scene(); /* by itself; and the record is a little later than the event */
     running_from(1000);
     event(GT_EV_GO_BLOCK, 2000, GT_REASON_SLEEP, STACK);
     event(GT_EV_GO_UNBLOCK, 9000, G, 1, STACK);
     event(GT_EV_GO_START, 9000, G, 2);
     absent(2200, 9100, false);
-    becomes("1000 status 2, 2000 block, 9000 unblock, 9000 start");
+    becomes("1000 status 2, 2000 block, 2200 +off, 9000 +on 2, 9000 unblock, 9000 start");
+}
+
+/* Its thread slept on: what was written for it then has no CPU. */
+static void test_in_vain(void)
+{
+    scene();
+    running_from(1000);
+    event(GT_EV_GO_BLOCK, 2000, GT_REASON_SYNC, STACK);
+    event(GT_EV_GO_START, 5000, G, 2);
+    event(GT_EV_GO_BLOCK, 5000, GT_REASON_SYNC, STACK);
+    event(GT_EV_GO_START, 9000, G, 4);
+    thread(OTHER_M, 1000);
+    statuses(OTHER_P, OTHER_G, OTHER_M, GT_G_RUNNING, 1000);
+    event(GT_EV_GO_UNBLOCK, 4000, G, 1, STACK);
+    event(GT_EV_GO_UNBLOCK, 7000, G, 3, STACK);
+    absent(2200, 8000, false);
+    becomes("1000 status 2, 1000 other's status 2, 2000 block, 2200 +off, 4000 other's unblock, "
+            "5000 start, 5000 block, 7000 other's unblock, 8000 +on 2, 8000 start");
 }
 
 static void test_in_a_call(void)
@@ -176,7 +200,8 @@ static void test_in_a_call(void)
     event(GT_EV_GO_SYSCALL_END, 6000);
     absent(2500, 5500, false);
     absent(7000, 8000, true);
-    becomes("1000 status 2, 2000 call, 6000 return, 7000 +stop, 8000 +start");
+    becomes("1000 status 2, 2000 call, 2500 +off, 5500 +on 2, 6000 return, "
+            "7000 +stop, 7000 +off, 8000 +on 2, 8000 +start");
 }
 
 static void test_over_a_boundary(void)
@@ -184,12 +209,13 @@ static void test_over_a_boundary(void)
     scene();
     running_from(1000);
     absent(2000, GT_ABSENT, true);
-    becomes("1000 status 2, 2000 +stop");
+    becomes("1000 status 2, 2000 +stop, 2000 +off");
     scene(); /* the status says so; what was written for it brings it back for a moment */
     running_from(11000);
     event(GT_EV_GO_LABEL, 11001, 1);
     absent(0, 15000, true);
-    becomes("11000 status 1, 11001 +start, 11001 label, 11001 +stop, 15000 +start");
+    becomes("11000 status 1, 11001 +on -1, 11001 +start, 11001 label, "
+            "11001 +stop, 11001 +off, 15000 +on 2, 15000 +start");
     scene();
     running_from(21000);
     absent(0, GT_ABSENT, false);
@@ -198,14 +224,14 @@ static void test_over_a_boundary(void)
     running_from(31000);
     event(GT_EV_GO_BLOCK, 32000, GT_REASON_SYNC, STACK);
     absent(0, 30900, false);
-    becomes("31000 status 4, 31000 +unblock, 31000 +start, 32000 block");
+    becomes("31000 status 4, 31000 +on 2, 31000 +unblock, 31000 +start, 32000 block");
     scene(); /* in a wait the end of which comes now */
     thread(M, 41000);
     statuses(P, G, 0, GT_G_WAITING, 41000);
     event(GT_EV_GO_UNBLOCK, 49000, G, 1, STACK);
     event(GT_EV_GO_START, 49000, G, 2);
     absent(0, 48000, false);
-    becomes("41000 status 4, 48000 unblock, 48000 start");
+    becomes("41000 status 4, 48000 +on 2, 48000 unblock, 48000 start");
 }
 
 int main(void)
@@ -214,6 +240,7 @@ int main(void)
     gt_clock = (struct gt_clock){.hardware = false};
     test_while_it_runs();
     test_in_a_wait();
+    test_in_vain();
     test_in_a_call();
     test_over_a_boundary();
     return 0;

@@ -1,0 +1,329 @@
+/* See cpus.h. */
+#include "cpus.h"
+
+#include "procs.h"
+#include "writer.h"
+
+#include "encoder/base/arena.h"
+#include "encoder/base/clock.h"
+#include "encoder/base/memo.h"
+
+#include <string.h>
+
+#define NO_P GT_MERGE_NO_P
+
+struct place {
+    uint32_t m;     /* the thread that has it; 0: it is idle */
+    uint32_t round; /* in which its status stands */
+    bool in_call;   /* as its status says: with its thread, which is in a call */
+    uint64_t seq;
+    uint64_t left; /* when it became idle, in that stream */
+    uint32_t left_stream;
+};
+
+/* A thread's batch. */
+struct batch {
+    uint64_t from, last;
+    uint32_t m, stream, used, events;
+    uint32_t p;
+    uint32_t own; /* its writer's: of no other thread that there is */
+    bool lent;    /* that, for a moment or until its goroutine stops: it should have none */
+    bool running; /* its goroutine */
+    uint8_t data[GT_PIECE];
+};
+
+/*
+ * Readers are early by a nanosecond an event of a batch at most (writer.h, rule 6). A CPU changes
+ * hands in less time than they would be in batches as long as others: so these are shorter.
+ */
+enum { BATCH_EVENTS = 100, EARLY_NS = BATCH_EVENTS + 10 };
+enum { EVENTS_AT_ONCE = 5 };
+_Static_assert((BATCH_EVENTS + EVENTS_AT_ONCE) * 16 < GT_PIECE, "a batch may be shorter, too");
+
+static struct {
+    struct place place[NO_P + 1];
+    uint32_t cpus;     /* their numbers come first */
+    uint32_t end;      /* none was ever used from here on */
+    uint32_t round;    /* of encoding */
+    struct gt_memo of; /* thread → P + 1, when the generation began */
+    _Atomic int64_t added;
+
+    uint32_t gen;
+    struct batch *batch;
+    size_t n;
+    struct gt_packed packed;
+    bool failed; /* there was no memory */
+} cpus;
+
+void gt_cpus_init(uint32_t n)
+{
+    cpus.cpus = n;
+    gt_procs_reserve(n);
+}
+
+int64_t gt_cpus_added(void)
+{
+    return atomic_load(&cpus.added);
+}
+
+void gt_cpus_reset(void)
+{
+    if (cpus.end)
+        memset(cpus.place, 0, cpus.end * sizeof *cpus.place);
+    cpus.end = 0;
+    gt_memo_free(&cpus.of);
+}
+
+/* Bytes -------------------------------------------------------------------------------------- */
+
+static void write_batch(struct batch *b)
+{
+    if (b->used && !gt_v2_pack(&cpus.packed, cpus.gen, b->m, b->from, b->data, b->used))
+        cpus.failed = true;
+    b->used = b->events = 0;
+}
+
+static void write_event(struct batch *b, enum gt_event_type type, uint64_t ts, const uint64_t *args)
+{
+    ts = ts > b->last ? ts : b->last;
+    if (!b->used)
+        b->from = b->last = ts;
+    uint8_t *p = b->data + b->used;
+    *p++ = (uint8_t)type;
+    p = gt_varint_put(p, ts - b->last);
+    for (int i = 0; i < gt_event_args[type]; i++)
+        p = gt_varint_put(p, args[i]);
+    b->used = (uint32_t)(p - b->data);
+    b->last = ts;
+    b->events++;
+    atomic_fetch_add_explicit(&cpus.added, 1, memory_order_relaxed);
+}
+
+/* An effect of what was done at `cause` in that stream is seen later than that. */
+static uint64_t after(const struct batch *b, uint64_t ts, uint64_t cause, uint32_t stream)
+{
+    uint64_t least = cause + gt_clock_units(EARLY_NS);
+    ts = ts > b->last ? ts : b->last;
+    return stream != b->stream && ts < least ? least : ts;
+}
+
+/* Ps ----------------------------------------------------------------------------------------- */
+
+static void take_p(struct batch *b, uint32_t p)
+{
+    cpus.place[p].m = b->m;
+    b->p = p;
+    if (p >= cpus.end)
+        cpus.end = p + 1;
+}
+
+static void tell_status(struct batch *b, uint32_t p, uint64_t ts, enum gt_p_state state)
+{
+    struct place *place = &cpus.place[p];
+    place->round = cpus.round;
+    place->seq = 0;
+    place->in_call = state == GT_P_SYSCALL;
+    write_event(b, GT_EV_PROC_STATUS, ts, (const uint64_t[]){p, state});
+}
+
+/* That of the CPU, if no other thread seems to be there; else its own. */
+static void start_p(struct batch *b, uint32_t cpu, uint64_t ts)
+{
+    uint32_t p = cpu < cpus.cpus && !cpus.place[cpu].m ? cpu : b->own;
+    if (b->own == NO_P) /* it has not begun, or has ended: there is no goroutine */
+        return;
+    struct place *place = &cpus.place[p];
+    ts = after(b, ts, place->left, place->left_stream);
+    if (place->round != cpus.round)
+        tell_status(b, p, ts, GT_P_IDLE);
+    take_p(b, p);
+    place->in_call = false;
+    write_event(b, GT_EV_PROC_START, ts, (const uint64_t[]){p, ++place->seq});
+}
+
+static void stop_p(struct batch *b, uint64_t ts)
+{
+    struct place *place = &cpus.place[b->p];
+    write_event(b, GT_EV_PROC_STOP, ts, NULL);
+    *place = (struct place){
+        .round = place->round, .seq = place->seq, .left = b->last, .left_stream = b->stream};
+    b->p = NO_P;
+    b->lent = false;
+}
+
+static void own_status(struct batch *b, const struct gt_merge_event *ev)
+{
+    b->own = (uint32_t)ev->arg[0];
+    if (b->p != NO_P) {
+        bool in_call = cpus.place[b->p].in_call;
+        tell_status(b, b->p, ev->ts, in_call ? GT_P_SYSCALL : GT_P_RUNNING);
+    } else if (!ev->away && ev->arg[1] != GT_P_IDLE) {
+        take_p(b, b->own);
+        tell_status(b, b->p, ev->ts, (enum gt_p_state)ev->arg[1]);
+    }
+}
+
+static void proc_start(struct batch *b, const struct gt_merge_event *ev)
+{
+    if (!ev->added)
+        b->own = (uint32_t)ev->arg[0];
+    if (b->p != NO_P && b->lent && !b->running)
+        stop_p(b, ev->ts);
+    if (b->p == NO_P)
+        start_p(b, ev->added ? (uint32_t)ev->arg[0] : GT_NO_CPU, ev->ts);
+}
+
+static void proc_stop(struct batch *b, const struct gt_merge_event *ev)
+{
+    if (b->p != NO_P)
+        stop_p(b, ev->ts);
+    if (!ev->added)
+        b->own = NO_P;
+}
+
+/* Goroutines --------------------------------------------------------------------------------- */
+
+static void write_start(struct batch *b, struct gt_merge_g *g, uint64_t ts)
+{
+    write_event(b, GT_EV_GO_START, after(b, ts, g->out_ts, g->out_stream),
+                (const uint64_t[]){g->id, ++g->out_seq});
+    b->running = true;
+}
+
+/* The call is over; in Go, one that kept its P ends otherwise than one that lost it. */
+static void end_call(struct batch *b, const struct gt_merge_event *ev)
+{
+    struct place *place = &cpus.place[b->p];
+    if (place->in_call) {
+        place->in_call = false;
+        write_event(b, GT_EV_GO_SYSCALL_END, ev->ts, NULL);
+        b->running = true;
+        return;
+    }
+    write_event(b, GT_EV_GO_SYSCALL_END_BLOCKED, ev->ts, NULL);
+    write_start(b, ev->g, b->last);
+}
+
+static void begin_call(struct batch *b, const struct gt_merge_event *ev)
+{
+    struct place *place = &cpus.place[b->p];
+    write_event(b, ev->type, ev->ts, (const uint64_t[]){++place->seq, ev->arg[1]});
+    place->in_call = true;
+    b->running = false;
+}
+
+/* Numbers of starts and unblocks count with those that were added. */
+static void put_g(struct batch *b, const struct gt_merge_event *ev)
+{
+    struct gt_merge_g *g = ev->g;
+    switch (ev->type) {
+    case GT_EV_GO_START: write_start(b, g, ev->ts); return;
+    case GT_EV_GO_SYSCALL_BEGIN: begin_call(b, ev); return;
+    case GT_EV_GO_SYSCALL_END: end_call(b, ev); return;
+    case GT_EV_GO_UNBLOCK:
+        write_event(b, ev->type, after(b, ev->ts, g->out_ts, g->out_stream),
+                    (const uint64_t[]){g->id, ++g->out_seq, ev->arg[2]});
+        return;
+    case GT_EV_GO_CREATE:
+    case GT_EV_GO_STATUS:
+    case GT_EV_GO_STATUS_STACK: g->out_seq = 0; break;
+    case GT_EV_GO_STOP:
+    case GT_EV_GO_BLOCK:
+    case GT_EV_GO_DESTROY: b->running = false; break;
+    default: break;
+    }
+    write_event(b, ev->type, ev->ts, ev->arg);
+}
+
+static bool needs_p(enum gt_event_type type)
+{
+    return type != GT_EV_GO_STATUS && type != GT_EV_GO_STATUS_STACK;
+}
+
+/* A goroutine's status, of its own thread, that runs. */
+static bool is_running(const struct gt_merge_event *ev, const struct batch *b)
+{
+    return !needs_p(ev->type) && ev->arg[2] == GT_G_RUNNING && ev->arg[1] == b->m;
+}
+
+static void put_other(struct batch *b, const struct gt_merge_event *ev)
+{
+    if (b->p == NO_P && needs_p(ev->type)) {
+        start_p(b, GT_NO_CPU, ev->ts);
+        b->lent = b->p != NO_P;
+    }
+    b->running |= is_running(ev, b);
+    put_g(b, ev);
+    if (b->lent && !b->running && !cpus.place[b->p].in_call)
+        stop_p(b, b->last);
+    if (ev->g) {
+        ev->g->out_ts = b->last;
+        ev->g->out_stream = b->stream;
+    }
+}
+
+/* A generation ------------------------------------------------------------------------------- */
+
+static struct batch *batch_of(const struct gt_merge_event *ev)
+{
+    struct batch *b = &cpus.batch[ev->stream];
+    if (!b->m) {
+        uint64_t p = gt_memo_find(&cpus.of, ev->m);
+        b->m = ev->m;
+        b->stream = ev->stream;
+        b->p = p ? (uint32_t)p - 1 : NO_P;
+        b->own = NO_P;
+    }
+    if (b->events >= BATCH_EVENTS || b->used >= GT_PIECE - GT_EVENT_ROOM)
+        write_batch(b);
+    return b;
+}
+
+void gt_cpus_put(const struct gt_merge_event *ev)
+{
+    struct batch *b = batch_of(ev);
+    if (cpus.failed)
+        return;
+    if (!ev->added)
+        atomic_fetch_sub_explicit(&cpus.added, 1, memory_order_relaxed);
+    switch (ev->type) {
+    case GT_EV_PROC_STATUS: own_status(b, ev); break;
+    case GT_EV_PROC_START: proc_start(b, ev); break;
+    case GT_EV_PROC_STOP: proc_stop(b, ev); break;
+    default: put_other(b, ev); break;
+    }
+}
+
+static bool find_holders(void)
+{
+    bool all = true;
+    gt_memo_free(&cpus.of);
+    for (uint32_t p = 0; p < cpus.end; p++) {
+        uint32_t m = cpus.place[p].m;
+        uint64_t *of = m ? gt_memo_at(&cpus.of, m) : NULL;
+        if (of)
+            *of = p + 1;
+        all &= of || !m;
+    }
+    return all;
+}
+
+bool gt_cpus_begin(uint32_t gen, size_t streams)
+{
+    cpus.gen = gen;
+    cpus.round++;
+    cpus.packed = (struct gt_packed){0};
+    cpus.failed = false;
+    cpus.n = streams;
+    cpus.batch = streams ? gt_pages_alloc(streams * sizeof *cpus.batch) : NULL;
+    return find_holders() && (cpus.batch || !streams);
+}
+
+bool gt_cpus_end(struct gt_packed *packed)
+{
+    for (size_t i = 0; i < cpus.n && cpus.batch[i].m; i++)
+        write_batch(&cpus.batch[i]);
+    gt_pages_free(cpus.batch, cpus.n * sizeof *cpus.batch);
+    *packed = cpus.packed;
+    return !cpus.failed;
+}
