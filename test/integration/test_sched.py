@@ -94,6 +94,75 @@ def test_events_are_true(tmp_path, format):
             assert waits > 1 - (cpu + queue) / whole - 0.03, (kind, times, cpu, queue)
 
 
+@pytest.mark.skipif(os.cpu_count() < 2, reason="threads move from one CPU to another")
+@pytest.mark.parametrize("format", ["go1.22", "go1.26"])
+def test_procs_are_cpus(tmp_path, format):
+    """A thread that goes to a CPU and says so is on the P of that number; asleep it has none."""
+    source = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <time.h>
+static void burn(long ns)
+{
+    struct timespec from, now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while ((now.tv_sec - from.tv_sec) * 1000000000L + now.tv_nsec - from.tv_nsec < ns);
+}
+static void *move(void *arg)
+{
+    cpu_set_t all, one;
+    int cpus[CPU_SETSIZE], n = 0;
+    sched_getaffinity(0, sizeof all, &all);
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, &all))
+            cpus[n++] = i;
+    burn(50000000);
+    for (int i = 0; i < 60; i++) {
+        char name[16];
+        int cpu = cpus[(i + (arg != 0)) % n];
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        sched_setaffinity(0, sizeof one, &one);
+        snprintf(name, sizeof name, "cpu %d", cpu);
+        pthread_setname_np(pthread_self(), name);
+        burn(5000000);
+        if (i % 3 == 0)
+            nanosleep(&(struct timespec){0, 1000000}, NULL);
+    }
+    return arg;
+}
+int main(void)
+{
+    pthread_t t[3];
+    for (int i = 0; i < 3; i++)
+        pthread_create(&t[i], NULL, move, i % 2 ? t : NULL);
+    for (int i = 0; i < 3; i++)
+        pthread_join(t[i], NULL);
+    return 0;
+}
+"""
+    program = proc.compile(source, tmp_path / "prog")
+    result = proc.traced([program], tmp_path / "t.out", env=ON | {"GOTRACE_FORMAT": format}).ok()
+    events = gotools.parse(result.trace)
+    said = [(e.p, int(e.fields["Label"].split()[1])) for e in events if e.kind == "Label" and "cpu" in e.fields["Label"]]
+    assert len(said) >= 180
+    # But where a generation begins, which is not at one time for all threads.
+    assert sum(p != cpu for p, cpu in said) <= 3, said
+    sleeps, left, owner = [], {}, {e.goid: e.m for e in events if e.is_go("Runnable", "Running")}
+    for e in events:
+        if e.is_go("Running", "Waiting") and e.reason == "sleep":
+            left[e.goid] = False
+        if e.procid is not None and (e.old, e.new) == ("Running", "Idle"):
+            left.update({g: True for g in left if owner.get(g) == e.m})
+        if e.is_go("Waiting", "Runnable") and e.goid in left:
+            sleeps.append(left.pop(e.goid))
+    assert len(sleeps) == 60 and all(sleeps)  # asleep it has none
+
+
 @formats
 def test_every_format(tmp_path, format):
     """All readers take it, and what is not seen by a hook is told."""
