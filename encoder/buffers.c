@@ -176,7 +176,7 @@ void gt_buffers_push(struct gt_buf *buf)
     while (!atomic_compare_exchange_weak_explicit(queue, &buf->next, buf, memory_order_release,
                                                   memory_order_relaxed))
         ;
-    if (worth || before + 1 >= KICK)
+    if (worth || (before + 1) % KICK == 0)
         gt_buffers_kick();
     errno = saved;
 }

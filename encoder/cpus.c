@@ -21,15 +21,21 @@ struct place {
     uint32_t left_stream;
 };
 
-/* A thread's batch. */
-struct batch {
+/* Of a batch. */
+union block {
+    union block *next; /* free */
+    uint8_t data[GT_PIECE];
+};
+
+/* A thread's stream. It has a block while its batch has events: most threads may be short ones. */
+struct out {
+    union block *block;
     uint64_t from, last;
     uint32_t m, stream, used, events;
     uint32_t p;
     uint32_t own; /* its writer's: of no other thread that there is */
     bool lent;    /* that, for a moment or until its goroutine stops: it should have none */
     bool running; /* its goroutine */
-    uint8_t data[GT_PIECE];
 };
 
 /*
@@ -47,10 +53,13 @@ static struct {
     uint32_t round;    /* of encoding */
     struct gt_memo of; /* thread → P + 1, when the generation began */
     _Atomic int64_t added;
+    int64_t more; /* not counted there yet */
 
     uint32_t gen;
-    struct batch *batch;
+    struct out *out;
     size_t n;
+    struct gt_arena blocks;
+    union block *free;
     struct gt_packed packed;
     bool failed; /* there was no memory */
 } cpus;
@@ -72,35 +81,52 @@ void gt_cpus_reset(void)
         memset(cpus.place, 0, cpus.end * sizeof *cpus.place);
     cpus.end = 0;
     gt_memo_free(&cpus.of);
+    cpus.blocks = (struct gt_arena){.chunk = NULL}; /* a fork may have found it in use */
+    cpus.free = NULL;
 }
 
 /* Bytes -------------------------------------------------------------------------------------- */
 
-static void write_batch(struct batch *b)
+static void write_batch(struct out *b)
 {
-    if (b->used && !gt_v2_pack(&cpus.packed, cpus.gen, b->m, b->from, b->data, b->used))
+    if (!b->block)
+        return;
+    if (!gt_v2_pack(&cpus.packed, cpus.gen, b->m, b->from, b->block->data, b->used))
         cpus.failed = true;
-    b->used = b->events = 0;
+    b->block->next = cpus.free;
+    cpus.free = b->block;
+    b->block = NULL;
 }
 
-static void write_event(struct batch *b, enum gt_event_type type, uint64_t ts, const uint64_t *args)
+static bool begin_batch(struct out *b, uint64_t ts)
+{
+    b->block = cpus.free ? cpus.free : gt_arena_alloc(&cpus.blocks, sizeof *b->block);
+    cpus.failed |= !b->block;
+    if (b->block && b->block == cpus.free)
+        cpus.free = b->block->next;
+    b->used = b->events = 0;
+    b->from = b->last = ts;
+    return b->block;
+}
+
+static void write_event(struct out *b, enum gt_event_type type, uint64_t ts, const uint64_t *args)
 {
     ts = ts > b->last ? ts : b->last;
-    if (!b->used)
-        b->from = b->last = ts;
-    uint8_t *p = b->data + b->used;
+    if (!b->block && !begin_batch(b, ts))
+        return;
+    uint8_t *p = b->block->data + b->used;
     *p++ = (uint8_t)type;
     p = gt_varint_put(p, ts - b->last);
     for (int i = 0; i < gt_event_args[type]; i++)
         p = gt_varint_put(p, args[i]);
-    b->used = (uint32_t)(p - b->data);
+    b->used = (uint32_t)(p - b->block->data);
     b->last = ts;
     b->events++;
-    atomic_fetch_add_explicit(&cpus.added, 1, memory_order_relaxed);
+    cpus.more++;
 }
 
 /* An effect of what was done at `cause` in that stream is seen later than that. */
-static uint64_t after(const struct batch *b, uint64_t ts, uint64_t cause, uint32_t stream)
+static uint64_t after(const struct out *b, uint64_t ts, uint64_t cause, uint32_t stream)
 {
     uint64_t least = cause + gt_clock_units(EARLY_NS);
     ts = ts > b->last ? ts : b->last;
@@ -109,7 +135,7 @@ static uint64_t after(const struct batch *b, uint64_t ts, uint64_t cause, uint32
 
 /* Ps ----------------------------------------------------------------------------------------- */
 
-static void take_p(struct batch *b, uint32_t p)
+static void take_p(struct out *b, uint32_t p)
 {
     cpus.place[p].m = b->m;
     b->p = p;
@@ -117,7 +143,7 @@ static void take_p(struct batch *b, uint32_t p)
         cpus.end = p + 1;
 }
 
-static void tell_status(struct batch *b, uint32_t p, uint64_t ts, enum gt_p_state state)
+static void tell_status(struct out *b, uint32_t p, uint64_t ts, enum gt_p_state state)
 {
     struct place *place = &cpus.place[p];
     place->round = cpus.round;
@@ -127,7 +153,7 @@ static void tell_status(struct batch *b, uint32_t p, uint64_t ts, enum gt_p_stat
 }
 
 /* That of the CPU, if no other thread seems to be there; else its own. */
-static void start_p(struct batch *b, uint32_t cpu, uint64_t ts)
+static void start_p(struct out *b, uint32_t cpu, uint64_t ts)
 {
     uint32_t p = cpu < cpus.cpus && !cpus.place[cpu].m ? cpu : b->own;
     if (b->own == NO_P) /* it has not begun, or has ended: there is no goroutine */
@@ -141,7 +167,7 @@ static void start_p(struct batch *b, uint32_t cpu, uint64_t ts)
     write_event(b, GT_EV_PROC_START, ts, (const uint64_t[]){p, ++place->seq});
 }
 
-static void stop_p(struct batch *b, uint64_t ts)
+static void stop_p(struct out *b, uint64_t ts)
 {
     struct place *place = &cpus.place[b->p];
     write_event(b, GT_EV_PROC_STOP, ts, NULL);
@@ -151,7 +177,7 @@ static void stop_p(struct batch *b, uint64_t ts)
     b->lent = false;
 }
 
-static void own_status(struct batch *b, const struct gt_merge_event *ev)
+static void own_status(struct out *b, const struct gt_merge_event *ev)
 {
     b->own = (uint32_t)ev->arg[0];
     if (b->p != NO_P) {
@@ -163,7 +189,7 @@ static void own_status(struct batch *b, const struct gt_merge_event *ev)
     }
 }
 
-static void proc_start(struct batch *b, const struct gt_merge_event *ev)
+static void proc_start(struct out *b, const struct gt_merge_event *ev)
 {
     if (!ev->added)
         b->own = (uint32_t)ev->arg[0];
@@ -173,17 +199,19 @@ static void proc_start(struct batch *b, const struct gt_merge_event *ev)
         start_p(b, ev->added ? (uint32_t)ev->arg[0] : GT_NO_CPU, ev->ts);
 }
 
-static void proc_stop(struct batch *b, const struct gt_merge_event *ev)
+static void proc_stop(struct out *b, const struct gt_merge_event *ev)
 {
     if (b->p != NO_P)
         stop_p(b, ev->ts);
-    if (!ev->added)
+    if (!ev->added) {
         b->own = NO_P;
+        write_batch(b);
+    }
 }
 
 /* Goroutines --------------------------------------------------------------------------------- */
 
-static void write_start(struct batch *b, struct gt_merge_g *g, uint64_t ts)
+static void write_start(struct out *b, struct gt_merge_g *g, uint64_t ts)
 {
     write_event(b, GT_EV_GO_START, after(b, ts, g->out_ts, g->out_stream),
                 (const uint64_t[]){g->id, ++g->out_seq});
@@ -191,7 +219,7 @@ static void write_start(struct batch *b, struct gt_merge_g *g, uint64_t ts)
 }
 
 /* The call is over; in Go, one that kept its P ends otherwise than one that lost it. */
-static void end_call(struct batch *b, const struct gt_merge_event *ev)
+static void end_call(struct out *b, const struct gt_merge_event *ev)
 {
     struct place *place = &cpus.place[b->p];
     if (place->in_call) {
@@ -204,7 +232,7 @@ static void end_call(struct batch *b, const struct gt_merge_event *ev)
     write_start(b, ev->g, b->last);
 }
 
-static void begin_call(struct batch *b, const struct gt_merge_event *ev)
+static void begin_call(struct out *b, const struct gt_merge_event *ev)
 {
     struct place *place = &cpus.place[b->p];
     write_event(b, ev->type, ev->ts, (const uint64_t[]){++place->seq, ev->arg[1]});
@@ -213,7 +241,7 @@ static void begin_call(struct batch *b, const struct gt_merge_event *ev)
 }
 
 /* Numbers of starts and unblocks count with those that were added. */
-static void put_g(struct batch *b, const struct gt_merge_event *ev)
+static void put_g(struct out *b, const struct gt_merge_event *ev)
 {
     struct gt_merge_g *g = ev->g;
     switch (ev->type) {
@@ -241,12 +269,12 @@ static bool needs_p(enum gt_event_type type)
 }
 
 /* A goroutine's status, of its own thread, that runs. */
-static bool is_running(const struct gt_merge_event *ev, const struct batch *b)
+static bool is_running(const struct gt_merge_event *ev, const struct out *b)
 {
     return !needs_p(ev->type) && ev->arg[2] == GT_G_RUNNING && ev->arg[1] == b->m;
 }
 
-static void put_other(struct batch *b, const struct gt_merge_event *ev)
+static void put_other(struct out *b, const struct gt_merge_event *ev)
 {
     if (b->p == NO_P && needs_p(ev->type)) {
         start_p(b, GT_NO_CPU, ev->ts);
@@ -264,9 +292,9 @@ static void put_other(struct batch *b, const struct gt_merge_event *ev)
 
 /* A generation ------------------------------------------------------------------------------- */
 
-static struct batch *batch_of(const struct gt_merge_event *ev)
+static struct out *out_of(const struct gt_merge_event *ev)
 {
-    struct batch *b = &cpus.batch[ev->stream];
+    struct out *b = &cpus.out[ev->stream];
     if (!b->m) {
         uint64_t p = gt_memo_find(&cpus.of, ev->m);
         b->m = ev->m;
@@ -274,18 +302,17 @@ static struct batch *batch_of(const struct gt_merge_event *ev)
         b->p = p ? (uint32_t)p - 1 : NO_P;
         b->own = NO_P;
     }
-    if (b->events >= BATCH_EVENTS || b->used >= GT_PIECE - GT_EVENT_ROOM)
+    if (b->block && (b->events >= BATCH_EVENTS || b->used >= GT_PIECE - GT_EVENT_ROOM))
         write_batch(b);
     return b;
 }
 
 void gt_cpus_put(const struct gt_merge_event *ev)
 {
-    struct batch *b = batch_of(ev);
+    struct out *b = out_of(ev);
     if (cpus.failed)
         return;
-    if (!ev->added)
-        atomic_fetch_sub_explicit(&cpus.added, 1, memory_order_relaxed);
+    cpus.more -= !ev->added;
     switch (ev->type) {
     case GT_EV_PROC_STATUS: own_status(b, ev); break;
     case GT_EV_PROC_START: proc_start(b, ev); break;
@@ -314,16 +341,20 @@ bool gt_cpus_begin(uint32_t gen, size_t streams)
     cpus.round++;
     cpus.packed = (struct gt_packed){0};
     cpus.failed = false;
+    cpus.more = 0;
     cpus.n = streams;
-    cpus.batch = streams ? gt_pages_alloc(streams * sizeof *cpus.batch) : NULL;
-    return find_holders() && (cpus.batch || !streams);
+    cpus.out = streams ? gt_pages_alloc(streams * sizeof *cpus.out) : NULL;
+    return find_holders() && (cpus.out || !streams);
 }
 
 bool gt_cpus_end(struct gt_packed *packed)
 {
-    for (size_t i = 0; i < cpus.n && cpus.batch[i].m; i++)
-        write_batch(&cpus.batch[i]);
-    gt_pages_free(cpus.batch, cpus.n * sizeof *cpus.batch);
+    for (size_t i = 0; i < cpus.n && cpus.out[i].m; i++)
+        write_batch(&cpus.out[i]);
+    gt_pages_free(cpus.out, cpus.n * sizeof *cpus.out);
+    gt_arena_free(&cpus.blocks);
+    cpus.free = NULL;
+    atomic_fetch_add(&cpus.added, cpus.more);
     *packed = cpus.packed;
     return !cpus.failed;
 }

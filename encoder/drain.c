@@ -203,11 +203,22 @@ static bool serve_request(void)
     return true;
 }
 
-/* Nobody wakes the last thread of a process. */
+/* Nobody wakes the last thread of a process: it asks once in a while. */
+static uint64_t asked_alone;
+
+static bool is_alone_at(uint64_t now)
+{
+    if (now - asked_alone < ALONE_EVERY_NS / 2)
+        return false;
+    asked_alone = now;
+    return is_alone();
+}
+
 static int64_t idle_ns(uint64_t now)
 {
     int64_t ns = gt_recording_idle_ns(now);
-    return ns < 0 || ns > ALONE_EVERY_NS ? ALONE_EVERY_NS : ns;
+    int64_t ask = (int64_t)(asked_alone + ALONE_EVERY_NS - now);
+    return ns < 0 || ns > ask ? ask : ns;
 }
 
 void gt_drain_run(void)
@@ -225,7 +236,7 @@ void gt_drain_run(void)
         uint64_t now = gt_clock_monotonic_raw();
         attend(now);
         if (!serve_request() && !gt_recording_advance(now)) {
-            if (is_alone())
+            if (is_alone_at(now))
                 break;
             gt_buffers_sleep(idle_ns(now));
         }
