@@ -418,13 +418,20 @@ static void unblock_other(struct gt_writer *w, struct gt_g *target, struct gt_st
     target->changed = w->last;
 }
 
+static uint64_t woken_at(const struct gt_writer *w)
+{
+    uint64_t now = gt_clock_now();
+    return w->woken && w->woken < now ? w->woken : now;
+}
+
 void gt_ev_go_resume(struct gt_writer *w, struct gt_stack *stack)
 {
     own_rewaits(w);
     if (w->g.state == GT_G_SYSCALL)
         syscall_end(w);
     if (w->g.state == GT_G_WAITING)
-        unblock_at(w, &w->g, stack, gt_clock_now());
+        unblock_at(w, &w->g, stack, woken_at(w));
+    w->woken = 0;
     if (w->g.state == GT_G_RUNNABLE)
         go_start(w);
     if (w->g.state == GT_G_RUNNING)

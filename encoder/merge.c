@@ -240,11 +240,14 @@ static void come_back(struct gt_merge_stream *s)
     a->at = BACK;
 }
 
-/* Events of a wait that went on in vain, written by its thread later (struct gt_rewait). */
-static bool is_rewait(const struct gt_merge_stream *s)
+/*
+ * Whether the thread wrote it later: events of a wait that went on in vain (struct gt_rewait), and
+ * the end of one whose time was over (gt_writer.woken).
+ */
+static bool is_of_before(const struct gt_merge_stream *s)
 {
     const struct gt_merge_event *own = &s->absent.own;
-    return own->type == GT_EV_GO_START ||
+    return own->type == GT_EV_GO_START || (own->type == GT_EV_GO_UNBLOCK && !s->g) ||
            (own->type == GT_EV_GO_BLOCK && runs(s) && own->ts == s->absent.last);
 }
 
@@ -257,7 +260,7 @@ static bool wait_on(struct gt_merge_stream *s)
     struct absent *a = &s->absent;
     uint64_t until = a->has_own ? a->own.ts : GT_ABSENT;
     bool later = a->next < a->end && a->next->from < until;
-    if (a->now.to > until && a->now.to - until > gt_clock_units(SLACK_NS) && is_rewait(s))
+    if (a->now.to > until && a->now.to - until > gt_clock_units(SLACK_NS) && is_of_before(s))
         return false;
     uint64_t ts = a->now.to < until ? a->now.to : until;
     a->last = ts > a->last ? ts : a->last;

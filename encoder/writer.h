@@ -143,6 +143,7 @@ struct gt_writer {
     struct gt_p *p;
     struct gt_g g;
     struct gt_call call;
+    uint64_t woken; /* when the wait that its thread now ends was over; 0: nobody knows better */
     struct gt_account *account;         /* NULL: none is kept */
     struct gt_string *label;            /* the thread's name; NULL: it has given itself none */
     uint32_t told_gen;                  /* see gt_gen.first: in which it was told */

@@ -15,6 +15,55 @@ static int forget_pair(int result, const int fds[2])
     return result;
 }
 
+/* How long a sleep that is over was to be. What libc and the kernel have read can be read. */
+
+static void slept_sleep(struct gt_wait *wait, unsigned seconds)
+{
+    gt_wait_took(wait, seconds * 1000000000ull);
+}
+
+static void slept_usleep(struct gt_wait *wait, useconds_t us)
+{
+    gt_wait_took(wait, us * 1000ull);
+}
+
+static void slept_nanosleep(struct gt_wait *wait, const struct timespec *time,
+                            const struct timespec *left)
+{
+    (void)left;
+    gt_wait_took(wait, gt_ns_of(time));
+}
+
+static void slept_thrd_sleep(struct gt_wait *wait, const struct timespec *time,
+                             const struct timespec *left)
+{
+    slept_nanosleep(wait, time, left);
+}
+
+static void slept_clock_nanosleep(struct gt_wait *wait, clockid_t clock, int flags,
+                                  const struct timespec *time, const struct timespec *left)
+{
+    if (flags & TIMER_ABSTIME)
+        gt_wait_expired(wait, clock, time);
+    else
+        slept_nanosleep(wait, time, left);
+}
+
+/* How long a poll waits, 0: not, or until it is woken. */
+
+static uint64_t ns_of_ms(int ms)
+{
+    return ms > 0 ? (uint64_t)ms * 1000000 : 0;
+}
+
+static uint64_t ns_of_time(const struct timespec *time)
+{
+    return time ? gt_ns_of(time) : 0;
+}
+
+#define PATIENCE(timeout) \
+    _Generic((timeout), int : ns_of_ms, const struct timespec *: ns_of_time)(timeout)
+
 #define GT_CALL(what, result, name, parameters, arguments)         \
     GT_EXPORT result name parameters                               \
     {                                                              \
@@ -38,11 +87,24 @@ static int forget_pair(int result, const int fds[2])
     {                                                    \
         return forget_pair(gt_real.name arguments, fds); \
     }
+#define WORDS(...) __VA_ARGS__
 #define SLEEP(result, name, parameters, arguments)                            \
     GT_EXPORT result name parameters                                          \
     {                                                                         \
         GT_WAIT(wait) = gt_wait_begin(GT_HOOK_##name, GT_REASON_SLEEP, NULL); \
-        return gt_real.name arguments;                                        \
+        result r = gt_real.name arguments;                                    \
+        if (r == 0)                                                           \
+            slept_##name(&wait, WORDS arguments);                             \
+        return r;                                                             \
+    }
+#define POLL(result, name, parameters, arguments)                        \
+    GT_EXPORT result name parameters                                     \
+    {                                                                    \
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_NETWORK);    \
+        result r = gt_real.name arguments;                               \
+        if (r == 0)                                                      \
+            gt_slice_expired(&slice, PATIENCE(timeout));                 \
+        return r;                                                        \
     }
 #define EXEC(result, name, parameters, arguments) \
     GT_EXPORT result name parameters              \

@@ -70,6 +70,12 @@ __attribute__((noinline)) struct gt_slice gt_slice_begin(enum gt_hook hook, int 
     return slice;
 }
 
+void gt_slice_expired(struct gt_slice *slice, uint64_t ns)
+{
+    if (slice->since > UNTIMED && ns)
+        slice->woken = gt_wait_over(slice->since, ns, GT_POLL_PER_MILLE);
+}
+
 static void write_slice(struct gt_thread *t, struct gt_slice *slice, bool unseen)
 {
     gt_thread_reenter(t);
@@ -80,6 +86,7 @@ static void write_slice(struct gt_thread *t, struct gt_slice *slice, bool unseen
     if (entered) {
         if (unseen)
             gt_call_write(&t->w, slice->since, slice->reason, stack);
+        t->w.woken = slice->woken;
         gt_ev_go_resume(&t->w, t->w.g.wait_stack);
         gt_writer_unpin(&t->w);
     }

@@ -17,6 +17,7 @@ struct gt_slice {
     struct gt_thread *thread; /* NULL: nothing recorded */
     uint64_t since;
     uintptr_t frame; /* tells this call from others of the thread */
+    uint64_t woken;  /* as in struct gt_wait */
     enum gt_hook hook;
     enum gt_reason reason;
 };
@@ -27,6 +28,9 @@ struct gt_slice {
  */
 struct gt_slice gt_slice_begin(enum gt_hook hook, int on);
 void gt_slice_end(struct gt_slice *slice);
+
+/* It is over because its timeout of so many ns is; 0: it had none. See gt_wait_took. */
+void gt_slice_expired(struct gt_slice *slice, uint64_t ns);
 
 /* Whether a call that took so long is one that GOTRACE_SYSCALL_MIN leaves out. */
 bool gt_call_is_short(uint64_t units);

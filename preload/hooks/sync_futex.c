@@ -38,6 +38,16 @@ static int ask(const long a[WORDS], int command, long second, long value)
     return error;
 }
 
+static void timed_out(struct gt_wait *wait, const long a[WORDS])
+{
+    const struct timespec *time = (const struct timespec *)a[3];
+    clockid_t clock = a[1] & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+    if ((a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT)
+        gt_wait_took(wait, gt_ns_of(time));
+    else
+        gt_wait_expired(wait, clock, time);
+}
+
 /* Waits, if the word still has the value: else the kernel will answer EAGAIN at once. */
 static long futex_wait(long number, const long a[WORDS], uint32_t bits)
 {
@@ -48,7 +58,10 @@ static long futex_wait(long number, const long a[WORDS], uint32_t bits)
                                                             .addr = (const void *)a[0],
                                                             .bits = bits,
                                                             .final = true});
-    return call(number, a);
+    long r = call(number, a);
+    if (r < 0 && errno == ETIMEDOUT)
+        timed_out(&wait, a);
+    return r;
 }
 
 /* So many as the kernel wakes: it takes the number for an int, and less than 1 for 1. */

@@ -17,7 +17,14 @@ static bool take(sem_t *sem)
     return taken;
 }
 
-#define TAKE(name, valid, parameters, arguments)                            \
+static int timed_out(struct gt_wait *wait, int result, clockid_t clock, const struct timespec *until)
+{
+    if (result != 0 && errno == ETIMEDOUT)
+        gt_wait_expired(wait, clock, until);
+    return result;
+}
+
+#define TAKE(name, valid, parameters, arguments, end)                       \
     GT_EXPORT int name parameters                                           \
     {                                                                       \
         if (!(valid))                                                       \
@@ -25,14 +32,16 @@ static bool take(sem_t *sem)
         if (take(sem))                                                      \
             return 0;                                                       \
         GT_WAIT(wait) = gt_wait_begin(GT_HOOK_##name, GT_REASON_SYNC, sem); \
-        return gt_real.name arguments;                                      \
+        return end;                                                         \
     }
 
-TAKE(sem_wait, true, (sem_t * sem), (sem))
+TAKE(sem_wait, true, (sem_t * sem), (sem), gt_real.sem_wait(sem))
 TAKE(sem_timedwait, gt_wait_valid(CLOCK_REALTIME, until),
-     (sem_t * sem, const struct timespec *until), (sem, until))
+     (sem_t * sem, const struct timespec *until), (sem, until),
+     timed_out(&wait, gt_real.sem_timedwait(sem, until), CLOCK_REALTIME, until))
 TAKE(sem_clockwait, gt_wait_valid(clock, until),
-     (sem_t * sem, clockid_t clock, const struct timespec *until), (sem, clock, until))
+     (sem_t * sem, clockid_t clock, const struct timespec *until), (sem, clock, until),
+     timed_out(&wait, gt_real.sem_clockwait(sem, clock, until), clock, until))
 
 /* With a token left, the waiters that were woken are on their way to it. */
 static void wake(sem_t *sem)

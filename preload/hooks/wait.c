@@ -57,6 +57,7 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_
         now.since = what->since ? what->since : gt_clock_now();
         if (gt_park(&t->w, &t->parking, &now, gt_capture(t, what->hook))) {
             wait.thread = t;
+            wait.since = now.since;
             t->frame = wait.frame;
         }
     }
@@ -75,9 +76,34 @@ void gt_wait_end(struct gt_wait *wait)
     if (!t || t->frame != wait->frame)
         return;
     gt_thread_reenter(t);
+    t->w.woken = wait->woken;
     resume(t, GT_HOOK_PATIENCE_NS);
     gt_thread_leave(t);
     gt_process_check_queue();
+}
+
+/* Linux's timer slack, of threads that did not choose another: prctl(2). */
+enum { SLACK_NS = 50000, HOUR_S = 3600 };
+
+uint64_t gt_wait_over(uint64_t since, uint64_t ns, unsigned per_mille)
+{
+    if (ns / 1000000000 > HOUR_S) /* gt_clock_units is for less */
+        return 0;
+    return since + gt_clock_units(ns + ns / 1000 * per_mille + SLACK_NS);
+}
+
+void gt_wait_took(struct gt_wait *wait, uint64_t ns)
+{
+    wait->woken = gt_wait_over(wait->since, ns, GT_CLOCK_PER_MILLE);
+}
+
+void gt_wait_expired(struct gt_wait *wait, clockid_t clock, const struct timespec *until)
+{
+    struct timespec now;
+    gt_clock_read(clock, &now);
+    int64_t s = now.tv_sec - until->tv_sec, late = s * 1000000000 + now.tv_nsec - until->tv_nsec;
+    if (s >= 0 && s < HOUR_S && late > SLACK_NS)
+        wait->woken = gt_clock_now() - gt_clock_units((uint64_t)late - SLACK_NS);
 }
 
 uint64_t gt_yield_begin(void)

@@ -11,6 +11,8 @@
 struct gt_wait {
     struct gt_thread *thread; /* NULL: nothing recorded */
     uintptr_t frame;          /* tells this wait from others of the thread */
+    uint64_t since;
+    uint64_t woken; /* when it was over at the latest; 0: not known */
 };
 
 #define GT_WAIT(name) __attribute__((cleanup(gt_wait_end))) struct gt_wait name
@@ -30,6 +32,23 @@ struct gt_wait gt_wait_begin_for(const struct gt_wait_for *what);
 struct gt_wait gt_wait_begin(enum gt_hook hook, enum gt_reason reason, const void *addr);
 
 void gt_wait_end(struct gt_wait *wait);
+
+static inline uint64_t gt_ns_of(const struct timespec *time)
+{
+    return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
+}
+
+/*
+ * The wait is over because its time is: so many ns, or until that time of the clock. What it took
+ * longer, but for what the kernel may add to have fewer interrupts, the thread could have run.
+ * Before gt_wait_end, which does not need it.
+ */
+void gt_wait_took(struct gt_wait *wait, uint64_t ns);
+void gt_wait_expired(struct gt_wait *wait, clockid_t clock, const struct timespec *until);
+
+/* The same for any wait: when one that began at `since` was over; *_PER_MILLE of its time later. */
+enum { GT_CLOCK_PER_MILLE = 1, GT_POLL_PER_MILLE = 5 };
+uint64_t gt_wait_over(uint64_t since, uint64_t ns, unsigned per_mille);
 
 /*
  * The thread lets others run, and stays runnable: sched_yield. Where nobody else has work for the

@@ -254,6 +254,117 @@ int main(void)
             gotools.check(trace)
 
 
+LATE = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+enum { NS = 4000000, ROUNDS = 40 };
+static volatile int over, word;
+static sem_t sem;
+static int epoll;
+static long now(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return t.tv_sec * 1000000000L + t.tv_nsec;
+}
+static struct timespec time_of(long ns)
+{
+    return (struct timespec){ns / 1000000000, ns % 1000000000};
+}
+static void *burn(void *arg)
+{
+    while (!over)
+        ;
+    return arg;
+}
+static void of_usleep(void) { usleep(NS / 1000); }
+static void of_nanosleep(void) { struct timespec t = time_of(NS); nanosleep(&t, NULL); }
+static void of_clock_nanosleep(void)
+{
+    struct timespec t = time_of(now(CLOCK_MONOTONIC) + NS);
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+}
+static void of_poll(void) { poll(NULL, 0, NS / 1000000); }
+static void of_epoll_wait(void) { struct epoll_event e; epoll_wait(epoll, &e, 1, NS / 1000000); }
+static void of_sem_timedwait(void)
+{
+    struct timespec t = time_of(now(CLOCK_REALTIME) + NS);
+    sem_timedwait(&sem, &t);
+}
+static void of_futex(void)
+{
+    struct timespec t = time_of(NS);
+    syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &t, NULL, 0);
+}
+int main(void)
+{
+    static const struct { const char *name; void (*wait)(void); } waits[] = {
+        {"usleep", of_usleep}, {"nanosleep", of_nanosleep}, {"clock_nanosleep", of_clock_nanosleep},
+        {"poll", of_poll}, {"epoll_wait", of_epoll_wait}, {"sem_timedwait", of_sem_timedwait}, {"futex", of_futex}};
+    pthread_t t[3];
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof one, &one);
+    sem_init(&sem, 0, 0);
+    epoll = epoll_create1(0);
+    for (int i = 0; i < 3; i++)
+        pthread_create(&t[i], NULL, burn, NULL);
+    for (unsigned w = 0; w < sizeof waits / sizeof *waits; w++) {
+        long late = 0;
+        for (int i = 0; i < ROUNDS; i++) {
+            volatile long spent = 0;
+            while (spent++ < 3000000) /* so that its next turn is not at once */
+                ;
+            long from = now(CLOCK_MONOTONIC);
+            waits[w].wait();
+            long took = now(CLOCK_MONOTONIC) - from - NS;
+            late += took > 0 ? took : 0;
+        }
+        printf("%s %ld\n", waits[w].name, late);
+    }
+    over = 1;
+    for (int i = 0; i < 3; i++)
+        pthread_join(t[i], NULL);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("sched", ["off", "on"])
+@pytest.mark.parametrize("format", ["go1.11", "go1.23", "go1.26"])
+def test_late_wakeups(tmp_path, format, sched):
+    """A sleep or timeout ends when its time is over; from there its thread stands in a run queue."""
+    program = proc.compile(LATE, tmp_path / "prog")
+    env = {"GOTRACE_SCHED": sched, "GOTRACE_FORMAT": format}
+    result = proc.traced([program], tmp_path / "t.out", env=env, timeout=60).ok()
+    late = {line.split()[0]: int(line.split()[1]) for line in result.stdout.splitlines()}
+    assert sum(late.values()) > 0.1e9, late  # else there is nothing to see
+    for kind in "sleep", "network", "sync":
+        for ns, count, what in top(tmp_path / "t.out", kind):
+            name = what.split(" ")[0]
+            if name in late:
+                # A few lose the CPU before they sleep.
+                assert count >= 40 and 40 * 4e6 * 0.99 < ns < 40 * 4e6 + late[name] * 0.15, (what, ns, count)
+    told = collections.Counter()
+    for ns, _, what in top(tmp_path / "t.out", "sched"):
+        told[what.split(" ")[0]] += ns
+    for name, ns in late.items():
+        # The kernel may be late by 50 us of its own will, which are the sleep's.
+        # With switches seen it also has lost the CPU between two sleeps: the last stack that is known is that.
+        assert ns * 0.85 < told[name] < ns * (1.02 if sched == "off" else 1.4), (name, late, told)
+
+
 def test_many_switches(tmp_path):
     """Two threads that wake each other as fast as they can: no record is missing."""
     source = r"""
