@@ -2,6 +2,7 @@
 #include "account.h"
 
 #include "drain.h"
+#include "sched.h"
 #include "writer.h"
 
 #include "encoder/base/arena.h"
@@ -212,7 +213,7 @@ static void end_text(void)
 
 static void put(uint64_t g, uint64_t at, uint64_t length, const struct gt_usage *used)
 {
-    enum { ROW_MAX = (4 + GT_USED_NUMBERS) * GT_VARINT_MAX };
+    enum { ROW_MAX = (5 + GT_USED_NUMBERS) * GT_VARINT_MAX };
     if (side.used + ROW_MAX > sizeof side.text)
         end_text();
     uint8_t *p = gt_varint_put(side.text + side.used, used->known);
@@ -221,6 +222,8 @@ static void put(uint64_t g, uint64_t at, uint64_t length, const struct gt_usage 
         if (used->known & 1u << i)
             p = gt_varint_put(p, used->of[i]);
     }
+    if (used->known & GT_KNOWN_CPUS)
+        p = gt_varint_put(p, gt_sched_cpus());
     side.used = (uint32_t)(p - side.text);
 }
 
@@ -381,7 +384,7 @@ static uint64_t own_cpu(void)
 /* Everybody was looked at. An idle program's trace does not grow for that. */
 static void put_own(void)
 {
-    struct gt_usage used = {.known = GT_KNOWN_CPU};
+    struct gt_usage used = {.known = GT_KNOWN_CPU | (gt_sched_cpus() ? GT_KNOWN_CPUS : 0)};
     if (side.turn || side.incomplete || atomic_load(&accounts.missed) ||
         !(side.all || side.buf || side.used > HEAD))
         return;

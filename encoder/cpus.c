@@ -70,6 +70,11 @@ void gt_cpus_init(uint32_t n)
     gt_procs_reserve(n);
 }
 
+uint32_t gt_cpus_count(void)
+{
+    return cpus.cpus;
+}
+
 int64_t gt_cpus_added(void)
 {
     return atomic_load(&cpus.added);

@@ -14,6 +14,8 @@
 /* cpus: how many the machine may have. Before there are writers. */
 void gt_cpus_init(uint32_t cpus);
 
+uint32_t gt_cpus_count(void);
+
 /* Nobody has a P: a recording begins, or a forked child. */
 void gt_cpus_reset(void);
 

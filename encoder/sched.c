@@ -71,6 +71,12 @@ bool gt_sched_is_on(void)
     return sched.from != 0;
 }
 
+uint32_t gt_sched_cpus(void)
+{
+    bool watches = gt_sched_is_on() && !sched.refused && !atomic_load(&sched.forbidden);
+    return watches ? gt_cpus_count() : 0;
+}
+
 bool gt_sched_covers(uint32_t gen)
 {
     return sched.from && gen >= sched.from;

@@ -34,6 +34,9 @@ void gt_sched_next(uint32_t gen);
 /* Whether threads are watched, in the generation under way. */
 bool gt_sched_is_on(void);
 
+/* How many Ps are CPUs: it is on, and the kernel allows it; or 0. */
+uint32_t gt_sched_cpus(void);
+
 /* Whether the events of generation gen are to be completed: they wait until it is over. */
 bool gt_sched_covers(uint32_t gen);
 

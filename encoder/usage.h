@@ -7,7 +7,7 @@
  * time, and how long before that the row begins, in units of the trace's clock; then those that are
  * known. 0: there are no more rows. Goroutine 0 is the tracer's own thread; its row
  * says, too, that all others were looked at between its two times: what is not mentioned since has
- * used nothing until then.
+ * used nothing until then. With GT_KNOWN_CPUS it ends with how many CPUs there may be.
  */
 #ifndef GT_USAGE_H
 #define GT_USAGE_H
@@ -33,6 +33,7 @@ enum gt_usage_number {
 #define GT_KNOWN_ALL ((1u << GT_USED_NUMBERS) - 1)
 #define GT_KNOWN_NO_MORE (1u << GT_USED_NUMBERS) /* alone: what comes after is not known */
 #define GT_KNOWN_RUNS (2u << GT_USED_NUMBERS)    /* at the end it ran, or could have */
+#define GT_KNOWN_CPUS (4u << GT_USED_NUMBERS)    /* of goroutine 0: Ps below that are CPUs (sched.h) */
 
 struct gt_usage {
     unsigned known; /* bits */

@@ -13,7 +13,8 @@ static bool read_row(struct gt_bytes *bytes, struct gt_account_row *row)
     row->length = gt_get_varint(bytes);
     for (int i = 0; i < GT_USED_NUMBERS; i++)
         row->used.of[i] = row->used.known & 1u << i ? gt_get_varint(bytes) : 0;
-    return row->used.known && row->used.known < 4u << GT_USED_NUMBERS && !bytes->bad;
+    row->cpus = row->used.known & GT_KNOWN_CPUS ? gt_get_varint(bytes) : 0;
+    return row->used.known && row->used.known < 8u << GT_USED_NUMBERS && !bytes->bad;
 }
 
 static void make_room(struct gt_account_rows *rows)

@@ -10,6 +10,7 @@
 struct gt_account_row {
     uint64_t g, at, length; /* at, length: of the trace's clock */
     struct gt_usage used;
+    uint64_t cpus; /* so many Ps are CPUs; 0: none */
 };
 
 /* Those that were read and not yet told. Zeros to begin with. */

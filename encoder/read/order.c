@@ -44,6 +44,7 @@ struct gt_source *gt_reader_source(struct gt_reader *r, uint64_t id)
     struct gt_source *s = gt_need(calloc(1, sizeof *s));
     s->id = id;
     s->stream.thread = GT_NO_THREAD;
+    s->stream.p = GT_NO_P;
     if (r->n == r->room) {
         r->room = r->room ? 2 * r->room : 64;
         r->source = gt_need(realloc(r->source, r->room * sizeof *r->source));

@@ -59,14 +59,19 @@ static struct gt_thread_state *get(struct gt_threads *all, uint64_t g, uint64_t 
     return t;
 }
 
+/* span: what is not t's state until now. */
 static void tell_span(struct gt_threads *all, struct gt_thread_state *t, uint64_t ns,
-                      const struct gt_callers *waker, bool ended)
+                      struct gt_span span)
 {
-    struct gt_span span = {t, kind_of(t), ns - t->since, t->stack, waker, ended};
+    span.thread = t;
+    span.kind = kind_of(t);
+    span.from = t->since;
+    span.ns = ns - t->since;
+    span.stack = t->stack;
     if (t->state == GT_G_NONE)
         return;
     t->ns[span.kind] += span.ns;
-    t->count[span.kind] += ended;
+    t->count[span.kind] += span.ended;
     /* What follows a call in some formats is no waiting for a CPU: it takes no time. */
     if (all->span && !(span.kind == GT_SCHED && span.ns == 0))
         all->span(all->arg, &span);
@@ -75,7 +80,7 @@ static void tell_span(struct gt_threads *all, struct gt_thread_state *t, uint64_
 static void enter(struct gt_threads *all, struct gt_thread_state *t, enum gt_g_state state,
                   uint64_t ns)
 {
-    tell_span(all, t, ns, NULL, true);
+    tell_span(all, t, ns, (struct gt_span){.ended = true, .p = GT_NO_P});
     t->state = state;
     t->since = ns;
 }
@@ -100,7 +105,7 @@ static void create(struct gt_thread_state *t, const struct gt_happening *h, uint
     t->state = GT_G_RUNNABLE;
     t->since = ns;
     t->seq = 0;
-    t->stack = h->its;
+    t->stack = t->its = h->its;
     if (h->its && h->its->n)
         t->routine = h->its->frame[0].func;
 }
@@ -121,10 +126,22 @@ static void status(struct gt_thread_state *t, const struct gt_happening *h)
         h->on->g = t->g;
 }
 
+static void note_running(struct gt_threads *all, uint64_t p, const struct gt_thread_state *t,
+                         uint64_t ns)
+{
+    if (all->keep_running && p != GT_NO_P)
+        gt_running_note(&all->running, p, t, ns);
+}
+
 static void start(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
                   uint64_t ns)
 {
-    enter(all, t, GT_G_RUNNING, ns);
+    tell_span(all, t, ns, (struct gt_span){.ended = true, .p = h->on->p});
+    if (all->keep_running && t->lost && ns > t->lost)
+        gt_stretches_add(&t->off, t->lost, ns, NULL);
+    t->state = GT_G_RUNNING;
+    t->since = ns;
+    t->lost = 0;
     t->seq++;
     t->stack = NULL;
     if (h->on->thread != GT_NO_THREAD)
@@ -132,6 +149,7 @@ static void start(struct gt_threads *all, struct gt_thread_state *t, const struc
     if (*h->text)
         t->name = h->text;
     h->on->g = t->g;
+    note_running(all, h->on->p, t, ns);
 }
 
 static void stop(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
@@ -142,6 +160,10 @@ static void stop(struct gt_threads *all, struct gt_thread_state *t, const struct
     t->stack = h->stack;
     if (state != GT_G_SYSCALL)
         h->on->g = 0;
+    bool waits = state != GT_G_RUNNABLE && kind_of(t) != GT_UNSEEN;
+    t->lost = waits ? 0 : ns;
+    if (!waits && !t->stack)
+        t->stack = t->its;
 }
 
 static void destroy(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
@@ -170,16 +192,38 @@ static void unblock(struct gt_threads *all, struct gt_thread_state *t, const str
                     uint64_t ns)
 {
     /* A wait that ends by itself is ended by its own thread, on which nothing runs then. */
-    tell_span(all, t, ns, h->on->g ? h->stack : NULL, true);
+    const struct gt_thread_state *waker = find(all, h->on->g);
+    struct gt_span span = {.ended = true, .p = GT_NO_P, .waker = waker ? h->stack : NULL};
+    if (waker)
+        span.waker_off = gt_stretches_between(&waker->off, t->since, ns, NULL, NULL);
+    tell_span(all, t, ns, span);
     t->state = GT_G_RUNNABLE;
     t->since = ns;
     t->seq++;
+}
+
+/* The goroutine of a thread that starts on a P may be in a call, or not be there yet. */
+static void tell_p(struct gt_threads *all, const struct gt_happening *h, uint64_t ns)
+{
+    bool starts = h->type != GT_EV_PROC_STOP;
+    if (starts)
+        h->on->p = h->p;
+    note_running(all, h->on->p, starts ? find(all, h->on->g) : NULL, ns);
+}
+
+static bool is_of_p(enum gt_event_type type)
+{
+    return type == GT_EV_PROC_START || type == GT_EV_PROC_STATUS || type == GT_EV_PROC_STOP;
 }
 
 /* Of the goroutine that it is done to, or of the one that runs there. */
 static void tell(void *arg, const struct gt_happening *h, uint64_t ns)
 {
     struct gt_threads *all = arg;
+    if (is_of_p(h->type)) {
+        tell_p(all, h, ns);
+        return;
+    }
     bool names = h->type == GT_EV_GO_CREATE || h->type == GT_EV_GO_STATUS ||
                  h->type == GT_EV_GO_STATUS_STACK || h->type == GT_EV_GO_START ||
                  h->type == GT_EV_GO_UNBLOCK;
@@ -239,6 +283,7 @@ static void account(void *arg, const struct gt_account_row *row, uint64_t ns, ui
     if (!row->g) {
         all->all_until = ns > length ? ns - length : 0;
         all->tracer_ns += used.of[GT_USED_CPU];
+        all->cpus = row->cpus > all->cpus ? row->cpus : all->cpus;
     }
     if (!t)
         return;
@@ -271,7 +316,7 @@ bool gt_threads_read(struct gt_threads *all, struct gt_trace *trace)
     for (struct gt_thread_state *t = all->first; t; t = t->next) {
         if (!t->ended) {
             t->end = trace->ns;
-            tell_span(all, t, trace->ns, NULL, false);
+            tell_span(all, t, trace->ns, (struct gt_span){.p = GT_NO_P});
         }
     }
     return whole;

@@ -5,6 +5,7 @@
 #ifndef GT_THREADS_H
 #define GT_THREADS_H
 
+#include "running.h"
 #include "shares.h"
 #include "trace.h"
 
@@ -18,10 +19,13 @@ struct gt_thread_state {
     uint64_t seq;
     enum gt_g_state state;
     const char *reason;                     /* of the last wait */
+    const struct gt_callers *its;           /* where it began; or NULL */
     const struct gt_callers *stack;         /* of the last wait or call */
     uint64_t begin, since, end;             /* ns; since: of this state */
+    uint64_t lost;                          /* when it lost its CPU, and did not wait; or 0 */
     bool ended;                             /* else it lives when the trace ends */
     uint64_t ns[GT_KINDS], count[GT_KINDS]; /* count: of those that are over */
+    struct gt_stretches off;                /* when it had no CPU, and did not wait for anything */
     struct gt_shares shares;                /* where there is an account */
     bool unknown;                           /* what it has used after the last row */
 };
@@ -30,9 +34,11 @@ struct gt_thread_state {
 struct gt_span {
     const struct gt_thread_state *thread;
     enum gt_kind kind;
-    uint64_t ns;
+    uint64_t from, ns;
     const struct gt_callers *stack; /* of the wait or call it is, or that was before it; or NULL */
     const struct gt_callers *waker; /* of the other thread that ended the wait, or NULL */
+    uint64_t waker_off;             /* how much of it that one had no CPU */
+    uint64_t p;                     /* of a GT_SCHED: on which it ran then; or GT_NO_P */
     bool ended;
 };
 
@@ -42,12 +48,15 @@ struct gt_threads {
     /* A sample of the CPU; or NULL. */
     void (*sample)(void *arg, const struct gt_thread_state *thread, const struct gt_callers *stack);
     void *arg;
+    bool keep_running; /* `running` and gt_thread_state.off are wanted: 24 bytes a switch */
     struct gt_thread_state *first, **last;
     uint64_t n;
     struct gt_memo by_g;
     bool accounts;      /* the trace has them */
     uint64_t all_until; /* ns; of no thread it is not known what it had used by then */
     uint64_t tracer_ns; /* of CPU, that the tracer's own thread has used */
+    uint64_t cpus;      /* so many Ps are CPUs, as the kernel tells who has them; 0: none */
+    struct gt_running running;
 };
 
 /* Reads the trace, which is open; as gt_trace_read. */

@@ -12,11 +12,13 @@
 #include "encoder/format.h"
 
 #define GT_NO_THREAD UINT64_MAX
+#define GT_NO_P UINT64_MAX
 
 /* Where events come one after the other: a thread's batches (v2) or a P's (v1). */
 struct gt_stream {
     uint64_t thread; /* as the kernel numbers them, or GT_NO_THREAD */
     uint64_t g;      /* the goroutine that runs here, 0: none */
+    uint64_t p;      /* the P that it has or had last, or is (v1) */
 };
 
 struct gt_happening {
@@ -25,6 +27,7 @@ struct gt_happening {
     uint64_t ts;                          /* of the trace's clock */
     uint64_t g, seq;                      /* of the goroutine that it is done to; seq 0: none */
     uint64_t thread;                      /* of a status */
+    uint64_t p;                           /* of a P's start, or its status where it is not idle */
     enum gt_g_state state;                /* of a status */
     const char *text;                     /* the reason, label or name, else "" */
     const struct gt_callers *stack, *its; /* NULL: none; its: of a new goroutine */

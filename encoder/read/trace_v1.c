@@ -57,6 +57,8 @@ static const struct word {
     const char *text;
     enum gt_g_state state;
 } words[GT_V1_EVENTS_END] = {
+    [GT_V1_PROC_START] = {GT_EV_PROC_START},
+    [GT_V1_PROC_STOP] = {GT_EV_PROC_STOP},
     [GT_V1_GO_CREATE] = {GT_EV_GO_CREATE, {G, ITS_STACK, STACK}},
     [GT_V1_GO_START] = {GT_EV_GO_START, {G, SEQ}},
     [GT_V1_GO_START_LABEL] = {GT_EV_GO_START, {G, SEQ, LABEL}},
@@ -110,6 +112,7 @@ static bool translate(struct gt_reader *r, struct gt_source *s, unsigned type,
     else if (type == GT_V1_CPU_SAMPLE)
         keep(&r->samples, args);
     h->type = word->type;
+    h->p = s->stream.p = s->id;
     h->text = word->text ? word->text : "";
     if (type == GT_V1_GO_BLOCK && r->has_accounts) /* no other writer has accounts */
         h->text = GT_UNSEEN_TEXT;

@@ -127,6 +127,8 @@ static void fill(struct gt_reader *r, struct gt_happening *h, const uint64_t arg
         h->stack = gt_reader_stack(r, arg[3]);
         break;
     case GT_EV_GO_LABEL: h->text = gt_reader_text(r, arg[0]); break;
+    case GT_EV_PROC_START: h->p = arg[0]; break;
+    case GT_EV_PROC_STATUS: h->p = arg[1] == GT_P_IDLE ? GT_NO_P : arg[0]; break;
     default: break;
     }
 }

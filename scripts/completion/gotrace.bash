@@ -94,7 +94,7 @@ _gotrace() {
     case $((COMP_CWORD > 1))${COMP_WORDS[1]} in
     1view) _gotrace_options_or_files "$cur" --go= --http= --no-browser --help ;;
     1info) _gotrace_options_or_files "$cur" --help ;;
-    1top) _gotrace_options_or_files "$cur" --by-thread --cum --wakers --cpu --kind= -n --help ;;
+    1top) _gotrace_options_or_files "$cur" --by-thread --cum --wakers --preempted --cpu --kind= -n --help ;;
     1symbolize) _gotrace_options_or_files "$cur" --debug-dir= --debuginfod --output= --help ;;
     1start | 1stop | 1snapshot) _gotrace_process "$cur" ;;
     *) _gotrace_run "$cur" ;;

@@ -36,3 +36,13 @@ void gt_read_threads(struct gt_threads *threads, struct gt_trace *trace)
     if (!whole)
         gt_fail(GT_EXIT_FAILED, "%s: damaged: %s", trace->path, trace->damage);
 }
+
+void gt_print_thread(const struct gt_thread_state *t)
+{
+    if (t->thread != GT_NO_THREAD)
+        printf("%llu", (unsigned long long)t->thread);
+    else
+        printf("-");
+    printf("%s%s", *t->name ? " " : "", t->name);
+    printf(*t->routine ? " (%s)" : "%s", t->routine);
+}

@@ -9,4 +9,7 @@ void gt_open_trace(struct gt_trace *trace, const char *path);
 /* Reads an open trace, and says on standard error how far that is where it takes long. */
 void gt_read_threads(struct gt_threads *threads, struct gt_trace *trace);
 
+/* Its number, the name it gave itself, where it began. */
+void gt_print_thread(const struct gt_thread_state *t);
+
 #endif

@@ -6,6 +6,7 @@
 #include "reading.h"
 #include "tool.h"
 #include "top_cpu.h"
+#include "top_sched.h"
 
 #include "encoder/read/need.h"
 
@@ -34,7 +35,7 @@ struct rows {
 };
 
 static struct {
-    bool by_thread, cumulative, wakers, cpu;
+    bool by_thread, cumulative, wakers, preempted, cpu;
     unsigned kinds; /* a bit each */
     size_t most;    /* rows */
 } options;
@@ -42,8 +43,11 @@ static struct {
 /* Sums by stack ------------------------------------------------------------------------------ */
 
 struct sums {
+    const struct gt_threads *threads;
     struct rows over, cut; /* waits that ended, and those that the end of the trace cuts */
 };
+
+enum { ONLY_SCHED = 1u << GT_SCHED };
 
 static struct row *row_at(struct rows *rows, uint64_t key)
 {
@@ -62,8 +66,11 @@ static struct row *row_at(struct rows *rows, uint64_t key)
 static void add(void *arg, const struct gt_span *span)
 {
     struct sums *sums = arg;
-    if (!(options.kinds & 1u << span->kind))
+    uint64_t ns = options.preempted ? span->waker_off : span->ns;
+    if (!(options.kinds & 1u << span->kind) || (options.preempted && !ns))
         return;
+    if (options.kinds == ONLY_SCHED)
+        gt_top_sched_add(sums->threads, span);
     uint64_t number = span->stack ? span->stack->number : 0;
     uint64_t g = options.by_thread ? span->thread->g : 0;
     uint64_t waker = options.wakers && span->waker ? span->waker->number : 0;
@@ -74,9 +81,9 @@ static void add(void *arg, const struct gt_span *span)
     row->thread = options.by_thread ? span->thread : NULL;
     row->kind = span->kind;
     row->stack = span->stack;
-    row->ns += span->ns;
+    row->ns += ns;
     row->count++;
-    row->longest = span->ns > row->longest ? span->ns : row->longest;
+    row->longest = ns > row->longest ? ns : row->longest;
 }
 
 /* A row's time is the number of samples. */
@@ -294,7 +301,11 @@ static void print_head(void)
                options.cumulative ? "" : "    sum", "function");
         return;
     }
-    printf("%10s %6s%s %9s %9s %9s  %-8s%s\n", options.cumulative ? "cum" : "waited", "%",
+    printf("%10s %6s%s %9s %9s %9s  %-8s%s\n",
+           options.cumulative  ? "cum"
+           : options.preempted ? "no CPU"
+                               : "waited",
+           "%",
            options.cumulative ? "" : "    sum", "count", "average", "longest", "kind",
            options.cumulative ? "function" : "what <- where");
 }
@@ -319,8 +330,9 @@ static void print_threads(const struct rows *rows, const struct gt_threads *thre
     qsort(totals, n, sizeof *totals, by_total);
     for (size_t i = 0; i < n && totals[i].ns; i++) {
         const struct gt_thread_state *t = totals[i].thread;
-        printf("\nthread %lld%s%s%s%s%s: ", (long long)t->thread, *t->name ? " " : "", t->name,
-               *t->routine ? " (" : "", t->routine, *t->routine ? ")" : "");
+        printf("\nthread ");
+        gt_print_thread(t);
+        printf(": ");
         if (options.cpu)
             printf("%llu CPU samples\n", (unsigned long long)totals[i].ns);
         else
@@ -355,6 +367,9 @@ static void print(struct sums *sums, const struct gt_threads *threads)
     printf("%s: %s, %llu threads; ", t->path, gt_duration(t->ns), (unsigned long long)threads->n);
     if (options.cpu)
         printf("%llu CPU samples\n", (unsigned long long)count);
+    else if (options.preempted)
+        printf("%llu waits for threads that had no CPU, for %s in all\n",
+               (unsigned long long)count, gt_duration(all));
     else
         printf("%llu waits, %s in all\n", (unsigned long long)count, gt_duration(all));
     if (t->lost)
@@ -369,6 +384,8 @@ static void print(struct sums *sums, const struct gt_threads *threads)
         puts("\nStill waiting when the trace ends, and not counted above:");
         print_rows(&sums->cut, NULL, total(&sums->cut, NULL));
     }
+    if (options.kinds == ONLY_SCHED && !options.by_thread && !options.cumulative)
+        gt_top_sched_print(threads, options.most);
     explain_nameless(&over, t);
 }
 
@@ -388,6 +405,8 @@ static void help(void)
          "  --by-thread    for each thread\n"
          "  --cum          by function: the time of all waits that it is on the stack of\n"
          "  --wakers       who ended the wait: the holder of a lock, the sender of a signal\n"
+         "  --preempted    waits that went on while who ended them then had lost its CPU: a lock's\n"
+         "                 holder, say; how long it had none (by GOTRACE_SCHED)\n"
          "  --cpu          the CPU samples of GOTRACE_CPU_HZ instead, by function\n"
          "  --kind=KINDS   sync, network, syscall, sched (could run and had no CPU), sleep, other, "
          "unseen\n"
@@ -433,6 +452,7 @@ int gt_command_top(int argc, char **argv)
     static const struct option longs[] = {{"by-thread", no_argument, NULL, 't'},
                                           {"cum", no_argument, NULL, 'c'},
                                           {"wakers", no_argument, NULL, 'w'},
+                                          {"preempted", no_argument, NULL, 'l'},
                                           {"cpu", no_argument, NULL, 'p'},
                                           {"kind", required_argument, NULL, 'k'},
                                           {"help", no_argument, NULL, 'h'},
@@ -440,12 +460,14 @@ int gt_command_top(int argc, char **argv)
     struct gt_trace trace;
     struct sums sums = {0};
     struct gt_threads threads = {.span = add, .arg = &sums};
+    sums.threads = &threads;
     options.kinds = USUAL;
     for (int c; (c = getopt_long(argc, argv, "n:h", longs, NULL)) != -1;) {
         switch (c) {
         case 't': options.by_thread = true; break;
         case 'c': options.cumulative = true; break;
         case 'w': options.wakers = true; break;
+        case 'l': options.wakers = options.preempted = true; break;
         case 'p': options.cpu = true; break;
         case 'k': options.kinds = read_kinds(optarg); break;
         case 'n': options.most = read_rows(optarg); break;
@@ -456,7 +478,7 @@ int gt_command_top(int argc, char **argv)
     if (optind + 1 != argc)
         gt_fail(GT_EXIT_USAGE, "top: which trace? One");
     if (options.by_thread + options.cumulative + options.wakers > 1)
-        gt_fail(GT_EXIT_USAGE, "top: one of --by-thread, --cum and --wakers");
+        gt_fail(GT_EXIT_USAGE, "top: one of --by-thread, --cum, --wakers and --preempted");
     if (options.cpu && (options.wakers || options.kinds != USUAL))
         gt_fail(GT_EXIT_USAGE, "top: --cpu is not about waits");
     if (options.kinds == ON_CPU && (options.by_thread || options.cumulative || options.wakers))
@@ -467,8 +489,13 @@ int gt_command_top(int argc, char **argv)
     }
     if (!options.most)
         options.most = options.by_thread ? 5 : 20;
+    threads.keep_running = options.preempted || options.kinds == ONLY_SCHED;
     gt_open_trace(&trace, argv[optind]);
     gt_read_threads(&threads, &trace);
+    if (options.preempted && !threads.cpus)
+        gt_fail(GT_EXIT_FAILED,
+                "%s: does not tell when threads lost their CPUs: trace with GOTRACE_SCHED=on",
+                trace.path);
     if (options.kinds == ON_CPU)
         gt_top_cpu(&threads, options.most);
     else

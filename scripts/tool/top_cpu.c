@@ -1,6 +1,7 @@
 /* See top_cpu.h. */
 #include "top_cpu.h"
 
+#include "reading.h"
 #include "tool.h"
 
 #include "encoder/read/need.h"
@@ -35,12 +36,9 @@ static void print_row(const struct gt_thread_state *t, uint64_t sum, uint64_t al
            100.0 * (double)sum / whole, gt_duration(s->queue), gt_duration(gt_shares_unseen(s)));
     print_count(&s->used, GT_USED_INVOLUNTARY);
     print_count(&s->used, GT_USED_FAULTS);
-    if (t->thread != GT_NO_THREAD)
-        printf("  %" PRIu64, t->thread);
-    else
-        printf("  -");
-    printf("%s%s", *t->name ? " " : "", t->name);
-    printf(*t->routine ? " (%s)\n" : "%s\n", t->routine);
+    printf("  ");
+    gt_print_thread(t);
+    puts("");
 }
 
 void gt_top_cpu(const struct gt_threads *threads, size_t most)

@@ -365,6 +365,115 @@ def test_late_wakeups(tmp_path, format, sched):
         assert ns * 0.85 < told[name] < ns * (1.02 if sched == "off" else 1.4), (name, late, told)
 
 
+CONVOY = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static volatile int over;
+static void burn(long ns)
+{
+    struct timespec from, now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while ((now.tv_sec - from.tv_sec) * 1000000000L + now.tv_nsec - from.tv_nsec < ns);
+}
+static void pin(int cpu)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    sched_setaffinity(0, sizeof set, &set);
+}
+static long queued(void)
+{
+    char text[100] = "", path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%ld/schedstat", syscall(SYS_gettid));
+    int fd = open(path, O_RDONLY);
+    if (fd < 0 || read(fd, text, sizeof text - 1) < 0)
+        exit(1);
+    close(fd);
+    long cpu, queue;
+    sscanf(text, "%ld %ld", &cpu, &queue);
+    return queue;
+}
+static void *hog(void *arg)
+{
+    pin(0);
+    pthread_setname_np(pthread_self(), "hog");
+    while (!over)
+        ;
+    return arg;
+}
+static void *holder(void *arg)
+{
+    long sum = 0;
+    pin(0);
+    pthread_setname_np(pthread_self(), "holder");
+    usleep(50000);
+    for (int i = 0; i < 30; i++) {
+        pthread_mutex_lock(&mutex);
+        long before = queued();
+        burn(6000000);
+        sum += queued() - before;
+        pthread_mutex_unlock(&mutex);
+        usleep(3000);
+    }
+    over = 1;
+    printf("%ld\n", sum);
+    return arg;
+}
+static void *waiter(void *arg)
+{
+    pin(1);
+    pthread_setname_np(pthread_self(), "waiter");
+    while (!over) {
+        usleep(200);
+        pthread_mutex_lock(&mutex);
+        pthread_mutex_unlock(&mutex);
+    }
+    return arg;
+}
+int main(void)
+{
+    pthread_t t[4];
+    void *(*const run[])(void *) = {hog, hog, holder, waiter};
+    for (int i = 0; i < 4; i++)
+        pthread_create(&t[i], NULL, run[i], NULL);
+    for (int i = 0; i < 4; i++)
+        pthread_join(t[i], NULL);
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(not {0, 1} <= os.sched_getaffinity(0), reason="threads are bound to CPUs 0 and 1")
+@pytest.mark.parametrize("format", ["go1.5", "go1.21", "go1.23", "go1.26"])
+def test_holder_without_a_cpu(tmp_path, format):
+    """Who waits for a lock waits for the CPU that its holder lost to others; they are named."""
+    program = proc.compile(CONVOY, tmp_path / "prog")
+    result = proc.traced([program], tmp_path / "t.out", env=ON | {"GOTRACE_FORMAT": format}).ok()
+    queued = int(result.stdout)
+    text = proc.run([GOTRACE, "top", "--preempted", tmp_path / "t.out"]).ok().stdout
+    ((lost, unit),) = re.findall(r"^ *([\d.]+)(m?s) .* sync +pthread_mutex_lock <- waiter.* ended by pthread_mutex_unlock <- holder", text, re.M)
+    assert abs(float(lost) * {"s": 1e9, "ms": 1e6}[unit] - queued) < 0.1 * queued + 5e6, (queued, text)
+    text = proc.run([GOTRACE, "top", "--kind=sched", tmp_path / "t.out"]).ok().stdout
+    rows = re.findall(r"^ *[\d.]+m?s +([\d.]+)% +(\d+)  (.*)$", text.split("Meanwhile")[1], re.M)
+    share = collections.Counter()
+    for percent, cpu, who in rows:
+        share[cpu, re.search(r"hog|holder|waiter|others|main", who)[0]] += float(percent)
+    assert share["0", "hog"] > 55 and share["0", "holder"] > 20, text
+    refused = proc.run([GOTRACE, "top", "--preempted", proc.traced([program], tmp_path / "no.out").ok().trace])
+    assert refused.returncode == 1 and "GOTRACE_SCHED=on" in refused.stderr
+
+
 def test_many_switches(tmp_path):
     """Two threads that wake each other as fast as they can: no record is missing."""
     source = r"""
