@@ -313,8 +313,8 @@ static void begin_away(struct gt_merge_stream *s)
         a->at = AWAY;
         s->ev.away = true;
     }
-    if (s->ev.type == GT_EV_PROC_STATUS || !is_status(s->ev.type) || a->at != AWAY ||
-        a->now.from || a->g || s->ev.arg[2] != GT_G_RUNNING)
+    if (s->ev.type == GT_EV_PROC_STATUS || !is_status(s->ev.type) || a->at != AWAY || a->now.from ||
+        a->g || s->ev.arg[2] != GT_G_RUNNING)
         return;
     a->g = find_g(s->ev.arg[0]);
     s->ev.arg[1] = UINT64_MAX; /* trace.NoThread */

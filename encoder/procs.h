@@ -21,7 +21,8 @@ struct gt_p {
     uint8_t state; /* enum gt_p_state */
 };
 
-/* The first n, which are fewer than all, are never taken. Before any is, and for forked children. */
+/* The first n, which are fewer than all, are never taken. Before any is, and for forked children.
+ */
 void gt_procs_reserve(uint32_t n);
 
 /* An idle P for a thread in generation gen; NULL: 65,536 threads have one. */

@@ -351,7 +351,7 @@ static const struct gt_absence *absences_of(uint32_t m, size_t *n)
 static const struct gt_absence *absences_at_end(uint32_t m, size_t *n)
 {
     static const struct gt_absence away[] = {{0, GT_ABSENT, false, GT_NO_CPU},
-                                              {0, GT_ABSENT, true, GT_NO_CPU}};
+                                             {0, GT_ABSENT, true, GT_NO_CPU}};
     struct watch *w = *find(m);
     *n = w && w->n && !absences(w)->from;
     return *n ? &away[absences(w)->preempted] : NULL;

@@ -62,7 +62,7 @@ static uint64_t ns_of_time(const struct timespec *time)
 }
 
 #define PATIENCE(timeout) \
-    _Generic((timeout), int : ns_of_ms, const struct timespec *: ns_of_time)(timeout)
+    _Generic((timeout), int : ns_of_ms, const struct timespec * : ns_of_time)(timeout)
 
 #define GT_CALL(what, result, name, parameters, arguments)         \
     GT_EXPORT result name parameters                               \
@@ -97,14 +97,14 @@ static uint64_t ns_of_time(const struct timespec *time)
             slept_##name(&wait, WORDS arguments);                             \
         return r;                                                             \
     }
-#define POLL(result, name, parameters, arguments)                        \
-    GT_EXPORT result name parameters                                     \
-    {                                                                    \
-        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_NETWORK);    \
-        result r = gt_real.name arguments;                               \
-        if (r == 0)                                                      \
-            gt_slice_expired(&slice, PATIENCE(timeout));                 \
-        return r;                                                        \
+#define POLL(result, name, parameters, arguments)                     \
+    GT_EXPORT result name parameters                                  \
+    {                                                                 \
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_NETWORK); \
+        result r = gt_real.name arguments;                            \
+        if (r == 0)                                                   \
+            gt_slice_expired(&slice, PATIENCE(timeout));              \
+        return r;                                                     \
     }
 #define EXEC(result, name, parameters, arguments) \
     GT_EXPORT result name parameters              \

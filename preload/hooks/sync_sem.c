@@ -17,7 +17,8 @@ static bool take(sem_t *sem)
     return taken;
 }
 
-static int timed_out(struct gt_wait *wait, int result, clockid_t clock, const struct timespec *until)
+static int timed_out(struct gt_wait *wait, int result, clockid_t clock,
+                     const struct timespec *until)
 {
     if (result != 0 && errno == ETIMEDOUT)
         gt_wait_expired(wait, clock, until);

@@ -305,8 +305,7 @@ static void print_head(void)
            options.cumulative  ? "cum"
            : options.preempted ? "no CPU"
                                : "waited",
-           "%",
-           options.cumulative ? "" : "    sum", "count", "average", "longest", "kind",
+           "%", options.cumulative ? "" : "    sum", "count", "average", "longest", "kind",
            options.cumulative ? "function" : "what <- where");
 }
 
@@ -368,8 +367,8 @@ static void print(struct sums *sums, const struct gt_threads *threads)
     if (options.cpu)
         printf("%llu CPU samples\n", (unsigned long long)count);
     else if (options.preempted)
-        printf("%llu waits for threads that had no CPU, for %s in all\n",
-               (unsigned long long)count, gt_duration(all));
+        printf("%llu waits for threads that had no CPU, for %s in all\n", (unsigned long long)count,
+               gt_duration(all));
     else
         printf("%llu waits, %s in all\n", (unsigned long long)count, gt_duration(all));
     if (t->lost)
@@ -396,23 +395,24 @@ enum { USUAL = 1u << GT_SCHED | 1u << GT_SYNC | 1u << GT_NETWORK | 1u << GT_SYSC
 
 static void help(void)
 {
-    puts("usage: gotrace top [--by-thread|--cum|--wakers] [--cpu|--kind=KIND,…] [-n ROWS] TRACE\n\n"
-         "Prints where threads waited longest: the function that waited and the place that called "
-         "it,\n"
-         "how long in all, how often, on average and at most. What the end of the trace cuts "
-         "stands\n"
-         "apart.\n\n"
-         "  --by-thread    for each thread\n"
-         "  --cum          by function: the time of all waits that it is on the stack of\n"
-         "  --wakers       who ended the wait: the holder of a lock, the sender of a signal\n"
-         "  --preempted    waits that went on while who ended them then had lost its CPU: a lock's\n"
-         "                 holder, say; how long it had none (by GOTRACE_SCHED)\n"
-         "  --cpu          the CPU samples of GOTRACE_CPU_HZ instead, by function\n"
-         "  --kind=KINDS   sync, network, syscall, sched (could run and had no CPU), sleep, other, "
-         "unseen\n"
-         "                 (by GOTRACE_SCHED) or all; otherwise the first four. Or cpu: which\n"
-         "                 threads had the CPUs, which stood in run queues meanwhile\n"
-         "  -n ROWS        so many; otherwise 20, or 5 of each thread");
+    puts(
+        "usage: gotrace top [--by-thread|--cum|--wakers] [--cpu|--kind=KIND,…] [-n ROWS] TRACE\n\n"
+        "Prints where threads waited longest: the function that waited and the place that called "
+        "it,\n"
+        "how long in all, how often, on average and at most. What the end of the trace cuts "
+        "stands\n"
+        "apart.\n\n"
+        "  --by-thread    for each thread\n"
+        "  --cum          by function: the time of all waits that it is on the stack of\n"
+        "  --wakers       who ended the wait: the holder of a lock, the sender of a signal\n"
+        "  --preempted    waits that went on while who ended them then had lost its CPU: a lock's\n"
+        "                 holder, say; how long it had none (by GOTRACE_SCHED)\n"
+        "  --cpu          the CPU samples of GOTRACE_CPU_HZ instead, by function\n"
+        "  --kind=KINDS   sync, network, syscall, sched (could run and had no CPU), sleep, other, "
+        "unseen\n"
+        "                 (by GOTRACE_SCHED) or all; otherwise the first four. Or cpu: which\n"
+        "                 threads had the CPUs, which stood in run queues meanwhile\n"
+        "  -n ROWS        so many; otherwise 20, or 5 of each thread");
     exit(0);
 }
 
@@ -449,14 +449,11 @@ static size_t read_rows(const char *text)
 
 int gt_command_top(int argc, char **argv)
 {
-    static const struct option longs[] = {{"by-thread", no_argument, NULL, 't'},
-                                          {"cum", no_argument, NULL, 'c'},
-                                          {"wakers", no_argument, NULL, 'w'},
-                                          {"preempted", no_argument, NULL, 'l'},
-                                          {"cpu", no_argument, NULL, 'p'},
-                                          {"kind", required_argument, NULL, 'k'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {0}};
+    static const struct option longs[] = {
+        {"by-thread", no_argument, NULL, 't'}, {"cum", no_argument, NULL, 'c'},
+        {"wakers", no_argument, NULL, 'w'},    {"preempted", no_argument, NULL, 'l'},
+        {"cpu", no_argument, NULL, 'p'},       {"kind", required_argument, NULL, 'k'},
+        {"help", no_argument, NULL, 'h'},      {0}};
     struct gt_trace trace;
     struct sums sums = {0};
     struct gt_threads threads = {.span = add, .arg = &sums};
