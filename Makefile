@@ -24,7 +24,7 @@ LIBS := $(shell cat symbolize/libs 2>/dev/null)
 base_src := $(wildcard encoder/base/*.c)
 core_src := $(base_src) $(wildcard encoder/*.c encoder/v1/*.c symbolize/*.c)
 lib_src := $(wildcard preload/*.c preload/*/*.c) $(core_src)
-unit := $(patsubst %.c,$(B)/%,$(wildcard test/unit/*.c test/fuzz/*.c))
+unit := $(patsubst %.c,$(B)/%,$(wildcard test/unit/*.c) test/fuzz/schedules.c)
 prog_c := $(patsubst %.c,$(B)/%,$(wildcard test/prog/*.c test/hostile/*.c))
 prog_cxx := $(patsubst %.cc,$(B)/%,$(wildcard test/prog/*.cc))
 micro := $(patsubst %,$(B)/test/bench/%,micro micro-cxx micro-cxx-fp)
@@ -51,7 +51,10 @@ unit_obj := $(core_src:%.c=$(B)/%.o) $(patsubst %.c,$(B)/%.o,$(wildcard encoder/
 
 $(unit): $(B)/%: %.c $(unit_obj)
 	@mkdir -p $(@D)
-	$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) -o $@ $(filter %.c %.o,$^) $(LIBS) -ldl -pthread
+	$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) -o $@ $(filter %.c,$^) $(unit_obj) $(LIBS) -ldl -pthread
+
+$(B)/test/fuzz/schedules: test/fuzz/kernel.c # which takes the place of:
+$(B)/test/fuzz/schedules: unit_obj := $(filter-out %/perf.o,$(unit_obj))
 
 # -Wno-tsan: it does not model fences. The ones here stand for membarrier(2), which it does not see either.
 tsan: ## build the stress test with ThreadSanitizer, as build/tsan/stress

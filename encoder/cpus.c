@@ -53,7 +53,9 @@ static struct {
     uint32_t round;    /* of encoding */
     struct gt_memo of; /* thread → P + 1, when the generation began */
     _Atomic int64_t added;
-    int64_t more; /* not counted there yet */
+    int64_t more;       /* not counted there yet */
+    uint64_t collected; /* when a collection was over, in that stream */
+    uint32_t collector;
 
     uint32_t gen;
     struct out *out;
@@ -188,6 +190,8 @@ static void own_status(struct out *b, const struct gt_merge_event *ev)
     if (b->p != NO_P) {
         bool in_call = cpus.place[b->p].in_call;
         tell_status(b, b->p, ev->ts, in_call ? GT_P_SYSCALL : GT_P_RUNNING);
+    } else if (!ev->away && cpus.place[b->own].round) {
+        start_p(b, GT_NO_CPU, ev->ts); /* the reader knows that it is idle */
     } else if (!ev->away && ev->arg[1] != GT_P_IDLE) {
         take_p(b, b->own);
         tell_status(b, b->p, ev->ts, (enum gt_p_state)ev->arg[1]);
@@ -200,6 +204,7 @@ static void proc_start(struct out *b, const struct gt_merge_event *ev)
         b->own = (uint32_t)ev->arg[0];
     if (b->p != NO_P && b->lent && !b->running)
         stop_p(b, ev->ts);
+    b->lent = false;
     if (b->p == NO_P)
         start_p(b, ev->added ? (uint32_t)ev->arg[0] : GT_NO_CPU, ev->ts);
 }
@@ -279,6 +284,16 @@ static bool is_running(const struct gt_merge_event *ev, const struct out *b)
     return !needs_p(ev->type) && ev->arg[2] == GT_G_RUNNING && ev->arg[1] == b->m;
 }
 
+/* One after the other, as they were. */
+static void put_collection(struct out *b, const struct gt_merge_event *ev)
+{
+    bool begins = ev->type == GT_EV_GC_BEGIN;
+    uint64_t ts = begins ? after(b, ev->ts, cpus.collected, cpus.collector) : ev->ts;
+    write_event(b, ev->type, ts, ev->arg);
+    cpus.collected = b->last;
+    cpus.collector = b->stream;
+}
+
 static void put_other(struct out *b, const struct gt_merge_event *ev)
 {
     if (b->p == NO_P && needs_p(ev->type)) {
@@ -286,7 +301,10 @@ static void put_other(struct out *b, const struct gt_merge_event *ev)
         b->lent = b->p != NO_P;
     }
     b->running |= is_running(ev, b);
-    put_g(b, ev);
+    if (ev->type == GT_EV_GC_BEGIN || ev->type == GT_EV_GC_END)
+        put_collection(b, ev);
+    else
+        put_g(b, ev);
     if (b->lent && !b->running && !cpus.place[b->p].in_call)
         stop_p(b, b->last);
     if (ev->g) {
@@ -347,6 +365,7 @@ bool gt_cpus_begin(uint32_t gen, size_t streams)
     cpus.packed = (struct gt_packed){0};
     cpus.failed = false;
     cpus.more = 0;
+    cpus.collected = 0;
     cpus.n = streams;
     cpus.out = streams ? gt_pages_alloc(streams * sizeof *cpus.out) : NULL;
     return find_holders() && (cpus.out || !streams);

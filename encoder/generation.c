@@ -207,7 +207,7 @@ void gt_generation_look_up_kept(const struct gt_kept *k)
 static void write_v2(struct gt_buf *plain, bool whole)
 {
     const struct gt_kept *past = &generation.past;
-    if (generation.past_early)
+    if (generation.past_early || gt_sched_covers(past->gen))
         gt_v2_begin(generation.past_early);
     gt_v2_write(plain);
     gt_v2_end(past->gen, &past->snapshot, generation.until, whole);

@@ -210,11 +210,13 @@ static bool leave(struct gt_merge_stream *s)
     struct absent *a = &s->absent;
     const struct gt_absence *next = a->next;
     uint64_t until = a->has_own ? a->own.ts : GT_ABSENT;
-    bool status = a->has_own && is_status(a->own.type);
-    if (status || next == a->end || (runs(s) ? next->to > until : next->from >= until))
+    if (next == a->end || (a->has_own && is_status(a->own.type)))
+        return false;
+    uint64_t from = next->from > a->last ? next->from : a->last;
+    if (runs(s) ? next->to > until : from >= until)
         return false;
     a->now = *a->next++;
-    a->now.from = a->last = a->now.from > a->last ? a->now.from : a->last;
+    a->now.from = a->last = from;
     a->g = runs(s) ? s->g : NULL;
     a->at = a->g ? LEAVING : AWAY;
     if (!a->g)
@@ -260,13 +262,15 @@ static bool wait_on(struct gt_merge_stream *s)
     struct absent *a = &s->absent;
     uint64_t until = a->has_own ? a->own.ts : GT_ABSENT;
     bool later = a->next < a->end && a->next->from < until;
-    if (a->now.to > until && a->now.to - until > gt_clock_units(SLACK_NS) && is_of_before(s))
+    bool early = a->now.to > until && a->now.to - until > gt_clock_units(SLACK_NS);
+    if (early && is_of_before(s))
         return false;
     uint64_t ts = a->now.to < until ? a->now.to : until;
     a->last = ts > a->last ? ts : a->last;
     if (ends_wait(s) && !later)
         a->own.ts = a->started = a->last;
-    put(s, GT_EV_PROC_START, a->last, a->now.cpu, 0, 0);
+    put(s, GT_EV_PROC_START, a->last, early ? GT_NO_CPU : a->now.cpu, 0, 0);
+    a->next -= early; /* the rest of it comes after that */
     a->at = PRESENT;
     return true;
 }
@@ -304,21 +308,49 @@ static bool absence(struct gt_merge_stream *s)
     return true;
 }
 
-/* The generation begins, and the thread is not on a CPU: that is its goroutine's status. */
+/* The generation begins, and the thread is not on a CPU. */
 static void begin_away(struct gt_merge_stream *s)
 {
     struct absent *a = &s->absent;
-    if (s->ev.type == GT_EV_PROC_STATUS && a->at == PRESENT && a->next < a->end && !a->next->from) {
-        a->now = *a->next++;
-        a->at = AWAY;
-        s->ev.away = true;
-    }
-    if (s->ev.type == GT_EV_PROC_STATUS || !is_status(s->ev.type) || a->at != AWAY || a->now.from ||
-        a->g || s->ev.arg[2] != GT_G_RUNNING)
+    if (a->at != PRESENT || a->next == a->end || a->next->from)
         return;
-    a->g = find_g(s->ev.arg[0]);
+    a->now = *a->next++;
+    a->at = AWAY;
+    s->ev.away = true;
+}
+
+/*
+ * Its goroutine runs, by its own events. If it has no CPU, that is its status. But above all that
+ * is what was told before, in case that the kernel's records say otherwise by now.
+ */
+static void status_of_absent(struct gt_merge_stream *s)
+{
+    struct absent *a = &s->absent;
+    struct gt_merge_g *g = find_g(s->ev.arg[0]);
+    bool away = a->at == AWAY && !a->now.from;
+    if (!g || a->g || (g->state == GT_G_NONE && !away))
+        return;
+    if (g->state == GT_G_RUNNING) {
+        a->next -= away;
+        a->at = PRESENT;
+        return;
+    }
+    if (!away)
+        a->now = (struct gt_absence){.to = s->ev.ts, .preempted = true, .cpu = GT_NO_CPU};
+    uint8_t state = a->now.preempted ? GT_G_RUNNABLE : GT_G_WAITING;
+    a->g = g;
+    g->away = true;
+    a->at = AWAY;
     s->ev.arg[1] = UINT64_MAX; /* trace.NoThread */
-    s->ev.arg[2] = a->now.preempted ? GT_G_RUNNABLE : GT_G_WAITING;
+    s->ev.arg[2] = g->state == GT_G_NONE ? state : g->state;
+}
+
+static void begin_status(struct gt_merge_stream *s)
+{
+    if (s->ev.type == GT_EV_PROC_STATUS)
+        begin_away(s);
+    else if (is_status(s->ev.type) && s->ev.arg[2] == GT_G_RUNNING)
+        status_of_absent(s);
 }
 
 /* Where the thread was seen last, in this generation. */
@@ -351,7 +383,7 @@ static bool advance(struct gt_merge_stream *s)
     a->has_own = false;
     a->last = s->ev.ts;
     note_stack(s);
-    begin_away(s);
+    begin_status(s);
     return true;
 }
 
@@ -362,7 +394,7 @@ static bool ready_g(struct gt_merge_stream *s, uint8_t state)
 {
     struct gt_merge_g *g = find_g(s->ev.arg[0]);
     if (!g || s->ev.added ||
-        (g->gen == merge->gen && g->seq + 1 == s->ev.arg[1] && g->state == state))
+        (g->gen == merge->gen && g->seq + 1 == s->ev.arg[1] && g->state == state && !g->away))
         return true;
     park(s, &g->parked);
     return false;
@@ -449,6 +481,7 @@ static bool apply(struct gt_merge_stream *s, struct gt_merge_g *g)
     case GT_EV_GO_CREATE: set_g(g, GT_G_RUNNABLE, 0); break;
     case GT_EV_GO_START:
         set_g(g, GT_G_RUNNING, ev->added ? g->seq : (uint32_t)ev->arg[1]);
+        g->away = false;
         s->g = g;
         break;
     case GT_EV_GO_UNBLOCK:
@@ -457,6 +490,7 @@ static bool apply(struct gt_merge_stream *s, struct gt_merge_g *g)
     case GT_EV_GO_STOP:
     case GT_EV_GO_BLOCK:
         g->state = ev->type == GT_EV_GO_STOP ? GT_G_RUNNABLE : GT_G_WAITING;
+        g->away = ev->added;
         s->g = NULL;
         break;
     case GT_EV_GO_SYSCALL_BEGIN:

@@ -19,6 +19,7 @@ struct gt_merge_g {
     uint32_t gen; /* in which seq counts */
     uint32_t seq;
     uint8_t state; /* enum gt_g_state */
+    bool away;     /* that is for an absence: nobody ends it but its thread, which is back */
     /* What the format being written keeps about it. */
     bool known;
     uint32_t v1_seq, v1_p, v1_label;

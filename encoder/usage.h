@@ -33,8 +33,9 @@ enum gt_usage_number {
 #define GT_KNOWN_ALL ((1u << GT_USED_NUMBERS) - 1)
 #define GT_KNOWN_NO_MORE (1u << GT_USED_NUMBERS) /* alone: what comes after is not known */
 #define GT_KNOWN_RUNS (2u << GT_USED_NUMBERS)    /* at the end it ran, or could have */
-#define GT_KNOWN_CPUS (4u << GT_USED_NUMBERS) /* of goroutine 0: Ps below that are CPUs (sched.h) \
-                                               */
+#define GT_KNOWN_CPUS                                                           \
+    (4u << GT_USED_NUMBERS) /* of goroutine 0: Ps below that are CPUs (sched.h) \
+                             */
 
 struct gt_usage {
     unsigned known; /* bits */

@@ -1,7 +1,8 @@
 /*
  * Random valid schedules through the real encoder, a trace file each: threads that come and go,
  * block, wake each other (also in vain, also from signal handlers), call into the kernel, collect
- * garbage, while generations change anywhere in between and the CPUs' clocks disagree. Of v1 files
+ * garbage, lose their CPUs and get others, while generations change anywhere in between and the
+ * CPUs' clocks disagree. Of v1 files
  * every other one is cut after some page, as if the process had been killed. Whoever reads the
  * files must find nothing wrong with them. Usage: schedules FORMAT FIRST_SEED COUNT DIRECTORY
  *
@@ -14,6 +15,7 @@
 #include "encoder/recording.h"
 #include "encoder/switch.h"
 
+#include "kernel.h"
 #include "test/unit/check.h"
 
 #include <limits.h>
@@ -37,6 +39,7 @@ struct thread {
 
 static struct thread thread[THREADS_MAX];
 static unsigned threads;
+static bool switches; /* GOTRACE_SCHED */
 static uint64_t seed, last_g, now_ns = 1000000000, skew;
 
 /* The clock: CLOCK_MONOTONIC is asked for because the fuzzer takes away the hardware's. */
@@ -98,6 +101,8 @@ static bool enter(struct thread *t)
     if (one_in(10))
         t->skew = number(SKEW_NS);
     skew = t->skew;
+    if (switches)
+        kernel_runs(t->w.m, now_ns);
     return gt_writer_pin(&t->w);
 }
 
@@ -113,6 +118,8 @@ static void set(struct thread *t, enum what what)
     t->what = what;
     t->woken = false;
     leave(t);
+    if (switches)
+        kernel_may_switch(t->w.m, what != RUNNING, now_ns + 1);
 }
 
 static struct thread *somebody(enum what what)
@@ -217,6 +224,8 @@ static void resume(void)
     struct thread *t = somebody(one_in(5) ? YIELDED : BLOCKED);
     if (!t || !enter(t))
         return;
+    if (one_in(4)) /* its time was over before */
+        t->w.woken = gt_clock_now() - number(3000);
     gt_ev_go_resume(&t->w, some_stack());
     set(t, RUNNING);
 }
@@ -280,9 +289,18 @@ static void collect(void)
     leave(t);
 }
 
-static void (*const deeds[])(void) = {be_born, begin,    end,    block,      block,  wake,
-                                      wake,    wake,     resume, resume,     resume, call,
-                                      call,    call_end, label,  count_heap, collect};
+/* The thread's time is over, and later its wait was. */
+static void lose_cpu(void)
+{
+    struct thread *t = somebody(RUNNING);
+    now_ns += number(2000);
+    if (t && switches)
+        kernel_may_switch(t->w.m, one_in(3), now_ns);
+}
+
+static void (*const deeds[])(void) = {be_born, begin,    end,    block,      block,   wake,
+                                      wake,    wake,     resume, resume,     resume,  call,
+                                      call,    call_end, label,  count_heap, collect, lose_cpu};
 
 /* Traces -------------------------------------------------------------------------------------- */
 
@@ -312,7 +330,15 @@ static void play(const struct gt_format *format, const char *path)
     gt_clock.base = now_ns;
     gt_clock.hz = 20000000 + number(980000001); /* readers multiply with a fraction */
     gt_clock.rough_hz = gt_clock.hz;
-    gt_drain_open(&(struct gt_drain_config){.path = path, .format = format, .resolve = resolve});
+    switches = one_in(2);
+    kernel_begin(number);
+    gt_drain_open(&(struct gt_drain_config){.path = path,
+                                            .format = format,
+                                            .resolve = resolve,
+                                            .usage = kernel_usage,
+                                            .sched = switches,
+                                            .may_watch = kernel_may_watch,
+                                            .where = kernel_where});
     threads = 1 + (unsigned)number(THREADS_MAX);
     for (unsigned i = 0; i < threads; i++)
         gt_writer_register(&thread[i].w);

@@ -1,0 +1,144 @@
+/* See kernel.h. */
+#include "kernel.h"
+
+#include "encoder/perf.h"
+
+#include "test/unit/check.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { CPUS = 3, TASKS = 4096, RECORDS = 64, JITTER_NS = 400 };
+
+/* A thread, and what was recorded of it and not yet read. */
+struct task {
+    uint32_t tid, cpu; /* cpu + 1; 0: it has none */
+    bool watched, gap;
+    struct gt_perf_switch record[RECORDS];
+    unsigned n;
+};
+
+static struct task task[TASKS];
+static struct task *on[CPUS];
+static uint64_t (*random_below)(uint64_t n);
+
+void kernel_begin(uint64_t (*below)(uint64_t n))
+{
+    memset(task, 0, sizeof task);
+    memset(on, 0, sizeof on);
+    random_below = below;
+}
+
+static struct task *task_of(uint32_t tid)
+{
+    for (uint32_t i = tid;; i++) {
+        struct task *t = &task[i % TASKS];
+        CHECK(i < tid + TASKS, "too many threads");
+        if (!t->tid)
+            t->tid = tid;
+        if (t->tid == tid)
+            return t;
+    }
+}
+
+/* Its clock is not quite that of the events; a full ring loses some. */
+static void record(struct task *t, uint64_t ns, bool out, bool preempted)
+{
+    if (!t->watched)
+        return;
+    if (t->n == RECORDS || random_below(500) == 0) {
+        t->gap = true;
+        return;
+    }
+    t->record[t->n++] = (struct gt_perf_switch){.ns = ns + random_below(JITTER_NS),
+                                                .cpu = t->cpu - 1,
+                                                .out = out,
+                                                .preempted = preempted,
+                                                .gap = t->gap};
+    t->gap = false;
+}
+
+static void leave(struct task *t, bool preempted, uint64_t ns)
+{
+    record(t, ns, true, preempted);
+    on[t->cpu - 1] = NULL;
+    t->cpu = 0;
+}
+
+void kernel_runs(uint32_t tid, uint64_t ns)
+{
+    struct task *t = task_of(tid);
+    uint32_t cpu = (uint32_t)random_below(CPUS);
+    if (t->cpu)
+        return;
+    if (on[cpu])
+        leave(on[cpu], random_below(4) != 0, ns - 2);
+    on[cpu] = t;
+    t->cpu = cpu + 1;
+    record(t, ns - 1, false, false);
+}
+
+void kernel_may_switch(uint32_t tid, bool waits, uint64_t ns)
+{
+    struct task *t = task_of(tid);
+    if (t->cpu && random_below(waits ? 2 : 10) == 0)
+        leave(t, !waits, ns);
+}
+
+bool kernel_may_watch(void)
+{
+    return true;
+}
+
+bool kernel_where(uint32_t tid, struct gt_where_now *where)
+{
+    const struct task *t = task_of(tid);
+    *where = (struct gt_where_now){.runs = t->cpu, .cpu = t->cpu ? t->cpu - 1 : 0};
+    return random_below(3) != 0;
+}
+
+/* Nothing is known of anybody. */
+bool kernel_usage(uint32_t tid, unsigned wanted, struct gt_usage *usage)
+{
+    (void)tid;
+    (void)wanted;
+    usage->known = 0;
+    return true;
+}
+
+/* encoder/perf.h ------------------------------------------------------------------------------- */
+
+clockid_t gt_perf_clock(void)
+{
+    return CLOCK_MONOTONIC;
+}
+
+int gt_perf_open(struct gt_perf *perf, uint32_t tid, size_t bytes)
+{
+    struct task *t = task_of(tid);
+    if (random_below(20) == 0)
+        return -ENFILE;
+    t->watched = true;
+    t->n = 0;
+    *perf = (struct gt_perf){.fd = (int)(t - task), .bytes = bytes};
+    return 0;
+}
+
+bool gt_perf_has_more(const struct gt_perf *perf)
+{
+    return task[perf->fd].n;
+}
+
+void gt_perf_read(struct gt_perf *perf, gt_perf_fn *fn, void *arg)
+{
+    struct task *t = &task[perf->fd];
+    for (unsigned i = 0; i < t->n; i++)
+        fn(arg, &t->record[i]);
+    t->n = 0;
+}
+
+void gt_perf_close(struct gt_perf *perf)
+{
+    task[perf->fd].watched = false;
+    perf->fd = -1;
+}
