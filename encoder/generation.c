@@ -235,6 +235,8 @@ int gt_generation_write(bool whole)
     gt_buffers_put_all(plain);
     gt_buffers_put_all(generation.past_early);
     generation.past_early = NULL;
+    if (error)
+        gt_output_fail(error);
     error = error ? error : gt_output_commit();
     bool now = !gt_format->v1 && !gt_sched_covers(generation.now.gen);
     if (generation.successor == GT_SUCCESSOR_WRITTEN && now) {

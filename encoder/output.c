@@ -287,6 +287,12 @@ static int flush(void)
     return out.error;
 }
 
+void gt_output_fail(int error)
+{
+    out.error = out.error ? out.error : error;
+    out.staged = 0;
+}
+
 int gt_output_write(const void *data, size_t size)
 {
     if (!out.error && size > STAGE - out.staged)

@@ -51,6 +51,9 @@ uint64_t gt_output_stands_ns(void);
 /* Appends; 0 or the first -errno, which sticks. */
 int gt_output_write(const void *data, size_t size);
 
+/* What follows would be wrong: the error sticks. */
+void gt_output_fail(int error);
+
 /* Everything written so far forms a whole. 0 or -errno. */
 int gt_output_commit(void);
 

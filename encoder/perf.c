@@ -56,7 +56,7 @@ int gt_perf_open(struct gt_perf *perf, uint32_t tid, size_t bytes)
     for (; bytes >= page_bytes() && !perf->pages; bytes /= 2) {
         void *p = (void *)gt_syscall(SYS_mmap, NULL, page_bytes() + bytes, PROT_READ | PROT_WRITE,
                                      MAP_SHARED, perf->fd, 0);
-        error = p == MAP_FAILED ? -errno : 0;
+        error = p == MAP_FAILED ? -ENOMEM : 0; /* EPERM is the limit of locked memory */
         if (!error) {
             perf->pages = p;
             perf->bytes = bytes;

@@ -31,7 +31,8 @@ clockid_t gt_perf_clock(void);
 
 /*
  * Begins to record. The ring has so many bytes, a power of two, or less where the limits of locked
- * memory allow no more. 0 or -errno: -EACCES or -EPERM: the kernel does not allow it.
+ * memory allow no more. 0 or -errno: -EACCES or -EPERM: the kernel does not allow it; -ENOMEM:
+ * those limits.
  */
 int gt_perf_open(struct gt_perf *perf, uint32_t tid, size_t bytes);
 

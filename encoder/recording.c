@@ -464,6 +464,7 @@ struct gt_recording_summary gt_recording_summary(void)
         .stacks_lost = gt_stacks_lost() - recording.stacks_lost_before,
         .samples_lost = gt_samples_lost() - recording.samples_lost_before,
         .sched_gaps = gt_sched_gaps(),
+        .sched_unwatched = gt_sched_unwatched(),
         .generations = recording.generations,
         .finished = !recording.on && !recording.ending,
         .limited = gt_output_limited(),

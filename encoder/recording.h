@@ -55,7 +55,7 @@ struct gt_recording_summary {
     const char *path;
     uint64_t bytes, events, duration_ns, waits, wait_ns;
     uint64_t lost, stacks_lost, samples_lost; /* events; of others; CPU samples */
-    uint64_t sched_gaps;                      /* in the kernel's records (sched.h) */
+    uint64_t sched_gaps, sched_unwatched;     /* in the kernel's records; threads (sched.h) */
     uint32_t generations;
     bool finished; /* false: its writing took too long to be waited for */
     bool limited;  /* recording stopped at max_size */

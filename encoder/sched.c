@@ -23,8 +23,7 @@ struct watch {
     struct gt_vector memory; /* of absences: those of this generation, and later ones */
     size_t n, used;          /* used: of this generation */
     bool away;               /* the last one is not over */
-    bool guessed;            /* that its thread had a CPU when this began */
-    bool ended;              /* its thread, in this generation */
+    bool ended, gone;        /* its thread, in this generation or the next; certainly */
     struct gt_absence rest;  /* what of the last one used is of the next generation; to 0: none */
 };
 
@@ -43,7 +42,8 @@ static struct {
     struct watch *bucket[BUCKETS]; /* by thread */
     struct gt_arena arena;
     struct watch *free;
-    uint32_t watches;
+    size_t mapped; /* bytes of all rings */
+    _Atomic uint64_t unwatched;
     uint32_t from; /* the first generation that is completed; 0: none */
     uint64_t polled;
     uint64_t gaps;
@@ -80,6 +80,11 @@ uint32_t gt_sched_cpus(void)
 bool gt_sched_covers(uint32_t gen)
 {
     return sched.from && gen >= sched.from;
+}
+
+uint64_t gt_sched_unwatched(void)
+{
+    return atomic_load(&sched.unwatched);
 }
 
 uint64_t gt_sched_gaps(void)
@@ -136,8 +141,6 @@ static void note(void *arg, const struct gt_perf_switch *s)
         else
             end_absence(w, ts, GT_NO_CPU);
     }
-    w->away |= w->guessed && !s->out;
-    w->guessed = false;
     if (!s->out) {
         if (w->away)
             end_absence(w, ts, s->cpu);
@@ -149,21 +152,20 @@ static void note(void *arg, const struct gt_perf_switch *s)
 }
 
 /*
- * When a thread is watched from now on, it sleeps, or its CPU is known: where it stands in that
- * one's queue its first record is that it has it. Nothing is known if there is a record already.
+ * When a thread is watched from now on: it has no CPU, or that is known. Nothing is known if there
+ * is a record already.
  */
 static void note_beginning(struct watch *w)
 {
     struct gt_where_now where;
     uint64_t now = gt_clock_now();
-    bool known = sched.where(w->thread.tid, &where) && !gt_perf_has_more(&w->perf);
-    if (!known)
+    if (!sched.where(w->thread.tid, &where) || gt_perf_has_more(&w->perf))
         return;
-    begin_absence(w, now, where.runs);
-    if (where.runs && w->away)
+    begin_absence(w, now, !where.sleeps);
+    if (where.runs && w->away) {
         end_absence(w, now, where.cpu);
-    w->guessed = where.runs && w->n;
-    w->away &= !where.runs;
+        w->away = false;
+    }
 }
 
 /* Threads ------------------------------------------------------------------------------------ */
@@ -186,10 +188,11 @@ static struct watch **find(uint32_t tid)
     return link;
 }
 
+/* The more there are, the smaller: each takes an eighth of what is left. */
 static size_t ring_bytes(void)
 {
-    size_t bytes = RING_MOST;
-    while (bytes > RING_LEAST && bytes * (sched.watches + 1) > RINGS_BYTES)
+    size_t left = sched.mapped < RINGS_BYTES ? RINGS_BYTES - sched.mapped : 0, bytes = RING_MOST;
+    while (bytes > RING_LEAST && bytes > left / 8)
         bytes /= 2;
     return bytes;
 }
@@ -204,14 +207,26 @@ static void say_refused(int error)
     sched.refused |= error == -EACCES || error == -EPERM;
 }
 
+static void read_ring(struct watch *w)
+{
+    if (w->perf.bytes)
+        gt_perf_read(&w->perf, note, w);
+}
+
+static void close_ring(struct watch *w)
+{
+    read_ring(w);
+    sched.mapped -= w->perf.bytes;
+    gt_perf_close(&w->perf);
+}
+
 static void end_watch(struct watch *w)
 {
     *find(w->thread.tid) = w->next;
-    gt_perf_close(&w->perf);
+    close_ring(w);
     gt_vector_empty(&w->memory);
     w->next = sched.free;
     sched.free = w;
-    sched.watches--;
 }
 
 static struct watch *new_watch(void)
@@ -222,33 +237,55 @@ static struct watch *new_watch(void)
     return w ? w : gt_arena_alloc(&sched.arena, sizeof *w);
 }
 
-/* A thread may be another goroutine than before, if a signal handler ran before its beginning. */
-static void watch(const struct gt_thread_view *thread)
+static bool open_ring(struct watch *w)
 {
-    struct gt_perf perf;
-    struct watch **link = find(thread->tid), *w = *link;
-    if (w) {
-        w->thread = *thread;
-        return;
-    }
     bool may = !sched.refused && !atomic_load(&sched.forbidden);
-    int error = may ? gt_perf_open(&perf, thread->tid, ring_bytes()) : -ENOTSUP;
+    int error = may ? gt_perf_open(&w->perf, w->thread.tid, ring_bytes()) : -ENOTSUP;
     say_refused(error);
+    if (error && may && !sched.refused && error != -ESRCH)
+        atomic_fetch_add(&sched.unwatched, 1);
     if (error)
-        return;
-    if (!(w = new_watch())) {
-        gt_perf_close(&perf);
-        return;
-    }
-    *w = (struct watch){.thread = *thread, .perf = perf};
+        return false;
+    sched.mapped += w->perf.bytes;
     note_beginning(w);
-    *link = w;
-    sched.watches++;
+    return true;
 }
 
-static void read_ring(struct watch *w)
+/*
+ * A thread may be another goroutine than before, if a signal handler ran before its beginning. Or
+ * it has the number of one that has ended.
+ */
+static void watch_again(struct watch *w, const struct gt_thread_view *thread)
 {
-    gt_perf_read(&w->perf, note, w);
+    bool other = gt_account_stream_end(&w->thread) == UINT64_MAX;
+    w->thread = *thread;
+    if (!other)
+        return;
+    close_ring(w);
+    if (w->away)
+        end_absence(w, gt_clock_now(), GT_NO_CPU);
+    w->away = w->ended = w->gone = false;
+    if (!open_ring(w))
+        w->perf = (struct gt_perf){.fd = -1};
+}
+
+static void watch(const struct gt_thread_view *thread)
+{
+    struct watch **link = find(thread->tid), *w = *link;
+    if (w) {
+        watch_again(w, thread);
+        return;
+    }
+    if (!(w = new_watch()))
+        return;
+    *w = (struct watch){.thread = *thread};
+    if (open_ring(w)) {
+        *link = w;
+        return;
+    }
+    gt_vector_empty(&w->memory);
+    w->next = sched.free;
+    sched.free = w;
 }
 
 static void read_rings(void)
@@ -278,6 +315,7 @@ void gt_sched_open(void)
     sched.from = 0;
     sched.refused = false;
     sched.gaps = 0;
+    sched.unwatched = 0;
     sched.polled = 0;
     gt_merge_reset(&gt_merge_for_sched);
     gt_cpus_reset();
@@ -312,11 +350,12 @@ static void divide(struct watch *w)
 {
     uint64_t end = gt_account_stream_end(&w->thread);
     struct gt_absence *a = absences(w);
+    w->gone = w->ended;
     w->ended = end == UINT64_MAX;
     w->rest = (struct gt_absence){0};
     for (w->used = 0; w->used < w->n && a[w->used].from < end;)
         w->used++;
-    if (!w->used || a[w->used - 1].to <= end)
+    if (!w->used || (a[w->used - 1].to <= end && a[w->used - 1].to != GT_ABSENT))
         return;
     w->rest = a[w->used - 1];
     w->rest.from = 0;
@@ -325,10 +364,12 @@ static void divide(struct watch *w)
 
 static void go_on(struct watch *w)
 {
-    if (w->ended) {
+    if (w->gone) {
         end_watch(w);
         return;
     }
+    if (w->ended) /* its last records, and room for others' rings */
+        close_ring(w);
     struct gt_absence *a = absences(w);
     size_t more = w->n - w->used, kept = w->rest.to ? 1 : 0;
     if (w->used && kept)
@@ -337,7 +378,6 @@ static void go_on(struct watch *w)
         memmove(a + kept, a + w->used, more * sizeof *a);
     w->n = w->used ? more + kept : w->n;
     w->used = 0;
-    w->guessed = false;
 }
 
 static const struct gt_absence *absences_of(uint32_t m, size_t *n)

@@ -13,7 +13,7 @@
 
 /* Where a thread is, as the kernel has it now; false: that is not known. */
 struct gt_where_now {
-    bool runs; /* or could */
+    bool sleeps, runs; /* neither: it is in a run queue */
     uint32_t cpu;
 };
 typedef bool gt_where_fn(uint32_t tid, struct gt_where_now *where);
@@ -54,6 +54,9 @@ int gt_sched_complete(uint32_t gen, struct gt_buf **packed, struct gt_buf **plai
 
 /* The statuses with which a file ends, as the completed events before have it; NULL: no memory. */
 struct gt_buf *gt_sched_end(uint32_t gen, struct gt_buf *packed);
+
+/* Threads that could not be watched, for limits of descriptors or locked memory. Any thread. */
+uint64_t gt_sched_unwatched(void);
 
 /* Gaps in the kernel's records, in this recording. */
 uint64_t gt_sched_gaps(void);

@@ -26,6 +26,7 @@ static void describe_loss(char text[LOSS_TEXT], const struct gt_recording_summar
         {s->stacks_lost, "stacks lost: too many new ones at a time"},
         {s->samples_lost, "CPU samples lost"},
         {s->sched_gaps, "gaps in when threads had a CPU: the kernel's rings were full"},
+        {s->sched_unwatched, "threads not watched: limits of open files or locked memory"},
     };
     int n = s->limited ? snprintf(text, LOSS_TEXT, "stopped at GOTRACE_MAX_SIZE") : 0;
     for (size_t i = 0; i < sizeof lost / sizeof *lost; i++) {

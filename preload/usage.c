@@ -186,10 +186,14 @@ bool gt_usage_where(uint32_t tid, struct gt_where_now *where)
 {
     enum { PROCESSOR = 39 };
     struct stat_line line;
+    struct gt_usage before = {0}, after = {0};
     uint64_t cpu;
-    if (!read_stat(&line, tid) || !field(&line, PROCESSOR, &cpu))
+    if (read_clock_of(tid, &before) || !read_stat(&line, tid) || !field(&line, PROCESSOR, &cpu) ||
+        read_clock_of(tid, &after))
         return false;
-    *where = (struct gt_where_now){.runs = runs(&line), .cpu = (uint32_t)cpu};
+    bool ran = after.of[GT_USED_CPU] != before.of[GT_USED_CPU]; /* meanwhile */
+    *where = (struct gt_where_now){
+        .sleeps = !runs(&line), .runs = runs(&line) && ran, .cpu = (uint32_t)cpu};
     return true;
 }
 

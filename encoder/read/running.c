@@ -21,8 +21,8 @@ uint64_t gt_stretches_between(const struct gt_stretches *s, uint64_t from, uint6
     for (size_t i = s->n; i-- > 0;) {
         const struct gt_stretch *it = &s->at[i];
         uint64_t begin = it->from > from ? it->from : from;
-        uint64_t end = !it->to || it->to > to ? to : it->to;
-        if (it->to && it->to <= from)
+        uint64_t end = it->to > to ? to : it->to;
+        if (it->to <= from)
             break;
         if (begin >= end)
             continue;
@@ -39,13 +39,14 @@ void gt_running_note(struct gt_running *r, uint64_t p, const void *who, uint64_t
     if (!*slot)
         *slot = (uintptr_t)gt_need(calloc(1, sizeof(struct gt_stretches)));
     struct gt_stretches *s = (void *)(uintptr_t)*slot;
-    struct gt_stretch *last = s->n && !s->at[s->n - 1].to ? &s->at[s->n - 1] : NULL;
+    struct gt_stretch *last =
+        s->n && s->at[s->n - 1].to == GT_STRETCH_OPEN ? &s->at[s->n - 1] : NULL;
     if (last && last->who == who)
         return;
     if (last)
-        last->to = ns ? ns : 1;
+        last->to = ns;
     if (who)
-        gt_stretches_add(s, ns, 0, who);
+        gt_stretches_add(s, ns, GT_STRETCH_OPEN, who);
 }
 
 const struct gt_stretches *gt_running_on(const struct gt_running *r, uint64_t p)

@@ -7,8 +7,9 @@
 
 #include "encoder/base/memo.h"
 
+#define GT_STRETCH_OPEN UINT64_MAX
 struct gt_stretch {
-    uint64_t from, to; /* ns; to: 0 while it lasts */
+    uint64_t from, to; /* ns; to: GT_STRETCH_OPEN while it lasts */
     const void *who;
 };
 

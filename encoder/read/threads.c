@@ -110,8 +110,16 @@ static void create(struct gt_thread_state *t, const struct gt_happening *h, uint
         t->routine = h->its->frame[0].func;
 }
 
+static void note_running(struct gt_threads *all, uint64_t p, const struct gt_thread_state *t,
+                         uint64_t ns)
+{
+    if (all->keep_running && p != GT_NO_P)
+        gt_running_note(&all->running, p, t, ns);
+}
+
 /* At the beginning of the trace, or of a generation, where it repeats what is known. */
-static void status(struct gt_thread_state *t, const struct gt_happening *h)
+static void status(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
+                   uint64_t ns)
 {
     t->seq = h->seq;
     if (t->state == GT_G_NONE || h->seq) { /* v1 creates the goroutine before, and counts this */
@@ -122,15 +130,10 @@ static void status(struct gt_thread_state *t, const struct gt_happening *h)
     }
     if (h->thread != GT_NO_THREAD)
         t->thread = h->thread;
-    if (h->state == GT_G_RUNNING || h->state == GT_G_SYSCALL)
+    if (h->state == GT_G_RUNNING || h->state == GT_G_SYSCALL) {
         h->on->g = t->g;
-}
-
-static void note_running(struct gt_threads *all, uint64_t p, const struct gt_thread_state *t,
-                         uint64_t ns)
-{
-    if (all->keep_running && p != GT_NO_P)
-        gt_running_note(&all->running, p, t, ns);
+        note_running(all, h->on->p, t, ns);
+    }
 }
 
 static void start(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
@@ -233,7 +236,7 @@ static void tell(void *arg, const struct gt_happening *h, uint64_t ns)
     switch (h->type) {
     case GT_EV_GO_CREATE: create(t, h, ns); break;
     case GT_EV_GO_STATUS:
-    case GT_EV_GO_STATUS_STACK: status(t, h); break;
+    case GT_EV_GO_STATUS_STACK: status(all, t, h, ns); break;
     case GT_EV_GO_START: start(all, t, h, ns); break;
     case GT_EV_GO_DESTROY: destroy(all, t, h, ns); break;
     case GT_EV_GO_STOP: stop(all, t, h, GT_G_RUNNABLE, ns); break;

@@ -15,54 +15,48 @@ static int forget_pair(int result, const int fds[2])
     return result;
 }
 
-/* How long a sleep that is over was to be. What libc and the kernel have read can be read. */
+/* When a sleep is over, by its arguments. */
 
-static void slept_sleep(struct gt_wait *wait, unsigned seconds)
+static struct gt_timeout end_of_sleep(unsigned seconds)
 {
-    gt_wait_took(wait, seconds * 1000000000ull);
+    return gt_timeout_for(&(struct timespec){.tv_sec = seconds});
 }
 
-static void slept_usleep(struct gt_wait *wait, useconds_t us)
+static struct gt_timeout end_of_usleep(useconds_t us)
 {
-    gt_wait_took(wait, us * 1000ull);
+    return gt_timeout_after(us * 1000ull);
 }
 
-static void slept_nanosleep(struct gt_wait *wait, const struct timespec *time,
-                            const struct timespec *left)
+static struct gt_timeout end_of_nanosleep(const struct timespec *time, const struct timespec *left)
 {
     (void)left;
-    gt_wait_took(wait, gt_ns_of(time));
+    return gt_timeout_for(time);
 }
 
-static void slept_thrd_sleep(struct gt_wait *wait, const struct timespec *time,
-                             const struct timespec *left)
+static struct gt_timeout end_of_thrd_sleep(const struct timespec *time, const struct timespec *left)
 {
-    slept_nanosleep(wait, time, left);
+    return end_of_nanosleep(time, left);
 }
 
-static void slept_clock_nanosleep(struct gt_wait *wait, clockid_t clock, int flags,
-                                  const struct timespec *time, const struct timespec *left)
+static struct gt_timeout end_of_clock_nanosleep(clockid_t clock, int flags,
+                                                const struct timespec *time,
+                                                const struct timespec *left)
 {
+    (void)left;
     if (flags & TIMER_ABSTIME)
-        gt_wait_expired(wait, clock, time);
-    else
-        slept_nanosleep(wait, time, left);
+        return gt_timeout_at(clock, time);
+    return gt_timeout_is_time(clock) ? gt_timeout_for(time) : gt_timeout_after(0);
 }
 
-/* How long a poll waits, 0: not, or until it is woken. */
+/* When a poll ends for want of anything else. */
 
-static uint64_t ns_of_ms(int ms)
+static struct gt_timeout end_of_ms(int ms)
 {
-    return ms > 0 ? (uint64_t)ms * 1000000 : 0;
+    return gt_timeout_after(ms > 0 && ms < 3600000 ? (uint64_t)ms * 1000000 : 0);
 }
 
-static uint64_t ns_of_time(const struct timespec *time)
-{
-    return time ? gt_ns_of(time) : 0;
-}
-
-#define PATIENCE(timeout) \
-    _Generic((timeout), int : ns_of_ms, const struct timespec * : ns_of_time)(timeout)
+#define END_OF(timeout) \
+    _Generic((timeout), int : end_of_ms, const struct timespec * : gt_timeout_for)(timeout)
 
 #define GT_CALL(what, result, name, parameters, arguments)         \
     GT_EXPORT result name parameters                               \
@@ -87,23 +81,24 @@ static uint64_t ns_of_time(const struct timespec *time)
     {                                                    \
         return forget_pair(gt_real.name arguments, fds); \
     }
-#define WORDS(...) __VA_ARGS__
 #define SLEEP(result, name, parameters, arguments)                            \
     GT_EXPORT result name parameters                                          \
     {                                                                         \
+        struct gt_timeout end = end_of_##name arguments;                      \
         GT_WAIT(wait) = gt_wait_begin(GT_HOOK_##name, GT_REASON_SLEEP, NULL); \
         result r = gt_real.name arguments;                                    \
         if (r == 0)                                                           \
-            slept_##name(&wait, WORDS arguments);                             \
+            gt_wait_expired(&wait, &end);                                     \
         return r;                                                             \
     }
 #define POLL(result, name, parameters, arguments)                     \
     GT_EXPORT result name parameters                                  \
     {                                                                 \
+        struct gt_timeout end = END_OF(timeout);                      \
         GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_NETWORK); \
         result r = gt_real.name arguments;                            \
         if (r == 0)                                                   \
-            gt_slice_expired(&slice, PATIENCE(timeout));              \
+            gt_slice_expired(&slice, &end);                           \
         return r;                                                     \
     }
 #define EXEC(result, name, parameters, arguments) \

@@ -70,10 +70,11 @@ __attribute__((noinline)) struct gt_slice gt_slice_begin(enum gt_hook hook, int 
     return slice;
 }
 
-void gt_slice_expired(struct gt_slice *slice, uint64_t ns)
+void gt_slice_expired(struct gt_slice *slice, const struct gt_timeout *timeout)
 {
-    if (slice->since > UNTIMED && ns)
-        slice->woken = gt_wait_over(slice->since, ns, GT_POLL_PER_MILLE);
+    bool known = timeout->ns || timeout->until.tv_sec;
+    if (slice->since > UNTIMED && known)
+        slice->woken = gt_wait_over(slice->since, timeout, GT_POLL_PER_MILLE);
 }
 
 static void write_slice(struct gt_thread *t, struct gt_slice *slice, bool unseen)

@@ -29,8 +29,9 @@ struct gt_slice {
 struct gt_slice gt_slice_begin(enum gt_hook hook, int on);
 void gt_slice_end(struct gt_slice *slice);
 
-/* It is over because its timeout of so many ns is; 0: it had none. See gt_wait_took. */
-void gt_slice_expired(struct gt_slice *slice, uint64_t ns);
+/* It is over because its timeout is. See gt_wait_expired. */
+struct gt_timeout;
+void gt_slice_expired(struct gt_slice *slice, const struct gt_timeout *timeout);
 
 /* Whether a call that took so long is one that GOTRACE_SYSCALL_MIN leaves out. */
 bool gt_call_is_short(uint64_t units);

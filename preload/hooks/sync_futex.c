@@ -38,14 +38,13 @@ static int ask(const long a[WORDS], int command, long second, long value)
     return error;
 }
 
-static void timed_out(struct gt_wait *wait, const long a[WORDS])
+static struct gt_timeout end_of(const long a[WORDS])
 {
     const struct timespec *time = (const struct timespec *)a[3];
     clockid_t clock = a[1] & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC;
     if ((a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT)
-        gt_wait_took(wait, gt_ns_of(time));
-    else
-        gt_wait_expired(wait, clock, time);
+        return gt_timeout_for(time);
+    return gt_timeout_at(clock, time);
 }
 
 /* Waits, if the word still has the value: else the kernel will answer EAGAIN at once. */
@@ -53,6 +52,7 @@ static long futex_wait(long number, const long a[WORDS], uint32_t bits)
 {
     if (!gt_recording() || ask(a, FUTEX_CMP_REQUEUE, a[0], a[2]) != 0)
         return call(number, a);
+    struct gt_timeout end = end_of(a);
     GT_WAIT(wait) = gt_wait_begin_for(&(struct gt_wait_for){.hook = GT_RAW_FUTEX_WAIT,
                                                             .reason = GT_REASON_SYNC,
                                                             .addr = (const void *)a[0],
@@ -60,7 +60,7 @@ static long futex_wait(long number, const long a[WORDS], uint32_t bits)
                                                             .final = true});
     long r = call(number, a);
     if (r < 0 && errno == ETIMEDOUT)
-        timed_out(&wait, a);
+        gt_wait_expired(&wait, &end);
     return r;
 }
 

@@ -17,32 +17,32 @@ static bool take(sem_t *sem)
     return taken;
 }
 
-static int timed_out(struct gt_wait *wait, int result, clockid_t clock,
-                     const struct timespec *until)
+static int timed_out(struct gt_wait *wait, int result, const struct gt_timeout *end)
 {
     if (result != 0 && errno == ETIMEDOUT)
-        gt_wait_expired(wait, clock, until);
+        gt_wait_expired(wait, end);
     return result;
 }
 
-#define TAKE(name, valid, parameters, arguments, end)                       \
+#define TAKE(name, valid, parameters, arguments, when)                      \
     GT_EXPORT int name parameters                                           \
     {                                                                       \
         if (!(valid))                                                       \
             return gt_real.name arguments;                                  \
         if (take(sem))                                                      \
             return 0;                                                       \
+        struct gt_timeout end = when;                                       \
         GT_WAIT(wait) = gt_wait_begin(GT_HOOK_##name, GT_REASON_SYNC, sem); \
-        return end;                                                         \
+        return timed_out(&wait, gt_real.name arguments, &end);              \
     }
 
-TAKE(sem_wait, true, (sem_t * sem), (sem), gt_real.sem_wait(sem))
+TAKE(sem_wait, true, (sem_t * sem), (sem), gt_timeout_after(0))
 TAKE(sem_timedwait, gt_wait_valid(CLOCK_REALTIME, until),
      (sem_t * sem, const struct timespec *until), (sem, until),
-     timed_out(&wait, gt_real.sem_timedwait(sem, until), CLOCK_REALTIME, until))
+     gt_timeout_at(CLOCK_REALTIME, until))
 TAKE(sem_clockwait, gt_wait_valid(clock, until),
      (sem_t * sem, clockid_t clock, const struct timespec *until), (sem, clock, until),
-     timed_out(&wait, gt_real.sem_clockwait(sem, clock, until), clock, until))
+     gt_timeout_at(clock, until))
 
 /* With a token left, the waiters that were woken are on their way to it. */
 static void wake(sem_t *sem)

@@ -33,22 +33,40 @@ struct gt_wait gt_wait_begin(enum gt_hook hook, enum gt_reason reason, const voi
 
 void gt_wait_end(struct gt_wait *wait);
 
-static inline uint64_t gt_ns_of(const struct timespec *time)
+/* When a wait ends by itself. */
+struct gt_timeout {
+    uint64_t ns;           /* after so long; 0: not known, or at `until` */
+    clockid_t clock;       /* of that */
+    struct timespec until; /* zeros: not known */
+};
+
+static inline struct gt_timeout gt_timeout_after(uint64_t ns)
 {
-    return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
+    return (struct gt_timeout){.ns = ns};
 }
 
 /*
- * The wait is over because its time is: so many ns, or until that time of the clock. What it took
- * longer, but for what the kernel may add to have fewer interrupts, the thread could have run.
- * Before gt_wait_end, which does not need it.
+ * As the caller's argument has it, which may be no memory at all: the kernel is to say so. Before
+ * the call: afterwards it may not be there any more.
  */
-void gt_wait_took(struct gt_wait *wait, uint64_t ns);
-void gt_wait_expired(struct gt_wait *wait, clockid_t clock, const struct timespec *until);
+struct gt_timeout gt_timeout_for(const struct timespec *time);
 
-/* The same for any wait: when one that began at `since` was over; *_PER_MILLE of its time later. */
-enum { GT_CLOCK_PER_MILLE = 1, GT_POLL_PER_MILLE = 5 };
-uint64_t gt_wait_over(uint64_t since, uint64_t ns, unsigned per_mille);
+/* Clocks of CPU time say nothing of when a wait is over. */
+bool gt_timeout_is_time(clockid_t clock);
+struct gt_timeout gt_timeout_at(clockid_t clock, const struct timespec *time);
+
+/*
+ * The wait is over because its time is. What it took longer, but for what the kernel may add to
+ * have fewer interrupts, the thread could have run. Before gt_wait_end, which does not need it.
+ */
+void gt_wait_expired(struct gt_wait *wait, const struct gt_timeout *timeout);
+
+/*
+ * The same for any wait: when one that began at `since` was over, in trace time; 0: not known.
+ * *_PER_MILLE: what the kernel may add, of its time.
+ */
+enum { GT_SLEEP_PER_MILLE = 1, GT_POLL_PER_MILLE = 5 };
+uint64_t gt_wait_over(uint64_t since, const struct gt_timeout *timeout, unsigned per_mille);
 
 /*
  * The thread lets others run, and stays runnable: sched_yield. Where nobody else has work for the

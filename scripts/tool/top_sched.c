@@ -27,7 +27,7 @@ static void add(void *arg, const void *who, uint64_t ns)
 {
     (void)arg;
     const struct gt_thread_state *thread = who;
-    uint64_t *slot = gt_need(gt_memo_at(&all.by_key, (thread ? thread->g : 0) << 32 | all.cpu));
+    uint64_t *slot = gt_need(gt_memo_at(&all.by_key, (thread ? thread->g : 0) << 20 | all.cpu));
     if (!*slot) {
         if (all.n == all.room) {
             all.room = all.room ? 2 * all.room : 64;
@@ -44,9 +44,9 @@ void gt_top_sched_add(const struct gt_threads *threads, const struct gt_span *sp
     const struct gt_stretches *on = gt_running_on(&threads->running, span->p);
     if (!on)
         return;
-    all.cpu = (uint32_t)span->p;
+    all.cpu = span->p & 0xfffff;
     uint64_t ours = gt_stretches_between(on, span->from, span->from + span->ns, add, NULL);
-    add(NULL, NULL, span->ns - ours);
+    add(NULL, NULL, span->ns > ours ? span->ns - ours : 0);
 }
 
 static int by_time(const void *a, const void *b)
@@ -72,10 +72,11 @@ void gt_top_sched_print(const struct gt_threads *threads, size_t most)
     }
     puts("\nMeanwhile on the CPUs where they ran then:");
     printf("%10s %6s %4s  %s\n", "had it", "%", "CPU", "thread");
-    for (size_t i = 0; i < all.n && i < most && all.row[i].ns; i++) {
+    for (size_t i = 0, shown = 0; i < all.n && shown < most && all.row[i].ns; i++) {
         const struct meanwhile *row = &all.row[i];
         if (row->cpu >= threads->cpus)
             continue;
+        shown++;
         printf("%10s %5.1f%% %4" PRIu64 "  ", gt_duration(row->ns),
                100.0 * (double)row->ns / (double)sum, row->cpu);
         if (row->thread)

@@ -93,7 +93,9 @@ bool kernel_may_watch(void)
 bool kernel_where(uint32_t tid, struct gt_where_now *where)
 {
     const struct task *t = task_of(tid);
-    *where = (struct gt_where_now){.runs = t->cpu, .cpu = t->cpu ? t->cpu - 1 : 0};
+    bool sleeps = !t->cpu && random_below(2) == 0;
+    *where =
+        (struct gt_where_now){.sleeps = sleeps, .runs = t->cpu, .cpu = t->cpu ? t->cpu - 1 : 0};
     return random_below(3) != 0;
 }
 

@@ -365,6 +365,57 @@ def test_late_wakeups(tmp_path, format, sched):
         assert ns * 0.85 < told[name] < ns * (1.02 if sched == "off" else 1.4), (name, late, told)
 
 
+def test_timeouts_that_tell_nothing(tmp_path):
+    """Of a clock of CPU time; or in memory that is gone when the wait is over; or none at all."""
+    source = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static struct timespec *gone;
+static volatile int over;
+static void *unmap(void *arg) { usleep(30000); munmap(gone, 4096); return arg; }
+static void *spin(void *arg) { while (!over) usleep(2000); return arg; }
+static struct timespec *page(void)
+{
+    pthread_t t;
+    gone = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    *gone = (struct timespec){0, 60000000};
+    pthread_create(&t, NULL, unmap, NULL);
+    pthread_detach(t);
+    return gone;
+}
+int main(void)
+{
+    static int word;
+    pthread_t t;
+    if (nanosleep(page(), NULL) || ppoll(NULL, 0, page(), NULL))
+        return 1;
+    if (syscall(SYS_futex, &word, FUTEX_WAIT, 0, page(), NULL, 0) != -1 || errno != ETIMEDOUT)
+        return 2;
+    if (nanosleep((void *)8, NULL) != -1 || errno != EFAULT || nanosleep(NULL, NULL) != -1 || errno != EFAULT)
+        return 3;
+    pthread_create(&t, NULL, spin, NULL);
+    for (int i = 0; i < 5; i++)
+        clock_nanosleep(CLOCK_PROCESS_CPUTIME_ID, 0, &(struct timespec){0, 300000}, NULL);
+    over = 1;
+    pthread_join(t, NULL);
+    return 0;
+}
+"""
+    program = proc.compile(source, tmp_path / "prog")
+    proc.run([program]).ok()
+    for env in {}, ON:
+        trace = proc.traced([program], tmp_path / "t.out", env=env).ok().trace
+        assert not [row for row in top(trace, "sched") if "clock_nanosleep" in row[2] and row[0] > 2e6]
+
+
 CONVOY = r"""
 #define _GNU_SOURCE
 #include <fcntl.h>
