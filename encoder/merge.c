@@ -204,13 +204,20 @@ static bool ends_wait(const struct gt_merge_stream *s)
     return !s->g && s->absent.has_own && (type == GT_EV_GO_START || type == GT_EV_GO_UNBLOCK);
 }
 
+/* The rest of a collection, which is written as a whole when it is over. */
+static bool is_in_collection(enum gt_event_type type)
+{
+    return type == GT_EV_STW_BEGIN || type == GT_EV_STW_END || type == GT_EV_GC_END;
+}
+
 /* The thread loses its CPU before its next event. In a call or wait that is all that happens. */
 static bool leave(struct gt_merge_stream *s)
 {
     struct absent *a = &s->absent;
     const struct gt_absence *next = a->next;
     uint64_t until = a->has_own ? a->own.ts : GT_ABSENT;
-    if (next == a->end || (a->has_own && is_status(a->own.type)))
+    bool whole = a->has_own && (is_status(a->own.type) || is_in_collection(a->own.type));
+    if (next == a->end || whole)
         return false;
     uint64_t from = next->from > a->last ? next->from : a->last;
     if (runs(s) ? next->to > until : from >= until)

@@ -525,6 +525,61 @@ def test_holder_without_a_cpu(tmp_path, format):
     assert refused.returncode == 1 and "GOTRACE_SCHED=on" in refused.stderr
 
 
+def test_end_in_a_storm(tmp_path):
+    """Recording ends while threads end: they have no CPU then, or are not there."""
+    source = r"""
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static volatile int over;
+static void *brief(void *arg)
+{
+    usleep(300);
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+    return arg;
+}
+static void *create(void *arg)
+{
+    while (!over) {
+        pthread_t t;
+        if (pthread_create(&t, NULL, brief, NULL) == 0)
+            pthread_detach(t);
+        usleep(50);
+    }
+    return arg;
+}
+static void *work(void *arg)
+{
+    while (!over) {
+        pthread_mutex_lock(&mutex);
+        for (volatile int i = 0; i < 20000; i++)
+            ;
+        pthread_mutex_unlock(&mutex);
+        usleep(100);
+    }
+    return arg;
+}
+int main(void)
+{
+    pthread_t t[8];
+    for (int i = 0; i < 8; i++)
+        pthread_create(&t[i], NULL, i < 2 ? create : work, NULL);
+    usleep(500000);
+    over = 1;
+    for (int i = 0; i < 8; i++)
+        pthread_join(t[i], NULL);
+    usleep(20000);
+    return 0;
+}
+"""
+    program = proc.compile(source, tmp_path / "prog")
+    for n, format in enumerate(["go1.23", "go1.26", "go1.11"] * 3):
+        env = ON | {"GOTRACE_FORMAT": format, "GOTRACE_DURATION": "300ms"}
+        gotools.check(proc.traced([program], tmp_path / f"{n}.out", env=env).ok().trace)
+
+
 def test_many_switches(tmp_path):
     """Two threads that wake each other as fast as they can: no record is missing."""
     source = r"""
