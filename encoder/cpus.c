@@ -250,14 +250,26 @@ static void begin_call(struct out *b, const struct gt_merge_event *ev)
     b->running = false;
 }
 
+/* One after the other, as they were. */
+static void put_collection(struct out *b, const struct gt_merge_event *ev)
+{
+    bool begins = ev->type == GT_EV_GC_BEGIN;
+    uint64_t ts = begins ? after(b, ev->ts, cpus.collected, cpus.collector) : ev->ts;
+    write_event(b, ev->type, ts, ev->arg);
+    cpus.collected = b->last;
+    cpus.collector = b->stream;
+}
+
 /* Numbers of starts and unblocks count with those that were added. */
-static void put_g(struct out *b, const struct gt_merge_event *ev)
+static void put_event(struct out *b, const struct gt_merge_event *ev)
 {
     struct gt_merge_g *g = ev->g;
     switch (ev->type) {
     case GT_EV_GO_START: write_start(b, g, ev->ts); return;
     case GT_EV_GO_SYSCALL_BEGIN: begin_call(b, ev); return;
     case GT_EV_GO_SYSCALL_END: end_call(b, ev); return;
+    case GT_EV_GC_BEGIN:
+    case GT_EV_GC_END: put_collection(b, ev); return;
     case GT_EV_GO_UNBLOCK:
         write_event(b, ev->type, after(b, ev->ts, g->out_ts, g->out_stream),
                     (const uint64_t[]){g->id, ++g->out_seq, ev->arg[2]});
@@ -284,16 +296,6 @@ static bool is_running(const struct gt_merge_event *ev, const struct out *b)
     return !needs_p(ev->type) && ev->arg[2] == GT_G_RUNNING && ev->arg[1] == b->m;
 }
 
-/* One after the other, as they were. */
-static void put_collection(struct out *b, const struct gt_merge_event *ev)
-{
-    bool begins = ev->type == GT_EV_GC_BEGIN;
-    uint64_t ts = begins ? after(b, ev->ts, cpus.collected, cpus.collector) : ev->ts;
-    write_event(b, ev->type, ts, ev->arg);
-    cpus.collected = b->last;
-    cpus.collector = b->stream;
-}
-
 static void put_other(struct out *b, const struct gt_merge_event *ev)
 {
     if (b->p == NO_P && needs_p(ev->type)) {
@@ -301,10 +303,7 @@ static void put_other(struct out *b, const struct gt_merge_event *ev)
         b->lent = b->p != NO_P;
     }
     b->running |= is_running(ev, b);
-    if (ev->type == GT_EV_GC_BEGIN || ev->type == GT_EV_GC_END)
-        put_collection(b, ev);
-    else
-        put_g(b, ev);
+    put_event(b, ev);
     if (b->lent && !b->running && !cpus.place[b->p].in_call)
         stop_p(b, b->last);
     if (ev->g) {

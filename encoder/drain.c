@@ -33,6 +33,8 @@ static struct {
     /* The thread that has this is the drain side: the drain thread, or one in its place. */
     struct gt_lock side;
 
+    uint64_t asked_alone; /* the drain thread, whether it is the last one */
+
     _Atomic uint64_t deadline; /* of the drain side, when a thread waits for it to end */
 
     /*
@@ -204,20 +206,18 @@ static bool serve_request(void)
 }
 
 /* Nobody wakes the last thread of a process: it asks once in a while. */
-static uint64_t asked_alone;
-
 static bool is_alone_at(uint64_t now)
 {
-    if (now - asked_alone < ALONE_EVERY_NS / 2)
+    if (now - drain.asked_alone < ALONE_EVERY_NS / 2)
         return false;
-    asked_alone = now;
+    drain.asked_alone = now;
     return is_alone();
 }
 
 static int64_t idle_ns(uint64_t now)
 {
     int64_t ns = gt_recording_idle_ns(now);
-    int64_t ask = (int64_t)(asked_alone + ALONE_EVERY_NS - now);
+    int64_t ask = (int64_t)(drain.asked_alone + ALONE_EVERY_NS - now);
     return ns < 0 || ns > ask ? ask : ns;
 }
 

@@ -235,17 +235,24 @@ static bool leave(struct gt_merge_stream *s)
     return true;
 }
 
+/* The thread has a CPU again; or its next event says so, and the rest of the absence follows. */
+static void arrive(struct gt_merge_stream *s, uint64_t ts, bool early)
+{
+    struct absent *a = &s->absent;
+    a->last = ts > a->last ? ts : a->last;
+    put(s, GT_EV_PROC_START, a->last, early ? GT_NO_CPU : a->now.cpu, 0, 0);
+    a->next -= early;
+}
+
 /*
  * Its goroutine had run, and goes on. What was written for it meanwhile, behind its status, needs
- * it there for that moment: then the rest of the absence comes after that.
+ * it there for that moment.
  */
 static void come_back(struct gt_merge_stream *s)
 {
     struct absent *a = &s->absent;
     bool early = a->has_own && a->own.ts < a->now.to;
-    a->last = early ? a->own.ts : a->now.to > a->last ? a->now.to : a->last;
-    put(s, GT_EV_PROC_START, a->last, early ? GT_NO_CPU : a->now.cpu, 0, 0);
-    a->next -= early;
+    arrive(s, early ? a->own.ts : a->now.to, early);
     a->at = BACK;
 }
 
@@ -272,12 +279,9 @@ static bool wait_on(struct gt_merge_stream *s)
     bool early = a->now.to > until && a->now.to - until > gt_clock_units(SLACK_NS);
     if (early && is_of_before(s))
         return false;
-    uint64_t ts = a->now.to < until ? a->now.to : until;
-    a->last = ts > a->last ? ts : a->last;
+    arrive(s, a->now.to < until ? a->now.to : until, early);
     if (ends_wait(s) && !later)
         a->own.ts = a->started = a->last;
-    put(s, GT_EV_PROC_START, a->last, early ? GT_NO_CPU : a->now.cpu, 0, 0);
-    a->next -= early; /* the rest of it comes after that */
     a->at = PRESENT;
     return true;
 }

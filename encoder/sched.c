@@ -35,10 +35,14 @@ enum { ABSENCES_MAX = 1 << 20 }; /* of a thread, in memory */
 enum { BUCKETS = 1024 };
 
 static struct {
-    bool wanted, refused;
-    _Atomic bool forbidden;
+    bool wanted;
     bool (*may_watch)(void);
     gt_where_fn *where;
+} config;
+
+static struct {
+    bool refused;
+    _Atomic bool forbidden;
     struct watch *bucket[BUCKETS]; /* by thread */
     struct gt_arena arena;
     struct watch *free;
@@ -54,10 +58,10 @@ static struct {
 
 void gt_sched_init(bool on, bool (*may_watch)(void), gt_where_fn *where)
 {
-    sched.wanted = on && may_watch;
-    sched.may_watch = may_watch;
-    sched.where = where;
-    if (sched.wanted)
+    config.wanted = on && may_watch;
+    config.may_watch = may_watch;
+    config.where = where;
+    if (config.wanted)
         gt_cpus_init((uint32_t)sysconf(_SC_NPROCESSORS_CONF));
 }
 
@@ -159,7 +163,7 @@ static void note_beginning(struct watch *w)
 {
     struct gt_where_now where;
     uint64_t now = gt_clock_now();
-    if (!sched.where(w->thread.tid, &where) || gt_perf_has_more(&w->perf))
+    if (!config.where(w->thread.tid, &where) || gt_perf_has_more(&w->perf))
         return;
     begin_absence(w, now, !where.sleeps);
     if (where.runs && w->away) {
@@ -220,13 +224,18 @@ static void close_ring(struct watch *w)
     gt_perf_close(&w->perf);
 }
 
+static void free_watch(struct watch *w)
+{
+    gt_vector_empty(&w->memory);
+    w->next = sched.free;
+    sched.free = w;
+}
+
 static void end_watch(struct watch *w)
 {
     *find(w->thread.tid) = w->next;
     close_ring(w);
-    gt_vector_empty(&w->memory);
-    w->next = sched.free;
-    sched.free = w;
+    free_watch(w);
 }
 
 static struct watch *new_watch(void)
@@ -279,13 +288,10 @@ static void watch(const struct gt_thread_view *thread)
     if (!(w = new_watch()))
         return;
     *w = (struct watch){.thread = *thread};
-    if (open_ring(w)) {
+    if (open_ring(w))
         *link = w;
-        return;
-    }
-    gt_vector_empty(&w->memory);
-    w->next = sched.free;
-    sched.free = w;
+    else
+        free_watch(w);
 }
 
 static void read_rings(void)
@@ -335,7 +341,7 @@ void gt_sched_next(uint32_t gen)
         read_rings();
         return;
     }
-    if (!sched.wanted || !sched.may_watch())
+    if (!config.wanted || !config.may_watch())
         return;
     sched.from = gen;
     gt_clock_pair(gt_perf_clock(), &sched.units0, &sched.ns0);
@@ -370,13 +376,14 @@ static void go_on(struct watch *w)
     }
     if (w->ended) /* its last records, and room for others' rings */
         close_ring(w);
+    if (!w->used)
+        return;
     struct gt_absence *a = absences(w);
     size_t more = w->n - w->used, kept = w->rest.to ? 1 : 0;
-    if (w->used && kept)
+    if (kept)
         a[0] = w->rest;
-    if (w->used)
-        memmove(a + kept, a + w->used, more * sizeof *a);
-    w->n = w->used ? more + kept : w->n;
+    memmove(a + kept, a + w->used, more * sizeof *a);
+    w->n = more + kept;
     w->used = 0;
 }
 
@@ -457,14 +464,8 @@ struct gt_buf *gt_sched_end(uint32_t gen, struct gt_buf *packed)
 /* Events are the parent's, and so are the rings. Its descriptors are not here. */
 void gt_sched_after_fork(void)
 {
-    bool wanted = sched.wanted;
     bool forbidden = atomic_load(&sched.forbidden); /* by a filter, which is inherited */
-    bool (*may_watch)(void) = sched.may_watch;
-    gt_where_fn *where = sched.where;
     memset(&sched, 0, sizeof sched);
     atomic_store(&sched.forbidden, forbidden);
-    sched.wanted = wanted;
-    sched.may_watch = may_watch;
-    sched.where = where;
     gt_cpus_reset();
 }

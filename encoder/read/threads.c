@@ -78,9 +78,9 @@ static void tell_span(struct gt_threads *all, struct gt_thread_state *t, uint64_
 }
 
 static void enter(struct gt_threads *all, struct gt_thread_state *t, enum gt_g_state state,
-                  uint64_t ns)
+                  uint64_t p, uint64_t ns)
 {
-    tell_span(all, t, ns, (struct gt_span){.ended = true, .p = GT_NO_P});
+    tell_span(all, t, ns, (struct gt_span){.ended = true, .p = p});
     t->state = state;
     t->since = ns;
 }
@@ -139,11 +139,9 @@ static void status(struct gt_threads *all, struct gt_thread_state *t, const stru
 static void start(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
                   uint64_t ns)
 {
-    tell_span(all, t, ns, (struct gt_span){.ended = true, .p = h->on->p});
+    enter(all, t, GT_G_RUNNING, h->on->p, ns);
     if (all->keep_running && t->lost && ns > t->lost)
         gt_stretches_add(&t->off, t->lost, ns, NULL);
-    t->state = GT_G_RUNNING;
-    t->since = ns;
     t->lost = 0;
     t->seq++;
     t->stack = NULL;
@@ -158,7 +156,7 @@ static void start(struct gt_threads *all, struct gt_thread_state *t, const struc
 static void stop(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
                  enum gt_g_state state, uint64_t ns)
 {
-    enter(all, t, state, ns);
+    enter(all, t, state, h->on->p, ns);
     t->reason = h->text;
     t->stack = h->stack;
     if (state != GT_G_SYSCALL)
@@ -172,7 +170,7 @@ static void stop(struct gt_threads *all, struct gt_thread_state *t, const struct
 static void destroy(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
                     uint64_t ns)
 {
-    enter(all, t, GT_G_NONE, ns);
+    enter(all, t, GT_G_NONE, h->on->p, ns);
     t->end = ns;
     t->ended = true;
     h->on->g = 0;
@@ -182,11 +180,11 @@ static void end_call(struct gt_threads *all, struct gt_thread_state *t,
                      const struct gt_happening *h, uint64_t ns)
 {
     if (h->type == GT_EV_GO_SYSCALL_END) {
-        enter(all, t, GT_G_RUNNING, ns);
+        enter(all, t, GT_G_RUNNING, h->on->p, ns);
         t->stack = NULL;
         return;
     }
-    enter(all, t, GT_G_RUNNABLE, ns);
+    enter(all, t, GT_G_RUNNABLE, h->on->p, ns);
     t->seq += h->g != 0; /* v1 counts it */
     h->on->g = h->on->g == t->g ? 0 : h->on->g;
 }

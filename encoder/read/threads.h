@@ -38,7 +38,7 @@ struct gt_span {
     const struct gt_callers *stack; /* of the wait or call it is, or that was before it; or NULL */
     const struct gt_callers *waker; /* of the other thread that ended the wait, or NULL */
     uint64_t waker_off;             /* how much of it that one had no CPU */
-    uint64_t p;                     /* of a GT_SCHED: on which it ran then; or GT_NO_P */
+    uint64_t p; /* where it ended, of a GT_SCHED: where it ran then; or GT_NO_P */
     bool ended;
 };
 

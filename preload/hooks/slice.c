@@ -72,9 +72,8 @@ __attribute__((noinline)) struct gt_slice gt_slice_begin(enum gt_hook hook, int 
 
 void gt_slice_expired(struct gt_slice *slice, const struct gt_timeout *timeout)
 {
-    bool known = timeout->ns || timeout->until.tv_sec;
-    if (slice->since > UNTIMED && known)
-        slice->woken = gt_wait_over(slice->since, timeout, GT_POLL_PER_MILLE);
+    if (slice->since > UNTIMED)
+        slice->woken = gt_timeout_over(timeout, slice->since, GT_POLL_PER_MILLE);
 }
 
 static void write_slice(struct gt_thread *t, struct gt_slice *slice, bool unseen)

@@ -6,6 +6,8 @@
 #ifndef GT_SLICE_H
 #define GT_SLICE_H
 
+#include "timeout.h"
+
 #include "preload/real.h"
 #include "preload/thread.h"
 
@@ -30,7 +32,6 @@ struct gt_slice gt_slice_begin(enum gt_hook hook, int on);
 void gt_slice_end(struct gt_slice *slice);
 
 /* It is over because its timeout is. See gt_wait_expired. */
-struct gt_timeout;
 void gt_slice_expired(struct gt_slice *slice, const struct gt_timeout *timeout);
 
 /* Whether a call that took so long is one that GOTRACE_SYSCALL_MIN leaves out. */

@@ -10,7 +10,6 @@
 #include "preload/options.h"
 #include "preload/process.h"
 #include "preload/stacks/capture.h"
-#include "preload/stacks/layouts.h"
 
 #define FRAME() ((uintptr_t)__builtin_frame_address(0))
 
@@ -83,67 +82,10 @@ void gt_wait_end(struct gt_wait *wait)
     gt_process_check_queue();
 }
 
-/* Linux's timer slack, of threads that did not choose another: prctl(2). */
-enum { SLACK_NS = 50000, HOUR_S = 3600 };
-
-/* What is on the page of our own frame can be read; of the rest the kernel knows. */
-static bool copy_time(struct timespec *to, const struct timespec *from)
-{
-    enum { PAGE = 4096 };
-    uintptr_t at = (uintptr_t)from, here = FRAME();
-    bool near = at / PAGE == here / PAGE && (at + sizeof *from - 1) / PAGE == here / PAGE;
-    bool readable = from && (near || gt_can_read(from, sizeof *from));
-    if (readable)
-        *to = *from;
-    return readable && to->tv_sec >= 0 && to->tv_nsec >= 0 && to->tv_nsec < 1000000000;
-}
-
-struct gt_timeout gt_timeout_for(const struct timespec *time)
-{
-    struct timespec t = {0};
-    if (!gt_recording() || !copy_time(&t, time) || t.tv_sec > HOUR_S)
-        return gt_timeout_after(0);
-    return gt_timeout_after((uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec);
-}
-
-bool gt_timeout_is_time(clockid_t clock)
-{
-    return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME ||
-           clock == CLOCK_TAI;
-}
-
-struct gt_timeout gt_timeout_at(clockid_t clock, const struct timespec *time)
-{
-    struct gt_timeout timeout = {.clock = clock};
-    struct timespec t = {0};
-    if (gt_recording() && gt_timeout_is_time(clock) && copy_time(&t, time))
-        timeout.until = t;
-    return timeout;
-}
-
-static uint64_t over_at(const struct gt_timeout *timeout)
-{
-    struct timespec now;
-    if (!timeout->until.tv_sec || gt_clock_read(timeout->clock, &now) != 0 ||
-        now.tv_sec < timeout->until.tv_sec || now.tv_sec - timeout->until.tv_sec > HOUR_S)
-        return 0;
-    int64_t s = now.tv_sec - timeout->until.tv_sec;
-    int64_t late = s * 1000000000 + now.tv_nsec - timeout->until.tv_nsec;
-    return late > SLACK_NS ? gt_clock_now() - gt_clock_units((uint64_t)late - SLACK_NS) : 0;
-}
-
-uint64_t gt_wait_over(uint64_t since, const struct gt_timeout *timeout, unsigned per_mille)
-{
-    uint64_t ns = timeout->ns;
-    uint64_t at =
-        ns ? since + gt_clock_units(ns + ns / 1000 * per_mille + SLACK_NS) : over_at(timeout);
-    return at > since ? at : 0; /* another clock than the program's */
-}
-
 void gt_wait_expired(struct gt_wait *wait, const struct gt_timeout *timeout)
 {
     if (wait->thread)
-        wait->woken = gt_wait_over(wait->since, timeout, GT_SLEEP_PER_MILLE);
+        wait->woken = gt_timeout_over(timeout, wait->since, GT_SLEEP_PER_MILLE);
 }
 
 uint64_t gt_yield_begin(void)

@@ -3,6 +3,7 @@
 #define GT_WAIT_H
 
 #include "park.h"
+#include "timeout.h"
 
 #include "preload/real.h"
 #include "preload/thread.h"
@@ -33,40 +34,11 @@ struct gt_wait gt_wait_begin(enum gt_hook hook, enum gt_reason reason, const voi
 
 void gt_wait_end(struct gt_wait *wait);
 
-/* When a wait ends by itself. */
-struct gt_timeout {
-    uint64_t ns;           /* after so long; 0: not known, or at `until` */
-    clockid_t clock;       /* of that */
-    struct timespec until; /* zeros: not known */
-};
-
-static inline struct gt_timeout gt_timeout_after(uint64_t ns)
-{
-    return (struct gt_timeout){.ns = ns};
-}
-
-/*
- * As the caller's argument has it, which may be no memory at all: the kernel is to say so. Before
- * the call: afterwards it may not be there any more.
- */
-struct gt_timeout gt_timeout_for(const struct timespec *time);
-
-/* Clocks of CPU time say nothing of when a wait is over. */
-bool gt_timeout_is_time(clockid_t clock);
-struct gt_timeout gt_timeout_at(clockid_t clock, const struct timespec *time);
-
 /*
  * The wait is over because its time is. What it took longer, but for what the kernel may add to
  * have fewer interrupts, the thread could have run. Before gt_wait_end, which does not need it.
  */
 void gt_wait_expired(struct gt_wait *wait, const struct gt_timeout *timeout);
-
-/*
- * The same for any wait: when one that began at `since` was over, in trace time; 0: not known.
- * *_PER_MILLE: what the kernel may add, of its time.
- */
-enum { GT_SLEEP_PER_MILLE = 1, GT_POLL_PER_MILLE = 5 };
-uint64_t gt_wait_over(uint64_t since, const struct gt_timeout *timeout, unsigned per_mille);
 
 /*
  * The thread lets others run, and stays runnable: sched_yield. Where nobody else has work for the
