@@ -19,7 +19,8 @@ struct gt_account {
      */
     _Atomic uint64_t g;
     _Atomic uint64_t begin; /* trace time */
-    _Atomic uint32_t tid;
+    _Atomic uint32_t tid, p;
+    _Atomic(struct gt_writer *) writer;
     /* What was used before that. */
     _Atomic unsigned known;
     _Atomic uint64_t before[GT_USED_NUMBERS];
@@ -103,6 +104,8 @@ void gt_account_begin(struct gt_writer *w, enum gt_account_begin how)
     struct gt_usage before = used_before(w, how);
     atomic_thread_fence(memory_order_release); /* pairs with is_still's: nobody's, before */
     atomic_store_explicit(&a->tid, w->m, memory_order_relaxed);
+    atomic_store_explicit(&a->p, w->p->id, memory_order_relaxed);
+    atomic_store_explicit(&a->writer, w, memory_order_relaxed);
     atomic_store_explicit(&a->begin, w->last, memory_order_relaxed);
     atomic_store_explicit(&a->moved, 0, memory_order_relaxed);
     atomic_store_explicit(&a->known, before.known, memory_order_relaxed);
@@ -455,11 +458,13 @@ void gt_account_each_new(void (*fn)(const struct gt_thread_view *thread))
     struct gt_account *a = atomic_load_explicit(&accounts.all, memory_order_acquire);
     for (; a; a = a->next) {
         uint64_t g = atomic_load_explicit(&a->g, memory_order_acquire);
-        uint32_t tid = atomic_load_explicit(&a->tid, memory_order_relaxed);
+        struct gt_thread_view view = {a, atomic_load_explicit(&a->writer, memory_order_relaxed), g,
+                                      atomic_load_explicit(&a->tid, memory_order_relaxed),
+                                      atomic_load_explicit(&a->p, memory_order_relaxed)};
         if (!g || (g & ENDED) || a->seen == g || !is_still(a, g))
             continue;
         a->seen = g;
-        fn(&(struct gt_thread_view){a, g, tid});
+        fn(&view);
     }
 }
 

@@ -37,11 +37,13 @@ void gt_account_end(struct gt_writer *w);
 /* It leaves a generation. By who switches it. */
 void gt_account_move(struct gt_writer *w);
 
-/* A thread, for the drain side. */
+/* A thread, for the drain side. The writer may have become that of another one. */
 struct gt_thread_view {
     struct gt_account *account;
+    struct gt_writer *writer;
     uint64_t g;
     uint32_t tid;
+    uint32_t p;
 };
 
 /* Those that are there, each once, until the next gt_account_forget_seen. */

@@ -67,8 +67,12 @@ struct gt_drain_config {
     void (*aged)(void);
     void (*forget)(void);
     gt_usage_fn *usage; /* see account.h; or NULL */
-    bool sched;         /* see sched.h, as what follows */
+    /* See watch.h; and sched.h, which `where` is for. */
     bool (*may_watch)(void);
+    uint32_t cpu_hz;
+    gt_walk_fn *walk;
+    gt_by_copy_fn *by_copy;
+    bool sched;
     gt_where_fn *where;
     void (*sample)(void); /* see gt_drain_sample */
     bool (*alone)(void);  /* or NULL; whether the drain thread is the process's last */

@@ -36,7 +36,8 @@ static void (*const state[])(void) = {
     gt_switch_after_fork,  /* writers */
     gt_procs_after_fork,   /* Ps */
     gt_account_after_fork, /* accounts */
-    gt_sched_after_fork,   /* nor is one watched */
+    gt_watch_after_fork,   /* nor is one watched */
+    gt_sched_after_fork,   /* or to be completed */
     gt_events_after_fork,  /* collections: the clock begins anew */
     gt_writer_after_fork,  /* none has jumped, nothing is lost */
 

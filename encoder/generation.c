@@ -11,6 +11,7 @@
 #include "sched.h"
 #include "switch.h"
 #include "v2.h"
+#include "watch.h"
 
 #include "encoder/base/clock.h"
 #include "encoder/v1/v1.h"
@@ -155,8 +156,25 @@ static uint32_t number_of(enum gt_successor successor)
 static uint64_t samples_until(enum gt_successor successor)
 {
     uint64_t until = successor == GT_SUCCESSOR_WRITTEN ? gt_clock_now() : UINT64_MAX;
+    gt_watch_read();
     gt_samples_collect();
     return until;
+}
+
+/* All threads are in it. */
+static void watch_next(void)
+{
+    gt_watch_next();
+    gt_sched_next(generation.now.gen);
+}
+
+/* Of one that is over: by what the kernel tells. 0 or -errno. */
+static int complete(uint32_t gen, struct gt_buf **packed, struct gt_buf **plain)
+{
+    gt_watch_note_ends();
+    int error = gt_sched_complete(gen, packed, plain);
+    gt_watch_let_go();
+    return error;
 }
 
 static void write_queue(uint32_t gen)
@@ -180,15 +198,17 @@ void gt_generation_close(enum gt_successor successor)
     uint32_t next = number_of(successor);
     generation.past_early = take_early();
     generation.past = move_on(next);
-    gt_sched_next(generation.now.gen);
+    watch_next();
     gt_account_collect(generation.past.gen, successor != GT_SUCCESSOR_WRITTEN);
 }
 
+/* That may take long, and rings are filled meanwhile. */
 static void look_up(void *unused, struct gt_stack *s)
 {
     (void)unused;
     struct gt_named_frame *frames[GT_FRAMES_MAX];
     gt_frames_of(s, frames);
+    gt_watch_poll(gt_clock_monotonic_raw());
 }
 
 void gt_generation_look_up(void)
@@ -227,7 +247,7 @@ int gt_generation_write(bool whole)
 {
     GT_ASSERT_DRAIN_SIDE();
     struct gt_buf *plain = gt_buffers_take(generation.past.gen);
-    int error = gt_sched_complete(generation.past.gen, &generation.past_early, &plain);
+    int error = complete(generation.past.gen, &generation.past_early, &plain);
     if (!error && gt_format->v1)
         error = write_v1(plain, whole);
     else if (!error)
@@ -281,10 +301,10 @@ void gt_generation_keep(enum gt_successor successor)
     if (successor == GT_SUCCESSOR_WRITTEN)
         tell_all(next);
     struct gt_kept past = move_on(next);
-    gt_sched_next(generation.now.gen);
+    watch_next();
     gt_account_collect(past.gen, successor != GT_SUCCESSOR_WRITTEN);
     struct gt_buf *plain = gt_buffers_take(past.gen);
-    int error = gt_sched_complete(past.gen, &early, &plain);
+    int error = complete(past.gen, &early, &plain);
     uint64_t events = gt_generation_events();
     past.events = events - generation.events_before;
     generation.events_before = events;

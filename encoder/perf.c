@@ -22,16 +22,21 @@ clockid_t gt_perf_clock(void)
     return gt_clock.hardware ? CLOCK_MONOTONIC_RAW : CLOCK_MONOTONIC;
 }
 
-static int open_event(uint32_t tid)
+static int open_event(uint32_t tid, const struct gt_perf_wanted *wanted)
 {
+    bool samples = wanted->period_ns;
     struct perf_event_attr attr = {
         .type = PERF_TYPE_SOFTWARE,
         .size = sizeof attr,
-        .config = PERF_COUNT_SW_DUMMY,
-        .sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
-        .exclude_kernel = 1,
+        .config = samples ? PERF_COUNT_SW_TASK_CLOCK : PERF_COUNT_SW_DUMMY,
+        .sample_period = wanted->period_ns,
+        .sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
+                       (samples ? PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER : 0),
+        .sample_regs_user = samples ? GT_ARCH_PERF_REGISTERS : 0,
+        .sample_stack_user = samples ? wanted->stack_bytes : 0,
+        .exclude_kernel = !samples,
         .exclude_hv = 1,
-        .context_switch = 1,
+        .context_switch = wanted->switches,
         .sample_id_all = 1,
         .use_clockid = 1,
         .clockid = gt_perf_clock(),
@@ -47,14 +52,16 @@ static size_t page_bytes(void)
     return bytes;
 }
 
-int gt_perf_open(struct gt_perf *perf, uint32_t tid, size_t bytes)
+int gt_perf_open(struct gt_perf *perf, uint32_t tid, const struct gt_perf_wanted *wanted,
+                 size_t most, size_t least)
 {
-    int error = 0;
-    *perf = (struct gt_perf){.fd = open_event(tid)};
+    int error = -ENOMEM;
+    size_t page = page_bytes();
+    *perf = (struct gt_perf){.fd = open_event(tid, wanted)};
     if (perf->fd < 0)
         return -errno;
-    for (; bytes >= page_bytes() && !perf->pages; bytes /= 2) {
-        void *p = (void *)gt_syscall(SYS_mmap, NULL, page_bytes() + bytes, PROT_READ | PROT_WRITE,
+    for (size_t bytes = most; bytes >= page && bytes >= least && error; bytes /= 2) {
+        void *p = (void *)gt_syscall(SYS_mmap, NULL, page + bytes, PROT_READ | PROT_WRITE,
                                      MAP_SHARED, perf->fd, 0);
         error = p == MAP_FAILED ? -ENOMEM : 0; /* EPERM is the limit of locked memory */
         if (!error) {
@@ -65,6 +72,12 @@ int gt_perf_open(struct gt_perf *perf, uint32_t tid, size_t bytes)
     if (error)
         gt_perf_close(perf);
     return error;
+}
+
+void gt_perf_end_samples(struct gt_perf *perf)
+{
+    uint64_t never = INT64_MAX;
+    gt_syscall(SYS_ioctl, perf->fd, PERF_EVENT_IOC_PERIOD, &never);
 }
 
 void gt_perf_close(struct gt_perf *perf)
@@ -92,31 +105,81 @@ bool gt_perf_has_more(const struct gt_perf *perf)
     return __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE) != page->data_tail;
 }
 
-void gt_perf_read(struct gt_perf *perf, gt_perf_fn *fn, void *arg)
+/* A sample's record, but for the stack; see PERF_RECORD_SAMPLE in perf_event_open(2). */
+struct sample {
+    struct perf_event_header head;
+    uint64_t time;
+    uint32_t cpu, unused;
+    uint64_t abi;
+};
+enum { REGISTERS = 3 };
+_Static_assert(sizeof(struct sample) + (REGISTERS + 2) * sizeof(uint64_t) <= GT_PERF_SAMPLE_BYTES,
+               "beside the stack: registers, its size, and how much of that was copied");
+
+/* `record` is whole, of `size` bytes. */
+static void tell_sample(const struct gt_perf_reader *reader, void *arg, const uint8_t *record,
+                        size_t size)
+{
+    uint64_t registers[REGISTERS] = {0}, room = 0, bytes = 0;
+    const struct sample *sample = (const void *)record;
+    const uint8_t *p = record + sizeof *sample, *end = record + size;
+    if (sample->abi != PERF_SAMPLE_REGS_ABI_NONE && (size_t)(end - p) >= sizeof registers) {
+        memcpy(registers, p, sizeof registers);
+        p += sizeof registers;
+    }
+    if ((size_t)(end - p) >= sizeof room)
+        memcpy(&room, p, sizeof room);
+    p += sizeof room;
+    if (room && p + room + sizeof bytes <= end)
+        memcpy(&bytes, p + room, sizeof bytes);
+    reader->note_sample(arg, &(struct gt_perf_sample){.ns = sample->time,
+                                                      .cpu = sample->cpu,
+                                                      .registers = gt_arch_sampled(registers),
+                                                      .stack = p,
+                                                      .bytes = bytes < room ? bytes : room});
+}
+
+/* Room for a record of any length, which is in one piece there. */
+static _Alignas(uint64_t) uint8_t piece[UINT16_MAX + 1];
+
+static void tell(const struct gt_perf *perf, uint64_t at, const struct perf_event_header *head,
+                 const struct gt_perf_reader *reader, void *arg, bool *gap)
+{
+    struct trailer trailer;
+    struct {
+        struct perf_event_header head;
+        uint64_t id, lost;
+    } lost;
+    if (head->type == PERF_RECORD_LOST && head->size >= sizeof lost) {
+        copy(perf, at, &lost, sizeof lost);
+        reader->note_lost(arg, lost.lost);
+        *gap = true;
+    } else if (head->type == PERF_RECORD_SAMPLE && head->size >= sizeof(struct sample)) {
+        copy(perf, at, piece, head->size);
+        tell_sample(reader, arg, piece, head->size);
+    } else if (head->type == PERF_RECORD_SWITCH && head->size >= sizeof *head + sizeof trailer) {
+        copy(perf, at + head->size - sizeof trailer, &trailer, sizeof trailer);
+        bool out = head->misc & PERF_RECORD_MISC_SWITCH_OUT;
+        bool preempted = head->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+        reader->note_switch(
+            arg, &(struct gt_perf_switch){trailer.time, trailer.cpu, out, preempted, *gap});
+        *gap = false;
+    }
+}
+
+void gt_perf_read(struct gt_perf *perf, const struct gt_perf_reader *reader, void *arg)
 {
     struct perf_event_mmap_page *page = (void *)perf->pages;
     struct perf_event_header head;
-    struct trailer trailer;
     bool gap = false;
     uint64_t tail = page->data_tail;
     uint64_t end =
         __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE); /* pairs with the kernel's */
     for (; end - tail >= sizeof head; tail += head.size) {
         copy(perf, tail, &head, sizeof head);
-        if (head.size < sizeof head + sizeof trailer || head.size > end - tail)
+        if (head.size < sizeof head || head.size > end - tail)
             break;
-        copy(perf, tail + head.size - sizeof trailer, &trailer, sizeof trailer);
-        gap |= head.type == PERF_RECORD_LOST;
-        if (head.type != PERF_RECORD_SWITCH)
-            continue;
-        fn(arg, &(struct gt_perf_switch){
-                    .ns = trailer.time,
-                    .cpu = trailer.cpu,
-                    .out = head.misc & PERF_RECORD_MISC_SWITCH_OUT,
-                    .preempted = head.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT,
-                    .gap = gap,
-                });
-        gap = false;
+        tell(perf, tail, &head, reader, arg, &gap);
     }
     __atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
 }

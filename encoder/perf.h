@@ -1,10 +1,16 @@
 /*
- * The kernel's records of when a thread of this process got a CPU and lost it: perf_event_open(2),
- * as any user may where kernel.perf_event_paranoid is 2 or less. Each thread has an event, and the
- * caller a ring in memory that the kernel fills. Drain side only, with descriptors of its own.
+ * The kernel's records of when a thread of this process got a CPU and lost it, and samples of what
+ * it ran: perf_event_open(2). Each thread has an event, and the caller a ring in memory that the
+ * kernel fills. Drain side only, with descriptors of its own.
+ *
+ * Any user may ask for switches where kernel.perf_event_paranoid is 2 or less. Samples are taken in
+ * the kernel, too, or those of a thread that spends its time in system calls would be missing; that
+ * takes CAP_PERFMON, or 1 or less.
  */
 #ifndef GT_PERF_H
 #define GT_PERF_H
+
+#include "encoder/base/arch/arch.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,19 +32,45 @@ struct gt_perf_switch {
     bool gap;       /* others are missing before this one */
 };
 
+/* What a thread ran, in the program; or from where it called the kernel. */
+struct gt_perf_sample {
+    uint64_t ns; /* by gt_perf_clock */
+    uint32_t cpu;
+    struct gt_arch_registers registers; /* pc 0: it is not known where */
+    const void *stack;                  /* a copy, from registers.sp on; until fn returns */
+    size_t bytes;
+};
+
 /* The clock of all records: one that maps to the trace's by a factor. */
 clockid_t gt_perf_clock(void);
 
+/* What to record. Either may be left out. */
+struct gt_perf_wanted {
+    bool switches;
+    uint64_t period_ns;   /* of CPU time between two samples; 0: none */
+    uint32_t stack_bytes; /* to copy: a multiple of 8, at most GT_PERF_STACK_MAX */
+};
+#define GT_PERF_STACK_MAX (60u << 10) /* a record's length has 16 bits */
+#define GT_PERF_SAMPLE_BYTES 128      /* of a sample's record beside the stack, at most */
+
 /*
- * Begins to record. The ring has so many bytes, a power of two, or less where the limits of locked
- * memory allow no more. 0 or -errno: -EACCES or -EPERM: the kernel does not allow it; -ENOMEM:
- * those limits.
+ * Begins to record. The ring has `most` bytes or, where the limits of locked memory allow no more,
+ * a half, and so on, but `least` (powers of two; a page is what it has in any case). 0 or -errno:
+ * -EACCES or -EPERM: the kernel does not allow it; -ENOMEM: those limits.
  */
-int gt_perf_open(struct gt_perf *perf, uint32_t tid, size_t bytes);
+int gt_perf_open(struct gt_perf *perf, uint32_t tid, const struct gt_perf_wanted *wanted,
+                 size_t most, size_t least);
 
 /* Tells what was recorded since, in its order. Also after the thread has ended. */
-typedef void gt_perf_fn(void *arg, const struct gt_perf_switch *s);
-void gt_perf_read(struct gt_perf *perf, gt_perf_fn *fn, void *arg);
+struct gt_perf_reader {
+    void (*note_switch)(void *arg, const struct gt_perf_switch *s);
+    void (*note_sample)(void *arg, const struct gt_perf_sample *s);
+    void (*note_lost)(void *arg, uint64_t n); /* so many records are missing here, of any kind */
+};
+void gt_perf_read(struct gt_perf *perf, const struct gt_perf_reader *reader, void *arg);
+
+/* No sample follows. */
+void gt_perf_end_samples(struct gt_perf *perf);
 
 /* Whether something was recorded since. */
 bool gt_perf_has_more(const struct gt_perf *perf);

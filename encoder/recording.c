@@ -12,6 +12,7 @@
 #include "sched.h"
 #include "switch.h"
 #include "v2.h"
+#include "watch.h"
 
 #include "encoder/base/clock.h"
 #include "encoder/base/log.h"
@@ -255,7 +256,7 @@ bool gt_recording_advance(uint64_t now)
         gt_recording_renew(now);
         return false;
     }
-    gt_sched_poll(now);
+    gt_watch_poll(now);
     bool due =
         write_what_waits() || now >= recording.deadline || file_full() || renewal_is_due(now);
     if (due)
@@ -288,7 +289,7 @@ int64_t gt_recording_idle_ns(uint64_t now)
         if (due[i] && (least < 0 || ns < least))
             least = ns;
     }
-    int64_t rings = recording.on ? gt_sched_idle_ns(now) : -1;
+    int64_t rings = recording.on ? gt_watch_idle_ns(now) : -1;
     return rings >= 0 && (least < 0 || rings < least) ? rings : least;
 }
 
@@ -331,6 +332,7 @@ static void end(enum gt_successor next)
     }
     gt_generation_forget();
     gt_sched_close();
+    gt_watch_end();
     recording.ending = false;
 }
 
@@ -431,7 +433,12 @@ void gt_recording_init(const struct gt_drain_config *config)
     gt_buffers_reserve();
     gt_frames_init(config);
     gt_account_init(config->usage);
-    gt_sched_init(config->sched, config->may_watch, config->where);
+    gt_watch_init(&(struct gt_watch_config){
+        .switches = config->sched ? gt_sched_init(config->where) : (struct gt_watch_switches){0},
+        .hz = config->cpu_hz,
+        .walk = config->walk,
+        .by_copy = config->by_copy,
+        .may_watch = config->may_watch});
     gt_generation_init(waits);
     gt_renewal_init(config);
     if (!waits)
@@ -464,7 +471,7 @@ struct gt_recording_summary gt_recording_summary(void)
         .stacks_lost = gt_stacks_lost() - recording.stacks_lost_before,
         .samples_lost = gt_samples_lost() - recording.samples_lost_before,
         .sched_gaps = gt_sched_gaps(),
-        .sched_unwatched = gt_sched_unwatched(),
+        .sched_unwatched = gt_watch_unwatched(),
         .generations = recording.generations,
         .finished = !recording.on && !recording.ending,
         .limited = gt_output_limited(),

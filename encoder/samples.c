@@ -2,6 +2,7 @@
 #include "samples.h"
 
 #include "buffers.h"
+#include "sched.h"
 #include "stacks.h"
 
 #include "encoder/base/arena.h"
@@ -80,7 +81,7 @@ struct gt_sample_ring *gt_samples_put(struct gt_sample_ring *ring, const struct 
     struct gt_sample_ring *next = ring->size < RING_WORDS_MAX ? new_ring(2 * ring->size) : NULL;
     if (next && put(next, sample, ring->pcs))
         return next;
-    atomic_fetch_add(&lost, sample->times);
+    gt_samples_lose(sample->times);
     return ring;
 }
 
@@ -91,14 +92,25 @@ static struct gt_taken_sample *samples(void)
     return taken.memory.at;
 }
 
-static void take(const struct gt_sample *s, const uint64_t *pcs)
+void gt_samples_lose(uint64_t n)
+{
+    atomic_fetch_add(&lost, n);
+}
+
+void gt_samples_take(const struct gt_sample *s, const uint64_t *pcs)
 {
     if (!gt_vector_reserve(&taken.memory, (taken.n + 1) * sizeof *samples())) {
-        atomic_fetch_add(&lost, s->times);
+        gt_samples_lose(s->times);
         return;
     }
     samples()[taken.n++] = (struct gt_taken_sample){
-        s->ts, s->g, s->m, s->p, s->times, s->n ? gt_stacks_get(pcs, s->n, s->epoch) : NULL};
+        .ts = s->ts,
+        .g = s->g,
+        .m = s->m,
+        .p = gt_sched_cpus() ? s->cpu : s->p,
+        .times = s->times,
+        .stack = s->n ? gt_stacks_get(pcs, s->n, s->epoch) : NULL,
+    };
 }
 
 static void empty(struct gt_sample_ring *ring)
@@ -113,7 +125,7 @@ static void empty(struct gt_sample_ring *ring)
         for (uint32_t i = 0; i < s.n; i++)
             pcs[i] = ring->words[tail++ & (ring->size - 1)];
         atomic_store_explicit(&ring->tail, tail, memory_order_release);
-        take(&s, pcs);
+        gt_samples_take(&s, pcs);
     }
 }
 

@@ -1,8 +1,9 @@
 /*
- * CPU samples: where threads were while they used the CPU.
+ * CPU samples: where threads were while they used the CPU. The kernel takes them (watch.h), or a
+ * signal handler in the thread.
  *
- * A thread's samples are put into a ring of its own by a signal handler in that thread, which may
- * have interrupted any of our own code: it takes no lock, and knows only its ring. The drain side
+ * That puts them into a ring of the thread's own. It may have interrupted any of our own code: it
+ * takes no lock, and knows only its ring. The drain side
  * empties the rings and writes what was in them with the generation. A program that has no drain
  * thread yet gets one at its next hook when a ring fills; one that only computes may never come by,
  * and goes on in a larger ring.
@@ -23,6 +24,7 @@
 struct gt_sample {
     uint64_t ts, g;
     uint32_t m, p;
+    uint32_t cpu;   /* that is the P where Ps are CPUs */
     uint32_t epoch; /* of the module map */
     uint32_t times; /* the sample counts as so many */
     uint32_t n;     /* pcs, the interrupted one first, then return addresses */
@@ -57,8 +59,12 @@ uint64_t gt_samples_lost(void);
 
 /* Drain side ---------------------------------------------------------------------------------- */
 
-/* Takes what is in the rings, to be written later. */
+/* Takes what is in the rings, to be written later; or this one. */
 void gt_samples_collect(void);
+void gt_samples_take(const struct gt_sample *sample, const uint64_t *pcs);
+
+/* So many could not be taken. */
+void gt_samples_lose(uint64_t n);
 
 struct gt_taken_sample {
     uint64_t ts, g;

@@ -96,8 +96,11 @@ static void start_recording(bool manual)
                                             .aged = gt_modules_age,
                                             .forget = gt_names_forget,
                                             .usage = gt_usage_read,
-                                            .sched = gt_options.sched,
                                             .may_watch = gt_usage_is_apart,
+                                            .cpu_hz = gt_sampler_hz(),
+                                            .walk = gt_sampler_walk,
+                                            .by_copy = gt_sampler_by_copy,
+                                            .sched = gt_options.sched,
                                             .where = gt_usage_where,
                                             .sample = gt_heap_sample_goal,
                                             .alone = gt_drain_thread_is_last});

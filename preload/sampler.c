@@ -11,6 +11,8 @@
 #include "preload/stacks/layouts.h"
 #include "symbolize/modules.h"
 
+#include <sched.h>
+#include <stddef.h>
 #include <sys/auxv.h>
 #include <sys/utsname.h>
 
@@ -28,6 +30,7 @@ static void take(struct gt_thread *t, void *context, uint32_t times)
                           .g = t->w.g.id,
                           .m = t->w.m,
                           .p = p->id,
+                          .cpu = (uint32_t)sched_getcpu(),
                           .epoch = (uint32_t)gt_modules_epoch(),
                           .times = times};
     s.n = gt_unwind_context(&t->trail, s.epoch, context, ring->pcs);
@@ -40,7 +43,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
     struct gt_thread *t = gt_self;
     /* Behind the time of this thread's end the timer is gone, but not what it had sent. */
     if (info->si_code == SI_TIMER && info->si_value.sival_ptr == (void *)&on) {
-        if (t && t != &gt_nobody && t->sampler.running)
+        if (t && t != &gt_nobody && atomic_load(&t->sampler.state))
             take(t, context, 1 + (uint32_t)info->si_overrun);
     } else {
         gt_libc_signal_forward(signal, info, context);
@@ -88,12 +91,48 @@ static void say_failed(void)
         gt_log("no CPU samples of some threads: %s", strerrordesc_np(errno));
 }
 
-static bool set_timer(const struct gt_thread *t, bool runs)
+static uint64_t period_ns(void)
 {
-    uint64_t ns = runs ? 1000000000 / gt_options.cpu_hz : 0;
+    return 1000000000 / gt_options.cpu_hz;
+}
+
+static bool set_timer(int timer, bool runs)
+{
+    uint64_t ns = runs ? period_ns() : 0;
     struct timespec period = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
     struct itimerspec every = {period, period};
-    return gt_syscall(SYS_timer_settime, t->sampler.timer, 0, &every, NULL) == 0;
+    return gt_syscall(SYS_timer_settime, timer, 0, &every, NULL) == 0;
+}
+
+/*
+ * Why a timer stands: no room on the signal stack, as its own thread says; samples by copies of
+ * stacks, as the drain side does. Whoever changes that sets the timer, and again if it has changed
+ * meanwhile: the last one's is what holds. The kernel does not use a timer's number again soon.
+ */
+enum { SMALL = 1, COPIED = 2, REASONS = 3, REASON_BITS = 2 };
+
+static void apply(struct gt_sampler *s)
+{
+    uint64_t state;
+    do {
+        state = atomic_load(&s->state);
+        if (state)
+            set_timer(s->timer, !(state & REASONS));
+    } while (atomic_load(&s->state) != state);
+}
+
+/* Of thread g, if it still is that. Whether the timer ran. */
+static bool stand(struct gt_sampler *s, uint64_t g, uint64_t reason, bool stands)
+{
+    uint64_t state = atomic_load(&s->state), next;
+    do {
+        next = stands ? state | reason : state & ~reason;
+        if (state >> REASON_BITS != g || !state)
+            return false;
+    } while (!atomic_compare_exchange_strong(&s->state, &state, next));
+    if (next != state)
+        apply(s);
+    return !(state & REASONS);
 }
 
 /* Our handler runs on the program's signal stack, because Go's threads have no other to spare. */
@@ -126,25 +165,28 @@ static bool has_ring(struct gt_sampler *s)
 
 void gt_sampler_thread_begin(struct gt_thread *t)
 {
-    t->sampler.running = false;
+    struct gt_sampler *s = &t->sampler;
+    atomic_store(&s->state, 0);
     gt_libc_signal_retake();
-    if (!on || !has_ring(&t->sampler))
+    if (!on || !has_ring(s))
         return;
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
                              .sigev_signo = GT_LIBC_SIGNAL,
                              .sigev_value.sival_ptr = &on,
                              ._sigev_un._tid = (pid_t)t->w.m};
     GT_KEEP_ERRNO;
-    if (gt_syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &t->sampler.timer) == 0)
-        t->sampler.running = set_timer(t, has_room());
-    if (!t->sampler.running)
+    bool room = has_room();
+    if (gt_syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &s->timer) == 0 &&
+        set_timer(s->timer, room))
+        atomic_store(&s->state, t->w.g.id << REASON_BITS | (room ? 0 : SMALL));
+    else
         say_failed();
 }
 
 /* Once: its number may be that of another timer next. */
 static void end(struct gt_sampler *s)
 {
-    if (atomic_exchange(&s->running, false))
+    if (atomic_exchange(&s->state, 0))
         gt_syscall(SYS_timer_delete, s->timer);
 }
 
@@ -168,17 +210,47 @@ void gt_sampler_after_fork(void)
 
 GT_EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
 {
-    const struct gt_thread *t = gt_self;
-    if (__builtin_expect(!on || !stack || !t || !t->sampler.running, 1) ||
-        !gt_can_read(stack, sizeof *stack))
+    struct gt_thread *t = gt_self;
+    uint64_t state = on && stack && t ? atomic_load(&t->sampler.state) : 0;
+    if (__builtin_expect(!state, 1) || !gt_can_read(stack, sizeof *stack))
         return gt_real.sigaltstack(stack, old);
     bool had_room = has_room(), small = too_small(stack);
     if (small) /* none of this thread from now on */
-        set_timer(t, false);
+        stand(&t->sampler, state >> REASON_BITS, SMALL, true);
     int r = gt_real.sigaltstack(stack, old);
     GT_KEEP_ERRNO;
-    /* One that runs goes on: set anew, its period would begin anew. */
-    if (small ? had_room && r != 0 : !had_room && r == 0)
-        set_timer(t, true);
+    if (small ? had_room && r != 0 : r == 0)
+        stand(&t->sampler, state >> REASON_BITS, SMALL, false);
     return r;
+}
+
+/* By copies of stacks ------------------------------------------------------------------------ */
+
+uint32_t gt_sampler_hz(void)
+{
+    return on ? gt_options.cpu_hz : 0;
+}
+
+uint32_t gt_sampler_walk(const struct gt_perf_sample *sample, uint64_t *pcs, uint32_t *epoch,
+                         bool *cut)
+{
+    *epoch = (uint32_t)gt_modules_epoch();
+    return gt_unwind_copy(&sample->registers, sample->stack, sample->bytes, *epoch, pcs, cut);
+}
+
+/* Of the time between two samples, whether more than half is over. */
+static bool is_late(int timer)
+{
+    struct itimerspec left;
+    if (gt_syscall(SYS_timer_gettime, timer, &left) != 0)
+        return false;
+    uint64_t ns = (uint64_t)left.it_value.tv_sec * 1000000000 + (uint64_t)left.it_value.tv_nsec;
+    return ns < period_ns() / 2;
+}
+
+bool gt_sampler_by_copy(struct gt_writer *w, uint64_t g, bool copied)
+{
+    struct gt_thread *t = (void *)((char *)w - offsetof(struct gt_thread, w));
+    bool late = copied && is_late(t->sampler.timer);
+    return stand(&t->sampler, g, COPIED, copied) && late;
 }

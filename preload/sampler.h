@@ -1,6 +1,7 @@
 /*
- * CPU samples: a timer of each thread counts its CPU time, and its signal's handler takes the stack
- * of what was interrupted.
+ * CPU samples, where nobody else takes them (encoder/watch.h): a timer of each thread counts its
+ * CPU time, and its signal's handler takes the stack of what was interrupted. A thread begins with
+ * that, and so does a program, which has one thread and no other to watch it.
  *
  * No call of the program is interrupted by that. Since Linux 5.9 such a timer that is due marks its
  * thread (CONFIG_POSIX_CPU_TIMERS_TASK_WORK), and the signal is sent by that thread itself, on its
@@ -11,18 +12,28 @@
 #define GT_SAMPLER_H
 
 #include "encoder/samples.h"
+#include "encoder/watch.h"
 
 struct gt_thread;
 
 struct gt_sampler {
     struct gt_sample_ring *ring; /* of this struct's threads, one after the other; NULL: none yet */
     int timer;
-    _Atomic bool running;
+    /* Whose timer it is and, in the last bits, why it stands; 0: there is none. */
+    _Atomic uint64_t state;
     struct gt_sampler *next; /* in the list of all that have a ring */
 };
 
 /* In the constructor, before the first thread is followed: what GOTRACE_CPU_HZ asks for. */
 void gt_sampler_init(void);
+
+/* Samples in a second of CPU time; 0: there are none. */
+uint32_t gt_sampler_hz(void);
+
+/* See encoder/watch.h, for both. By the drain side. */
+uint32_t gt_sampler_walk(const struct gt_perf_sample *sample, uint64_t *pcs, uint32_t *epoch,
+                         bool *cut);
+bool gt_sampler_by_copy(struct gt_writer *w, uint64_t g, bool on);
 
 /* t's thread, which calls, begins and ends. */
 void gt_sampler_thread_begin(struct gt_thread *t);

@@ -12,7 +12,7 @@
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/urgent.h"
 #include "encoder/drain.h"
-#include "encoder/sched.h"
+#include "encoder/watch.h"
 #include "preload/stacks/layouts.h"
 
 #include <fcntl.h>
@@ -20,6 +20,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/futex.h>
+#include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -135,9 +136,12 @@ static const struct need usage_need[] = {
     {SYS_getrusage, {RUSAGE_THREAD}},
 };
 
-/* What our thread asks for each new thread, with GOTRACE_SCHED; it can do without. */
-static const struct need sched_need[] = {
+/* What our thread asks for each new thread (encoder/watch.h); it can do without. */
+static const struct need watch_need[] = {
     {SYS_perf_event_open, {0}},
+    {SYS_ioctl, {1000, PERF_EVENT_IOC_PERIOD}},
+    {SYS_timer_gettime, {0}},
+    {SYS_timer_settime, {0}},
 };
 
 /* The machine -------------------------------------------------------------------------------- */
@@ -272,8 +276,8 @@ static void filter_begins(unsigned long flags, const struct sock_fprog *program)
         gt_urgent_forbid();
     if (!ALLOWS(program, usage_need))
         gt_usage_forbid();
-    if (!ALLOWS(program, sched_need))
-        gt_sched_forbid();
+    if (!ALLOWS(program, watch_need))
+        gt_watch_forbid();
     bool for_all = !gt_drain_is_threaded() || (flags & SECCOMP_FILTER_FLAG_TSYNC);
     if (!spares_threads(program))
         gt_process_withdraw();

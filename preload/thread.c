@@ -157,11 +157,11 @@ static void thread_begin(struct gt_thread *t)
     t->inside = 1;
     adopt(t);
     await_end(t);
+    gt_sampler_thread_begin(t); /* before the drain side can meet it */
     if (gt_writer_pin(&t->w)) {
         gt_ev_thread_start(&t->w);
         gt_writer_unpin(&t->w);
     }
-    gt_sampler_thread_begin(t);
     t->w.may_lose = true;
     gt_thread_leave(t);
 }
@@ -312,12 +312,12 @@ void gt_thread_main_begin(void)
 {
     struct gt_thread *t = main_thread;
     t->w.last = gt_clock_now(); /* adopt came before the clock */
+    gt_sampler_thread_begin(t);
     if (gt_writer_pin(&t->w)) {
         gt_ev_thread_running(&t->w);
         gt_ev_procs_change(&t->w, (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), NULL);
         gt_writer_unpin(&t->w);
     }
-    gt_sampler_thread_begin(t);
     t->w.may_lose = true;
     gt_thread_leave(t);
 }

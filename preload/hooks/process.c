@@ -1,4 +1,5 @@
 /* What ends a process, makes another one of it, or unloads a part of its code. */
+#include "encoder/watch.h"
 #include "preload/fork.h"
 #include "preload/process.h"
 #include "preload/real.h"
@@ -61,7 +62,9 @@ GT_EXPORT int dlclose(void *handle)
         gt_modules_refresh();
     if (t)
         gt_thread_leave(t);
+    gt_watch_hold();
     int r = gt_real.dlclose(handle);
+    gt_watch_go_on();
     t = gt_thread_enter();
     if (t)
         gt_modules_refresh();

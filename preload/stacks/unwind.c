@@ -26,7 +26,8 @@ static inline bool is_ours(uint64_t pc)
 /* What of the stack can be read: [lo, hi). */
 struct range {
     uintptr_t lo, hi;
-    bool whole; /* hi is the stack's end; else there may be more */
+    bool whole;     /* hi is the stack's end; else there may be more */
+    uintptr_t copy; /* how far from the stack what is read is: 0, but for a copy */
 };
 
 /* Whether [r->lo, end) can be read. A frame this big on a stack of unknown size is given up. */
@@ -60,13 +61,18 @@ static inline struct range range_at(const struct gt_trail *t, uintptr_t sp)
 {
     uintptr_t page = page_of(sp), lo = sp - page < RED_ZONE ? page : sp - RED_ZONE;
     if (sp - t->stack_lo < t->stack_hi - t->stack_lo)
-        return (struct range){lo, t->stack_hi, true};
-    return (struct range){lo, sp > page ? page + PAGE : page, false};
+        return (struct range){lo, t->stack_hi, true, 0};
+    return (struct range){lo, sp > page ? page + PAGE : page, false, 0};
 }
 
 static inline uintptr_t word_at(uintptr_t address)
 {
     return *(const uintptr_t *)address;
+}
+
+static inline uintptr_t word_in(const struct range *r, uintptr_t address)
+{
+    return word_at(address + r->copy);
 }
 
 /* Steps -------------------------------------------------------------------------------------- */
@@ -82,6 +88,12 @@ struct state {
 
 enum outcome { GO_ON, END, BROKEN, ODD_FRAME };
 
+/* Interrupted between restoring fp and returning, it is in the register: a copy has no red zone. */
+static inline bool is_restored(const struct state *s, uintptr_t fp_at)
+{
+    return s->r.copy && fp_at < s->r.lo;
+}
+
 static inline enum outcome step_to(struct state *s, uintptr_t cfa, uintptr_t fp_below)
 {
     if (__builtin_expect(cfa <= s->sp || cfa & 7, 0))
@@ -90,17 +102,19 @@ static inline enum outcome step_to(struct state *s, uintptr_t cfa, uintptr_t fp_
         return BROKEN;
     if (__builtin_expect(fp_below > cfa - s->sp, 0)) {
         /* Interrupted between restoring fp and returning: compilers do not tell that it is back. */
-        if (cfa - fp_below < s->r.lo)
+        if (is_restored(s, cfa - fp_below))
+            fp_below = 0;
+        else if (cfa - fp_below < s->r.lo)
             return BROKEN;
         s->plain = false;
     }
     s->fp_at = 0;
     if (fp_below) {
         s->fp_at = cfa - fp_below;
-        s->fp = word_at(s->fp_at);
+        s->fp = word_in(&s->r, s->fp_at);
     }
     s->sp = cfa;
-    s->pc = word_at(cfa + (uintptr_t)GT_ARCH_RA_OFFSET);
+    s->pc = word_in(&s->r, cfa + (uintptr_t)GT_ARCH_RA_OFFSET);
     s->look = s->pc - 1;
     return s->pc ? GO_ON : END;
 }
@@ -120,8 +134,8 @@ static enum outcome step_realigned(struct state *s, uint64_t word)
     s->plain = false;
     if (s->fp & 7 || !can_read(&s->r, s->fp, 8) || !can_read(&s->r, at, 8))
         return BROKEN;
-    uintptr_t fp = word_at(s->fp);
-    enum outcome outcome = step_to(s, word_at(at), 0);
+    uintptr_t fp = word_in(&s->r, s->fp);
+    enum outcome outcome = step_to(s, word_in(&s->r, at), 0);
     s->fp = fp;
     return outcome;
 }
@@ -130,31 +144,32 @@ static enum outcome step_realigned(struct state *s, uint64_t word)
 static struct range range_interrupted(const struct gt_trail *t, uintptr_t sp)
 {
     if (!gt_page_readable(page_of(sp)))
-        return (struct range){sp, sp, true};
+        return (struct range){sp, sp, true, 0};
     struct range r = range_at(t, sp);
     if (r.lo > sp - RED_ZONE && gt_page_readable(page_of(sp - RED_ZONE)))
         r.lo = sp - RED_ZONE;
     return r;
 }
 
-/* As the context says; `s->r` is what can be read to read that. */
-static enum outcome resume_at(const struct gt_trail *t, struct state *s, const void *context)
+/* At what was interrupted, with what can be read there. */
+static enum outcome resume_at(struct state *s, const struct gt_arch_registers *regs, struct range r)
 {
-    struct gt_arch_registers regs = gt_arch_interrupted(context);
     s->plain = false;
-    s->fp = regs.fp;
-    s->sp = regs.sp;
-    s->look = regs.pc;
+    s->fp = regs->fp;
+    s->sp = regs->sp;
+    s->look = regs->pc;
     s->pc = s->look + 1; /* as return addresses are: readers of stacks subtract it again */
-    s->r = range_interrupted(t, s->sp);
+    s->r = r;
     return s->sp & 7 ? BROKEN : GO_ON;
 }
 
 /* The kernel's struct rt_sigframe, after the return address: struct ucontext. */
 static enum outcome step_signal(const struct gt_trail *t, struct state *s)
 {
-    return can_read(&s->r, s->sp, GT_ARCH_CONTEXT_SIZE) ? resume_at(t, s, (const void *)s->sp)
-                                                        : BROKEN;
+    if (!can_read(&s->r, s->sp, GT_ARCH_CONTEXT_SIZE))
+        return BROKEN;
+    struct gt_arch_registers regs = gt_arch_interrupted((const void *)(s->sp + s->r.copy));
+    return resume_at(s, &regs, s->r.copy ? s->r : range_interrupted(t, regs.sp));
 }
 
 static enum outcome step_rare(const struct gt_trail *t, struct state *s, uint64_t word)
@@ -345,17 +360,28 @@ __attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t 
     return GT_WALK_TRAIL;
 }
 
-/* The return addresses from s on, `max` at most, without the trail. */
+/* The return addresses from s on, `max` at most, without the trail. *last: why there are no more.
+ */
 static uint32_t walk_on(const struct gt_trail *t, uint32_t epoch, struct state *s, uint64_t *pcs,
-                        uint32_t max)
+                        uint32_t max, enum outcome *last)
 {
     uint32_t n = 0;
-    enum outcome outcome = GO_ON;
+    *last = GO_ON;
     gt_layouts_are_of(epoch);
-    for (; outcome == GO_ON && n < max; outcome = step(t, s, gt_layout_lookup(s->look))) {
+    for (; *last == GO_ON && n < max; *last = step(t, s, gt_layout_lookup(s->look))) {
         if (!is_ours(s->look))
             pcs[n++] = s->pc;
     }
+    return n;
+}
+
+/* The same from an interrupted instruction on. */
+static uint32_t walk_interrupted(const struct gt_trail *t, uint32_t epoch, struct state *s,
+                                 uint64_t *pcs, enum outcome *last)
+{
+    uint32_t n = walk_on(t, epoch, s, pcs, GT_FRAMES_MAX, last);
+    if (n)
+        pcs[0]--; /* an address to look at, as all have in `look` */
     return n;
 }
 
@@ -378,11 +404,19 @@ uint32_t gt_unwind_context(const struct gt_trail *t, uint32_t epoch, const void 
                            uint64_t *pcs)
 {
     struct state s = {.fp_at = 0};
-    if (resume_at(t, &s, context) != GO_ON)
-        return 0;
-    uint32_t n = walk_on(t, epoch, &s, pcs, GT_FRAMES_MAX);
-    if (n)
-        pcs[0]--; /* an address to look at, as all have in `look` */
+    struct gt_arch_registers regs = gt_arch_interrupted(context);
+    enum outcome last = resume_at(&s, &regs, range_interrupted(t, regs.sp));
+    return last == GO_ON ? walk_interrupted(t, epoch, &s, pcs, &last) : 0;
+}
+
+uint32_t gt_unwind_copy(const struct gt_arch_registers *regs, const void *copy, size_t size,
+                        uint32_t epoch, uint64_t *pcs, bool *cut)
+{
+    struct state s = {.fp_at = 0};
+    struct range r = {regs->sp, regs->sp + size, true, (uintptr_t)copy - regs->sp};
+    enum outcome last = resume_at(&s, regs, r);
+    uint32_t n = last == GO_ON ? walk_interrupted(NULL, epoch, &s, pcs, &last) : 0;
+    *cut = last == BROKEN && s.sp >= r.lo && s.sp <= r.hi && n < GT_FRAMES_MAX;
     return n;
 }
 
@@ -390,7 +424,8 @@ uint32_t gt_unwind_hook(const struct gt_trail *t, uint32_t epoch, const uintptr_
                         uint64_t *pcs)
 {
     struct state s;
-    return start(t, &s, frame) ? walk_on(t, epoch, &s, pcs, GT_TRAIL_MAX) : 0;
+    enum outcome last;
+    return start(t, &s, frame) ? walk_on(t, epoch, &s, pcs, GT_TRAIL_MAX, &last) : 0;
 }
 
 /* Beginning ---------------------------------------------------------------------------------- */

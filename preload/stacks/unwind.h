@@ -12,6 +12,7 @@
 #ifndef GT_UNWIND_H
 #define GT_UNWIND_H
 
+#include "encoder/base/arch/arch.h"
 #include "encoder/format.h"
 #include "encoder/stacks.h"
 
@@ -95,6 +96,13 @@ bool gt_unwind_meets_signal(const struct gt_trail *t, uint32_t epoch);
  */
 uint32_t gt_unwind_context(const struct gt_trail *t, uint32_t epoch, const void *context,
                            uint64_t *pcs);
+
+/*
+ * The same of another moment or thread: from these registers, with a copy of the stack from
+ * registers.sp on. *cut: the copy may have ended too early. While no code is unloaded.
+ */
+uint32_t gt_unwind_copy(const struct gt_arch_registers *registers, const void *copy, size_t size,
+                        uint32_t epoch, uint64_t *pcs, bool *cut);
 
 /*
  * The stack of a hook that is under way, in the thread of this trail or another one that stands

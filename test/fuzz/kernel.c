@@ -115,14 +115,17 @@ clockid_t gt_perf_clock(void)
     return CLOCK_MONOTONIC;
 }
 
-int gt_perf_open(struct gt_perf *perf, uint32_t tid, size_t bytes)
+int gt_perf_open(struct gt_perf *perf, uint32_t tid, const struct gt_perf_wanted *wanted,
+                 size_t most, size_t least)
 {
     struct task *t = task_of(tid);
+    (void)least;
+    CHECK(wanted->switches && !wanted->period_ns, "no samples are played");
     if (random_below(20) == 0)
         return -ENFILE;
     t->watched = true;
     t->n = 0;
-    *perf = (struct gt_perf){.fd = (int)(t - task), .bytes = bytes};
+    *perf = (struct gt_perf){.fd = (int)(t - task), .bytes = most};
     return 0;
 }
 
@@ -131,12 +134,17 @@ bool gt_perf_has_more(const struct gt_perf *perf)
     return task[perf->fd].n;
 }
 
-void gt_perf_read(struct gt_perf *perf, gt_perf_fn *fn, void *arg)
+void gt_perf_read(struct gt_perf *perf, const struct gt_perf_reader *reader, void *arg)
 {
     struct task *t = &task[perf->fd];
     for (unsigned i = 0; i < t->n; i++)
-        fn(arg, &t->record[i]);
+        reader->note_switch(arg, &t->record[i]);
     t->n = 0;
+}
+
+void gt_perf_end_samples(struct gt_perf *perf)
+{
+    (void)perf;
 }
 
 void gt_perf_close(struct gt_perf *perf)

@@ -3,6 +3,8 @@
 import collections
 import errno
 import json
+import pathlib
+import re
 import urllib.request
 
 import pytest
@@ -18,6 +20,28 @@ def samples(trace, go=None):
     return [e for e in gotools.parse(trace, go=go) if e.kind == "StackSample"]
 
 
+def kernel_samples():
+    """Whether the kernel may sample itself for us: CAP_PERFMON, or CAP_SYS_ADMIN, or a setting."""
+    caps = int(re.search(r"^CapEff:\t(\w+)$", pathlib.Path("/proc/self/status").read_text(), re.M)[1], 16)
+    paranoid = pathlib.Path("/proc/sys/kernel/perf_event_paranoid")
+    return caps & (1 << 38 | 1 << 21) or paranoid.exists() and int(paranoid.read_text()) <= 1
+
+
+@pytest.fixture
+def by_kernel():
+    if not kernel_samples():
+        pytest.skip("the kernel does not let this user sample")
+
+
+@pytest.fixture(params=["kernel", "signals"])
+def sampled(request, traced):
+    """As `traced`, and who samples threads when there are several."""
+    if request.param == "kernel" and not kernel_samples():
+        pytest.skip("the kernel does not let this user sample")
+    before = [] if request.param == "kernel" else [PROGRAMS / "without_perf"]
+    return lambda argv, **options: traced([*before, *argv], **options)
+
+
 def whole(stack):
     """Back to where the thread began, in the program or, before main, in the dynamic linker."""
     first = stack[-1].func
@@ -31,9 +55,9 @@ def truth(result):
 
 
 @pytest.mark.parametrize("hz", [25, 100, 1000])
-def test_shares(traced, hz):
+def test_shares(sampled, hz):
     """As many samples as CPU time says, of each function in each thread; none of a thread that sleeps."""
-    result = traced([PROGRAMS / "cpu", 1], env={"GOTRACE_CPU_HZ": hz}, **LONG).ok()
+    result = sampled([PROGRAMS / "cpu", 1], env={"GOTRACE_CPU_HZ": hz}, **LONG).ok()
     assert "nothing lost" in result.stderr
     expected = truth(result)
     count = collections.Counter()
@@ -57,9 +81,9 @@ def test_shares(traced, hz):
     assert sum(n for (_, where), n in count.items() if where == "thread") <= 0.02 * len(found) + max(1, hz / 100)
 
 
-def test_exact_leaf(traced):
+def test_exact_leaf(sampled):
     """The interrupted instruction itself, not the one before: all lines are those of the loops."""
-    result = traced([PROGRAMS / "cpu", 1], env={"GOTRACE_CPU_HZ": 1000}, **LONG).ok()
+    result = sampled([PROGRAMS / "cpu", 1], env={"GOTRACE_CPU_HZ": 1000}, **LONG).ok()
     leaves = [e.stack[0] for e in samples(result.trace)]
     source = (PROGRAMS.parents[2] / "test/prog/cpu.c").read_text().splitlines()
     lines = collections.Counter(source[f.line - 1].strip() for f in leaves if f.file.endswith("cpu.c"))
@@ -156,11 +180,11 @@ def interrupted(result):
     return {call: int(n) for call, _, n in rows if int(n)}
 
 
-def test_nothing_is_interrupted(traced):
+def test_nothing_is_interrupted(sampled):
     """Calls that never restart, and long writes: the sampler ends none of them, as another signal would."""
     assert len(interrupted(proc.run([PROGRAMS / "eintr", 1, "noise"]).ok())) > 5
     assert not interrupted(proc.run([PROGRAMS / "eintr", 1]).ok())
-    result = traced([PROGRAMS / "eintr", 2], env={"GOTRACE_CPU_HZ": 10000, "GOTRACE_SYSCALLS": "none"}).ok()
+    result = sampled([PROGRAMS / "eintr", 2], env={"GOTRACE_CPU_HZ": 10000, "GOTRACE_SYSCALLS": "none"}).ok()
     assert not interrupted(result)
     found = samples(result.trace)
     assert len(found) > 5000
@@ -168,26 +192,26 @@ def test_nothing_is_interrupted(traced):
     assert any("do_sigtimedwait" in (f.func for f in e.stack) for e in found)
 
 
-def test_signals_of_the_program(traced, tmp_path):
+def test_signals_of_the_program(sampled, tmp_path):
     """Every signal does for the program what it did, and so does its own profiling timer."""
     program = [PROGRAMS / "sigs"]
     bare = proc.run(program, **LONG).ok().stdout
     assert "profiled: as often" in bare and "waited for User defined" in bare
     for hz in (100, 1000):
-        result = traced(program, env={"GOTRACE_CPU_HZ": hz}, **LONG).ok()
+        result = sampled(program, env={"GOTRACE_CPU_HZ": hz}, **LONG).ok()
         assert result.stdout == bare
     for trace in tmp_path.glob("t.out*"):
         gotools.check(trace)
 
 
 @pytest.mark.parametrize("args", [[], ["threads"]])
-def test_realtime_signals(traced, args):
+def test_realtime_signals(sampled, args):
     """A program may block, await and handle all of them, and change users in all threads, as if there were no sampler."""
     program = [PROGRAMS / "rtsigs", *args]
     bare = proc.run(program, **LONG).ok().stdout
     assert "in order 31 of 31\n" in bare and "groups 50, wrong 0\n" in bare, bare
     for hz in (100, 1000):
-        result = traced(program, env={"GOTRACE_CPU_HZ": hz}, **LONG)
+        result = sampled(program, env={"GOTRACE_CPU_HZ": hz}, **LONG)
         assert (result.returncode, result.stdout) == (0, bare), result
         burners = [e for e in samples(result.trace) if any(f.func == "burn" for f in e.stack)]
         assert len(burners) > 0.3 * hz  # those before there are threads, in handlers, and in each thread
@@ -326,10 +350,10 @@ CASES += [("forks", c) for c in ("fork", "daemon", "exec-thread")]
 
 
 @pytest.mark.parametrize("program, case", CASES)
-def test_hostile(traced, program, case):
+def test_hostile(sampled, program, case):
     """Beside a storm of signals of the program's own, on other stacks, in jumps; forking and executing."""
     bare = proc.run([HOSTILE / program, case], **LONG)
-    result = traced([HOSTILE / program, case], env={"GOTRACE_CPU_HZ": 10000}, **LONG)
+    result = sampled([HOSTILE / program, case], env={"GOTRACE_CPU_HZ": 10000}, **LONG)
     assert (result.returncode, result.stdout) == (bare.returncode, bare.stdout), result
     gotools.check_all(result.trace)
 
@@ -338,3 +362,187 @@ def test_hostile(traced, program, case):
 def test_bad_value(traced, value):
     result = traced([PROGRAMS / "sleeps"], env={"GOTRACE_CPU_HZ": value}).ok()
     assert f"GOTRACE_CPU_HZ={value} is not a number up to 10000" in result.stderr
+
+
+# --- by the kernel, without a signal
+
+
+@pytest.mark.needs("strace")
+def test_without_a_signal(by_kernel, tmp_path):
+    """Only those before our thread has met a thread; what follows is not bound to the kernel's ticks."""
+    argv = ["strace", "-f", "-qq", "-e", "trace=none", "-e", "signal=all", "-o", tmp_path / "log"]
+    env = proc.traced_env(tmp_path / "t.out", {"GOTRACE_CPU_HZ": "1000"})
+    result = proc.run([*argv, *[f"-E{n}={v}" for n, v in env.items()], PROGRAMS / "cpu", 1], timeout=180).ok()
+    assert len((tmp_path / "log").read_text().splitlines()) < 100
+    expected = sum(truth(result).values()) / 1e6
+    found = samples(tmp_path / "t.out")
+    assert 0.97 * expected - 10 < len(found) < 1.03 * expected + 10
+    assert len({(e.m, e.time) for e in found}) > 0.95 * len(found)
+
+
+BURNERS = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static double cpu(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+static void spin(double seconds) {
+    for (double end = cpu() + seconds; cpu() < end;)
+        for (volatile int i = 0; i < 10000; i++)
+            ;
+}
+static void *sum(double seconds) {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static double all;
+    pthread_mutex_lock(&mutex);
+    all += cpu() - seconds;
+    pthread_mutex_unlock(&mutex);
+    return &all;
+}
+static void *burn(void *seconds) { double before = cpu(); spin(*(double *)seconds); return sum(before); }
+static double threads(int n, void *(*what)(void *), double seconds) {
+    pthread_t t[n];
+    void *all = NULL;
+    for (int i = 0; i < n; i++) pthread_create(&t[i], NULL, what, &seconds);
+    for (int i = 0; i < n; i++) pthread_join(t[i], &all);
+    return *(double *)all;
+}
+"""
+
+
+def burners(tmp_path, main, *flags):
+    return proc.compile(BURNERS + main, tmp_path / "burners", *flags)
+
+
+def test_time_in_the_kernel(sampled, tmp_path):
+    """A thread that spends its time in a system call is seen in that."""
+    program = burners(tmp_path, r"""
+    static void *reads(void *seconds) {
+        static char room[1 << 20];
+        int fd = open("/dev/zero", O_RDONLY);
+        double before = cpu();
+        while (cpu() - before < *(double *)seconds)
+            if (read(fd, room, sizeof room) != sizeof room) abort();
+        return sum(before);
+    }
+    int main(void) { printf("%f\n", threads(2, reads, 0.5)); return 0; }""")
+    result = sampled([program], env={"GOTRACE_CPU_HZ": "250"}, **LONG).ok()
+    expected = float(result.stdout) * 250
+    found = [[f.func for f in e.stack] for e in samples(result.trace)]
+    reads = [names for names in found if "read" in names[0] and "reads" in names[1:]]
+    assert 0.9 * expected - 3 < len(reads) < 1.1 * expected + 3, (len(reads), expected, collections.Counter(map(str, found)))
+
+
+def test_deep_stacks(sampled, tmp_path):
+    """Deeper than what the kernel copies: those that our thread finds cut when it first looks are the last."""
+    program = burners(tmp_path, r"""
+    static void *deep(void *seconds) {
+        volatile char room[2048];
+        static __thread int depth;
+        void *all;
+        memset((char *)room, depth, sizeof room);
+        all = ++depth < 100 ? deep(seconds) : burn(seconds);
+        return room[1] ? all : all;
+    }
+    int main(void) { printf("%f\n", threads(3, deep, 0.3)); return 0; }""", "-O0")
+    result = sampled([program], env={"GOTRACE_CPU_HZ": "250"}, **LONG).ok()
+    expected = float(result.stdout) * 250
+    stacks = [e.stack for e in samples(result.trace) if any(f.func == "burn" for f in e.stack)]
+    assert 0.9 * expected - 6 < len(stacks) < 1.1 * expected + 6
+    assert sum(not whole(s) for s in stacks) <= 3 * 8
+
+
+def test_more_threads_than_rings(sampled, tmp_path):
+    """Memory for copies of stacks is bounded: the others' are by signals."""
+    program = burners(tmp_path, 'int main(void) { printf("%f\\n", threads(70, burn, 0.08)); return 0; }')
+    result = sampled([program], env={"GOTRACE_CPU_HZ": "1000"}, **LONG).ok()
+    expected = float(result.stdout) * 1000
+    found = [e for e in samples(result.trace) if any(f.func == "burn" for f in e.stack)]
+    assert "nothing lost" in result.stderr
+    assert 0.9 * expected < len(found) < 1.1 * expected, (len(found), expected)
+
+
+def test_code_that_comes_and_goes(sampled, tmp_path):
+    """Stacks are walked while libraries are unloaded, and those of their code before that."""
+    work = "static void spin(double);\nvoid work(void) { spin(0.004); }\n"
+    proc.compile(BURNERS + work, tmp_path / "libwork.so", "-shared", "-fPIC", "-w")
+    program = burners(tmp_path, r"""
+    static void *loads(void *name) {
+        double before = cpu();
+        for (int i = 0; i < 200; i++) {
+            void *library = dlopen(LIBRARY, RTLD_NOW);
+            ((void (*)(void))dlsym(library, "work"))();
+            if (dlclose(library)) abort();
+        }
+        return sum(before);
+    }
+    int main(void) { printf("%f\n", threads(1, loads, 0)); return 0; }""", f'-DLIBRARY="{tmp_path}/libwork.so"')
+    result = sampled([program], env={"GOTRACE_CPU_HZ": "1000"}, **LONG).ok()
+    found = [e.stack for e in samples(result.trace)]
+    work = [s for s in found if any(f.func == "work" for f in s)]
+    assert 0.9 * 800 - 10 < len(work) < 1.1 * 800 + 10
+    assert sum(not whole(s) for s in found) < 0.01 * len(found) + 2
+
+
+def test_where_a_cpu_is_a_p(by_kernel, traced, tmp_path):
+    """With GOTRACE_SCHED samples are on the CPU that the thread was on, whoever takes them."""
+    program = burners(tmp_path, r"""
+    static void *pinned(void *seconds) {
+        static _Atomic int next;
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        CPU_SET(next++ % 2, &set);
+        if (sched_setaffinity(0, sizeof set, &set)) exit(77);
+        return burn(seconds);
+    }
+    int main(void) { threads(2, pinned, 0.3); return 0; }""")
+    result = traced([program], env={"GOTRACE_CPU_HZ": "250", "GOTRACE_SCHED": "on"}, **LONG)
+    if result.returncode == 77:
+        pytest.skip("there is one CPU")
+    threads = collections.defaultdict(collections.Counter)
+    for e in samples(result.ok().trace):
+        if any(f.func == "burn" for f in e.stack):
+            threads[e.m][e.p] += 1
+    assert len(threads) == 2
+    most = [of.most_common(1)[0] for of in threads.values()]
+    assert {p for p, _ in most} == {0, 1} and all(n > 0.95 * sum(of.values()) for (_, n), of in zip(most, threads.values()))
+
+
+def test_recordings_and_children(sampled, tmp_path):
+    """From one recording to the next, and in a child, threads go on being sampled."""
+    program = burners(tmp_path, r"""
+    static void *both(void *seconds) { burn(seconds); raise(SIGUSR2); return burn(seconds); }
+    int main(void) {
+        for (int i = 0; i < 3; i++) {
+            double seconds = 0.2;
+            pthread_t other;
+            pthread_create(&other, NULL, burn, &seconds);
+            both(&seconds);
+            pthread_join(other, NULL);
+        }
+        if (fork() == 0) { threads(2, burn, 0.2); exit(0); }
+        wait(NULL);
+        return 0;
+    }""")
+    env = {"GOTRACE_CPU_HZ": "250", "GOTRACE_SIGNAL": "SIGUSR2", "GOTRACE_OUTPUT": tmp_path / "%p.out"}
+    sampled([program], env=env, **LONG).ok()
+    count = {}
+    for trace in tmp_path.glob("*.out*"):
+        gotools.check(trace)
+        found = [e for e in samples(trace) if any(f.func == "burn" for f in e.stack)]
+        count[trace.name] = collections.Counter(e.m for e in found)
+    # recorded: the first 0.2 s of the main thread, and of the third round; the second; the child's two threads
+    assert len(count) == 3, count
+    assert all(n > 35 for of in count.values() for n in of.values() if n > 10), count

@@ -39,6 +39,13 @@ static inline struct gt_arch_registers gt_arch_interrupted(const void *context)
     return (struct gt_arch_registers){m->pc, m->sp, m->regs[GT_ARCH_REG_FP]};
 }
 
+#define GT_ARCH_PERF_REGISTERS (1ull << 29 | 1ull << 31 | 1ull << 32)
+
+static inline struct gt_arch_registers gt_arch_sampled(const uint64_t x29_sp_pc[3])
+{
+    return (struct gt_arch_registers){x29_sp_pc[2], x29_sp_pc[1], x29_sp_pc[0]};
+}
+
 #define GT_ARCH_MACHINE EM_AARCH64
 #define GT_ARCH_JUMP_SLOT R_AARCH64_JUMP_SLOT
 #define GT_ARCH_GLOB_DAT R_AARCH64_GLOB_DAT

@@ -13,7 +13,9 @@
  *   has for registers, GT_ARCH_REG_FP, _SP and _RA; GT_ARCH_RA_OFFSET, where a frame keeps its
  *   return address, from the CFA; GT_ARCH_SIGNAL_SP, where the frame of a signal keeps the stack
  *   pointer, 0: call frame information does not say so; what a signal handler has interrupted:
- *   gt_arch_interrupted, and GT_ARCH_CONTEXT_SIZE, how much of a ucontext_t is read for it;
+ *   gt_arch_interrupted, and GT_ARCH_CONTEXT_SIZE, how much of a ucontext_t is read for it; what
+ *   perf_event_open(2) samples, GT_ARCH_PERF_REGISTERS (as asked for, a bit each) and
+ *   gt_arch_sampled, as they come;
  * - ELF: GT_ARCH_MACHINE, and the relocations GT_ARCH_JUMP_SLOT, _GLOB_DAT and _ADDRESS;
  * - GT_ARCH_AUDIT, as seccomp filters see it;
  * - glibc: GT_ARCH_COND_VERSION, the version of pthread_cond_t's ABI since 2.3.2, "" where there

@@ -40,6 +40,14 @@ static inline struct gt_arch_registers gt_arch_interrupted(const void *context)
                                       (uintptr_t)regs[REG_RBP]};
 }
 
+/* Numbers of the kernel's asm/perf_regs.h, which is not there on every system. */
+#define GT_ARCH_PERF_REGISTERS (1u << 6 | 1u << 7 | 1u << 8)
+
+static inline struct gt_arch_registers gt_arch_sampled(const uint64_t bp_sp_ip[3])
+{
+    return (struct gt_arch_registers){bp_sp_ip[2], bp_sp_ip[1], bp_sp_ip[0]};
+}
+
 #define GT_ARCH_MACHINE EM_X86_64
 #define GT_ARCH_JUMP_SLOT R_X86_64_JUMP_SLOT
 #define GT_ARCH_GLOB_DAT R_X86_64_GLOB_DAT

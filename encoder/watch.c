@@ -1,0 +1,465 @@
+/* See watch.h. */
+#include "watch.h"
+
+#include "buffers.h"
+#include "samples.h"
+
+#include "encoder/base/clock.h"
+#include "encoder/base/debug.h"
+#include "encoder/base/futex.h"
+#include "encoder/base/log.h"
+#include "encoder/base/urgent.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+/* Rings of all threads together, at most; and of one, but a page at least. */
+enum { RINGS_BYTES = 4 << 20, RING_MOST = 256 << 10, RING_LEAST = 4 << 10 };
+
+/*
+ * The same of threads that are sampled. Of a stack so much is copied: the less, the more rings. A
+ * ring is for samples of so long, as our thread may be late; or of SHORT, rather than none.
+ */
+enum { COPIES_BYTES = 16 << 20, COPY_MOST = 32 << 10, COPY_LEAST = 8 << 10 };
+enum { LONG_MS = 200, SHORT_MS = 60 };
+
+enum { BUCKETS = 1024 };
+
+static struct gt_watch_config config;
+
+static struct {
+    bool on;
+    bool refused, samples_refused;    /* by the kernel */
+    struct gt_watch *bucket[BUCKETS]; /* by thread */
+    struct gt_arena arena;
+    struct gt_watch *free;
+    size_t mapped, copies; /* bytes of rings; copies: of those that are sampled */
+    uint64_t polled;
+    /* The records' clock and the trace's at two moments, between which both go evenly. */
+    uint64_t ns0, units0;
+    double units_per_ns;
+} watch;
+
+static _Atomic bool forbidden;
+static _Atomic uint64_t unwatched;
+
+/*
+ * Threads that unload code, and whether rings are read, in which stacks are walked: a reader says
+ * that it reads, then looks whether it may; who unloads, the other way round.
+ */
+static _Atomic uint32_t holds, reading; /* reading: futex */
+static _Atomic uint32_t flush;          /* futex: a thread waits until the rings have been read */
+static _Atomic bool sampling;
+
+void gt_watch_init(const struct gt_watch_config *c)
+{
+    config = *c;
+}
+
+void gt_watch_forbid(void)
+{
+    atomic_store(&forbidden, true);
+}
+
+bool gt_watch_is_allowed(void)
+{
+    return !watch.refused && !atomic_load(&forbidden);
+}
+
+uint64_t gt_watch_unwatched(void)
+{
+    return atomic_load(&unwatched);
+}
+
+/* Clocks ------------------------------------------------------------------------------------- */
+
+static void compare_clocks(void)
+{
+    uint64_t ns, units;
+    gt_clock_pair(gt_perf_clock(), &units, &ns);
+    if (ns > watch.ns0)
+        watch.units_per_ns = (double)(units - watch.units0) / (double)(ns - watch.ns0);
+}
+
+static uint64_t units_of(uint64_t ns)
+{
+    double since = (double)(int64_t)(ns - watch.ns0) * watch.units_per_ns;
+    return since > 0 ? watch.units0 + (uint64_t)since : watch.units0;
+}
+
+/* Rings -------------------------------------------------------------------------------------- */
+
+/* The more there are, the smaller: each takes an eighth of what is left. */
+static size_t share(size_t all, size_t mapped)
+{
+    return mapped < all ? (all - mapped) / 8 : 0;
+}
+
+static size_t ring_bytes(void)
+{
+    size_t most = share(RINGS_BYTES, watch.mapped), bytes = RING_MOST;
+    while (bytes > RING_LEAST && bytes > most)
+        bytes /= 2;
+    return bytes;
+}
+
+/* A sample's record takes `copied` bytes: a power of two holds a number of them. */
+static size_t ring_for(size_t copied, unsigned ms)
+{
+    size_t needed = copied * (2 + (size_t)config.hz * ms / 1000), bytes = RING_LEAST;
+    while (bytes < needed)
+        bytes *= 2;
+    return bytes + (config.switches.note ? bytes : 0); /* those are in it, too */
+}
+
+static bool samples(void)
+{
+    return config.hz && !watch.samples_refused;
+}
+
+static int try_sampled(struct gt_watch *w, size_t copied, size_t bytes)
+{
+    struct gt_perf_wanted wanted = {.switches = config.switches.note,
+                                    .period_ns = 1000000000 / config.hz,
+                                    .stack_bytes = (uint32_t)copied - GT_PERF_SAMPLE_BYTES};
+    int error = gt_perf_open(&w->perf, w->thread.tid, &wanted, bytes, bytes);
+    w->sampled = error ? 0 : bytes;
+    watch.samples_refused |= error == -EACCES || error == -EPERM;
+    return error;
+}
+
+static int open_sampled(struct gt_watch *w)
+{
+    int error = -ENOMEM;
+    for (size_t copied = COPY_MOST; copied >= COPY_LEAST && error == -ENOMEM; copied /= 2) {
+        size_t bytes = ring_for(copied, LONG_MS);
+        if (bytes <= share(COPIES_BYTES, watch.copies))
+            error = try_sampled(w, copied, bytes);
+    }
+    size_t bytes = ring_for(COPY_LEAST, SHORT_MS);
+    if (error == -ENOMEM && watch.copies + bytes <= COPIES_BYTES)
+        error = try_sampled(w, COPY_LEAST, bytes);
+    return error;
+}
+
+static void say_refused(void)
+{
+    gt_log("GOTRACE_SCHED: the kernel does not let this user watch threads (%s): "
+           "kernel.perf_event_paranoid must be 2 or less, and perf_event_open(2) be allowed; "
+           "without it CPU time is only counted",
+           strerrordesc_np(EACCES));
+}
+
+static int open_unsampled(struct gt_watch *w)
+{
+    struct gt_perf_wanted wanted = {.switches = true};
+    int error = gt_perf_open(&w->perf, w->thread.tid, &wanted, ring_bytes(), RING_LEAST);
+    if (error == -EACCES || error == -EPERM) {
+        say_refused();
+        watch.refused = true;
+    } else if (error && error != -ESRCH) {
+        atomic_fetch_add(&unwatched, 1);
+    }
+    return error;
+}
+
+static bool open_ring(struct gt_watch *w)
+{
+    int error = -ENOTSUP;
+    w->sampled = 0;
+    if (samples() && !atomic_load(&forbidden))
+        error = open_sampled(w);
+    if (error && error != -ESRCH && config.switches.note && gt_watch_is_allowed())
+        error = open_unsampled(w);
+    if (error)
+        return false;
+    watch.mapped += w->sampled ? 0 : w->perf.bytes;
+    watch.copies += w->sampled;
+    w->owes = w->sampled && config.by_copy(w->thread.writer, w->thread.g, true);
+    if (config.switches.begin)
+        config.switches.begin(w);
+    return true;
+}
+
+/* By signals from now on. */
+static void end_samples(struct gt_watch *w)
+{
+    gt_perf_end_samples(&w->perf);
+    config.by_copy(w->thread.writer, w->thread.g, false);
+    watch.copies -= w->sampled;
+    watch.mapped += w->sampled;
+    w->sampled = 0;
+}
+
+/* Records ------------------------------------------------------------------------------------ */
+
+static void note_switch(void *arg, const struct gt_perf_switch *s)
+{
+    config.switches.note(arg, s, units_of(s->ns));
+}
+
+static void note_sample(void *arg, const struct gt_perf_sample *sample)
+{
+    struct gt_watch *w = arg;
+    uint64_t pcs[GT_FRAMES_MAX];
+    bool cut = false;
+    struct gt_sample s = {.ts = units_of(sample->ns),
+                          .g = w->thread.g,
+                          .m = w->thread.tid,
+                          .p = w->thread.p,
+                          .cpu = sample->cpu,
+                          .times = 1 + w->owes};
+    w->owes = false;
+    s.n = config.walk(sample, pcs, &s.epoch, &cut);
+    gt_samples_take(&s, pcs);
+    if (cut && w->sampled)
+        end_samples(w);
+}
+
+/* Where switches are recorded, too, these are most of what is missing, and told as a gap. */
+static void note_lost(void *arg, uint64_t n)
+{
+    const struct gt_watch *w = arg;
+    if (w->sampled && !config.switches.note)
+        gt_samples_lose(n);
+}
+
+static void read_ring(struct gt_watch *w)
+{
+    static const struct gt_perf_reader reader = {note_switch, note_sample, note_lost};
+    if (w->perf.bytes)
+        gt_perf_read(&w->perf, &reader, w);
+}
+
+/* Threads ------------------------------------------------------------------------------------ */
+
+void gt_watch_each(void (*fn)(struct gt_watch *w))
+{
+    for (int i = 0; i < BUCKETS; i++) {
+        for (struct gt_watch *w = watch.bucket[i], *next; w; w = next) {
+            next = w->next;
+            fn(w);
+        }
+    }
+}
+
+static struct gt_watch **find(uint32_t tid)
+{
+    struct gt_watch **link = &watch.bucket[tid % BUCKETS];
+    while (*link && (*link)->thread.tid != tid)
+        link = &(*link)->next;
+    return link;
+}
+
+struct gt_watch *gt_watch_of(uint32_t tid)
+{
+    return *find(tid);
+}
+
+static void close_ring(struct gt_watch *w)
+{
+    read_ring(w);
+    if (w->sampled)
+        end_samples(w);
+    watch.mapped -= w->perf.bytes;
+    gt_perf_close(&w->perf);
+    w->perf = (struct gt_perf){.fd = -1};
+}
+
+static void free_watch(struct gt_watch *w)
+{
+    if (config.switches.forget)
+        config.switches.forget(w);
+    w->next = watch.free;
+    watch.free = w;
+}
+
+static void end_watch(struct gt_watch *w)
+{
+    *find(w->thread.tid) = w->next;
+    close_ring(w);
+    free_watch(w);
+}
+
+static struct gt_watch *new_watch(void)
+{
+    struct gt_watch *w = watch.free;
+    if (w)
+        watch.free = w->next;
+    return w ? w : gt_arena_alloc(&watch.arena, sizeof *w);
+}
+
+/*
+ * A thread may be another goroutine than before, if a signal handler ran before its beginning. Or
+ * it has the number of one that has ended.
+ */
+static void watch_again(struct gt_watch *w, const struct gt_thread_view *thread)
+{
+    bool other = gt_account_stream_end(&w->thread) == UINT64_MAX;
+    if (other)
+        close_ring(w);
+    w->thread = *thread;
+    if (!other)
+        return;
+    if (config.switches.end)
+        config.switches.end(w);
+    w->ended = w->gone = false;
+    open_ring(w);
+}
+
+static void begin_watch(const struct gt_thread_view *thread)
+{
+    struct gt_watch **link = find(thread->tid), *w = *link;
+    if (w) {
+        watch_again(w, thread);
+        return;
+    }
+    if (!(w = new_watch()))
+        return;
+    *w = (struct gt_watch){.thread = *thread};
+    if (open_ring(w))
+        *link = w;
+    else
+        free_watch(w);
+}
+
+static void note_end(struct gt_watch *w)
+{
+    w->end = gt_account_stream_end(&w->thread);
+    w->gone = w->ended;
+    w->ended = w->end == UINT64_MAX;
+}
+
+void gt_watch_note_ends(void)
+{
+    gt_watch_each(note_end);
+}
+
+/* Of one that has ended the last records, and room for others' rings. */
+static void let_go(struct gt_watch *w)
+{
+    if (w->gone)
+        end_watch(w);
+    else if (w->ended)
+        close_ring(w);
+}
+
+void gt_watch_let_go(void)
+{
+    gt_watch_each(let_go);
+}
+
+/* Reading, and not --------------------------------------------------------------------------- */
+
+static void read_rings(void)
+{
+    compare_clocks();
+    gt_watch_each(read_ring);
+    if (atomic_exchange(&flush, 0))
+        gt_futex_wake(&flush, INT_MAX);
+}
+
+void gt_watch_read(void)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    if (!watch.on)
+        return;
+    atomic_store(&reading, 1);
+    if (!atomic_load(&holds))
+        read_rings();
+    atomic_store(&reading, 0);
+    if (atomic_load(&holds))
+        gt_futex_wake(&reading, INT_MAX);
+}
+
+void gt_watch_hold(void)
+{
+    enum { FLUSH_NS = 100000000 };
+    int saved = errno;
+    if (atomic_load(&sampling) && !gt_urgent()) {
+        atomic_store(&flush, 1);
+        gt_buffers_kick();
+        gt_futex_wait(&flush, 1, FLUSH_NS);
+    }
+    atomic_fetch_add(&holds, 1);
+    if (atomic_load(&reading))
+        gt_futex_wait(&reading, 1, GT_LOCK_PATIENCE_NS);
+    errno = saved;
+}
+
+/* A child that was forked meanwhile has none. */
+void gt_watch_go_on(void)
+{
+    uint32_t n = atomic_load(&holds);
+    while (n && !atomic_compare_exchange_weak(&holds, &n, n - 1))
+        ;
+}
+
+void gt_watch_poll(uint64_t now)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    bool soon = now - watch.polled < GT_WATCH_NS / 2 && !atomic_load(&flush);
+    if (!watch.on || soon)
+        return;
+    watch.polled = now;
+    gt_account_each_new(begin_watch);
+    gt_watch_read();
+}
+
+int64_t gt_watch_idle_ns(uint64_t now)
+{
+    uint64_t due = watch.polled + GT_WATCH_NS;
+    return !watch.on ? -1 : due > now ? (int64_t)(due - now) : 0;
+}
+
+/* A recording -------------------------------------------------------------------------------- */
+
+bool gt_watch_is_on(void)
+{
+    return watch.on;
+}
+
+static void begin(void)
+{
+    bool wanted = config.switches.note || config.hz;
+    if (!wanted || !config.may_watch || !config.may_watch())
+        return;
+    watch.on = true;
+    watch.refused = watch.samples_refused = false;
+    watch.polled = 0;
+    atomic_store(&unwatched, 0);
+    atomic_store(&sampling, config.hz != 0);
+    gt_clock_pair(gt_perf_clock(), &watch.units0, &watch.ns0);
+    watch.units_per_ns = (double)gt_clock_hz() / 1e9;
+    gt_account_each_new(begin_watch);
+}
+
+void gt_watch_next(void)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    if (watch.on)
+        gt_watch_read();
+    else
+        begin();
+}
+
+void gt_watch_end(void)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    gt_watch_read();
+    gt_watch_each(end_watch);
+    gt_account_forget_seen();
+    watch.on = false;
+    atomic_store(&sampling, false);
+    atomic_store(&flush, 0);
+    gt_futex_wake(&flush, INT_MAX);
+}
+
+void gt_watch_after_fork(void)
+{
+    memset(&watch, 0, sizeof watch); /* not `forbidden`: filters are inherited */
+    unwatched = 0;
+    holds = reading = flush = 0;
+    sampling = false;
+}

@@ -1,0 +1,109 @@
+/*
+ * Threads under watch: the kernel records for each when it has a CPU, for sched.h, and what it runs
+ * there, as CPU samples (perf.h). Our thread meets new threads every 20 ms, and empties the rings.
+ * Drain side only, but for what says otherwise.
+ *
+ * That takes a drain thread with descriptors of its own: without one nobody is watched.
+ *
+ * A thread that cannot be sampled like this goes on as it was, by signals (preload/sampler.h):
+ * where the kernel does not let this user sample what is in the kernel, where memory for rings
+ * ends, and where a stack is deeper than what is copied of it.
+ */
+#ifndef GT_WATCH_H
+#define GT_WATCH_H
+
+#include "account.h"
+#include "merge.h"
+#include "perf.h"
+
+#include "encoder/base/arena.h"
+
+struct gt_watch {
+    struct gt_watch *next;
+    struct gt_thread_view thread;
+    struct gt_perf perf;
+    size_t sampled;   /* bytes of that which are for samples; 0: it is not sampled */
+    bool owes;        /* a sample, of the time since its last one by a signal */
+    uint64_t end;     /* of the generation that is over, in its stream */
+    bool ended, gone; /* its thread, in that generation or the next one; certainly */
+    /* What sched.c knows of it: when it had no CPU. */
+    struct gt_absences {
+        struct gt_vector memory; /* those of this generation, and later ones */
+        size_t n, used;          /* used: of this generation */
+        bool away;               /* the last one is not over */
+        struct gt_absence rest;  /* what of the last one used is of the next one; to 0: none */
+    } absences;
+};
+
+/* Who is told of switches; all may be NULL: nobody. ts: trace time. */
+struct gt_watch_switches {
+    void (*begin)(struct gt_watch *w); /* nothing is recorded yet */
+    void (*end)(struct gt_watch *w);   /* another thread follows */
+    void (*note)(struct gt_watch *w, const struct gt_perf_switch *s, uint64_t ts);
+    void (*forget)(struct gt_watch *w);
+};
+
+/*
+ * The stack of a sample into pcs, at most GT_FRAMES_MAX, as gt_stacks_get wants it with *epoch; how
+ * many. *cut: the copy ended before the stack.
+ */
+typedef uint32_t gt_walk_fn(const struct gt_perf_sample *sample, uint64_t *pcs, uint32_t *epoch,
+                            bool *cut);
+
+/*
+ * Thread g, which this writer is or was of, is sampled by us from now on, or is not. Whether more
+ * than half of the time since its last sample has passed that is between two.
+ */
+typedef bool gt_by_copy_fn(struct gt_writer *w, uint64_t g, bool on);
+
+struct gt_watch_config {
+    struct gt_watch_switches switches;
+    uint32_t hz; /* of CPU samples; 0: none, and what follows is NULL */
+    gt_walk_fn *walk;
+    gt_by_copy_fn *by_copy;
+    bool (*may_watch)(void); /* whether the caller has descriptors of its own; NULL: no */
+};
+void gt_watch_init(const struct gt_watch_config *config);
+
+/* From here on no other thread is watched (seccomp.c). Any thread. */
+void gt_watch_forbid(void);
+
+/* Whether the kernel tells switches, as far as it was asked. */
+bool gt_watch_is_allowed(void);
+
+/* All threads are in a generation: if it is the first one of a recording, watching begins. */
+void gt_watch_next(void);
+bool gt_watch_is_on(void);
+
+/* The recording has ended. */
+void gt_watch_end(void);
+
+/* Finds new threads and empties the rings, at least so often; when that is due, -1: never. */
+#define GT_WATCH_NS 20000000
+void gt_watch_poll(uint64_t now);
+int64_t gt_watch_idle_ns(uint64_t now);
+
+/* Empties the rings, unless code is being unloaded. */
+void gt_watch_read(void);
+
+struct gt_watch *gt_watch_of(uint32_t tid);
+void gt_watch_each(void (*fn)(struct gt_watch *w));
+
+/* A generation is over for all threads: notes who has ended. And is written: those are let go. */
+void gt_watch_note_ends(void);
+void gt_watch_let_go(void);
+
+/*
+ * Around an unloading of code: samples of it are walked before, those of others later. Waits for
+ * our thread, 1.1 s at most. Any thread, not in signal handlers.
+ */
+void gt_watch_hold(void);
+void gt_watch_go_on(void);
+
+/* Threads whose switches are not told, for limits of descriptors or locked memory. Any thread. */
+uint64_t gt_watch_unwatched(void);
+
+/* In a forked child: rings and descriptors are the parent's. */
+void gt_watch_after_fork(void);
+
+#endif
