@@ -50,22 +50,6 @@ class Running:
         return {int(w[0]): (w[1], int(w[2]), int(w[3])) for w in words}
 
 
-def states(trace):
-    """thread → state → ns, from the events alone, by Go's own reader"""
-    events, now, times, of = gotools.parse(trace), {}, collections.defaultdict(collections.Counter), {}
-    for e in events:
-        if e.goid is None:
-            continue
-        if e.new == "Running" and e.m:
-            of[e.goid] = e.m
-        state, since = now.get(e.goid, (e.new, e.time))
-        times[e.goid][state] += e.time - since
-        now[e.goid] = e.new, e.time
-    for goid, (state, since) in now.items():
-        times[goid][state] += events[-1].time - since
-    return {of[goid]: dict(t) for goid, t in times.items() if goid in of}
-
-
 def top(trace, kind):
     """what → (ns, count)"""
     text = proc.run([GOTRACE, "top", f"--kind={kind}", "-n", "1000", trace]).ok().stdout
@@ -80,7 +64,7 @@ def test_events_are_true(tmp_path, format):
     program = Running(["spin=3", "pinned=1", "sleep=1", "hidden=1"], tmp_path / "t.out", GOTRACE_FORMAT=format)
     time.sleep(2)
     used = program.end()
-    seen = states(tmp_path / "t.out")
+    seen = gotools.states(tmp_path / "t.out")
     for tid, (kind, cpu, queue) in used.items():
         times = seen[tid]
         whole = sum(times.values()) - times.get("NotExist", 0)
@@ -204,7 +188,7 @@ def test_recordings_in_a_running_program(tmp_path):
         after = program.used()
         proc.run([GOTRACE, "stop", program.pid]).ok()
         gotools.check(tmp_path / f"{n}.out")
-        for tid, times in states(tmp_path / f"{n}.out").items():
+        for tid, times in gotools.states(tmp_path / f"{n}.out").items():
             used = after[tid][0] - before[tid][0]
             assert abs(times.get("Running", 0) - used) < 0.06e9, (tid, times, used)
     program.end()

@@ -100,6 +100,28 @@ static bool equal(const uint64_t *a, uint32_t n, const uint64_t *b, uint32_t m)
     return n == m || (n == GT_TRAIL_MAX && m > n);
 }
 
+/* As our thread would walk it, later, from a copy; where the stack's end is known. */
+__attribute__((noinline)) static void compare_copy(const uint64_t *pcs, uint32_t n)
+{
+    enum { ROOM = 256 << 10 };
+    static TLS uint64_t *copy;
+    const uintptr_t *frame = __builtin_frame_address(0);
+    struct gt_arch_registers here = {frame[1], (uintptr_t)(frame + 2), frame[0]};
+    size_t size = trail->stack_hi - here.sp;
+    uint64_t again[GT_FRAMES_MAX];
+    bool cut;
+    if (!gt_trail_covers(trail, here.sp) || size > ROOM)
+        return;
+    if (!copy)
+        copy = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memcpy(copy, (const void *)here.sp, size);
+    uint32_t k = gt_unwind_copy(&here, copy, size, 1, again, &cut);
+    if (k)
+        again[0]++; /* of an instruction, not of a call */
+    if (k < n || memcmp(again, pcs, n * sizeof *pcs) != 0)
+        complain("from a copy", again, k, pcs, n);
+}
+
 __attribute__((noinline)) static void compare(void)
 {
     uint64_t theirs[THEIRS_MAX];
@@ -116,6 +138,7 @@ __attribute__((noinline)) static void compare(void)
     uint32_t k = gt_unwind_hook(trail, 1, __builtin_frame_address(0), again);
     if (k != n || memcmp(again, pcs, n * sizeof *pcs) != 0)
         complain("without the trail", again, k, pcs, n);
+    compare_copy(again, k);
     if (walked == GT_WALK_ODD) {
         atomic_fetch_add(&odd, 1);
         if (n > m || !equal(pcs, n, theirs, n))

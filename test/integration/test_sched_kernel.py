@@ -1,0 +1,108 @@
+"""GOTRACE_SCHED=on against the kernel's own trace of the same run: its tracepoints, recorded by perf."""
+
+import collections
+import dataclasses
+import re
+import subprocess
+import time
+
+import pytest
+
+from lib import PROGRAMS, gotools, proc
+
+pytestmark = [pytest.mark.needs("perf"), pytest.mark.limit(180)]
+EVENTS = ["-e", "sched:sched_switch", "-e", "sched:sched_waking", "-e", "sched:sched_wakeup_new"]
+SECONDS = 4
+
+
+@pytest.fixture(scope="module", autouse=True)
+def allowed(tmp_path_factory):
+    data = tmp_path_factory.mktemp("allowed") / "perf.data"
+    if proc.run(["perf", "record", "-q", "-a", *EVENTS, "-o", data, "--", "true"]).returncode:
+        pytest.skip("perf may not record the whole machine here")
+
+
+@dataclasses.dataclass
+class Times:
+    kind: str = ""
+    running: float = 0  # ns, as what follows
+    runnable: float = 0
+    waiting: float = 0
+    state: str = ""
+    since: float = 0
+
+    def move(self, state, now):
+        if self.state:
+            setattr(self, self.state, getattr(self, self.state) + now - self.since)
+        self.state, self.since = state, now
+
+    @property
+    def whole(self):
+        return self.running + self.runnable + self.waiting
+
+
+def kernel(data):
+    """thread → Times"""
+    text = proc.run(["perf", "script", "-i", data, "--ns", "-F", "time,event,trace"], timeout=60).ok().stdout
+    threads = collections.defaultdict(Times)
+    for seconds, ns, event, rest in re.findall(r"^ *(\d+)\.(\d{9}): +sched:(\w+): (.*)$", text, re.M):
+        now = int(seconds) * 1e9 + int(ns)
+        if event != "sched_switch":
+            thread = threads[int(re.search(r"\bpid=(\d+)", rest)[1])]
+            if thread.state != "running":  # one that is about to sleep does not, when it is woken
+                thread.move("runnable", now)
+            continue
+        before, state, after = re.search(r"prev_pid=(\d+) .*prev_state=(\S+) ==> .*next_pid=(\d+)", rest).groups()
+        threads[int(before)].move("runnable" if state in ("R", "R+") else "waiting", now)
+        threads[int(after)].move("running", now)
+    return threads
+
+
+@pytest.fixture(params=["go1.11", "go1.22", "go1.26"], scope="module")
+def run(request, tmp_path_factory):
+    """(trace, thread → Times) of a starved program."""
+    directory = tmp_path_factory.mktemp("kernel")
+    trace, data, pipe = directory / "t.out", directory / "perf.data", subprocess.PIPE
+    env = proc.traced_env(trace, {"GOTRACE_SCHED": "on", "GOTRACE_FORMAT": request.param})
+    argv = ["perf", "record", "-q", "-a", *EVENTS, "-k", "CLOCK_MONOTONIC_RAW", "-m", "4M", "-o", data, "--"]
+    program = [PROGRAMS / "account", "spin=3", "pinned=1", "sleep=2", "hidden=1", "fault=1"]
+    child = proc.spawn([*argv, "env", *[f"{n}={v}" for n, v in env.items()], *program], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    assert child.stdout.readline() == "ready\n", child.stderr.read()
+    time.sleep(SECONDS)
+    out, err = child.communicate(timeout=60)
+    proc.kill_group(child)
+    assert child.returncode == 0 and "nothing lost" in err, err
+    seen = kernel(data)
+    threads = {}
+    for tid, kind, *_ in (line.split() for line in out.splitlines()):
+        threads[int(tid)] = dataclasses.replace(seen[int(tid)], kind=kind)
+    return trace, threads
+
+
+def test_states(run):
+    """Within 1 % of the time; but where nothing says when a thread was woken, that is in its wait."""
+    trace, threads = run
+    found = gotools.states(trace)
+    for tid, truth in threads.items():
+        if truth.kind == "main":  # it has no work, and began before the trace
+            continue
+        times, percent = collections.Counter(found[tid]), truth.whole / 100
+        assert truth.whole > 0.9 * SECONDS * 1e9
+        if truth.kind == "fault":  # which also waits in calls, and computes there
+            assert truth.running - 5 * percent < times["Running"] < truth.running + percent, (truth, times)
+            continue
+        assert abs(times["Running"] - truth.running) < percent, (truth, times)
+        waits = times["Waiting"] + times["Runnable"]
+        assert abs(waits - truth.waiting - truth.runnable) < 1.5 * percent, (truth, times)
+        if truth.kind in ("spin", "pinned", "sleep"):
+            assert abs(times["Runnable"] - truth.runnable) < percent, (truth, times)
+
+
+def test_latency_profile(run):
+    """What go tool trace has for it is what the kernel made threads wait for a CPU."""
+    trace, threads = run
+    told = {"spin", "pinned", "sleep"}
+    delays = sum(truth.runnable for truth in threads.values() if truth.kind in told)
+    others = sum(truth.runnable for truth in threads.values() if truth.kind not in told)
+    profile = gotools.pprof(trace, "sched").total_ns
+    assert 0.95 * delays < profile < 1.05 * (delays + others), (profile, delays, others)
