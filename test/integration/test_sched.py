@@ -606,6 +606,100 @@ int main(void)
     assert count > 0.97 * int(result.stdout) - 1000, (count, result.stdout)
 
 
+def test_two_thousand_threads(tmp_path):
+    """Their rings are of a page each; all are watched, and nothing is missing."""
+    source = r"""
+    #include <pthread.h>
+    #include <stdlib.h>
+    #include <unistd.h>
+    static void *nap(void *arg)
+    {
+        for (int i = 0; i < 20; i++)
+            usleep(100000);
+        return arg;
+    }
+    int main(void)
+    {
+        static pthread_t t[2000];
+        pthread_attr_t attr;
+        pthread_attr_init(&attr);
+        pthread_attr_setstacksize(&attr, 65536);
+        for (int i = 0; i < 2000; i++)
+            if (pthread_create(&t[i], &attr, nap, NULL))
+                abort();
+        for (int i = 0; i < 2000; i++)
+            pthread_join(t[i], NULL);
+        return 0;
+    }
+    """
+    program = proc.compile(source, tmp_path / "prog")
+    result = proc.traced([program], tmp_path / "t.out", env=ON, timeout=60).ok()
+    assert "nothing lost" in result.stderr
+    gotools.check(result.trace)
+    sleeps = [t["Waiting"] for t in gotools.states(result.trace).values() if "Waiting" in t]
+    assert len(sleeps) >= 2000 and sorted(sleeps)[100] > 0.9 * 2e9
+
+
+def has(header):
+    return proc.run(["gcc", "-fsyntax-only", "-include", header, "-x", "c", "/dev/null"]).returncode == 0
+
+
+@pytest.mark.parametrize("format", ["go1.11", "go1.23"])
+@pytest.mark.skipif(not has("liburing.h"), reason="liburing is not here; ./scripts/deps all installs it")
+def test_io_uring(tmp_path, format):
+    """Waits of which no call of libc's tells, and work that the kernel does in threads of its own."""
+    source = r"""
+    #include <liburing.h>
+    #include <pthread.h>
+    #include <unistd.h>
+    static int ends[2];
+    static void *writer(void *arg)
+    {
+        for (int i = 0; i < 20; i++) {
+            usleep(50000);
+            if (write(ends[1], "x", 1) != 1)
+                _exit(9);
+        }
+        return arg;
+    }
+    static void *waiter(void *arg)
+    {
+        struct io_uring ring;
+        struct io_uring_cqe *done;
+        char byte;
+        if (io_uring_queue_init(8, &ring, 0))
+            _exit(77);
+        for (int i = 0; i < 20; i++) {
+            io_uring_prep_read(io_uring_get_sqe(&ring), ends[0], &byte, 1, 0);
+            io_uring_submit(&ring);
+            if (io_uring_wait_cqe(&ring, &done) || done->res != 1)
+                _exit(9);
+            io_uring_cqe_seen(&ring, done);
+        }
+        return arg;
+    }
+    int main(void)
+    {
+        pthread_t t[2];
+        if (pipe(ends))
+            return 9;
+        pthread_create(&t[0], NULL, waiter, NULL);
+        pthread_create(&t[1], NULL, writer, NULL);
+        pthread_join(t[0], NULL);
+        pthread_join(t[1], NULL);
+        return 0;
+    }
+    """
+    program = proc.compile(source, tmp_path / "prog", "-luring")
+    result = proc.traced([program], tmp_path / "t.out", env=ON | {"GOTRACE_FORMAT": format})
+    if result.returncode == 77:
+        pytest.skip("no io_uring here")
+    (ns, count, what), *_ = top(result.ok().trace, "unseen")
+    assert 0.9e9 < ns < 1.1e9 and 19 <= count <= 45, (ns, count, what)
+    rows = proc.run([GOTRACE, "info", proc.traced([program], tmp_path / "plain.out").ok().trace]).ok().stdout
+    assert max(float(n) for n in re.findall(r"waiter.*?([\d.]+)%? *$", rows, re.M) or [0]) > 85, rows
+
+
 def test_refused(tmp_path):
     """One line says what is missing; the trace is as without."""
     env = proc.traced_env(tmp_path / "t.out", ON)

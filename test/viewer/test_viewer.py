@@ -1,9 +1,12 @@
 """The trace in the real viewer: `go tool trace` serves it, headless Chromium draws it."""
 
+import collections
 import json
 import os
 import pathlib
 import shutil
+import subprocess
+import time
 
 import pytest
 
@@ -105,3 +108,30 @@ def test_pages_of_annotations(tmp_path, name):
     shutil.copy(picture, HERE.parents[1] / "build" / picture.name)
     assert picture.stat().st_size > 5_000
     assert all(word in text for word in NAMED[name]), text
+
+
+@pytest.mark.limit(120)
+@pytest.mark.skipif(os.cpu_count() < 2, reason="threads move from one CPU to another")
+def test_cpus(tmp_path):
+    """With GOTRACE_SCHED "View trace by proc" shows the machine: a row for each CPU, and on it what ran there."""
+    argv = [PROGRAMS / "account", "pinned=2", "spin=1", "brood=1"]
+    pipe = subprocess.PIPE
+    child = proc.spawn(argv, env=proc.traced_env(tmp_path / "t.out", {"GOTRACE_SCHED": "on"}), stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    assert child.stdout.readline() == "ready\n"
+    time.sleep(0.7)
+    _, err = child.communicate(timeout=30)
+    proc.kill_group(child)
+    if "does not let this user watch threads" in err:
+        pytest.skip("perf_event_open(2) is not allowed here")
+    server, url = gotools.serve(tmp_path / "t.out")
+    rows = look(url, "proc", tmp_path / "viewer-cpus.png")
+    proc.kill_group(server)
+    on = {kind: collections.Counter() for kind in ("pinned", "spin")}
+    for name, titles in rows.items():
+        for title, count in titles.items():
+            for kind in on:
+                on[kind][name] += count if f"({kind})" in title else 0
+    cpus = [f"Proc {n}" for n in range(os.cpu_count())]
+    assert on["pinned"]["Proc 0"] > 0.9 * on["pinned"].total() > 20, on
+    assert sum(on["spin"][cpu] for cpu in cpus) > 0.9 * on["spin"].total() > 20, on
+    assert all(on["spin"][cpu] for cpu in cpus[1:2]), on
