@@ -22,7 +22,8 @@ clockid_t gt_perf_clock(void)
     return gt_clock.hardware ? CLOCK_MONOTONIC_RAW : CLOCK_MONOTONIC;
 }
 
-static int open_event(uint32_t tid, const struct gt_perf_wanted *wanted)
+static int open_event_reading(uint32_t tid, const struct gt_perf_wanted *wanted,
+                              uint64_t read_format)
 {
     bool samples = wanted->period_ns;
     struct perf_event_attr attr = {
@@ -34,6 +35,7 @@ static int open_event(uint32_t tid, const struct gt_perf_wanted *wanted)
                        (samples ? PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER : 0),
         .sample_regs_user = samples ? GT_ARCH_PERF_REGISTERS : 0,
         .sample_stack_user = samples ? wanted->stack_bytes : 0,
+        .read_format = read_format,
         .exclude_kernel = !samples,
         .exclude_hv = 1,
         .context_switch = wanted->switches,
@@ -42,6 +44,14 @@ static int open_event(uint32_t tid, const struct gt_perf_wanted *wanted)
         .clockid = gt_perf_clock(),
     };
     return (int)gt_syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+#define READ_LOST (1u << 4) /* PERF_FORMAT_LOST, since Linux 6.0 */
+
+static int open_event(uint32_t tid, const struct gt_perf_wanted *wanted)
+{
+    int fd = open_event_reading(tid, wanted, READ_LOST);
+    return fd < 0 && errno == EINVAL ? open_event_reading(tid, wanted, 0) : fd;
 }
 
 static size_t page_bytes(void)
@@ -74,19 +84,19 @@ int gt_perf_open(struct gt_perf *perf, uint32_t tid, const struct gt_perf_wanted
     return error;
 }
 
-void gt_perf_end_samples(struct gt_perf *perf)
+uint64_t gt_perf_close(struct gt_perf *perf)
 {
-    uint64_t never = INT64_MAX;
-    gt_syscall(SYS_ioctl, perf->fd, PERF_EVENT_IOC_PERIOD, &never);
-}
-
-void gt_perf_close(struct gt_perf *perf)
-{
-    if (perf->pages)
+    uint64_t read[2], untold = 0; /* the event's count, and what is lost */
+    if (perf->pages) {
+        if (gt_syscall(SYS_read, perf->fd, read, sizeof read) == sizeof read &&
+            read[1] > perf->lost)
+            untold = read[1] - perf->lost;
         gt_syscall(SYS_munmap, perf->pages, page_bytes() + perf->bytes);
+    }
     if (perf->fd >= 0)
         gt_syscall(SYS_close, perf->fd);
     *perf = (struct gt_perf){.fd = -1};
+    return untold;
 }
 
 /* Copies out of the ring, which may go on at its beginning. */
@@ -142,7 +152,7 @@ static void tell_sample(const struct gt_perf_reader *reader, void *arg, const ui
 /* Room for a record of any length, which is in one piece there. */
 static _Alignas(uint64_t) uint8_t piece[UINT16_MAX + 1];
 
-static void tell(const struct gt_perf *perf, uint64_t at, const struct perf_event_header *head,
+static void tell(struct gt_perf *perf, uint64_t at, const struct perf_event_header *head,
                  const struct gt_perf_reader *reader, void *arg, bool *gap)
 {
     struct trailer trailer;
@@ -152,6 +162,7 @@ static void tell(const struct gt_perf *perf, uint64_t at, const struct perf_even
     } lost;
     if (head->type == PERF_RECORD_LOST && head->size >= sizeof lost) {
         copy(perf, at, &lost, sizeof lost);
+        perf->lost += lost.lost;
         reader->note_lost(arg, lost.lost);
         *gap = true;
     } else if (head->type == PERF_RECORD_SAMPLE && head->size >= sizeof(struct sample)) {

@@ -21,6 +21,7 @@ struct gt_perf {
     int fd;
     uint8_t *pages; /* the first one is the ring's head */
     size_t bytes;   /* of the ring behind that, a power of two */
+    uint64_t lost;  /* records, as far as note_lost was told */
 };
 
 /* A moment at which a thread got a CPU, or lost it. */
@@ -48,10 +49,9 @@ clockid_t gt_perf_clock(void);
 struct gt_perf_wanted {
     bool switches;
     uint64_t period_ns;   /* of CPU time between two samples; 0: none */
-    uint32_t stack_bytes; /* to copy: a multiple of 8, at most GT_PERF_STACK_MAX */
+    uint32_t stack_bytes; /* to copy: a multiple of 8, less than 64 KiB with what is beside it */
 };
-#define GT_PERF_STACK_MAX (60u << 10) /* a record's length has 16 bits */
-#define GT_PERF_SAMPLE_BYTES 128      /* of a sample's record beside the stack, at most */
+#define GT_PERF_SAMPLE_BYTES 128 /* of a sample's record beside the stack, at most */
 
 /*
  * Begins to record. The ring has `most` bytes or, where the limits of locked memory allow no more,
@@ -69,12 +69,10 @@ struct gt_perf_reader {
 };
 void gt_perf_read(struct gt_perf *perf, const struct gt_perf_reader *reader, void *arg);
 
-/* No sample follows. */
-void gt_perf_end_samples(struct gt_perf *perf);
-
 /* Whether something was recorded since. */
 bool gt_perf_has_more(const struct gt_perf *perf);
 
-void gt_perf_close(struct gt_perf *perf);
+/* Returns how many records are missing that nobody was told of; kernels before 6.0 do not say. */
+uint64_t gt_perf_close(struct gt_perf *perf);
 
 #endif

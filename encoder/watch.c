@@ -31,6 +31,7 @@ static struct gt_watch_config config;
 static struct {
     bool on;
     bool refused, samples_refused;    /* by the kernel */
+    uint32_t open;                    /* rings */
     struct gt_watch *bucket[BUCKETS]; /* by thread */
     struct gt_arena arena;
     struct gt_watch *free;
@@ -45,12 +46,14 @@ static _Atomic bool forbidden;
 static _Atomic uint64_t unwatched;
 
 /*
- * Threads that unload code, and whether rings are read, in which stacks are walked: a reader says
- * that it reads, then looks whether it may; who unloads, the other way round.
+ * Threads that unload code, and whether a stack is walked: the walker says that it walks, then
+ * looks whether it may; who unloads, the other way round.
  */
-static _Atomic uint32_t holds, reading; /* reading: futex */
-static _Atomic uint32_t flush;          /* futex: a thread waits until the rings have been read */
-static _Atomic bool sampling;
+static _Atomic uint32_t holds, walking; /* walking: futex */
+
+/* Numbers of requests to read the rings, and of the last one that was served. */
+static _Atomic uint32_t asked, served; /* served: futex */
+static _Atomic uint32_t sampled;       /* rings with samples */
 
 void gt_watch_init(const struct gt_watch_config *c)
 {
@@ -113,18 +116,12 @@ static size_t ring_for(size_t copied, unsigned ms)
     return bytes + (config.switches.note ? bytes : 0); /* those are in it, too */
 }
 
-static bool samples(void)
-{
-    return config.hz && !watch.samples_refused;
-}
-
 static int try_sampled(struct gt_watch *w, size_t copied, size_t bytes)
 {
     struct gt_perf_wanted wanted = {.switches = config.switches.note,
                                     .period_ns = 1000000000 / config.hz,
                                     .stack_bytes = (uint32_t)copied - GT_PERF_SAMPLE_BYTES};
     int error = gt_perf_open(&w->perf, w->thread.tid, &wanted, bytes, bytes);
-    w->sampled = error ? 0 : bytes;
     watch.samples_refused |= error == -EACCES || error == -EPERM;
     return error;
 }
@@ -143,12 +140,12 @@ static int open_sampled(struct gt_watch *w)
     return error;
 }
 
-static void say_refused(void)
+static void say_refused(int error)
 {
     gt_log("GOTRACE_SCHED: the kernel does not let this user watch threads (%s): "
            "kernel.perf_event_paranoid must be 2 or less, and perf_event_open(2) be allowed; "
            "without it CPU time is only counted",
-           strerrordesc_np(EACCES));
+           strerrordesc_np(-error));
 }
 
 static int open_unsampled(struct gt_watch *w)
@@ -156,7 +153,7 @@ static int open_unsampled(struct gt_watch *w)
     struct gt_perf_wanted wanted = {.switches = true};
     int error = gt_perf_open(&w->perf, w->thread.tid, &wanted, ring_bytes(), RING_LEAST);
     if (error == -EACCES || error == -EPERM) {
-        say_refused();
+        say_refused(error);
         watch.refused = true;
     } else if (error && error != -ESRCH) {
         atomic_fetch_add(&unwatched, 1);
@@ -164,32 +161,52 @@ static int open_unsampled(struct gt_watch *w)
     return error;
 }
 
+static bool may_sample(void)
+{
+    return config.hz && !watch.samples_refused && !atomic_load(&forbidden);
+}
+
+static bool may_note(void)
+{
+    return config.switches.note && gt_watch_is_allowed();
+}
+
+static void count(const struct gt_watch *w, int sign)
+{
+    *(w->sampled ? &watch.copies : &watch.mapped) += (size_t)sign * w->perf.bytes;
+    watch.open += (uint32_t)sign;
+    atomic_fetch_add(&sampled, w->sampled ? (uint32_t)sign : 0);
+}
+
 static bool open_ring(struct gt_watch *w)
 {
-    int error = -ENOTSUP;
-    w->sampled = 0;
-    if (samples() && !atomic_load(&forbidden))
-        error = open_sampled(w);
-    if (error && error != -ESRCH && config.switches.note && gt_watch_is_allowed())
+    int error = may_sample() && !w->cut ? open_sampled(w) : -ENOTSUP;
+    w->sampled = !error;
+    if (error && error != -ESRCH && may_note())
         error = open_unsampled(w);
-    if (error)
+    if (error) {
+        w->perf = (struct gt_perf){.fd = -1};
         return false;
-    watch.mapped += w->sampled ? 0 : w->perf.bytes;
-    watch.copies += w->sampled;
+    }
+    count(w, 1);
     w->owes = w->sampled && config.by_copy(w->thread.writer, w->thread.g, true);
     if (config.switches.begin)
         config.switches.begin(w);
     return true;
 }
 
-/* By signals from now on. */
-static void end_samples(struct gt_watch *w)
+/* Samples are by signals from here on. */
+static void drop_ring(struct gt_watch *w)
 {
-    gt_perf_end_samples(&w->perf);
-    config.by_copy(w->thread.writer, w->thread.g, false);
-    watch.copies -= w->sampled;
-    watch.mapped += w->sampled;
-    w->sampled = 0;
+    if (!w->perf.bytes)
+        return;
+    if (w->sampled)
+        config.by_copy(w->thread.writer, w->thread.g, false);
+    count(w, -1);
+    uint64_t lost = gt_perf_close(&w->perf);
+    if (w->sampled)
+        gt_samples_lose(lost);
+    w->sampled = false;
 }
 
 /* Records ------------------------------------------------------------------------------------ */
@@ -199,11 +216,27 @@ static void note_switch(void *arg, const struct gt_perf_switch *s)
     config.switches.note(arg, s, units_of(s->ns));
 }
 
+static uint32_t walk(struct gt_watch *w, const struct gt_perf_sample *sample, uint64_t *pcs,
+                     uint32_t *epoch)
+{
+    bool cut = false;
+    uint32_t n = 0;
+    atomic_store(&walking, 1);
+    if (!atomic_load(&holds))
+        n = config.walk(sample, pcs, epoch, &cut);
+    else if ((pcs[0] = sample->registers.pc))
+        n = 1;
+    atomic_store(&walking, 0);
+    if (atomic_load(&holds))
+        gt_futex_wake(&walking, INT_MAX);
+    w->cut |= cut;
+    return n;
+}
+
 static void note_sample(void *arg, const struct gt_perf_sample *sample)
 {
     struct gt_watch *w = arg;
     uint64_t pcs[GT_FRAMES_MAX];
-    bool cut = false;
     struct gt_sample s = {.ts = units_of(sample->ns),
                           .g = w->thread.g,
                           .m = w->thread.tid,
@@ -211,10 +244,8 @@ static void note_sample(void *arg, const struct gt_perf_sample *sample)
                           .cpu = sample->cpu,
                           .times = 1 + w->owes};
     w->owes = false;
-    s.n = config.walk(sample, pcs, &s.epoch, &cut);
+    s.n = walk(w, sample, pcs, &s.epoch);
     gt_samples_take(&s, pcs);
-    if (cut && w->sampled)
-        end_samples(w);
 }
 
 /* Where switches are recorded, too, these are most of what is missing, and told as a gap. */
@@ -225,11 +256,33 @@ static void note_lost(void *arg, uint64_t n)
         gt_samples_lose(n);
 }
 
-static void read_ring(struct gt_watch *w)
+static void empty_ring(struct gt_watch *w)
 {
     static const struct gt_perf_reader reader = {note_switch, note_sample, note_lost};
     if (w->perf.bytes)
         gt_perf_read(&w->perf, &reader, w);
+}
+
+static void close_ring(struct gt_watch *w)
+{
+    empty_ring(w);
+    drop_ring(w);
+}
+
+/* Between the two rings nothing is known. */
+static void renew_ring(struct gt_watch *w)
+{
+    close_ring(w);
+    if (config.switches.end)
+        config.switches.end(w);
+    open_ring(w);
+}
+
+static void read_ring(struct gt_watch *w)
+{
+    empty_ring(w);
+    if (w->cut && w->sampled)
+        renew_ring(w);
 }
 
 /* Threads ------------------------------------------------------------------------------------ */
@@ -255,16 +308,6 @@ static struct gt_watch **find(uint32_t tid)
 struct gt_watch *gt_watch_of(uint32_t tid)
 {
     return *find(tid);
-}
-
-static void close_ring(struct gt_watch *w)
-{
-    read_ring(w);
-    if (w->sampled)
-        end_samples(w);
-    watch.mapped -= w->perf.bytes;
-    gt_perf_close(&w->perf);
-    w->perf = (struct gt_perf){.fd = -1};
 }
 
 static void free_watch(struct gt_watch *w)
@@ -296,16 +339,10 @@ static struct gt_watch *new_watch(void)
  */
 static void watch_again(struct gt_watch *w, const struct gt_thread_view *thread)
 {
-    bool other = gt_account_stream_end(&w->thread) == UINT64_MAX;
-    if (other)
-        close_ring(w);
+    close_ring(w);
     w->thread = *thread;
-    if (!other)
-        return;
-    if (config.switches.end)
-        config.switches.end(w);
-    w->ended = w->gone = false;
-    open_ring(w);
+    w->ended = w->gone = w->cut = false;
+    renew_ring(w);
 }
 
 static void begin_watch(const struct gt_thread_view *thread)
@@ -350,41 +387,54 @@ void gt_watch_let_go(void)
     gt_watch_each(let_go);
 }
 
-/* Reading, and not --------------------------------------------------------------------------- */
-
-static void read_rings(void)
-{
-    compare_clocks();
-    gt_watch_each(read_ring);
-    if (atomic_exchange(&flush, 0))
-        gt_futex_wake(&flush, INT_MAX);
-}
+/* Reading, and unloading --------------------------------------------------------------------- */
 
 void gt_watch_read(void)
 {
     GT_ASSERT_DRAIN_SIDE();
+    uint32_t number = atomic_load(&asked);
     if (!watch.on)
         return;
-    atomic_store(&reading, 1);
-    if (!atomic_load(&holds))
-        read_rings();
-    atomic_store(&reading, 0);
-    if (atomic_load(&holds))
-        gt_futex_wake(&reading, INT_MAX);
+    compare_clocks();
+    gt_watch_each(read_ring);
+    if (atomic_exchange(&served, number) != number)
+        gt_futex_wake(&served, INT_MAX);
+}
+
+/* Waits until the word is that, or later; a signal handler may end a wait. */
+static void await(_Atomic uint32_t *word, uint32_t value, int64_t ns)
+{
+    int64_t end = (int64_t)gt_clock_monotonic_raw() + ns, left = ns;
+    for (uint32_t now; (int32_t)((now = atomic_load(word)) - value) < 0 && left > 0;
+         left = end - (int64_t)gt_clock_monotonic_raw())
+        gt_futex_wait(word, now, left);
+}
+
+static void flush(void)
+{
+    enum { FLUSH_NS = 100000000 };
+    uint32_t number = atomic_fetch_add(&asked, 1) + 1;
+    gt_buffers_kick();
+    await(&served, number, FLUSH_NS);
+}
+
+static void await_walk(void)
+{
+    int64_t end = (int64_t)gt_clock_monotonic_raw() + GT_LOCK_PATIENCE_NS;
+    gt_urgent_lend();
+    for (int64_t left = GT_LOCK_PATIENCE_NS; atomic_load(&walking) && left > 0;
+         left = end - (int64_t)gt_clock_monotonic_raw())
+        gt_futex_wait(&walking, 1, left);
 }
 
 void gt_watch_hold(void)
 {
-    enum { FLUSH_NS = 100000000 };
     int saved = errno;
-    if (atomic_load(&sampling) && !gt_urgent()) {
-        atomic_store(&flush, 1);
-        gt_buffers_kick();
-        gt_futex_wait(&flush, 1, FLUSH_NS);
-    }
+    if (atomic_load(&sampled) && !atomic_load(&holds) && !gt_urgent())
+        flush();
     atomic_fetch_add(&holds, 1);
-    if (atomic_load(&reading))
-        gt_futex_wait(&reading, 1, GT_LOCK_PATIENCE_NS);
+    if (atomic_load(&walking))
+        await_walk();
     errno = saved;
 }
 
@@ -396,11 +446,17 @@ void gt_watch_go_on(void)
         ;
 }
 
+/* Whether there is anything to be read, or somebody may be watched. */
+static bool is_of_use(void)
+{
+    return watch.on && (watch.open || may_sample() || may_note());
+}
+
 void gt_watch_poll(uint64_t now)
 {
     GT_ASSERT_DRAIN_SIDE();
-    bool soon = now - watch.polled < GT_WATCH_NS / 2 && !atomic_load(&flush);
-    if (!watch.on || soon)
+    bool soon = now - watch.polled < GT_WATCH_NS / 2 && atomic_load(&asked) == served;
+    if (!is_of_use() || soon)
         return;
     watch.polled = now;
     gt_account_each_new(begin_watch);
@@ -410,7 +466,7 @@ void gt_watch_poll(uint64_t now)
 int64_t gt_watch_idle_ns(uint64_t now)
 {
     uint64_t due = watch.polled + GT_WATCH_NS;
-    return !watch.on ? -1 : due > now ? (int64_t)(due - now) : 0;
+    return !is_of_use() ? -1 : due > now ? (int64_t)(due - now) : 0;
 }
 
 /* A recording -------------------------------------------------------------------------------- */
@@ -429,7 +485,6 @@ static void begin(void)
     watch.refused = watch.samples_refused = false;
     watch.polled = 0;
     atomic_store(&unwatched, 0);
-    atomic_store(&sampling, config.hz != 0);
     gt_clock_pair(gt_perf_clock(), &watch.units0, &watch.ns0);
     watch.units_per_ns = (double)gt_clock_hz() / 1e9;
     gt_account_each_new(begin_watch);
@@ -451,15 +506,11 @@ void gt_watch_end(void)
     gt_watch_each(end_watch);
     gt_account_forget_seen();
     watch.on = false;
-    atomic_store(&sampling, false);
-    atomic_store(&flush, 0);
-    gt_futex_wake(&flush, INT_MAX);
 }
 
 void gt_watch_after_fork(void)
 {
     memset(&watch, 0, sizeof watch); /* not `forbidden`: filters are inherited */
     unwatched = 0;
-    holds = reading = flush = 0;
-    sampling = false;
+    holds = walking = asked = served = sampled = 0;
 }

@@ -21,11 +21,12 @@
 struct gt_watch {
     struct gt_watch *next;
     struct gt_thread_view thread;
-    struct gt_perf perf;
-    size_t sampled;   /* bytes of that which are for samples; 0: it is not sampled */
-    bool owes;        /* a sample, of the time since its last one by a signal */
-    uint64_t end;     /* of the generation that is over, in its stream */
-    bool ended, gone; /* its thread, in that generation or the next one; certainly */
+    struct gt_perf perf; /* bytes 0: there is none */
+    bool sampled;        /* with samples */
+    bool owes;           /* a sample, of the time since its last one by a signal */
+    bool cut;            /* its stack is deeper than what is copied */
+    uint64_t end;        /* of the generation that is over, in its stream */
+    bool ended, gone;    /* its thread, in that generation or the next one; certainly */
     /* What sched.c knows of it: when it had no CPU. */
     struct gt_absences {
         struct gt_vector memory; /* those of this generation, and later ones */
@@ -38,7 +39,7 @@ struct gt_watch {
 /* Who is told of switches; all may be NULL: nobody. ts: trace time. */
 struct gt_watch_switches {
     void (*begin)(struct gt_watch *w); /* nothing is recorded yet */
-    void (*end)(struct gt_watch *w);   /* another thread follows */
+    void (*end)(struct gt_watch *w);   /* nothing follows, but perhaps after another beginning */
     void (*note)(struct gt_watch *w, const struct gt_perf_switch *s, uint64_t ts);
     void (*forget)(struct gt_watch *w);
 };
@@ -83,7 +84,7 @@ void gt_watch_end(void);
 void gt_watch_poll(uint64_t now);
 int64_t gt_watch_idle_ns(uint64_t now);
 
-/* Empties the rings, unless code is being unloaded. */
+/* Empties the rings. */
 void gt_watch_read(void);
 
 struct gt_watch *gt_watch_of(uint32_t tid);
@@ -94,8 +95,9 @@ void gt_watch_note_ends(void);
 void gt_watch_let_go(void);
 
 /*
- * Around an unloading of code: samples of it are walked before, those of others later. Waits for
- * our thread, 1.1 s at most. Any thread, not in signal handlers.
+ * Around an unloading of code: samples of it are walked before, unless our thread takes more than
+ * 0.1 s; and meanwhile none is walked: they are told without callers. Waits for a walk that is
+ * under way, 1 s at most. Any thread, not in signal handlers.
  */
 void gt_watch_hold(void);
 void gt_watch_go_on(void);

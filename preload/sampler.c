@@ -88,7 +88,7 @@ static void say_failed(void)
 {
     static _Atomic bool said;
     if (!atomic_exchange(&said, true))
-        gt_log("no CPU samples of some threads: %s", strerrordesc_np(errno));
+        gt_log("no timers for CPU samples of some threads: %s", strerrordesc_np(errno));
 }
 
 static uint64_t period_ns(void)
@@ -96,12 +96,12 @@ static uint64_t period_ns(void)
     return 1000000000 / gt_options.cpu_hz;
 }
 
-static bool set_timer(int timer, bool runs)
+static void set_timer(int timer, bool runs)
 {
     uint64_t ns = runs ? period_ns() : 0;
     struct timespec period = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
     struct itimerspec every = {period, period};
-    return gt_syscall(SYS_timer_settime, timer, 0, &every, NULL) == 0;
+    gt_syscall(SYS_timer_settime, timer, 0, &every, NULL);
 }
 
 /*
@@ -175,12 +175,13 @@ void gt_sampler_thread_begin(struct gt_thread *t)
                              .sigev_value.sival_ptr = &on,
                              ._sigev_un._tid = (pid_t)t->w.m};
     GT_KEEP_ERRNO;
-    bool room = has_room();
-    if (gt_syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &s->timer) == 0 &&
-        set_timer(s->timer, room))
-        atomic_store(&s->state, t->w.g.id << REASON_BITS | (room ? 0 : SMALL));
-    else
+    if (gt_syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &s->timer) != 0) {
         say_failed();
+        return;
+    }
+    bool room = has_room();
+    atomic_store(&s->state, t->w.g.id << REASON_BITS | (room ? 0 : SMALL));
+    apply(s);
 }
 
 /* Once: its number may be that of another timer next. */

@@ -20,7 +20,6 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/futex.h>
-#include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -139,9 +138,7 @@ static const struct need usage_need[] = {
 /* What our thread asks for each new thread (encoder/watch.h); it can do without. */
 static const struct need watch_need[] = {
     {SYS_perf_event_open, {0}},
-    {SYS_ioctl, {1000, PERF_EVENT_IOC_PERIOD}},
     {SYS_timer_gettime, {0}},
-    {SYS_timer_settime, {0}},
 };
 
 /* The machine -------------------------------------------------------------------------------- */

@@ -27,7 +27,8 @@ static inline bool is_ours(uint64_t pc)
 struct range {
     uintptr_t lo, hi;
     bool whole;     /* hi is the stack's end; else there may be more */
-    uintptr_t copy; /* how far from the stack what is read is: 0, but for a copy */
+    bool copied;    /* it is a copy's, which ends there */
+    uintptr_t away; /* how far from the stack that is */
 };
 
 /* Whether [r->lo, end) can be read. A frame this big on a stack of unknown size is given up. */
@@ -61,8 +62,8 @@ static inline struct range range_at(const struct gt_trail *t, uintptr_t sp)
 {
     uintptr_t page = page_of(sp), lo = sp - page < RED_ZONE ? page : sp - RED_ZONE;
     if (sp - t->stack_lo < t->stack_hi - t->stack_lo)
-        return (struct range){lo, t->stack_hi, true, 0};
-    return (struct range){lo, sp > page ? page + PAGE : page, false, 0};
+        return (struct range){lo, t->stack_hi, true, false, 0};
+    return (struct range){lo, sp > page ? page + PAGE : page, false, false, 0};
 }
 
 static inline uintptr_t word_at(uintptr_t address)
@@ -72,7 +73,7 @@ static inline uintptr_t word_at(uintptr_t address)
 
 static inline uintptr_t word_in(const struct range *r, uintptr_t address)
 {
-    return word_at(address + r->copy);
+    return word_at(address + r->away);
 }
 
 /* Steps -------------------------------------------------------------------------------------- */
@@ -86,12 +87,12 @@ struct state {
     bool plain; /* nothing but stack words decided: the frames can be remembered */
 };
 
-enum outcome { GO_ON, END, BROKEN, ODD_FRAME };
+/* CUT: it may go on, but the copy does not. */
+enum outcome { GO_ON, END, BROKEN, ODD_FRAME, CUT };
 
-/* Interrupted between restoring fp and returning, it is in the register: a copy has no red zone. */
-static inline bool is_restored(const struct state *s, uintptr_t fp_at)
+static inline enum outcome out_of(const struct range *r)
 {
-    return s->r.copy && fp_at < s->r.lo;
+    return r->copied ? CUT : BROKEN;
 }
 
 static inline enum outcome step_to(struct state *s, uintptr_t cfa, uintptr_t fp_below)
@@ -99,12 +100,15 @@ static inline enum outcome step_to(struct state *s, uintptr_t cfa, uintptr_t fp_
     if (__builtin_expect(cfa <= s->sp || cfa & 7, 0))
         return BROKEN;
     if (__builtin_expect(cfa > s->r.hi, 0) && !extend(&s->r, cfa))
-        return BROKEN;
+        return out_of(&s->r);
     if (__builtin_expect(fp_below > cfa - s->sp, 0)) {
-        /* Interrupted between restoring fp and returning: compilers do not tell that it is back. */
-        if (is_restored(s, cfa - fp_below))
+        /*
+         * Interrupted between restoring fp and returning: compilers do not tell that it is back. In
+         * a copy, which has no red zone, the register has it.
+         */
+        if (s->r.copied)
             fp_below = 0;
-        else if (cfa - fp_below < s->r.lo)
+        else if (fp_below > cfa - s->r.lo)
             return BROKEN;
         s->plain = false;
     }
@@ -132,8 +136,10 @@ static enum outcome step_realigned(struct state *s, uint64_t word)
 {
     uintptr_t at = s->fp + gt_layout_cfa(word);
     s->plain = false;
-    if (s->fp & 7 || !can_read(&s->r, s->fp, 8) || !can_read(&s->r, at, 8))
+    if (s->fp & 7)
         return BROKEN;
+    if (!can_read(&s->r, s->fp, 8) || !can_read(&s->r, at, 8))
+        return out_of(&s->r);
     uintptr_t fp = word_in(&s->r, s->fp);
     enum outcome outcome = step_to(s, word_in(&s->r, at), 0);
     s->fp = fp;
@@ -144,7 +150,7 @@ static enum outcome step_realigned(struct state *s, uint64_t word)
 static struct range range_interrupted(const struct gt_trail *t, uintptr_t sp)
 {
     if (!gt_page_readable(page_of(sp)))
-        return (struct range){sp, sp, true, 0};
+        return (struct range){sp, sp, true, false, 0};
     struct range r = range_at(t, sp);
     if (r.lo > sp - RED_ZONE && gt_page_readable(page_of(sp - RED_ZONE)))
         r.lo = sp - RED_ZONE;
@@ -160,6 +166,8 @@ static enum outcome resume_at(struct state *s, const struct gt_arch_registers *r
     s->look = regs->pc;
     s->pc = s->look + 1; /* as return addresses are: readers of stacks subtract it again */
     s->r = r;
+    if (r.copied && s->sp - r.lo > r.hi - r.lo)
+        return CUT;
     return s->sp & 7 ? BROKEN : GO_ON;
 }
 
@@ -167,9 +175,9 @@ static enum outcome resume_at(struct state *s, const struct gt_arch_registers *r
 static enum outcome step_signal(const struct gt_trail *t, struct state *s)
 {
     if (!can_read(&s->r, s->sp, GT_ARCH_CONTEXT_SIZE))
-        return BROKEN;
-    struct gt_arch_registers regs = gt_arch_interrupted((const void *)(s->sp + s->r.copy));
-    return resume_at(s, &regs, s->r.copy ? s->r : range_interrupted(t, regs.sp));
+        return out_of(&s->r);
+    struct gt_arch_registers regs = gt_arch_interrupted((const void *)(s->sp + s->r.away));
+    return resume_at(s, &regs, s->r.copied ? s->r : range_interrupted(t, regs.sp));
 }
 
 static enum outcome step_rare(const struct gt_trail *t, struct state *s, uint64_t word)
@@ -413,10 +421,11 @@ uint32_t gt_unwind_copy(const struct gt_arch_registers *regs, const void *copy, 
                         uint32_t epoch, uint64_t *pcs, bool *cut)
 {
     struct state s = {.fp_at = 0};
-    struct range r = {regs->sp, regs->sp + size, true, (uintptr_t)copy - regs->sp};
-    enum outcome last = resume_at(&s, regs, r);
+    struct range r = {regs->sp, regs->sp + size, true, true, (uintptr_t)copy - regs->sp};
+    bool known = regs->pc && r.hi >= r.lo;
+    enum outcome last = known ? resume_at(&s, regs, r) : BROKEN;
     uint32_t n = last == GO_ON ? walk_interrupted(NULL, epoch, &s, pcs, &last) : 0;
-    *cut = last == BROKEN && s.sp >= r.lo && s.sp <= r.hi && n < GT_FRAMES_MAX;
+    *cut = last == CUT;
     return n;
 }
 

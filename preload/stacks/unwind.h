@@ -99,7 +99,8 @@ uint32_t gt_unwind_context(const struct gt_trail *t, uint32_t epoch, const void 
 
 /*
  * The same of another moment or thread: from these registers, with a copy of the stack from
- * registers.sp on. *cut: the copy may have ended too early. While no code is unloaded.
+ * registers.sp on; pc 0: not known. *cut: the copy may have ended too early. While no code is
+ * unloaded.
  */
 uint32_t gt_unwind_copy(const struct gt_arch_registers *registers, const void *copy, size_t size,
                         uint32_t epoch, uint64_t *pcs, bool *cut);

@@ -142,13 +142,9 @@ void gt_perf_read(struct gt_perf *perf, const struct gt_perf_reader *reader, voi
     t->n = 0;
 }
 
-void gt_perf_end_samples(struct gt_perf *perf)
-{
-    (void)perf;
-}
-
-void gt_perf_close(struct gt_perf *perf)
+uint64_t gt_perf_close(struct gt_perf *perf)
 {
     task[perf->fd].watched = false;
     perf->fd = -1;
+    return 0;
 }

@@ -1,7 +1,6 @@
 """What threads used of CPUs (encoder/account.h), against what the kernel has counted (test/prog/account.c)."""
 
 import collections
-import dataclasses
 import os
 import pathlib
 import re
@@ -12,6 +11,7 @@ import time
 import pytest
 
 from lib import PROGRAMS, ROOT, gotools, proc
+from lib.reports import ns_of, shares
 
 ACCOUNT = PROGRAMS / "account"
 GOTRACE = ROOT / "build/gotrace"
@@ -19,36 +19,6 @@ SCHEDSTAT = pathlib.Path("/proc/self/schedstat").exists()
 MIXED = ["spin=3", "pinned=2", "sleep=1", "hidden=1", "fault=1"]
 POINTS = 2  # of a hundred: how far a share may be from the truth
 formats = pytest.mark.parametrize("format", gotools.FORMATS)
-
-
-@dataclasses.dataclass
-class Shares:
-    name: str
-    lived: float  # ns
-    cpu: float  # this and what follows, in percent
-    queue: float
-    sync: float
-    network: float
-    syscall: float
-    sleep: float
-    other: float
-    unseen: float
-
-    def sum(self):
-        return sum(dataclasses.astuple(self)[2:])
-
-
-def ns_of(text):
-    number, unit = re.fullmatch(r"([\d.]+)([mun]?s)", text).groups()
-    return float(number) * {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}[unit]
-
-
-def shares(trace):
-    """thread → Shares, by `gotrace info`"""
-    text = proc.run([GOTRACE, "info", trace], timeout=60).ok().stdout
-    assert re.search(r"routine +from +lived +on cpu +runnable +sync .* unseen$", text, re.M), text
-    rows = re.findall(r"^ +(\d+)  (\S+) +\S+ +\S+ +([\d.]+[mun]?s)[ +]((?: +[\d.]+%)+)$", text, re.M)
-    return {int(tid): Shares(name, ns_of(lived), *map(float, re.findall(r"[\d.]+", rest))) for tid, name, lived, rest in rows}
 
 
 def top(trace):

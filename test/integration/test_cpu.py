@@ -546,3 +546,116 @@ def test_recordings_and_children(sampled, tmp_path):
     # recorded: the first 0.2 s of the main thread, and of the third round; the second; the child's two threads
     assert len(count) == 3, count
     assert all(n > 35 for of in count.values() for n in of.values() if n > 10), count
+
+
+def test_stack_of_a_signal(sampled, tmp_path):
+    """A handler on a stack of its own, above the thread's: what it interrupted is in no copy."""
+    program = burners(tmp_path, r"""
+    #include <sys/mman.h>
+    static void *above;
+    static void handler(int number) { (void)number; spin(0.4); }
+    static void *raises(void *seconds) {
+        stack_t stack = {.ss_sp = above, .ss_size = 65536};
+        double before = cpu();
+        if (sigaltstack(&stack, NULL)) abort();
+        spin(*(double *)seconds);
+        raise(SIGUSR1);
+        return sum(before);
+    }
+    int main(void) {
+        above = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mmap(NULL, 256 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        sigaction(SIGUSR1, &(struct sigaction){.sa_handler = handler, .sa_flags = SA_ONSTACK}, NULL);
+        printf("%f\n", threads(1, raises, 0.1));
+        return 0;
+    }""")
+    result = sampled([program], env={"GOTRACE_CPU_HZ": "250"}, **LONG).ok()
+    stacks = [e.stack for e in samples(result.trace) if any(f.func == "handler" for f in e.stack)]
+    assert 85 < len(stacks) < 115 and sum(not whole(s) for s in stacks) <= 8
+
+
+def test_thread_that_begins_in_a_handler(sampled, tmp_path):
+    """It is another goroutine then, and sampled once."""
+    program = burners(tmp_path, r"""
+    static void handler(int number) { (void)number; usleep(1000); spin(0.1); usleep(1000); }
+    int main(void) {
+        sigset_t set;
+        pthread_attr_t attr;
+        pthread_t thread;
+        double seconds = 0.6;
+        void *all;
+        sigaction(SIGUSR1, &(struct sigaction){.sa_handler = handler}, NULL);
+        sigemptyset(&set);
+        pthread_attr_init(&attr);
+        pthread_attr_setsigmask_np(&attr, &set);
+        sigaddset(&set, SIGUSR1);
+        sigprocmask(SIG_BLOCK, &set, NULL);
+        kill(getpid(), SIGUSR1);
+        pthread_create(&thread, &attr, burn, &seconds);
+        pthread_join(thread, &all);
+        return 0;
+    }""")
+    result = sampled([program], env={"GOTRACE_CPU_HZ": "250"}, **LONG).ok()
+    found = [e for e in samples(result.trace) if any(f.func == "spin" for f in e.stack)]
+    assert 0.9 * 0.7 * 250 - 3 < len(found) < 1.1 * 0.7 * 250 + 3
+
+
+@pytest.mark.parametrize("sched", ["off", "on"])
+def test_long_unloading(sampled, tmp_path, sched):
+    """While a library's destructor takes its time samples have no callers, but none is missing."""
+    nested = """
+    #include <dlfcn.h>
+    #include <unistd.h>
+    __attribute__((destructor)) static void end(void) { dlclose(dlopen("libm.so.6", RTLD_NOW)); usleep(700000); }
+    """
+    proc.compile(nested, tmp_path / "libslow.so", "-shared", "-fPIC")
+    program = burners(tmp_path, r"""
+    int main(void) {
+        pthread_t thread;
+        double seconds = 1;
+        pthread_create(&thread, NULL, burn, &seconds);
+        usleep(100000);
+        dlclose(dlopen(LIBRARY, RTLD_NOW));
+        pthread_join(thread, NULL);
+        return 0;
+    }""", f'-DLIBRARY="{tmp_path}/libslow.so"')
+    result = sampled([program], env={"GOTRACE_CPU_HZ": "250", "GOTRACE_SCHED": sched}, **LONG).ok()
+    assert "nothing lost" in result.stderr
+    assert 225 < sum(any(f.func == "spin" for f in e.stack) for e in samples(result.trace)) < 275
+
+
+def test_memory_of_rings(by_kernel, traced, tmp_path):
+    """Threads whose stacks are deeper than what is copied give theirs back."""
+    program = burners(tmp_path, r"""
+    static pthread_barrier_t done, end;
+    static void *deep(void *depth) {
+        volatile char room[2048];
+        memset((char *)room, 1, sizeof room);
+        if ((long)depth < 40) { deep((void *)((long)depth + 1)); return room[1] ? depth : NULL; }
+        spin(0.06);
+        pthread_barrier_wait(&done);
+        pthread_barrier_wait(&end);
+        return depth;
+    }
+    int main(void) {
+        long total = 0, kb;
+        char line[512];
+        pthread_barrier_init(&done, NULL, 2);
+        pthread_barrier_init(&end, NULL, 41);
+        for (int i = 0; i < 40; i++) {
+            pthread_t thread;
+            pthread_create(&thread, NULL, deep, NULL);
+            pthread_barrier_wait(&done);
+        }
+        usleep(100000);
+        FILE *maps = fopen("/proc/self/smaps", "r");
+        for (int ring = 0; fgets(line, sizeof line, maps);) {
+            ring |= strstr(line, "perf_event") != NULL;
+            if (ring && sscanf(line, "Size: %ld", &kb) == 1) { total += kb; ring = 0; }
+        }
+        printf("%ld\n", total);
+        pthread_barrier_wait(&end);
+        return 0;
+    }""", "-O0")
+    result = traced([program], env={"GOTRACE_CPU_HZ": "250"}, **LONG).ok()
+    assert 0 < int(result.stdout) < 4096

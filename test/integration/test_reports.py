@@ -13,13 +13,13 @@ import time
 import pytest
 
 from lib import PROGRAMS, ROOT, UNIT_TESTS, gotools, proc, truth
+from lib.reports import ns_of
 
 GOTRACE = ROOT / "scripts/gotrace"
 TOOL = ROOT / "build/gotrace"
 SANITIZED = ROOT / "build/asan/gotrace"
 TOLERANCE = 0.05
 SLEEPS = {"usleep", "nanosleep", "clock_nanosleep"}
-UNITS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}
 ROW = re.compile(
     r"^\s*(?P<ns>[\d.]+[mun]?s)\s+[\d.]+%(\s+[\d.]+%)?\s+(?P<count>\d+)\s+(?P<average>\S+)\s+(?P<longest>\S+)"
     r"\s+(?P<kind>\w+)\s+(?P<what>.+?)(?: <- (?P<site>.+?))?(?: \((?P<file>[^()]+?)(?::(?P<line>\d+))?\))?$"
@@ -39,11 +39,6 @@ class Row:
     file: str
     line: int
     thread: int
-
-
-def ns_of(text):
-    number, unit = re.fullmatch(r"([\d.]+)([mun]?s)", text).groups()
-    return float(number) * UNITS[unit]
 
 
 def top(trace, *options):

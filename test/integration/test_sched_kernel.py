@@ -9,9 +9,10 @@ import time
 import pytest
 
 from lib import PROGRAMS, gotools, proc
+from lib.reports import shares
 
 pytestmark = [pytest.mark.needs("perf"), pytest.mark.limit(180)]
-EVENTS = ["-e", "sched:sched_switch", "-e", "sched:sched_waking", "-e", "sched:sched_wakeup_new"]
+EVENTS = ["-e", "sched:sched_switch", "-e", "sched:sched_wakeup", "-e", "sched:sched_wakeup_new"]
 SECONDS = 4
 
 
@@ -60,7 +61,7 @@ def kernel(data):
 
 @pytest.fixture(params=["go1.11", "go1.22", "go1.26"], scope="module")
 def run(request, tmp_path_factory):
-    """(trace, thread → Times) of a starved program."""
+    """(trace, thread → Times, as the tracepoints have it; thread → as the kernel counts) of a starved program."""
     directory = tmp_path_factory.mktemp("kernel")
     trace, data, pipe = directory / "t.out", directory / "perf.data", subprocess.PIPE
     env = proc.traced_env(trace, {"GOTRACE_SCHED": "on", "GOTRACE_FORMAT": request.param})
@@ -73,34 +74,47 @@ def run(request, tmp_path_factory):
     proc.kill_group(child)
     assert child.returncode == 0 and "nothing lost" in err, err
     seen = kernel(data)
-    threads = {}
-    for tid, kind, *_ in (line.split() for line in out.splitlines()):
-        threads[int(tid)] = dataclasses.replace(seen[int(tid)], kind=kind)
-    return trace, threads
+    threads, counted = {}, {}
+    for tid, kind, cpu, queue, *_ in (line.split() for line in out.splitlines()):
+        if kind != "main":  # it has no work, and began before the trace
+            threads[int(tid)] = dataclasses.replace(seen[int(tid)], kind=kind)
+            counted[int(tid)] = int(cpu), int(queue)
+    return trace, threads, counted
 
 
 def test_states(run):
-    """Within 1 % of the time; but where nothing says when a thread was woken, that is in its wait."""
-    trace, threads = run
+    """Within 2 % of the time; but where nothing says when a thread was woken, that is in its wait."""
+    trace, threads, _ = run
     found = gotools.states(trace)
     for tid, truth in threads.items():
-        if truth.kind == "main":  # it has no work, and began before the trace
-            continue
-        times, percent = collections.Counter(found[tid]), truth.whole / 100
+        times, two_percent = collections.Counter(found[tid]), truth.whole / 50
         assert truth.whole > 0.9 * SECONDS * 1e9
         if truth.kind == "fault":  # which also waits in calls, and computes there
-            assert truth.running - 5 * percent < times["Running"] < truth.running + percent, (truth, times)
+            assert truth.running - 3 * two_percent < times["Running"] < truth.running + two_percent, (truth, times)
             continue
-        assert abs(times["Running"] - truth.running) < percent, (truth, times)
+        assert abs(times["Running"] - truth.running) < two_percent, (truth, times)
         waits = times["Waiting"] + times["Runnable"]
-        assert abs(waits - truth.waiting - truth.runnable) < 1.5 * percent, (truth, times)
+        assert abs(waits - truth.waiting - truth.runnable) < two_percent, (truth, times)
         if truth.kind in ("spin", "pinned", "sleep"):
-            assert abs(times["Runnable"] - truth.runnable) < percent, (truth, times)
+            assert abs(times["Runnable"] - truth.runnable) < two_percent, (truth, times)
+
+
+def test_shares(run):
+    """What `gotrace info` says, which has the account, too: within 1 %, seen by a hook or not."""
+    trace, threads, counted = run
+    found = shares(trace)
+    for tid, truth in threads.items():
+        share, (cpu, queue) = found[tid], counted[tid]
+        percent = share.lived / 100
+        assert abs(share.cpu - cpu / percent) < 1 and abs(share.queue - queue / percent) < 1, (share, cpu, queue)
+        # The tracepoints have what interrupts do in a thread's time, which the kernel does not count as its.
+        percent = truth.whole / 100
+        assert abs(share.cpu - truth.running / percent) < 3 and abs(share.queue - truth.runnable / percent) < 3, (share, truth)
 
 
 def test_latency_profile(run):
     """What go tool trace has for it is what the kernel made threads wait for a CPU."""
-    trace, threads = run
+    trace, threads, _ = run
     told = {"spin", "pinned", "sleep"}
     delays = sum(truth.runnable for truth in threads.values() if truth.kind in told)
     others = sum(truth.runnable for truth in threads.values() if truth.kind not in told)

@@ -1,0 +1,39 @@
+"""What the reports of `gotrace` say, as numbers."""
+
+import dataclasses
+import re
+
+from . import ROOT, proc
+
+GOTRACE = ROOT / "build/gotrace"
+UNITS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}
+
+
+def ns_of(text):
+    number, unit = re.fullmatch(r"([\d.]+)([mun]?s)", text).groups()
+    return float(number) * UNITS[unit]
+
+
+@dataclasses.dataclass
+class Shares:
+    name: str
+    lived: float  # ns
+    cpu: float  # this and what follows, in percent
+    queue: float
+    sync: float
+    network: float
+    syscall: float
+    sleep: float
+    other: float
+    unseen: float
+
+    def sum(self):
+        return sum(dataclasses.astuple(self)[2:])
+
+
+def shares(trace):
+    """thread → Shares, by `gotrace info`"""
+    text = proc.run([GOTRACE, "info", trace], timeout=60).ok().stdout
+    assert re.search(r"routine +from +lived +on cpu +runnable +sync .* unseen$", text, re.M), text
+    rows = re.findall(r"^ +(\d+)  (\S+) +\S+ +\S+ +([\d.]+[mun]?s)[ +]((?: +[\d.]+%)+)$", text, re.M)
+    return {int(tid): Shares(name, ns_of(lived), *map(float, re.findall(r"[\d.]+", rest))) for tid, name, lived, rest in rows}
