@@ -219,13 +219,9 @@ static void note_switch(void *arg, const struct gt_perf_switch *s)
 static uint32_t walk(struct gt_watch *w, const struct gt_perf_sample *sample, uint64_t *pcs,
                      uint32_t *epoch)
 {
-    bool cut = false;
-    uint32_t n = 0;
+    bool cut;
     atomic_store(&walking, 1);
-    if (!atomic_load(&holds))
-        n = config.walk(sample, pcs, epoch, &cut);
-    else if ((pcs[0] = sample->registers.pc))
-        n = 1;
+    uint32_t n = config.walk(sample, !atomic_load(&holds), pcs, epoch, &cut);
     atomic_store(&walking, 0);
     if (atomic_load(&holds))
         gt_futex_wake(&walking, INT_MAX);

@@ -46,10 +46,10 @@ struct gt_watch_switches {
 
 /*
  * The stack of a sample into pcs, at most GT_FRAMES_MAX, as gt_stacks_get wants it with *epoch; how
- * many. *cut: the copy ended before the stack.
+ * many. Without callers just what was interrupted. *cut: the copy ended before the stack.
  */
-typedef uint32_t gt_walk_fn(const struct gt_perf_sample *sample, uint64_t *pcs, uint32_t *epoch,
-                            bool *cut);
+typedef uint32_t gt_walk_fn(const struct gt_perf_sample *sample, bool callers, uint64_t *pcs,
+                            uint32_t *epoch, bool *cut);
 
 /*
  * Thread g, which this writer is or was of, is sampled by us from now on, or is not. Whether more

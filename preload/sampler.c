@@ -232,11 +232,15 @@ uint32_t gt_sampler_hz(void)
     return on ? gt_options.cpu_hz : 0;
 }
 
-uint32_t gt_sampler_walk(const struct gt_perf_sample *sample, uint64_t *pcs, uint32_t *epoch,
-                         bool *cut)
+uint32_t gt_sampler_walk(const struct gt_perf_sample *sample, bool callers, uint64_t *pcs,
+                         uint32_t *epoch, bool *cut)
 {
     *epoch = (uint32_t)gt_modules_epoch();
-    return gt_unwind_copy(&sample->registers, sample->stack, sample->bytes, *epoch, pcs, cut);
+    *cut = false;
+    if (callers)
+        return gt_unwind_copy(&sample->registers, sample->stack, sample->bytes, *epoch, pcs, cut);
+    pcs[0] = sample->registers.pc;
+    return pcs[0] != 0;
 }
 
 /* Of the time between two samples, whether more than half is over. */

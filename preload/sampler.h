@@ -31,9 +31,8 @@ void gt_sampler_init(void);
 uint32_t gt_sampler_hz(void);
 
 /* See encoder/watch.h, for both. By the drain side. */
-uint32_t gt_sampler_walk(const struct gt_perf_sample *sample, uint64_t *pcs, uint32_t *epoch,
-                         bool *cut);
-bool gt_sampler_by_copy(struct gt_writer *w, uint64_t g, bool on);
+gt_walk_fn gt_sampler_walk;
+gt_by_copy_fn gt_sampler_by_copy;
 
 /* t's thread, which calls, begins and ends. */
 void gt_sampler_thread_begin(struct gt_thread *t);

@@ -166,9 +166,9 @@ static enum outcome resume_at(struct state *s, const struct gt_arch_registers *r
     s->look = regs->pc;
     s->pc = s->look + 1; /* as return addresses are: readers of stacks subtract it again */
     s->r = r;
-    if (r.copied && s->sp - r.lo > r.hi - r.lo)
-        return CUT;
-    return s->sp & 7 ? BROKEN : GO_ON;
+    /* The stack that a handler with one of its own has interrupted is in no copy. */
+    bool elsewhere = r.copied && s->sp - r.lo > r.hi - r.lo;
+    return elsewhere || s->sp & 7 ? BROKEN : GO_ON;
 }
 
 /* The kernel's struct rt_sigframe, after the return address: struct ucontext. */

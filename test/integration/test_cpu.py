@@ -548,8 +548,9 @@ def test_recordings_and_children(sampled, tmp_path):
     assert all(n > 35 for of in count.values() for n in of.values() if n > 10), count
 
 
-def test_stack_of_a_signal(sampled, tmp_path):
-    """A handler on a stack of its own, above the thread's: what it interrupted is in no copy."""
+def test_stack_of_a_signal(by_kernel, traced, tmp_path):
+    """A handler on a stack of its own, above the thread's: what it interrupted is in no copy. (By signals it is that
+    alone: none of ours is taken there.)"""
     program = burners(tmp_path, r"""
     #include <sys/mman.h>
     static void *above;
@@ -569,9 +570,10 @@ def test_stack_of_a_signal(sampled, tmp_path):
         printf("%f\n", threads(1, raises, 0.1));
         return 0;
     }""")
-    result = sampled([program], env={"GOTRACE_CPU_HZ": "250"}, **LONG).ok()
-    stacks = [e.stack for e in samples(result.trace) if any(f.func == "handler" for f in e.stack)]
-    assert 85 < len(stacks) < 115 and sum(not whole(s) for s in stacks) <= 8
+    result = traced([program], env={"GOTRACE_CPU_HZ": "250"}, **LONG).ok()
+    found = [[f.func for f in e.stack] for e in samples(result.trace)]
+    handler = [names for names in found if "handler" in names]
+    assert 110 < len(found) < 140 and 90 < len(handler) < 110 and all(names.index("handler") <= 4 for names in handler)
 
 
 def test_thread_that_begins_in_a_handler(sampled, tmp_path):
@@ -621,7 +623,8 @@ def test_long_unloading(sampled, tmp_path, sched):
     }""", f'-DLIBRARY="{tmp_path}/libslow.so"')
     result = sampled([program], env={"GOTRACE_CPU_HZ": "250", "GOTRACE_SCHED": sched}, **LONG).ok()
     assert "nothing lost" in result.stderr
-    assert 225 < sum(any(f.func == "spin" for f in e.stack) for e in samples(result.trace)) < 275
+    seen = collections.Counter(e.stack[0].func for e in samples(result.trace))
+    assert 225 < seen.total() < 280 and seen["spin"] > 0.8 * seen.total(), seen
 
 
 def test_memory_of_rings(by_kernel, traced, tmp_path):
