@@ -55,15 +55,22 @@ static int by_time(const void *a, const void *b)
     return x->ns > y->ns ? -1 : x->ns < y->ns;
 }
 
-void gt_top_sched_print(const struct gt_threads *threads, size_t most)
+/* What the kernel has counted, and no event tells. */
+static void print_untold(const struct gt_threads *threads)
+{
+    uint64_t untold = 0;
+    for (const struct gt_thread_state *t = threads->first; t; t = t->next)
+        untold += t->shares.queue > t->ns[GT_SCHED] ? t->shares.queue - t->ns[GT_SCHED] : 0;
+    if (threads->accounts && untold)
+        printf("\n%10s more in run queues, as a part of waits: nothing tells when those were over, "
+               "where it\n%10s was from outside of the process, by a disk, or unseen (gotrace "
+               "top --kind=cpu).\n",
+               gt_duration(untold), "");
+}
+
+static void print_meanwhile(const struct gt_threads *threads, size_t most)
 {
     uint64_t sum = 0, unknown = 0;
-    if (!threads->cpus) {
-        puts("\n(Who had the CPUs meanwhile is told by traces with GOTRACE_SCHED=on.)");
-        return;
-    }
-    if (!all.n)
-        return;
     qsort(all.row, all.n, sizeof *all.row, by_time);
     for (size_t i = 0; i < all.n; i++) {
         bool is_cpu = all.row[i].cpu < threads->cpus;
@@ -87,4 +94,13 @@ void gt_top_sched_print(const struct gt_threads *threads, size_t most)
     }
     if (unknown)
         printf("%10s of waiting was for a CPU that is not known.\n", gt_duration(unknown));
+}
+
+void gt_top_sched_print(const struct gt_threads *threads, size_t most)
+{
+    if (!threads->cpus)
+        puts("\n(Who had the CPUs meanwhile is told by traces with GOTRACE_SCHED=on.)");
+    else if (all.n)
+        print_meanwhile(threads, most);
+    print_untold(threads);
 }

@@ -73,7 +73,7 @@ class Bench:
         tracers = list(tracers or [t for t in self.tracers if t.name == "bare" or case in t.sees])
         samples = {t.name: [] for t in tracers}
         for i in range(self.runs):
-            for tracer in [t for t in tracers if i == 0 or not once_for_peers or t.name in ("bare", "libgotrace")]:
+            for tracer in [t for t in tracers if i == 0 or not once_for_peers or t.name.startswith(("bare", "libgotrace"))]:
                 try:
                     samples[tracer.name].append(once(tracer))
                 except (AssertionError, subprocess.SubprocessError, OSError, ValueError, IndexError, TypeError) as error:

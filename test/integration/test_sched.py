@@ -10,6 +10,7 @@ import time
 import pytest
 
 from lib import PROGRAMS, ROOT, gotools, proc
+from lib.reports import waits
 
 ACCOUNT = PROGRAMS / "account"
 GOTRACE = ROOT / "build/gotrace"
@@ -48,14 +49,6 @@ class Running:
         self.stderr = err
         words = [line.split() for line in out.splitlines()]
         return {int(w[0]): (w[1], int(w[2]), int(w[3])) for w in words}
-
-
-def top(trace, kind):
-    """what → (ns, count)"""
-    text = proc.run([GOTRACE, "top", f"--kind={kind}", "-n", "1000", trace]).ok().stdout
-    rows = re.findall(r"^ *([\d.]+)([mun]?s) +[\d.]+% +[\d.]+% +(\d+) +\S+ +\S+ +\w+ +(.*)$", text, re.M)
-    unit = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}
-    return [(float(n) * unit[u], int(count), what) for n, u, count, what in rows]
 
 
 @pytest.mark.parametrize("format", ["go1.23", "go1.26"])
@@ -155,10 +148,10 @@ def test_every_format(tmp_path, format):
     used = program.end()
     for go in gotools.readers_of(format).values():
         gotools.check(tmp_path / "t.out", go=go)
-    unseen = sum(ns for ns, _, _ in top(tmp_path / "t.out", "unseen"))
+    unseen = sum(ns for ns, _, _ in waits(tmp_path / "t.out", "unseen"))
     hidden = sum(1.2e9 - cpu - queue for kind, cpu, queue in used.values() if kind == "hidden")
     assert unseen > 0.8 * hidden
-    assert sum(ns for ns, _, _ in top(tmp_path / "t.out", "sched")) > 0.5e9
+    assert sum(ns for ns, _, _ in waits(tmp_path / "t.out", "sched")) > 0.5e9
     if int(format[4:]) < 22:
         return  # where the ends of pages are events, too
     told = re.search(r"([\d]+) events in .*, nothing lost", program.stderr)[1]
@@ -176,7 +169,7 @@ def test_flight_recorder(tmp_path, format):
     for trace in [*(tmp_path / f"{n}.out" for n in range(3)), tmp_path / "t.out"]:
         for go in gotools.readers_of(format).values():
             gotools.check(trace, go=go)
-        assert sum(ns for ns, _, _ in top(trace, "unseen")) > 0.3e9, trace
+        assert sum(ns for ns, _, _ in waits(trace, "unseen")) > 0.3e9, trace
 
 
 def test_recordings_in_a_running_program(tmp_path):
@@ -335,13 +328,13 @@ def test_late_wakeups(tmp_path, format, sched):
     late = {line.split()[0]: int(line.split()[1]) for line in result.stdout.splitlines()}
     assert sum(late.values()) > 0.1e9, late  # else there is nothing to see
     for kind in "sleep", "network", "sync":
-        for ns, count, what in top(tmp_path / "t.out", kind):
+        for ns, count, what in waits(tmp_path / "t.out", kind):
             name = what.split(" ")[0]
             if name in late:
                 # A few lose the CPU before they sleep.
                 assert count >= 40 and 40 * 4e6 * 0.99 < ns < 40 * 4e6 + late[name] * 0.15, (what, ns, count)
     told = collections.Counter()
-    for ns, _, what in top(tmp_path / "t.out", "sched"):
+    for ns, _, what in waits(tmp_path / "t.out", "sched"):
         told[what.split(" ")[0]] += ns
     for name, ns in late.items():
         # The kernel may be late by 50 us of its own will, which are the sleep's.
@@ -397,7 +390,7 @@ int main(void)
     proc.run([program]).ok()
     for env in {}, ON:
         trace = proc.traced([program], tmp_path / "t.out", env=env).ok().trace
-        assert not [row for row in top(trace, "sched") if "clock_nanosleep" in row[2] and row[0] > 2e6]
+        assert not [row for row in waits(trace, "sched") if "clock_nanosleep" in row[2] and row[0] > 2e6]
 
 
 CONVOY = r"""
@@ -602,7 +595,7 @@ int main(void)
     env = ON | {"GOTRACE_SYSCALLS": "none"}  # so that all of it is unseen
     result = proc.traced([program], tmp_path / "t.out", env=env, timeout=60).ok()
     assert "nothing lost" in result.stderr
-    count = sum(count for _, count, _ in top(result.trace, "unseen"))
+    count = sum(count for _, count, _ in waits(result.trace, "unseen"))
     assert count > 0.97 * int(result.stdout) - 1000, (count, result.stdout)
 
 
@@ -694,7 +687,7 @@ def test_io_uring(tmp_path, format):
     result = proc.traced([program], tmp_path / "t.out", env=ON | {"GOTRACE_FORMAT": format})
     if result.returncode == 77:
         pytest.skip("no io_uring here")
-    (ns, count, what), *_ = top(result.ok().trace, "unseen")
+    (ns, count, what), *_ = waits(result.ok().trace, "unseen")
     assert 0.9e9 < ns < 1.1e9 and 19 <= count <= 45, (ns, count, what)
     rows = proc.run([GOTRACE, "info", proc.traced([program], tmp_path / "plain.out").ok().trace]).ok().stdout
     assert max(float(n) for n in re.findall(r"waiter.*?([\d.]+)%? *$", rows, re.M) or [0]) > 85, rows

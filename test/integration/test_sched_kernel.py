@@ -9,7 +9,7 @@ import time
 import pytest
 
 from lib import PROGRAMS, gotools, proc
-from lib.reports import shares
+from lib.reports import GOTRACE, ns_of, shares, waits
 
 pytestmark = [pytest.mark.needs("perf"), pytest.mark.limit(180)]
 EVENTS = ["-e", "sched:sched_switch", "-e", "sched:sched_wakeup", "-e", "sched:sched_wakeup_new"]
@@ -120,3 +120,13 @@ def test_latency_profile(run):
     others = sum(truth.runnable for truth in threads.values() if truth.kind not in told)
     profile = gotools.pprof(trace, "sched").total_ns
     assert 0.95 * delays < profile < 1.05 * (delays + others), (profile, delays, others)
+
+
+def test_top(run):
+    """`gotrace top --kind=sched` has all of the time in run queues, if not where all of it was."""
+    trace, _, counted = run
+    text = proc.run([GOTRACE, "top", "--kind=sched", trace]).ok().stdout
+    told = sum(ns for ns, _, _ in waits(trace, "sched"))
+    more = ns_of(re.search(r"^ *(\S+) more in run queues", text, re.M)[1])
+    queue = sum(queue for _, queue in counted.values())
+    assert 0.97 * queue < told + more < 1.03 * queue, (told, more, queue)

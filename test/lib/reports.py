@@ -37,3 +37,10 @@ def shares(trace):
     assert re.search(r"routine +from +lived +on cpu +runnable +sync .* unseen$", text, re.M), text
     rows = re.findall(r"^ +(\d+)  (\S+) +\S+ +\S+ +([\d.]+[mun]?s)[ +]((?: +[\d.]+%)+)$", text, re.M)
     return {int(tid): Shares(name, ns_of(lived), *map(float, re.findall(r"[\d.]+", rest))) for tid, name, lived, rest in rows}
+
+
+def waits(trace, kind):
+    """What was waited for → (ns, count), by `gotrace top`."""
+    text = proc.run([GOTRACE, "top", f"--kind={kind}", "-n", "1000", trace]).ok().stdout
+    rows = re.findall(r"^ *([\d.]+[mun]?s) +[\d.]+% +[\d.]+% +(\d+) +\S+ +\S+ +\w+ +(.*)$", text, re.M)
+    return [(ns_of(ns), int(count), what) for ns, count, what in rows]
