@@ -3,7 +3,7 @@
  * regions (gotrace.h), two events each, in bursts of a millisecond's worth; one that is late makes
  * up for it.
  */
-#include "preload/gotrace.h"
+#include "../../preload/gotrace.h"
 
 #include <pthread.h>
 #include <stdint.h>
