@@ -46,10 +46,10 @@ static _Atomic bool forbidden;
 static _Atomic uint64_t unwatched;
 
 /*
- * Threads that unload code, and whether a stack is walked: the walker says that it walks, then
- * looks whether it may; who unloads, the other way round.
+ * Threads that unload code; and walks' beginnings and ends, so that it is odd during one: the
+ * walker says that it walks, then looks whether it may; who unloads, the other way round.
  */
-static _Atomic uint32_t holds, walking; /* walking: futex */
+static _Atomic uint32_t holds, walks; /* walks: futex */
 
 /* Numbers of requests to read the rings, and of the last one that was served. */
 static _Atomic uint32_t asked, served; /* served: futex */
@@ -220,11 +220,11 @@ static uint32_t walk(struct gt_watch *w, const struct gt_perf_sample *sample, ui
                      uint32_t *epoch)
 {
     bool cut;
-    atomic_store(&walking, 1);
+    atomic_fetch_add(&walks, 1);
     uint32_t n = config.walk(sample, !atomic_load(&holds), pcs, epoch, &cut);
-    atomic_store(&walking, 0);
+    atomic_fetch_add(&walks, 1);
     if (atomic_load(&holds))
-        gt_futex_wake(&walking, INT_MAX);
+        gt_futex_wake(&walks, INT_MAX);
     w->cut |= cut;
     return n;
 }
@@ -414,23 +414,17 @@ static void flush(void)
     await(&served, number, FLUSH_NS);
 }
 
-static void await_walk(void)
-{
-    int64_t end = (int64_t)gt_clock_monotonic_raw() + GT_LOCK_PATIENCE_NS;
-    gt_urgent_lend();
-    for (int64_t left = GT_LOCK_PATIENCE_NS; atomic_load(&walking) && left > 0;
-         left = end - (int64_t)gt_clock_monotonic_raw())
-        gt_futex_wait(&walking, 1, left);
-}
-
 void gt_watch_hold(void)
 {
     int saved = errno;
     if (atomic_load(&sampled) && !atomic_load(&holds) && !gt_urgent())
         flush();
     atomic_fetch_add(&holds, 1);
-    if (atomic_load(&walking))
-        await_walk();
+    uint32_t now = atomic_load(&walks);
+    if (now & 1) {
+        gt_urgent_lend();
+        await(&walks, now + 1, GT_LOCK_PATIENCE_NS);
+    }
     errno = saved;
 }
 
@@ -508,5 +502,5 @@ void gt_watch_after_fork(void)
 {
     memset(&watch, 0, sizeof watch); /* not `forbidden`: filters are inherited */
     unwatched = 0;
-    holds = walking = asked = served = sampled = 0;
+    holds = walks = asked = served = sampled = 0;
 }
