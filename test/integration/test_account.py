@@ -457,7 +457,8 @@ def test_bounded_work(tmp_path):
     seconds = time.monotonic() - begun
     opened = len(re.findall(r'"/proc/self/task/\d+/schedstat"', log.read_text())) - threads  # its own
     assert threads - 10 <= opened <= 2 * threads + 130 * (seconds + 3), opened
-    assert len([s for s in shares(tmp_path / "t.out").values() if s.sleep > 50]) >= threads - 5
+    # strace holds them up, out of any call's sight, the more the busier the machine is
+    assert len([s for s in shares(tmp_path / "t.out").values() if s.sleep + s.unseen > 50]) >= threads - 5
 
 
 def test_idle_program_writes_nothing_more(tmp_path):
