@@ -9,7 +9,7 @@ import urllib.request
 
 import pytest
 
-from lib import HOSTILE, PROGRAMS, gotools, proc
+from lib import HOSTILE, PROGRAMS, ROOT, gotools, proc
 
 pytestmark = pytest.mark.limit(400)  # programs that need so much CPU time, on a busy machine
 LONG = {"timeout": 180}
@@ -612,15 +612,16 @@ def test_long_unloading(sampled, tmp_path, sched):
     """
     proc.compile(nested, tmp_path / "libslow.so", "-shared", "-fPIC")
     program = burners(tmp_path, r"""
+    #include HEADER
     int main(void) {
         pthread_t thread;
         double seconds = 1;
         pthread_create(&thread, NULL, burn, &seconds);
-        usleep(100000);
+        gotrace_snapshot(NULL); /* what our thread has to load for names waits for the loader, as anybody */
         dlclose(dlopen(LIBRARY, RTLD_NOW));
         pthread_join(thread, NULL);
         return 0;
-    }""", f'-DLIBRARY="{tmp_path}/libslow.so"')
+    }""", f'-DLIBRARY="{tmp_path}/libslow.so"', f'-DHEADER="{ROOT}/preload/gotrace.h"')
     result = sampled([program], env={"GOTRACE_CPU_HZ": "250", "GOTRACE_SCHED": sched}, **LONG).ok()
     assert "nothing lost" in result.stderr
     seen = collections.Counter(e.stack[0].func for e in samples(result.trace))
