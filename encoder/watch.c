@@ -31,11 +31,10 @@ static struct gt_watch_config config;
 static struct {
     bool on;
     bool refused, samples_refused;    /* by the kernel */
-    uint32_t open;                    /* rings */
     struct gt_watch *bucket[BUCKETS]; /* by thread */
     struct gt_arena arena;
     struct gt_watch *free;
-    size_t mapped, copies; /* bytes of rings; copies: of those that are sampled */
+    size_t mapped; /* bytes of rings that are not sampled */
     uint64_t polled;
     /* The records' clock and the trace's at two moments, between which both go evenly. */
     uint64_t ns0, units0;
@@ -53,7 +52,7 @@ static _Atomic uint32_t holds, walks; /* walks: futex */
 
 /* Numbers of requests to read the rings, and of the last one that was served. */
 static _Atomic uint32_t asked, served; /* served: futex */
-static _Atomic uint32_t sampled;       /* rings with samples */
+static _Atomic size_t copies;          /* bytes of rings that are sampled */
 
 void gt_watch_init(const struct gt_watch_config *c)
 {
@@ -131,11 +130,11 @@ static int open_sampled(struct gt_watch *w)
     int error = -ENOMEM;
     for (size_t copied = COPY_MOST; copied >= COPY_LEAST && error == -ENOMEM; copied /= 2) {
         size_t bytes = ring_for(copied, LONG_MS);
-        if (bytes <= share(COPIES_BYTES, watch.copies))
+        if (bytes <= share(COPIES_BYTES, copies))
             error = try_sampled(w, copied, bytes);
     }
     size_t bytes = ring_for(COPY_LEAST, SHORT_MS);
-    if (error == -ENOMEM && watch.copies + bytes <= COPIES_BYTES)
+    if (error == -ENOMEM && copies + bytes <= COPIES_BYTES)
         error = try_sampled(w, COPY_LEAST, bytes);
     return error;
 }
@@ -173,9 +172,9 @@ static bool may_note(void)
 
 static void count(const struct gt_watch *w, int sign)
 {
-    *(w->sampled ? &watch.copies : &watch.mapped) += (size_t)sign * w->perf.bytes;
-    watch.open += (uint32_t)sign;
-    atomic_fetch_add(&sampled, w->sampled ? (uint32_t)sign : 0);
+    size_t bytes = (size_t)sign * w->perf.bytes;
+    watch.mapped += w->sampled ? 0 : bytes;
+    atomic_fetch_add(&copies, w->sampled ? bytes : 0);
 }
 
 static bool open_ring(struct gt_watch *w)
@@ -417,7 +416,7 @@ static void flush(void)
 void gt_watch_hold(void)
 {
     int saved = errno;
-    if (atomic_load(&sampled) && !atomic_load(&holds) && !gt_urgent())
+    if (atomic_load(&copies) && !atomic_load(&holds) && !gt_urgent())
         flush();
     atomic_fetch_add(&holds, 1);
     uint32_t now = atomic_load(&walks);
@@ -439,7 +438,7 @@ void gt_watch_go_on(void)
 /* Whether there is anything to be read, or somebody may be watched. */
 static bool is_of_use(void)
 {
-    return watch.on && (watch.open || may_sample() || may_note());
+    return watch.on && (watch.mapped || copies || may_sample() || may_note());
 }
 
 void gt_watch_poll(uint64_t now)
@@ -502,5 +501,6 @@ void gt_watch_after_fork(void)
 {
     memset(&watch, 0, sizeof watch); /* not `forbidden`: filters are inherited */
     unwatched = 0;
-    holds = walks = asked = served = sampled = 0;
+    holds = walks = asked = served = 0;
+    copies = 0;
 }

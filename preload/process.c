@@ -52,7 +52,7 @@ bool gt_process_is_ours(void)
 
 static bool is_inside(const struct gt_writer *w)
 {
-    const struct gt_thread *t = (const void *)((const char *)w - offsetof(struct gt_thread, w));
+    const struct gt_thread *t = gt_thread_of(w);
     bool inside = __atomic_load_n(&t->inside, __ATOMIC_ACQUIRE); /* then what it found is read */
     return inside && !__atomic_load_n(&t->stuck, __ATOMIC_RELAXED) && t != gt_self;
 }

@@ -12,7 +12,6 @@
 #include "symbolize/modules.h"
 
 #include <sched.h>
-#include <stddef.h>
 #include <sys/auxv.h>
 #include <sys/utsname.h>
 
@@ -255,7 +254,7 @@ static bool is_late(int timer)
 
 bool gt_sampler_by_copy(struct gt_writer *w, uint64_t g, bool copied)
 {
-    struct gt_thread *t = (void *)((char *)w - offsetof(struct gt_thread, w));
-    bool late = copied && is_late(t->sampler.timer);
-    return stand(&t->sampler, g, COPIED, copied) && late;
+    struct gt_sampler *s = &gt_thread_of(w)->sampler;
+    bool late = copied && is_late(s->timer);
+    return stand(s, g, COPIED, copied) && late;
 }

@@ -16,6 +16,7 @@
 #include "preload/stacks/unwind.h"
 
 #include <pthread.h>
+#include <stddef.h>
 
 /* Where the program called a hook of ours: enough to find the stack by while that is under way. */
 struct gt_site {
@@ -49,6 +50,12 @@ struct gt_thread {
 };
 
 extern __thread struct gt_thread *gt_self __attribute__((tls_model("initial-exec")));
+
+/* Whose writer it is. */
+static inline struct gt_thread *gt_thread_of(const struct gt_writer *w)
+{
+    return (struct gt_thread *)((uintptr_t)w - offsetof(struct gt_thread, w));
+}
 
 struct gt_thread *gt_thread_appear(void);
 

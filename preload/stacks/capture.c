@@ -13,7 +13,6 @@
 
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
-#include <stddef.h>
 
 /* The walker of unwind.h works here. */
 static bool walks;
@@ -156,7 +155,7 @@ static __attribute__((noinline)) struct gt_stack *stack_of_other(struct gt_threa
 
 static struct gt_stack *stack_of_call(struct gt_writer *w)
 {
-    struct gt_thread *t = (void *)((char *)w - offsetof(struct gt_thread, w));
+    struct gt_thread *t = gt_thread_of(w);
     uint32_t epoch = (uint32_t)gt_modules_epoch();
     int saved = errno;
     /* Its own thread may be short of stack; what is its another one must not write. */

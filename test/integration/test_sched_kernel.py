@@ -93,8 +93,8 @@ def test_states(run):
             assert truth.running - 3 * two_percent < times["Running"] < truth.running + two_percent, (truth, times)
             continue
         assert abs(times["Running"] - truth.running) < two_percent, (truth, times)
-        waits = times["Waiting"] + times["Runnable"]
-        assert abs(waits - truth.waiting - truth.runnable) < two_percent, (truth, times)
+        off = times["Waiting"] + times["Runnable"]
+        assert abs(off - truth.waiting - truth.runnable) < two_percent, (truth, times)
         if truth.kind in ("spin", "pinned", "sleep"):
             assert abs(times["Runnable"] - truth.runnable) < two_percent, (truth, times)
 

@@ -188,14 +188,6 @@ static void all(const char *dir)
     dlclose(dlopen("libm.so.6", RTLD_NOW));
 }
 
-/* With one thread: once a second the tracer's own asks whether even that is gone. Once is enough.
- */
-static void stay(bool long_enough)
-{
-    if (long_enough)
-        poll(NULL, 0, 1500);
-}
-
 static void in_child(const char *dir)
 {
     pthread_t threads[WAITERS];
@@ -237,10 +229,11 @@ int main(int argc, char **argv)
     if (!before && !alone)
         start(threads, false);
     all(dir);
-    if (!alone) {
+    if (!alone)
         finish(threads);
-        stay(strcmp(what, "first") == 0 && getenv("GOTRACE_RING"));
-    }
+    /* With one thread: once a second the tracer's own asks whether even that is gone. */
+    if (strcmp(what, "first") == 0 && getenv("GOTRACE_RING"))
+        poll(NULL, 0, 1500);
     if (strcmp(what, "first") == 0)
         in_child(dir);
     if (strcmp(what, "crash") == 0)
