@@ -474,6 +474,11 @@ void gt_account_forget_seen(void)
         a->seen = 0;
 }
 
+bool gt_account_is_over(const struct gt_thread_view *thread)
+{
+    return atomic_load_explicit(&thread->account->g, memory_order_acquire) != thread->g;
+}
+
 uint64_t gt_account_stream_end(const struct gt_thread_view *thread)
 {
     const struct gt_account *a = thread->account;

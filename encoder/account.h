@@ -50,6 +50,9 @@ struct gt_thread_view {
 void gt_account_each_new(void (*fn)(const struct gt_thread_view *thread));
 void gt_account_forget_seen(void);
 
+/* Whether nothing follows in its stream. */
+bool gt_account_is_over(const struct gt_thread_view *thread);
+
 /* When it left the generation before, trace time; UINT64_MAX: it has ended in that. */
 uint64_t gt_account_stream_end(const struct gt_thread_view *thread);
 

@@ -273,10 +273,14 @@ static void renew_ring(struct gt_watch *w)
     open_ring(w);
 }
 
+/* The ring of a thread that has ended makes room for others'. */
 static void read_ring(struct gt_watch *w)
 {
+    bool over = gt_account_is_over(&w->thread);
     empty_ring(w);
-    if (w->cut && w->sampled)
+    if (over)
+        drop_ring(w);
+    else if (w->cut && w->sampled)
         renew_ring(w);
 }
 
@@ -368,13 +372,10 @@ void gt_watch_note_ends(void)
     gt_watch_each(note_end);
 }
 
-/* Of one that has ended the last records, and room for others' rings. */
 static void let_go(struct gt_watch *w)
 {
     if (w->gone)
         end_watch(w);
-    else if (w->ended)
-        close_ring(w);
 }
 
 void gt_watch_let_go(void)
