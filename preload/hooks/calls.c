@@ -56,7 +56,10 @@ static struct gt_timeout end_of_ms(int ms)
 }
 
 #define END_OF(timeout) \
-    _Generic((timeout), int : end_of_ms, const struct timespec * : gt_timeout_for)(timeout)
+    _Generic((timeout),                           \
+        int: end_of_ms,                           \
+        const struct timespec *: gt_timeout_for,  \
+        struct timeval *: gt_timeout_for_timeval)(timeout)
 
 #define GT_CALL(what, result, name, parameters, arguments)         \
     GT_EXPORT result name parameters                               \

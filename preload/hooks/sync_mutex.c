@@ -67,28 +67,32 @@ GT_EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
     return gt_real.pthread_mutex_trylock(mutex);
 }
 
-#define LOCK(name, valid, try, busy, parameters, arguments)                   \
-    GT_EXPORT int name parameters                                             \
-    {                                                                         \
-        int r = (valid) ? try(mutex) : busy;                                  \
-        if (__builtin_expect(r != busy, 1))                                   \
-            return r;                                                         \
-        if (!(valid) || reports_relock((const pthread_mutex_t *)mutex))       \
-            return gt_real.name arguments;                                    \
-        GT_WAIT(wait) = gt_wait_begin(GT_HOOK_##name, GT_REASON_SYNC, mutex); \
-        return gt_real.name arguments;                                        \
+#define LOCK(name, valid, try, busy, timed_out, parameters, arguments, when)   \
+    GT_EXPORT int name parameters                                              \
+    {                                                                          \
+        int r = (valid) ? try(mutex) : busy;                                   \
+        if (__builtin_expect(r != busy, 1))                                    \
+            return r;                                                          \
+        if (!(valid) || reports_relock((const pthread_mutex_t *)mutex))        \
+            return gt_real.name arguments;                                     \
+        struct gt_timeout end = when;                                          \
+        GT_WAIT(wait) = gt_wait_begin(GT_HOOK_##name, GT_REASON_SYNC, mutex);  \
+        return gt_wait_result(&wait, gt_real.name arguments, timed_out, &end); \
     }
 
-LOCK(pthread_mutex_timedlock, true, gt_real.pthread_mutex_trylock, EBUSY,
-     (pthread_mutex_t * mutex, const struct timespec *until), (mutex, until))
+LOCK(pthread_mutex_timedlock, true, gt_real.pthread_mutex_trylock, EBUSY, ETIMEDOUT,
+     (pthread_mutex_t * mutex, const struct timespec *until), (mutex, until),
+     gt_timeout_at(CLOCK_REALTIME, until))
 /* An invalid clock is an error even when the mutex is free: let the real function say so. */
 LOCK(pthread_mutex_clocklock, clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC,
-     gt_real.pthread_mutex_trylock, EBUSY,
+     gt_real.pthread_mutex_trylock, EBUSY, ETIMEDOUT,
      (pthread_mutex_t * mutex, clockid_t clock, const struct timespec *until),
-     (mutex, clock, until))
-LOCK(mtx_lock, true, mtx_trylock, thrd_busy, (mtx_t * mutex), (mutex))
-LOCK(mtx_timedlock, true, mtx_trylock, thrd_busy, (mtx_t * mutex, const struct timespec *until),
-     (mutex, until))
+     (mutex, clock, until), gt_timeout_at(clock, until))
+LOCK(mtx_lock, true, mtx_trylock, thrd_busy, thrd_timedout, (mtx_t * mutex), (mutex),
+     gt_timeout_after(0))
+LOCK(mtx_timedlock, true, mtx_trylock, thrd_busy, thrd_timedout,
+     (mtx_t * mutex, const struct timespec *until), (mutex, until),
+     gt_timeout_at(CLOCK_REALTIME, until))
 
 static __attribute__((noinline)) int unlock_awaited(pthread_mutex_t *mutex)
 {

@@ -35,7 +35,7 @@ static bool is_valid(clockid_t clock, const struct timespec *until)
     return !until || gt_wait_valid(clock, until);
 }
 
-#define LOCK(name, valid, try, at, parameters, arguments)                        \
+#define LOCK(name, valid, try, at, parameters, arguments, when)                  \
     GT_EXPORT int name parameters                                                \
     {                                                                            \
         int r = (valid) ? try(lock) : EINVAL;                                    \
@@ -43,22 +43,27 @@ static bool is_valid(clockid_t clock, const struct timespec *until)
             return 0;                                                            \
         if (!must_wait(lock, r))                                                 \
             return gt_real.name arguments;                                       \
+        struct gt_timeout end = when;                                            \
         GT_WAIT(wait) = gt_wait_begin(GT_HOOK_##name, GT_REASON_SYNC, at(lock)); \
-        return gt_real.name arguments;                                           \
+        return gt_wait_result(&wait, gt_real.name arguments, ETIMEDOUT, &end);   \
     }
+#define LOCK_UNTIL(name, try, at)                                                \
+    LOCK(name, is_valid(CLOCK_REALTIME, until), try, at,                         \
+         (pthread_rwlock_t * lock, const struct timespec *until), (lock, until), \
+         gt_timeout_at(CLOCK_REALTIME, until))
+#define LOCK_BY_CLOCK(name, try, at)                                               \
+    LOCK(name, is_valid(clock, until), try, at,                                    \
+         (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until), \
+         (lock, clock, until), gt_timeout_at(clock, until))
 
 LOCK(pthread_rwlock_rdlock, true, pthread_rwlock_tryrdlock, readers, (pthread_rwlock_t * lock),
-     (lock))
+     (lock), gt_timeout_after(0))
 LOCK(pthread_rwlock_wrlock, true, pthread_rwlock_trywrlock, writers, (pthread_rwlock_t * lock),
-     (lock))
-LOCK(pthread_rwlock_timedrdlock, is_valid(CLOCK_REALTIME, until), pthread_rwlock_tryrdlock, readers,
-     (pthread_rwlock_t * lock, const struct timespec *until), (lock, until))
-LOCK(pthread_rwlock_timedwrlock, is_valid(CLOCK_REALTIME, until), pthread_rwlock_trywrlock, writers,
-     (pthread_rwlock_t * lock, const struct timespec *until), (lock, until))
-LOCK(pthread_rwlock_clockrdlock, is_valid(clock, until), pthread_rwlock_tryrdlock, readers,
-     (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until), (lock, clock, until))
-LOCK(pthread_rwlock_clockwrlock, is_valid(clock, until), pthread_rwlock_trywrlock, writers,
-     (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until), (lock, clock, until))
+     (lock), gt_timeout_after(0))
+LOCK_UNTIL(pthread_rwlock_timedrdlock, pthread_rwlock_tryrdlock, readers)
+LOCK_UNTIL(pthread_rwlock_timedwrlock, pthread_rwlock_trywrlock, writers)
+LOCK_BY_CLOCK(pthread_rwlock_clockrdlock, pthread_rwlock_tryrdlock, readers)
+LOCK_BY_CLOCK(pthread_rwlock_clockwrlock, pthread_rwlock_trywrlock, writers)
 
 /* Readers share the word with flags: PTHREAD_RWLOCK_READER_SHIFT of glibc is 3. */
 static bool last_reader(const pthread_rwlock_t *lock)

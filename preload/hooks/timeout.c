@@ -28,6 +28,15 @@ struct gt_timeout gt_timeout_for(const struct timespec *time)
     return gt_timeout_after((uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec);
 }
 
+/* The same two words, of which the second one has another unit. */
+struct gt_timeout gt_timeout_for_timeval(const struct timeval *time)
+{
+    struct timespec t = {0};
+    if (!gt_recording() || !copy_time(&t, (const struct timespec *)time) || t.tv_sec > HOUR_S)
+        return gt_timeout_after(0);
+    return gt_timeout_after((uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec * 1000);
+}
+
 bool gt_timeout_is_time(clockid_t clock)
 {
     return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME ||

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/time.h>
 #include <time.h>
 
 struct gt_timeout {
@@ -22,6 +23,7 @@ static inline struct gt_timeout gt_timeout_after(uint64_t ns)
  * the call: afterwards it may not be there any more.
  */
 struct gt_timeout gt_timeout_for(const struct timespec *time);
+struct gt_timeout gt_timeout_for_timeval(const struct timeval *time);
 
 /* Clocks of CPU time say nothing of when a wait is over. */
 bool gt_timeout_is_time(clockid_t clock);

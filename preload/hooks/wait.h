@@ -40,6 +40,15 @@ void gt_wait_end(struct gt_wait *wait);
  */
 void gt_wait_expired(struct gt_wait *wait, const struct gt_timeout *timeout);
 
+/* The result of a lock's real function, and how that says that its time is over. */
+static inline int gt_wait_result(struct gt_wait *wait, int result, int timed_out,
+                                 const struct gt_timeout *timeout)
+{
+    if (result == timed_out)
+        gt_wait_expired(wait, timeout);
+    return result;
+}
+
 /*
  * The thread lets others run, and stays runnable: sched_yield. Where nobody else has work for the
  * CPU it is over at once, and those who spin (OpenBLAS, LLVM's OpenMP) make a million of them a

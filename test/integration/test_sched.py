@@ -241,7 +241,9 @@ LATE = r"""
 #include <semaphore.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/select.h>
 #include <sys/syscall.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 enum { NS = 4000000, ROUNDS = 40 };
@@ -264,6 +266,14 @@ static void *burn(void *arg)
         ;
     return arg;
 }
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static void *hold(void *arg)
+{
+    pthread_mutex_lock(&mutex);
+    pthread_rwlock_wrlock(&lock);
+    return arg;
+}
 static void of_usleep(void) { usleep(NS / 1000); }
 static void of_nanosleep(void) { struct timespec t = time_of(NS); nanosleep(&t, NULL); }
 static void of_clock_nanosleep(void)
@@ -278,6 +288,22 @@ static void of_sem_timedwait(void)
     struct timespec t = time_of(now(CLOCK_REALTIME) + NS);
     sem_timedwait(&sem, &t);
 }
+static void of_pthread_mutex_clocklock(void)
+{
+    struct timespec t = time_of(now(CLOCK_MONOTONIC) + NS);
+    pthread_mutex_clocklock(&mutex, CLOCK_MONOTONIC, &t);
+}
+static void of_mtx_timedlock(void)
+{
+    struct timespec t = time_of(now(CLOCK_REALTIME) + NS);
+    mtx_timedlock((mtx_t *)&mutex, &t);
+}
+static void of_pthread_rwlock_timedrdlock(void)
+{
+    struct timespec t = time_of(now(CLOCK_REALTIME) + NS);
+    pthread_rwlock_timedrdlock(&lock, &t);
+}
+static void of_select(void) { select(0, NULL, NULL, NULL, &(struct timeval){.tv_usec = NS / 1000}); }
 static void of_futex(void)
 {
     struct timespec t = time_of(NS);
@@ -287,14 +313,19 @@ int main(void)
 {
     static const struct { const char *name; void (*wait)(void); } waits[] = {
         {"usleep", of_usleep}, {"nanosleep", of_nanosleep}, {"clock_nanosleep", of_clock_nanosleep},
-        {"poll", of_poll}, {"epoll_wait", of_epoll_wait}, {"sem_timedwait", of_sem_timedwait}, {"futex", of_futex}};
-    pthread_t t[3];
+        {"poll", of_poll}, {"epoll_wait", of_epoll_wait}, {"select", of_select},
+        {"sem_timedwait", of_sem_timedwait}, {"pthread_mutex_clocklock", of_pthread_mutex_clocklock},
+        {"mtx_timedlock", of_mtx_timedlock}, {"pthread_rwlock_timedrdlock", of_pthread_rwlock_timedrdlock},
+        {"futex", of_futex}};
+    pthread_t t[3], holder;
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);
     sched_setaffinity(0, sizeof one, &one);
     sem_init(&sem, 0, 0);
     epoll = epoll_create1(0);
+    pthread_create(&holder, NULL, hold, NULL);
+    pthread_join(holder, NULL); /* which then hold for ever */
     for (int i = 0; i < 3; i++)
         pthread_create(&t[i], NULL, burn, NULL);
     for (unsigned w = 0; w < sizeof waits / sizeof *waits; w++) {
