@@ -343,6 +343,7 @@ void gt_ev_thread_start(struct gt_writer *w)
     proc_start(w);
     go_start(w);
     gt_account_begin(w, GT_ACCOUNT_BORN);
+    gt_held_begin(w);
 }
 
 void gt_ev_thread_appear(struct gt_writer *w, struct gt_stack *new_stack)
@@ -354,6 +355,7 @@ void gt_ev_thread_appear(struct gt_writer *w, struct gt_stack *new_stack)
     gt_ev_go_create(w, &w->g, new_stack, NULL);
     go_start(w);
     gt_account_begin(w, GT_ACCOUNT_MET);
+    gt_held_begin(w);
 }
 
 void gt_ev_thread_running(struct gt_writer *w)
@@ -364,6 +366,7 @@ void gt_ev_thread_running(struct gt_writer *w)
     w->g.state = GT_G_RUNNING;
     own_statuses(w);
     gt_account_begin(w, GT_ACCOUNT_ALONE);
+    gt_held_begin(w);
 }
 
 bool gt_ev_go_block(struct gt_writer *w, uint64_t since, enum gt_reason reason,
@@ -441,6 +444,7 @@ void gt_ev_go_resume(struct gt_writer *w, struct gt_stack *stack)
 void gt_ev_thread_end(struct gt_writer *w)
 {
     gt_account_end(w);
+    gt_held_end(w);
     if (w->p) {
         if (w->g.state != GT_G_RUNNING)
             gt_ev_go_resume(w, w->g.wait_stack); /* a wait that was left by longjmp */
@@ -521,6 +525,7 @@ void gt_ev_gc(struct gt_writer *w, const struct gt_collection *gc)
 void gt_ev_go_label(struct gt_writer *w, struct gt_string *label)
 {
     w->label = label;
+    gt_held_begin(w);
     event1(w, GT_EV_GO_LABEL, gt_string_use(label, gt_writer_gen(w)));
 }
 
@@ -534,6 +539,16 @@ bool gt_ev_user(struct gt_writer *w, enum gt_event_type type, const uint64_t *ar
         p = gt_varint_put(p, args[i]);
     w->pos = gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w)));
     return true;
+}
+
+void gt_ev_lock(struct gt_writer *w, uint64_t since, struct gt_string *what, struct gt_stack *stack)
+{
+    if (w->g.state != GT_G_RUNNING)
+        return;
+    uint32_t gen = gt_writer_gen(w);
+    uint8_t *p = gt_varint_put(begin_at(w, GT_EV_USER_LOG, since), 0);
+    p = gt_varint_put(gt_varint_put(p, gt_held_category(what)), gt_string_use(what, gen));
+    w->pos = gt_varint_put(p, gt_stack_use(stack, gen));
 }
 
 bool gt_ev_heap_alloc(struct gt_writer *w, uint64_t at, uint64_t bytes)

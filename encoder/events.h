@@ -85,6 +85,13 @@ struct gt_collection {
  */
 void gt_ev_gc(struct gt_writer *w, const struct gt_collection *gc);
 
+/*
+ * What w's goroutine, which is about to block since then, waits for: of gt_held_string. Does
+ * nothing when it is not running.
+ */
+void gt_ev_lock(struct gt_writer *w, uint64_t since, struct gt_string *what,
+                struct gt_stack *stack);
+
 void gt_ev_go_label(struct gt_writer *w, struct gt_string *label);
 
 /*

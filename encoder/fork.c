@@ -6,6 +6,7 @@
 #include "drain.h"
 #include "events.h"
 #include "generation.h"
+#include "held.h"
 #include "output.h"
 #include "procs.h"
 #include "recording.h"
@@ -36,6 +37,7 @@ static void (*const state[])(void) = {
     gt_switch_after_fork,  /* writers */
     gt_procs_after_fork,   /* Ps */
     gt_account_after_fork, /* accounts */
+    gt_held_after_fork,    /* or holds a lock */
     gt_watch_after_fork,   /* nor is one watched */
     gt_sched_after_fork,   /* or to be completed */
     gt_events_after_fork,  /* collections: the clock begins anew */

@@ -102,6 +102,9 @@ enum gt_reason {
     GT_REASON_PREEMPTED,
     GT_REASON_GC,     /* of a stopped world */
     GT_REASON_UNSEEN, /* off the CPU, not in a call that is known */
+    /* Not reasons: kinds of logs about locks (held.h), strings that are always there as these. */
+    GT_LOG_HELD_BY,
+    GT_LOG_WAITS_FOR,
     GT_REASONS_END
 };
 

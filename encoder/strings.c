@@ -13,6 +13,7 @@ static const char *const reasons[GT_REASONS_END] = {
     [GT_REASON_SLEEP] = "sleep",     [GT_REASON_YIELD] = "runtime.Gosched",
     [GT_REASON_NETWORK] = "network", [GT_REASON_PREEMPTED] = "preempted",
     [GT_REASON_GC] = "GC",           [GT_REASON_UNSEEN] = GT_UNSEEN_TEXT,
+    [GT_LOG_HELD_BY] = "held by",    [GT_LOG_WAITS_FOR] = "waits for",
 };
 
 static struct {
@@ -41,7 +42,8 @@ static struct gt_string *fill(struct gt_string *s, uint32_t id, const char *text
     return s;
 }
 
-static struct gt_string *insert_locked(struct gt_era *era, const char *text, size_t len)
+static struct gt_string *insert_locked(struct gt_era *era, const char *text, size_t len,
+                                       bool of_lock)
 {
     struct gt_string *s = gt_era_alloc(era, sizeof *s + len);
     if (!fill(s, table.last_id + 1, text, len))
@@ -49,6 +51,7 @@ static struct gt_string *insert_locked(struct gt_era *era, const char *text, siz
     table.last_id++;
     struct gt_string **bucket = &era->strings[s->hash % GT_ERA_STRINGS], *last = era->last_string;
     s->era = era->number;
+    s->of_lock = of_lock;
     s->next_in_bucket = *bucket;
     /* In this order: what is found stands in the list, also where a fork has come between. */
     __atomic_store_n(last ? &last->next : &era->first_string, s, __ATOMIC_RELEASE);
@@ -57,9 +60,10 @@ static struct gt_string *insert_locked(struct gt_era *era, const char *text, siz
     return s;
 }
 
-static bool is(const struct gt_string *s, const char *text, size_t len, uint64_t hash)
+static bool is(const struct gt_string *s, const char *text, size_t len, uint64_t hash, bool of_lock)
 {
-    return s->hash == hash && s->len == len && memcmp(s->text, text, len) == 0;
+    return s->hash == hash && s->len == len && s->of_lock == of_lock &&
+           memcmp(s->text, text, len) == 0;
 }
 
 /* All that are missing: a fork may have come in the middle of this. */
@@ -74,38 +78,44 @@ static void seed_locked(void)
     }
 }
 
-static struct gt_string *intern_locked(const char *text, size_t len)
+static struct gt_string *intern_locked(const char *text, size_t len, bool of_lock)
 {
     struct gt_era *era = gt_era_now();
     uint64_t hash = hash_text(text, len);
     seed_locked();
     struct gt_string *s = era->strings[hash % GT_ERA_STRINGS];
-    while (s && !is(s, text, len, hash))
+    while (s && !is(s, text, len, hash, of_lock))
         s = s->next_in_bucket;
     for (int r = 1; !s && r < GT_REASONS_END; r++) {
-        if (table.reason[r] && is(table.reason[r], text, len, hash))
+        if (table.reason[r] && is(table.reason[r], text, len, hash, of_lock))
             s = table.reason[r];
     }
-    return s ? s : insert_locked(era, text, len);
+    return s ? s : insert_locked(era, text, len, of_lock);
 }
 
-static struct gt_string *intern(const char *text, size_t len)
+static struct gt_string *intern(const char *text, size_t len, bool of_lock)
 {
     if (!gt_lock_within(&table.lock, GT_RANK_STRINGS, GT_HOOK_PATIENCE_NS))
         return NULL;
-    struct gt_string *s = intern_locked(text, len);
+    struct gt_string *s = intern_locked(text, len, of_lock);
     gt_unlock(&table.lock);
     return s;
 }
 
 struct gt_string *gt_strings_intern(const char *text)
 {
-    return intern(text, strnlen(text, GT_STRING_MAX));
+    return intern(text, strnlen(text, GT_STRING_MAX), false);
+}
+
+struct gt_string *gt_strings_intern_lock(const void *key, size_t size)
+{
+    return intern(key, size, true);
 }
 
 struct gt_string *gt_string_renewed(struct gt_string *s)
 {
-    return !s || !s->era || s->era == gt_era_now()->number ? s : intern(s->text, s->len);
+    return !s || !s->era || s->era == gt_era_now()->number ? s
+                                                           : intern(s->text, s->len, s->of_lock);
 }
 
 /* Drain side ---------------------------------------------------------------------------------- */

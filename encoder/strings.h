@@ -10,6 +10,7 @@
 #include "encoder/base/era.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct gt_string {
@@ -18,6 +19,7 @@ struct gt_string {
     uint32_t id;
     uint32_t len;
     uint32_t era;             /* 0: a reason */
+    bool of_lock;             /* text is a struct gt_held_key: see gt_held_text */
     _Atomic uint32_t used[2]; /* as in struct gt_stack */
     uint32_t written;         /* v1/tables.c: in which trace it stands; v2.c: in which tables */
     char text[];
@@ -28,6 +30,9 @@ struct gt_string {
  * exhausted, or the table's lock not to be had (GT_LOCK_PATIENCE_NS).
  */
 struct gt_string *gt_strings_intern(const char *text);
+
+/* The same for what is put into words when it is written. */
+struct gt_string *gt_strings_intern_lock(const void *key, size_t size);
 
 /* The same string in the newest era, as gt_stack_renewed; NULL also when that cannot be had. */
 struct gt_string *gt_string_renewed(struct gt_string *s);

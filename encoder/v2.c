@@ -2,6 +2,7 @@
 #include "v2.h"
 
 #include "frames.h"
+#include "held.h"
 #include "output.h"
 #include "procs.h"
 #include "samples.h"
@@ -181,13 +182,15 @@ static void put_stack(void *unused, struct gt_stack *s)
 static void put_string(void *unused, struct gt_string *s)
 {
     (void)unused;
-    table_room(1 + 2 * GT_VARINT_MAX + s->len);
+    const char *text;
+    uint32_t len = gt_held_text(s, &text);
+    table_room(1 + 2 * GT_VARINT_MAX + len);
     uint8_t *p = table->pos;
     *p++ = GT_EV_STRING;
     p = gt_varint_put(p, s->id);
-    p = gt_varint_put(p, s->len);
-    memcpy(p, s->text, s->len);
-    table->pos = p + s->len;
+    p = gt_varint_put(p, len);
+    memcpy(p, text, len);
+    table->pos = p + len;
 }
 
 static void put_sample(const struct gt_taken_sample *s)

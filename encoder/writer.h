@@ -52,6 +52,7 @@
 
 #include "buffers.h"
 #include "format.h"
+#include "held.h"
 #include "procs.h"
 #include "stacks.h"
 #include "strings.h"
@@ -144,7 +145,8 @@ struct gt_writer {
     struct gt_g g;
     struct gt_call call;
     uint64_t woken; /* when the wait that its thread now ends was over; 0: nobody knows better */
-    struct gt_account *account;         /* NULL: none is kept */
+    struct gt_account *account; /* NULL: none is kept */
+    struct gt_held_recent held[GT_HELD_RECENT];
     struct gt_string *label;            /* the thread's name; NULL: it has given itself none */
     uint32_t told_gen;                  /* see gt_gen.first: in which it was told */
     _Atomic uint64_t events;            /* written, for the exit line */

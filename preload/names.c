@@ -6,6 +6,7 @@
 
 #include "encoder/base/clock.h"
 #include "encoder/base/debug.h"
+#include "encoder/base/strbuf.h"
 #include "symbolize/modules.h"
 #include "symbolize/symbolize.h"
 
@@ -44,6 +45,12 @@ void gt_names_after_fork(void)
 /* A process that dies spends so long on names, and then does without. */
 #define DYING_SYMBOLS_NS 5000000000
 
+static bool hurries(void)
+{
+    uint64_t dying_ns = atomic_load(&names.dying_ns);
+    return names.roughly || (dying_ns && gt_clock_monotonic_raw() - dying_ns > DYING_SYMBOLS_NS);
+}
+
 static int name_roughly(const struct gt_stack *s, uint64_t pc, struct gt_frame *out)
 {
     static char name[PATH_MAX + 32];
@@ -65,10 +72,8 @@ int gt_names_resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *
         out[0] = (struct gt_frame){.func = gt_real_name((enum gt_hook)pc), .file = "libc.so.6"};
         return 1;
     }
-    uint64_t dying_ns = atomic_load(&names.dying_ns);
-    bool late = dying_ns && gt_clock_monotonic_raw() - dying_ns > DYING_SYMBOLS_NS;
-    bool hurry = late || names.roughly;
-    if (!dying_ns && !names.roughly && !gt_modules_find(s->epoch, pc))
+    bool hurry = hurries();
+    if (!atomic_load(&names.dying_ns) && !names.roughly && !gt_modules_find(s->epoch, pc))
         gt_modules_refresh(); /* loaded since the last look, and still there */
     if (!hurry && !names.symbolizer)
         names.symbolizer = gt_symbolizer_new();
@@ -82,6 +87,45 @@ int gt_names_resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *
     if (m && gt_modules_describe(m, description, sizeof description))
         out[n - 1].module = description;
     return n;
+}
+
+/* Whether names may be looked up, and there is one. */
+static bool can_name(uint64_t address, uint32_t epoch)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    if (hurries() || !gt_modules_find(epoch, address))
+        return false;
+    if (!names.symbolizer)
+        names.symbolizer = gt_symbolizer_new();
+    return true;
+}
+
+const char *gt_names_variable(uint64_t address, uint32_t epoch)
+{
+    static char text[GT_STRING_MAX];
+    uint64_t offset;
+    const char *name = can_name(address, epoch)
+                           ? gt_symbolize_variable(names.symbolizer, epoch, address, &offset)
+                           : NULL;
+    if (!name)
+        return NULL;
+    struct gt_strbuf t = gt_strbuf_start(text, sizeof text);
+    gt_strbuf_add(&t, name);
+    if (offset) {
+        gt_strbuf_add(&t, "+");
+        gt_strbuf_decimal(&t, offset);
+    }
+    return text;
+}
+
+const char *gt_names_function(uint64_t address, uint32_t epoch)
+{
+    enum { MAX = 32 };
+    struct gt_sym_frame frames[MAX];
+    if (!can_name(address, epoch))
+        return NULL;
+    int n = gt_symbolize(names.symbolizer, epoch, address, false, frames, MAX);
+    return frames[n - 1].func;
 }
 
 void gt_names_hold(void)

@@ -10,6 +10,10 @@
 /* Index 0 is the number of a hook, or the entry of a routine; the rest are return addresses. */
 int gt_names_resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max);
 
+/* See gt_place_fn. */
+const char *gt_names_variable(uint64_t address, uint32_t epoch);
+const char *gt_names_function(uint64_t address, uint32_t epoch);
+
 /* Reads what all modules that are loaded may be asked for. */
 void gt_names_hold(void);
 

@@ -90,6 +90,8 @@ static void start_recording(bool manual)
                                             .stopped = gt_report_stopped,
                                             .serve = gt_control_serve,
                                             .resolve = gt_names_resolve,
+                                            .variable = gt_names_variable,
+                                            .function = gt_names_function,
                                             .hold = gt_names_hold,
                                             .same = gt_names_same_code,
                                             .inside = is_inside,

@@ -30,8 +30,8 @@ struct opened {
     Dwarf *dwarf, *alt;
     struct gt_units units;
     struct gt_line_reader line_reader;
-    struct gt_symbols symbols;
-    struct gt_memo answers; /* by address */
+    struct gt_symbols symbols, variables; /* variables: when first asked for */
+    struct gt_memo answers;               /* by address */
 };
 
 struct gt_symbolizer {
@@ -82,6 +82,7 @@ static void close_module(struct gt_symbolizer *s, struct opened *o)
     gt_packed_close(&o->packed);
     gt_packed_close(&o->packed_alt);
     gt_symbols_free(&o->symbols);
+    gt_symbols_free(&o->variables);
     gt_memo_free(&o->answers);
     gt_files_close(&o->files);
 }
@@ -159,6 +160,15 @@ static void open_units(struct gt_symbolizer *s, struct opened *o)
         .units = &o->units, .elf = o->elf[0], .alt = o->alt, .dwarf = o->dwarf};
 }
 
+static void add_symbols(struct gt_symbols *symbols, const struct gt_files *files,
+                        enum gt_symbols_of which)
+{
+    gt_symbols_add(symbols, &files->main, which);
+    gt_symbols_add(symbols, &files->debug, which);
+    gt_symbols_add(symbols, &files->mini, which);
+    gt_symbols_finish(symbols);
+}
+
 static void open_module(struct gt_symbolizer *s, struct opened *o)
 {
     gt_files_open(&o->files, o->module, s->dw);
@@ -166,10 +176,7 @@ static void open_module(struct gt_symbolizer *s, struct opened *o)
     /* Before anything points into them: both may move. */
     if (dwarf && gt_packed_open(&o->packed, dwarf) && gt_packed_open(&o->packed_alt, &o->files.alt))
         o->debug = dwarf;
-    gt_symbols_add(&o->symbols, &o->files.main);
-    gt_symbols_add(&o->symbols, &o->files.debug);
-    gt_symbols_add(&o->symbols, &o->files.mini);
-    gt_symbols_finish(&o->symbols);
+    add_symbols(&o->symbols, &o->files, GT_FUNCTIONS);
 }
 
 /*
@@ -311,7 +318,8 @@ static int look_up(struct gt_symbolizer *s, struct opened *o, uint64_t addr)
 {
     bool linked = false;
     /* Local functions and methods of local classes have no linkage name, but a mangled symbol. */
-    const char *symbol = gt_symbols_find(&o->symbols, addr);
+    const struct gt_symbol *found = gt_symbols_find(&o->symbols, addr);
+    const char *symbol = found ? found->name : NULL;
     int n = s->dw && !is_root(o->module, symbol) ? from_dwarf(s, o, addr, &linked) : 0;
     if (n == 0)
         s->frames[n++] = (struct gt_sym_frame){0};
@@ -387,6 +395,34 @@ int gt_symbolize(struct gt_symbolizer *s, uint64_t epoch, uint64_t pc, bool is_c
     int n = m ? answer_in(s, m, at, out, max) : nameless(s, pc, out);
     gt_elfutils_leave();
     return n;
+}
+
+static const char *variable_in(struct gt_symbolizer *s, const struct gt_module *m, uint64_t address,
+                               uint64_t *offset)
+{
+    struct opened *o = opened_module(s, m);
+    if (o && !o->variables.finished)
+        add_symbols(&o->variables, &o->files, GT_VARIABLES);
+    const struct gt_symbol *v = o ? gt_symbols_find(&o->variables, address - m->bias) : NULL;
+    *offset = v ? address - m->bias - v->addr : 0;
+    return v ? gt_names_of_symbol(&s->names, v->name) : NULL;
+}
+
+const char *gt_symbolize_variable(struct gt_symbolizer *s, uint64_t epoch, uint64_t address,
+                                  uint64_t *offset)
+{
+    jmp_buf bail;
+    const struct gt_module *m = gt_modules_find(epoch, address);
+    if (s == &poor || !m)
+        return NULL;
+    if (setjmp(bail) != 0)
+        gt_elfutils_give_up();
+    s->dw = gt_elfutils_enter(&bail);
+    if (gt_elfutils_generation() != s->generation)
+        start_over(s);
+    const char *name = variable_in(s, m, address, offset);
+    gt_elfutils_leave();
+    return name;
 }
 
 static void hold(struct gt_symbolizer *s, const struct gt_module *m)

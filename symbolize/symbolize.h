@@ -36,6 +36,13 @@ struct gt_symbolizer *gt_symbolizer_new(void);
 int gt_symbolize(struct gt_symbolizer *s, uint64_t epoch, uint64_t pc, bool is_call,
                  struct gt_sym_frame *out, int max);
 
+/*
+ * The variable around an address, and how far from its beginning that is; or NULL. As
+ * gt_symbolize.
+ */
+const char *gt_symbolize_variable(struct gt_symbolizer *s, uint64_t epoch, uint64_t address,
+                                  uint64_t *offset);
+
 /* Loads what the first gt_symbolize would load. Not in signal handlers. */
 void gt_symbolize_prepare(void);
 

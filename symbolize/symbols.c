@@ -19,8 +19,10 @@ static uint32_t rank_of(const ElfW(Sym) * sym, const char *name)
     return 2 * rank + (sym->st_size != 0);
 }
 
-static bool is_function(const ElfW(Sym) * sym)
+static bool is_wanted(const ElfW(Sym) * sym, enum gt_symbols_of which)
 {
+    if (which == GT_VARIABLES)
+        return ELF64_ST_TYPE(sym->st_info) == STT_OBJECT && sym->st_size;
     switch (ELF64_ST_TYPE(sym->st_info)) {
     case STT_FUNC:
     case STT_GNU_IFUNC: return true;
@@ -29,12 +31,12 @@ static bool is_function(const ElfW(Sym) * sym)
     }
 }
 
-static void add_table(struct gt_symbols *s, const ElfW(Sym) * sym, size_t count,
-                      const char *strings, size_t size)
+static void add_table(struct gt_symbols *s, enum gt_symbols_of which, const ElfW(Sym) * sym,
+                      size_t count, const char *strings, size_t size)
 {
     for (size_t i = 1; i < count; i++) {
-        if (sym[i].st_shndx == SHN_UNDEF || sym[i].st_shndx == SHN_ABS || !is_function(&sym[i]) ||
-            sym[i].st_name >= size)
+        if (sym[i].st_shndx == SHN_UNDEF || sym[i].st_shndx == SHN_ABS ||
+            !is_wanted(&sym[i], which) || sym[i].st_name >= size)
             continue;
         const char *name = strings + sym[i].st_name;
         if (!*name || *name == '$')
@@ -50,7 +52,7 @@ static void add_table(struct gt_symbols *s, const ElfW(Sym) * sym, size_t count,
     }
 }
 
-void gt_symbols_add(struct gt_symbols *s, const struct gt_image *image)
+void gt_symbols_add(struct gt_symbols *s, const struct gt_image *image, enum gt_symbols_of which)
 {
     static const char *const tables[][2] = {{".symtab", ".strtab"}, {".dynsym", ".dynstr"}};
     for (int i = 0; i < 2; i++) {
@@ -59,7 +61,7 @@ void gt_symbols_add(struct gt_symbols *s, const struct gt_image *image)
         const char *strings = gt_image_section(image, tables[i][1], &size);
         bool aligned = (uintptr_t)symbols % _Alignof(ElfW(Sym)) == 0;
         if (symbols && strings && size && !strings[size - 1] && aligned)
-            add_table(s, symbols, bytes / sizeof(ElfW(Sym)), strings, size);
+            add_table(s, which, symbols, bytes / sizeof(ElfW(Sym)), strings, size);
     }
 }
 
@@ -98,14 +100,14 @@ static bool covers(const struct gt_symbol *sym, uint64_t addr)
     return addr - sym->addr < (sym->size ? sym->size : UNSIZED_MAX);
 }
 
-const char *gt_symbols_find(const struct gt_symbols *s, uint64_t addr)
+const struct gt_symbol *gt_symbols_find(const struct gt_symbols *s, uint64_t addr)
 {
     size_t lo = gt_count_up_to(s->symbol, s->finished ? s->n : 0, sizeof *s->symbol, 8, addr);
     /* A few steps back: labels inside a function may come between. */
     for (size_t at = lo; at > 0 && lo - at < 16; at--) {
         if (s->symbol[at - 1].size && covers(&s->symbol[at - 1], addr))
-            return s->symbol[at - 1].name;
+            return &s->symbol[at - 1];
     }
     const struct gt_symbol *nearest = lo ? &s->symbol[lo - 1] : NULL;
-    return nearest && !nearest->size && covers(nearest, addr) ? nearest->name : NULL;
+    return nearest && !nearest->size && covers(nearest, addr) ? nearest : NULL;
 }

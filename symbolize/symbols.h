@@ -17,12 +17,14 @@ struct gt_symbols {
     bool finished;
 };
 
-/* Adds the function symbols of a file's tables; then, once, finish. The image must not move. */
-void gt_symbols_add(struct gt_symbols *symbols, const struct gt_image *image);
+/* Adds a file's symbols, of functions or variables; then, once, finish. The image must not move. */
+enum gt_symbols_of { GT_FUNCTIONS, GT_VARIABLES };
+void gt_symbols_add(struct gt_symbols *symbols, const struct gt_image *image,
+                    enum gt_symbols_of which);
 void gt_symbols_finish(struct gt_symbols *symbols);
 void gt_symbols_free(struct gt_symbols *symbols);
 
-/* The name of the symbol around an ELF address, or NULL. */
-const char *gt_symbols_find(const struct gt_symbols *symbols, uint64_t addr);
+/* The symbol around an ELF address, or NULL. */
+const struct gt_symbol *gt_symbols_find(const struct gt_symbols *symbols, uint64_t addr);
 
 #endif

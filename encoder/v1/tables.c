@@ -10,6 +10,8 @@
 #include "encoder/account.h"
 #include "encoder/base/varint.h"
 #include "encoder/frames.h"
+#include "encoder/base/memo.h"
+#include "encoder/held.h"
 #include "encoder/output.h"
 #include "encoder/stacks.h"
 #include "encoder/strings.h"
@@ -41,9 +43,14 @@ static void put_text(uint64_t id, const char *text, uint32_t len)
     gt_v1_pages_record(record, (size_t)(q - record) + len);
 }
 
+static struct gt_memo of_locks; /* those of the generation, by id: logs have them in full */
+
 static uint32_t string_id(struct gt_string *s)
 {
-    if (!s->len) /* readers refuse an empty string; 0 is one */
+    uint64_t *slot = s->of_lock ? gt_memo_at(&of_locks, s->id) : NULL;
+    if (slot)
+        *slot = (uintptr_t)s;
+    if (!s->len || s->of_lock) /* readers refuse an empty string; 0 is one */
         return 0;
     if (s->written != tables.trace) {
         s->written = tables.trace;
@@ -58,8 +65,20 @@ static void put_string(void *unused, struct gt_string *s)
     string_id(s);
 }
 
+uint32_t gt_v1_tables_value(uint64_t id, const char **text)
+{
+    const struct gt_text_found *found = gt_texts_find(id);
+    const struct gt_string *s = (void *)(uintptr_t)gt_memo_find(&of_locks, id);
+    if (s)
+        return gt_held_text(s, text);
+    *text = found ? found->text : "";
+    return found ? found->len : 0;
+}
+
 uint64_t gt_v1_tables_text(uint64_t id)
 {
+    if (id < GT_REASONS_END) /* they all stand there */
+        return id;
     struct gt_text_found *found = gt_texts_find(id);
     if (found && !found->written)
         put_text(id, found->text, found->len);
@@ -198,6 +217,7 @@ void gt_v1_tables_account(const struct gt_buf *plain)
 
 void gt_v1_tables_write(uint32_t gen, const struct gt_kept *kept)
 {
+    gt_memo_free(&of_locks);
     for (uint32_t i = 0; kept && i < kept->n_stacks; i++)
         put_stack(NULL, kept->stacks[i]);
     if (!kept)

@@ -36,6 +36,9 @@ void gt_v1_tables_account(const struct gt_buf *plain);
  */
 uint64_t gt_v1_tables_routine(uint64_t stack);
 
+/* The text that a log ends with, valid until the next call; its length. */
+uint32_t gt_v1_tables_value(uint64_t id, const char **text);
+
 /* A text as a string of the file, which stays there: readers have one table for all of it. */
 uint64_t gt_v1_tables_text(uint64_t id);
 

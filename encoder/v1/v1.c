@@ -161,10 +161,10 @@ static void syscall_end(const struct gt_merge_event *ev)
 
 static void user_log(const struct gt_merge_event *ev)
 {
-    const struct gt_text_found *value = gt_texts_find(ev->arg[2]);
+    const char *value;
+    uint32_t len = gt_v1_tables_value(ev->arg[2], &value);
     gt_v1_pages_event(GT_V1_USER_LOG, ev->p, ev->ts,
-                      ARGS(ev->arg[0], gt_v1_tables_text(ev->arg[1]), ev->arg[3]),
-                      value ? value->text : "", value ? value->len : 0);
+                      ARGS(ev->arg[0], gt_v1_tables_text(ev->arg[1]), ev->arg[3]), value, len);
 }
 
 static void user_event(const struct gt_merge_event *ev)

@@ -3,12 +3,16 @@
 
 #include "encoder/events.h"
 
-static bool block(struct gt_writer *w, uint64_t since, enum gt_reason reason,
-                  struct gt_stack *stack, bool at_once)
+static bool block(struct gt_writer *w, const struct gt_wait_for *what, struct gt_stack *stack,
+                  bool at_once)
 {
     bool blocked = false;
+    bool told = what->lock.at && !gt_gen_is_mute(gt_writer_gen(w));
+    struct gt_string *lock = told ? gt_held_string(w, &what->lock) : NULL;
     if (gt_writer_pin_how(w, at_once)) {
-        blocked = gt_ev_go_block(w, since, reason, stack);
+        if (lock)
+            gt_ev_lock(w, what->since, lock, stack);
+        blocked = gt_ev_go_block(w, what->since, what->reason, stack);
         gt_writer_unpin(w);
     }
     return blocked;
@@ -96,7 +100,7 @@ static bool arrive_locked(struct gt_writer *w, struct gt_parking *p, const struc
         wake_some_locked(w, &(struct gt_wake){.addr = what->addr, .max = UINT32_MAX}, stack);
         return false;
     }
-    if (!block(w, what->since, what->reason, stack, true))
+    if (!block(w, what, stack, true))
         return false;
     describe(p, w, what);
     gt_registry_add_locked(&p->waiter, what->addr, what->since);
@@ -118,7 +122,7 @@ bool gt_park(struct gt_writer *w, struct gt_parking *p, const struct gt_wait_for
 {
     if (what->count)
         return arrive(w, p, what, stack);
-    if (!block(w, what->since, what->reason, stack, false))
+    if (!block(w, what, stack, false))
         return false;
     if (what->addr) {
         describe(p, w, what);

@@ -8,6 +8,7 @@
 #ifndef GT_PARK_H
 #define GT_PARK_H
 
+#include "owner.h"
 #include "registry.h"
 
 #include "encoder/format.h"
@@ -23,12 +24,14 @@ struct gt_parking {
 struct gt_wait_for {
     uint32_t hook; /* enum gt_hook, the leaf of its stack */
     enum gt_reason reason;
-    const void *addr;  /* where others end it; NULL: nobody's doing, a sleep */
-    const void *mutex; /* a condition variable's, to be got back at the end; else NULL */
-    uint64_t since;    /* when it began; 0, in wait.h: now */
-    uint32_t bits;     /* of FUTEX_WAIT_BITSET; 0: all */
-    uint32_t count;    /* at a barrier: of the threads that it takes; 0: it is none */
-    bool final;        /* see struct gt_waiter */
+    const void *addr;           /* where others end it; NULL: nobody's doing, a sleep */
+    enum gt_lock_kind kind;     /* what is there */
+    struct gt_lock_in_use lock; /* the same for the trace; by wait.c */
+    const void *mutex;          /* a condition variable's, to be got back at the end; else NULL */
+    uint64_t since;             /* when it began; 0, in wait.h: now */
+    uint32_t bits;              /* of FUTEX_WAIT_BITSET; 0: all */
+    uint32_t count;             /* at a barrier: of the threads that it takes; 0: it is none */
+    bool final;                 /* see struct gt_waiter */
 };
 
 /*

@@ -11,8 +11,11 @@
 static struct gt_wait begin(enum gt_hook hook, const void *cond, void *mutex)
 {
     gt_mutex_release(hook, mutex);
-    return gt_wait_begin_for(&(struct gt_wait_for){
-        .hook = hook, .reason = GT_REASON_COND, .addr = cond, .mutex = mutex});
+    return gt_wait_begin_for(&(struct gt_wait_for){.hook = hook,
+                                                   .reason = GT_REASON_COND,
+                                                   .addr = cond,
+                                                   .kind = GT_LOCK_OTHER,
+                                                   .mutex = mutex});
 }
 
 #define WAIT(name, hook, real, parameters, arguments)       \

@@ -56,6 +56,7 @@ static long futex_wait(long number, const long a[WORDS], uint32_t bits)
     GT_WAIT(wait) = gt_wait_begin_for(&(struct gt_wait_for){.hook = GT_RAW_FUTEX_WAIT,
                                                             .reason = GT_REASON_SYNC,
                                                             .addr = (const void *)a[0],
+                                                            .kind = GT_LOCK_OTHER,
                                                             .bits = bits,
                                                             .final = true});
     long r = call(number, a);
@@ -121,7 +122,7 @@ static long lock_pi(long number, const long a[WORDS])
     bool held = gt_recording() && ask(a, FUTEX_CMP_REQUEUE, a[0], 0) == EAGAIN;
     if (!held)
         return call(number, a);
-    GT_WAIT(wait) = gt_wait_begin(GT_RAW_FUTEX_LOCK, GT_REASON_SYNC, (const void *)a[0]);
+    GT_WAIT(wait) = gt_wait_begin_lock(GT_RAW_FUTEX_LOCK, GT_LOCK_PI, (const void *)a[0]);
     return call(number, a);
 }
 

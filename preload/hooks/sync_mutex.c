@@ -52,7 +52,7 @@ static __attribute__((noinline)) int lock_contended(pthread_mutex_t *mutex)
 {
     if (reports_relock(mutex))
         return gt_real.pthread_mutex_lock(mutex);
-    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_pthread_mutex_lock, GT_REASON_SYNC, mutex);
+    GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_pthread_mutex_lock, GT_LOCK_MUTEX, mutex);
     return gt_real.pthread_mutex_lock(mutex);
 }
 
@@ -67,17 +67,17 @@ GT_EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
     return gt_real.pthread_mutex_trylock(mutex);
 }
 
-#define LOCK(name, valid, try, busy, timed_out, parameters, arguments, when)   \
-    GT_EXPORT int name parameters                                              \
-    {                                                                          \
-        int r = (valid) ? try(mutex) : busy;                                   \
-        if (__builtin_expect(r != busy, 1))                                    \
-            return r;                                                          \
-        if (!(valid) || reports_relock((const pthread_mutex_t *)mutex))        \
-            return gt_real.name arguments;                                     \
-        struct gt_timeout end = when;                                          \
-        GT_WAIT(wait) = gt_wait_begin(GT_HOOK_##name, GT_REASON_SYNC, mutex);  \
-        return gt_wait_result(&wait, gt_real.name arguments, timed_out, &end); \
+#define LOCK(name, valid, try, busy, timed_out, parameters, arguments, when)      \
+    GT_EXPORT int name parameters                                                 \
+    {                                                                             \
+        int r = (valid) ? try(mutex) : busy;                                      \
+        if (__builtin_expect(r != busy, 1))                                       \
+            return r;                                                             \
+        if (!(valid) || reports_relock((const pthread_mutex_t *)mutex))           \
+            return gt_real.name arguments;                                        \
+        struct gt_timeout end = when;                                             \
+        GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_##name, GT_LOCK_MUTEX, mutex); \
+        return gt_wait_result(&wait, gt_real.name arguments, timed_out, &end);    \
     }
 
 LOCK(pthread_mutex_timedlock, true, gt_real.pthread_mutex_trylock, EBUSY, ETIMEDOUT,

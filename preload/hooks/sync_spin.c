@@ -30,6 +30,7 @@ GT_EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
     GT_WAIT(wait) = gt_wait_begin_for(&(struct gt_wait_for){.hook = GT_HOOK_pthread_spin_lock,
                                                             .reason = GT_REASON_SYNC,
                                                             .addr = (const void *)lock,
+                                                            .kind = GT_LOCK_OTHER,
                                                             .since = since});
     return gt_real.pthread_spin_lock(lock);
 }

@@ -10,6 +10,7 @@
 #include "preload/options.h"
 #include "preload/process.h"
 #include "preload/stacks/capture.h"
+#include "symbolize/modules.h"
 
 #define FRAME() ((uintptr_t)__builtin_frame_address(0))
 
@@ -42,9 +43,19 @@ bool gt_wait_ready(struct gt_thread *t, uintptr_t frame)
     return !t->stuck;
 }
 
+/* Those who wait for a read-write lock stand in two lines: see sync_rwlock.c. */
+static struct gt_lock_in_use lock_of(const struct gt_wait_for *what)
+{
+    const void *at = (const void *)((uintptr_t)what->addr & ~(uintptr_t)1);
+    if (what->kind == GT_LOCK_NONE || !gt_recording())
+        return (struct gt_lock_in_use){.at = NULL};
+    return (struct gt_lock_in_use){.at = at, .holder = gt_owner_of(what->kind, at)};
+}
+
 __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_for *what)
 {
     struct gt_wait wait = {.frame = FRAME()};
+    struct gt_lock_in_use lock = lock_of(what); /* first: it may be given up soon */
     if (__builtin_expect(gt_drain_unattended, 0))
         gt_process_attend();
     struct gt_thread *t = gt_thread_enter();
@@ -55,7 +66,10 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_
         /* Taking the stack is part of the call, as a wait is. */
         struct gt_wait_for now = *what;
         now.since = what->since ? what->since : gt_clock_now();
-        if (gt_park(&t->w, &t->parking, &now, gt_capture(t, what->hook))) {
+        struct gt_stack *stack = gt_capture(t, what->hook);
+        now.lock = lock;
+        now.lock.epoch = (uint32_t)gt_modules_epoch();
+        if (gt_park(&t->w, &t->parking, &now, stack)) {
             wait.thread = t;
             wait.since = now.since;
             t->frame = wait.frame;
@@ -68,6 +82,12 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_
 struct gt_wait gt_wait_begin(enum gt_hook hook, enum gt_reason reason, const void *addr)
 {
     return gt_wait_begin_for(&(struct gt_wait_for){.hook = hook, .reason = reason, .addr = addr});
+}
+
+struct gt_wait gt_wait_begin_lock(enum gt_hook hook, enum gt_lock_kind kind, const void *lock)
+{
+    return gt_wait_begin_for(
+        &(struct gt_wait_for){.hook = hook, .reason = GT_REASON_SYNC, .addr = lock, .kind = kind});
 }
 
 void gt_wait_end(struct gt_wait *wait)

@@ -1,0 +1,67 @@
+/*
+ * What a wait says of its lock: which one it is, and who holds it. It stands in the trace as a log
+ * without a task, which viewers show on the row of the thread, just before the wait:
+ * "[held by] G7 committer, cache_lock", or, where nobody is known to hold it,
+ * "[waits for] cache_lock".
+ *
+ * Threads write only a number for that. What it says is put together when it is written to the
+ * file: only then names are looked up (struct gt_string, `lock`).
+ */
+#ifndef GT_HELD_H
+#define GT_HELD_H
+
+#include "format.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gt_string;
+struct gt_writer;
+
+/* Beside ids of threads. */
+enum gt_holder {
+    GT_HOLDER_UNKNOWN = 0,
+    GT_HOLDER_READERS = 1 << 30, /* of a read-write lock; the kernel's ids end below that */
+};
+
+struct gt_lock_in_use {
+    const void *at;  /* NULL: nothing is said */
+    uint32_t holder; /* its thread, as the kernel numbers them, or of enum gt_holder */
+    uint32_t epoch;  /* of the module map */
+};
+
+/* The last ones of a thread, each found again without a look into the table of strings. */
+enum { GT_HELD_RECENT = 8 };
+struct gt_held_recent {
+    struct gt_held_key {
+        uint64_t lock, g; /* g 0: not a thread of ours */
+        uint64_t routine; /* where that began: an address, or 0 */
+        uint64_t name[2]; /* that it gave itself, filled up with zeros */
+        uint32_t holder, epoch;
+    } key;
+    struct gt_string *string;
+    uint32_t era; /* of it; 0: none */
+};
+
+/* w's thread, inside; NULL: it cannot be had. And which kind of log that is. */
+struct gt_string *gt_held_string(struct gt_writer *w, const struct gt_lock_in_use *lock);
+enum gt_reason gt_held_category(const struct gt_string *s);
+
+/* w's thread begins, or has another name; it ends: for who waits for what it holds. Its owner. */
+void gt_held_begin(struct gt_writer *w);
+void gt_held_end(const struct gt_writer *w);
+
+/*
+ * Drain side: the name of the variable at an address, with "+8" if that is inside, or NULL; and of
+ * the function there. What they return is valid until the next call of either.
+ */
+typedef const char *gt_place_fn(uint64_t address, uint32_t epoch);
+void gt_held_init(gt_place_fn *variable, gt_place_fn *function);
+
+/* What a string says, any one, valid until the next call; its length. */
+uint32_t gt_held_text(const struct gt_string *s, const char **text);
+
+/* In a forked child: only the caller's thread is here. */
+void gt_held_after_fork(void);
+
+#endif

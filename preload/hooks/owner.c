@@ -1,0 +1,53 @@
+/* See owner.h. */
+#include "owner.h"
+
+#include "encoder/base/arch/arch.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+
+/* glibc's (nptl/pthreadP.h): robust and priority-inheriting ones are futexes of the kernel's kind.
+ */
+enum { ROBUST = 0x10, PRIO_INHERIT = 0x20 };
+
+static uint32_t load(const void *word)
+{
+    return __atomic_load_n((const uint32_t *)word, __ATOMIC_RELAXED);
+}
+
+/* Who has just taken a mutex says so a few instructions later. */
+static uint32_t owner_of_plain(const pthread_mutex_t *mutex)
+{
+    enum { TIMES = 100 };
+    uint32_t owner = 0;
+    for (int i = 0; i < TIMES && !owner && load(&mutex->__data.__lock); i++) {
+        owner = load(&mutex->__data.__owner);
+        if (!owner)
+            gt_arch_pause();
+    }
+    return owner;
+}
+
+static uint32_t owner_of_mutex(const pthread_mutex_t *mutex)
+{
+    if (load(&mutex->__data.__kind) & (ROBUST | PRIO_INHERIT))
+        return load(&mutex->__data.__lock) & FUTEX_TID_MASK;
+    return owner_of_plain(mutex);
+}
+
+/* The lowest three bits of __readers are no readers. */
+static uint32_t owner_of_rwlock(const pthread_rwlock_t *lock)
+{
+    uint32_t writer = load(&lock->__data.__cur_writer);
+    return writer ? writer : load(&lock->__data.__readers) >> 3 ? GT_HOLDER_READERS : 0;
+}
+
+uint32_t gt_owner_of(enum gt_lock_kind kind, const void *lock)
+{
+    switch (kind) {
+    case GT_LOCK_MUTEX: return owner_of_mutex(lock);
+    case GT_LOCK_RWLOCK: return owner_of_rwlock(lock);
+    case GT_LOCK_PI: return load(lock) & FUTEX_TID_MASK;
+    default: return GT_HOLDER_UNKNOWN;
+    }
+}
