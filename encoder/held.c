@@ -121,17 +121,30 @@ static struct gt_held_recent *recent(struct gt_writer *w, const struct gt_held_k
 }
 _Static_assert(GT_HELD_RECENT == 1 << (64 - 61), "places");
 
+static struct gt_string *string_of(struct gt_writer *w, const struct gt_held_key *key)
+{
+    struct gt_held_recent *r = recent(w, key);
+    uint32_t era = gt_era_now()->number;
+    if (r->era == era && memcmp(&r->key, key, sizeof *key) == 0)
+        return r->string;
+    struct gt_string *s = gt_strings_intern_lock(key, sizeof *key);
+    if (s)
+        *r = (struct gt_held_recent){.key = *key, .string = s, .era = s->era};
+    return s;
+}
+
 struct gt_string *gt_held_string(struct gt_writer *w, const struct gt_lock_in_use *lock)
 {
     struct gt_held_key key = key_of(lock);
-    struct gt_held_recent *r = recent(w, &key);
-    uint32_t era = gt_era_now()->number;
-    if (r->era == era && memcmp(&r->key, &key, sizeof key) == 0)
-        return r->string;
-    struct gt_string *s = gt_strings_intern_lock(&key, sizeof key);
-    if (s)
-        *r = (struct gt_held_recent){.key = key, .string = s, .era = s->era};
-    return s;
+    return string_of(w, &key);
+}
+
+struct gt_string *gt_held_hold(struct gt_writer *w, const void *lock, uint64_t address,
+                               uint32_t epoch)
+{
+    struct gt_held_key key = {
+        .lock = (uintptr_t)lock, .routine = address, .holder = GT_HOLDER_SELF, .epoch = epoch};
+    return string_of(w, &key);
 }
 
 /* What they say ------------------------------------------------------------------------------- */
@@ -144,39 +157,64 @@ void gt_held_init(gt_place_fn *variable, gt_place_fn *function)
     function_at = function;
 }
 
+/* Without parameters; and without a comma, for that ends it. */
+static void put_name(struct gt_strbuf *t, const char *name)
+{
+    char *from = t->pos;
+    gt_strbuf_add_n(t, name, strcspn(name, "("));
+    for (char *p = from; p < t->pos; p++)
+        *p = *p == ',' ? ';' : *p;
+}
+
+static void put_function(struct gt_strbuf *t, const char *before, const struct gt_held_key *key)
+{
+    const char *name = key->routine && function_at ? function_at(key->routine, key->epoch) : NULL;
+    if (!name)
+        return;
+    gt_strbuf_add(t, before);
+    put_name(t, name);
+}
+
+/* "G7 committer, " */
 static void put_holder(struct gt_strbuf *t, const struct gt_held_key *key)
 {
     char name[sizeof key->name + 1] = "";
     memcpy(name, key->name, sizeof key->name);
-    const char *routine = NULL;
-    if (key->holder == GT_HOLDER_READERS) {
-        gt_strbuf_add(t, "readers, ");
-        return;
-    }
     gt_strbuf_add(t, key->g ? "G" : "thread ");
     gt_strbuf_decimal(t, key->g ? key->g : key->holder);
-    if (!*name && key->routine && function_at)
-        routine = function_at(key->routine, key->epoch);
-    if (*name || routine) {
+    if (*name) {
         gt_strbuf_add(t, " ");
-        gt_strbuf_add(t, *name ? name : routine);
+        put_name(t, name);
+    } else {
+        put_function(t, " ", key);
     }
     gt_strbuf_add(t, ", ");
+}
+
+static void put_lock(struct gt_strbuf *t, const struct gt_held_key *key)
+{
+    const char *name = variable_at ? variable_at(key->lock, key->epoch) : NULL;
+    if (name) {
+        gt_strbuf_add(t, name);
+    } else {
+        gt_strbuf_add(t, "0x");
+        gt_strbuf_hex(t, key->lock);
+    }
 }
 
 static uint32_t put_text(const struct gt_held_key *key, const char **text)
 {
     static char buf[GT_STRING_MAX];
     struct gt_strbuf t = gt_strbuf_start(buf, sizeof buf);
-    if (key->holder)
+    if (key->holder == GT_HOLDER_SELF)
+        gt_strbuf_add(&t, "held ");
+    else if (key->holder == GT_HOLDER_READERS)
+        gt_strbuf_add(&t, "readers, ");
+    else if (key->holder)
         put_holder(&t, key);
-    const char *name = variable_at ? variable_at(key->lock, key->epoch) : NULL;
-    if (name) {
-        gt_strbuf_add(&t, name);
-    } else {
-        gt_strbuf_add(&t, "0x");
-        gt_strbuf_hex(&t, key->lock);
-    }
+    put_lock(&t, key);
+    if (key->holder == GT_HOLDER_SELF)
+        put_function(&t, ", taken in ", key);
     *text = buf;
     return (uint32_t)(t.pos - buf);
 }

@@ -4,6 +4,9 @@
  * "[held by] G7 committer, cache_lock", or, where nobody is known to hold it,
  * "[waits for] cache_lock".
  *
+ * And who gives up a lock that is waited for, or that it has held for long, says since when:
+ * "[held cache_lock, taken in commit] 31.25ms" (hot.h).
+ *
  * Threads write only a number for that. What it says is put together when it is written to the
  * file: only then names are looked up (struct gt_string, `lock`).
  */
@@ -22,6 +25,7 @@ struct gt_writer;
 enum gt_holder {
     GT_HOLDER_UNKNOWN = 0,
     GT_HOLDER_READERS = 1 << 30, /* of a read-write lock; the kernel's ids end below that */
+    GT_HOLDER_SELF,              /* see gt_held_hold */
 };
 
 struct gt_lock_in_use {
@@ -35,7 +39,7 @@ enum { GT_HELD_RECENT = 8 };
 struct gt_held_recent {
     struct gt_held_key {
         uint64_t lock, g; /* g 0: not a thread of ours */
-        uint64_t routine; /* where that began: an address, or 0 */
+        uint64_t routine; /* where that began, or for SELF took the lock: an address, or 0 */
         uint64_t name[2]; /* that it gave itself, filled up with zeros */
         uint32_t holder, epoch;
     } key;
@@ -43,8 +47,14 @@ struct gt_held_recent {
     uint32_t era; /* of it; 0: none */
 };
 
-/* w's thread, inside; NULL: it cannot be had. And which kind of log that is. */
+/* Of a wait of w's thread, inside; NULL: it cannot be had. */
 struct gt_string *gt_held_string(struct gt_writer *w, const struct gt_lock_in_use *lock);
+
+/* That w's thread has taken the lock in the function at that address. As gt_held_string. */
+struct gt_string *gt_held_hold(struct gt_writer *w, const void *lock, uint64_t address,
+                               uint32_t epoch);
+
+/* Which kind of log a wait's is. */
 enum gt_reason gt_held_category(const struct gt_string *s);
 
 /* w's thread begins, or has another name; it ends: for who waits for what it holds. Its owner. */

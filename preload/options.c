@@ -239,6 +239,11 @@ static bool read_signal(const char *value)
     return !gt_options.signal || signal_may_be_ours(gt_options.signal);
 }
 
+static bool read_hold_min(const char *value)
+{
+    return read_time(value, &gt_options.hold_min);
+}
+
 static bool read_cpu_hz(const char *value)
 {
     uint64_t hz;
@@ -261,6 +266,7 @@ static const struct {
     {"GOTRACE_MAX_MEM", "1M or more", "256M", read_max_mem},
     {"GOTRACE_SYSCALL_MIN", "a number of nanoseconds", "10000", read_call_min},
     {"GOTRACE_SYSCALLS", "all, blocking or none", "blocking", read_calls}, /* after its minimum */
+    {"GOTRACE_HOLD_MIN", "a time such as 1ms", "1ms", read_hold_min},
     {"GOTRACE_FORMAT", NULL, GT_FORMAT_DEFAULT, read_format},
     {"GOTRACE_HEAP", "on or off", "on", read_heap},
     {"GOTRACE_SCHED", "on or off", "off", read_sched},

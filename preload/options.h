@@ -19,6 +19,7 @@ struct gt_options {
     char output[PATH_MAX]; /* pattern, absolute */
     bool calls;            /* calls into the kernel are shown */
     uint64_t call_min;     /* unless they are shorter, in ns; and yields */
+    uint64_t hold_min;     /* in ns: a lock held so long is told, if anybody waited for it lately */
     bool manual;           /* recording starts when told to */
     uint64_t delay;        /* or so many ns after the program; 0: never */
     uint64_t duration;     /* of a recording, in ns; 0: any */

@@ -56,6 +56,7 @@ static struct gt_thread *thread_alloc(void)
     t->w.may_lose = false;
     t->stuck = false;
     t->regions.open = 0;
+    memset(&t->holds, 0, sizeof t->holds);
     return t;
 }
 

@@ -12,6 +12,7 @@
 
 #include "encoder/writer.h"
 #include "preload/hooks/annotate.h"
+#include "preload/hooks/hot.h"
 #include "preload/hooks/park.h"
 #include "preload/stacks/unwind.h"
 
@@ -45,6 +46,7 @@ struct gt_thread {
     struct gt_site call; /* the last one announced without a stack */
     struct gt_trail trail;
     struct gt_regions regions;
+    struct gt_holds holds;
     struct gt_sampler sampler;
     struct gt_thread *next; /* in the list of cloned ones */
 };

@@ -77,7 +77,16 @@ uint32_t gt_v1_tables_value(uint64_t id, const char **text)
 
 uint64_t gt_v1_tables_text(uint64_t id)
 {
+    struct gt_string *s = (void *)(uintptr_t)gt_memo_find(&of_locks, id);
+    const char *words;
     if (id < GT_REASONS_END) /* they all stand there */
+        return id;
+    if (s && s->written != tables.trace) {
+        uint32_t len = gt_held_text(s, &words);
+        put_text(id, words, len);
+        s->written = tables.trace;
+    }
+    if (s)
         return id;
     struct gt_text_found *found = gt_texts_find(id);
     if (found && !found->written)

@@ -89,6 +89,7 @@ static void write_slice(struct gt_thread *t, struct gt_slice *slice, bool unseen
         t->w.woken = slice->woken;
         gt_ev_go_resume(&t->w, t->w.g.wait_stack);
         gt_writer_unpin(&t->w);
+        gt_hot_spent(&t->holds, slice->hook, slice->since, t->w.last);
     }
     if (!entered && !unseen) {
         gt_call_keep(&t->w);

@@ -18,11 +18,13 @@ static struct gt_wait begin(enum gt_hook hook, const void *cond, void *mutex)
                                                    .mutex = mutex});
 }
 
-#define WAIT(name, hook, real, parameters, arguments)       \
-    GT_EXPORT int name parameters                           \
-    {                                                       \
-        GT_WAIT(wait) = begin(GT_HOOK_##hook, cond, mutex); \
-        return real(hook) arguments;                        \
+#define WAIT(name, hook, real, parameters, arguments)                          \
+    GT_EXPORT int name parameters                                              \
+    {                                                                          \
+        GT_WAIT(wait) = begin(GT_HOOK_##hook, cond, mutex);                    \
+        int r = real(hook) arguments;                                          \
+        gt_mutex_taken((pthread_mutex_t *)mutex, __builtin_return_address(0)); \
+        return r;                                                              \
     }
 #define WAKE(type, name, hook, real, wake) \
     GT_EXPORT int name(type *cond)         \

@@ -42,29 +42,51 @@ static bool nobody_sleeps(const pthread_mutex_t *mutex)
 
 void gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex)
 {
-    if (gt_registry_all_woken(mutex) && nobody_sleeps(mutex))
+    if (!releases(mutex))
         return;
-    if (releases(mutex))
+    if (gt_hot_is(mutex))
+        gt_hot_given_up(hook, mutex, !gt_registry_all_woken(mutex));
+    if (!gt_registry_all_woken(mutex) || !nobody_sleeps(mutex))
         gt_wake_one(hook, mutex);
 }
 
-static __attribute__((noinline)) int lock_contended(pthread_mutex_t *mutex)
+void gt_mutex_taken(pthread_mutex_t *mutex, const void *pc)
+{
+    if (!gt_hot_is(mutex))
+        return;
+    bool again = type_of(mutex) == PTHREAD_MUTEX_RECURSIVE && mutex->__data.__count > 1;
+    if (!again)
+        gt_hot_taken(mutex, pc);
+}
+
+/* The same for who may not have got it. */
+static int taken(int result, pthread_mutex_t *mutex, const void *pc)
+{
+    if (result == 0 || result == EOWNERDEAD)
+        gt_mutex_taken(mutex, pc);
+    return result;
+}
+#define CALLER() __builtin_return_address(0)
+
+static __attribute__((noinline)) int lock_contended(pthread_mutex_t *mutex, const void *pc)
 {
     if (reports_relock(mutex))
         return gt_real.pthread_mutex_lock(mutex);
     GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_pthread_mutex_lock, GT_LOCK_MUTEX, mutex);
-    return gt_real.pthread_mutex_lock(mutex);
+    return taken(gt_real.pthread_mutex_lock(mutex), mutex, pc);
 }
 
 GT_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
     int r = gt_real.pthread_mutex_trylock(mutex);
-    return __builtin_expect(r != EBUSY, 1) ? r : lock_contended(mutex);
+    if (__builtin_expect(r == EBUSY, 0))
+        return lock_contended(mutex, CALLER());
+    return taken(r, mutex, CALLER());
 }
 
 GT_EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
-    return gt_real.pthread_mutex_trylock(mutex);
+    return taken(gt_real.pthread_mutex_trylock(mutex), mutex, CALLER());
 }
 
 #define LOCK(name, valid, try, busy, timed_out, parameters, arguments, when)      \
@@ -72,12 +94,13 @@ GT_EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
     {                                                                             \
         int r = (valid) ? try(mutex) : busy;                                      \
         if (__builtin_expect(r != busy, 1))                                       \
-            return r;                                                             \
+            return taken(r, (pthread_mutex_t *)mutex, CALLER());                  \
         if (!(valid) || reports_relock((const pthread_mutex_t *)mutex))           \
             return gt_real.name arguments;                                        \
         struct gt_timeout end = when;                                             \
         GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_##name, GT_LOCK_MUTEX, mutex); \
-        return gt_wait_result(&wait, gt_real.name arguments, timed_out, &end);    \
+        r = gt_wait_result(&wait, gt_real.name arguments, timed_out, &end);       \
+        return taken(r, (pthread_mutex_t *)mutex, CALLER());                      \
     }
 
 LOCK(pthread_mutex_timedlock, true, gt_real.pthread_mutex_trylock, EBUSY, ETIMEDOUT,

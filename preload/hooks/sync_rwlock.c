@@ -28,6 +28,15 @@ static bool must_wait(const pthread_rwlock_t *lock, int r)
     return r == EBUSY && !written_by_caller(lock); /* that would be EDEADLK */
 }
 
+/* Readers are many, and none of them holds it alone: only writers' holds are told. */
+static int taken(int result, const pthread_rwlock_t *lock, const void *pc)
+{
+    if (result == 0 && __builtin_expect(gt_hot_is(lock), 0) && written_by_caller(lock))
+        gt_hot_taken(lock, pc);
+    return result;
+}
+#define CALLER() __builtin_return_address(0)
+
 /* To glibc no time is for ever; its header says that there is one, and gcc leaves the test out. */
 static bool is_valid(clockid_t clock, const struct timespec *until)
 {
@@ -40,12 +49,13 @@ static bool is_valid(clockid_t clock, const struct timespec *until)
     {                                                                                 \
         int r = (valid) ? try(lock) : EINVAL;                                         \
         if (r == 0)                                                                   \
-            return 0;                                                                 \
+            return taken(0, lock, CALLER());                                          \
         if (!must_wait(lock, r))                                                      \
             return gt_real.name arguments;                                            \
         struct gt_timeout end = when;                                                 \
         GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_##name, GT_LOCK_RWLOCK, at(lock)); \
-        return gt_wait_result(&wait, gt_real.name arguments, ETIMEDOUT, &end);        \
+        r = gt_wait_result(&wait, gt_real.name arguments, ETIMEDOUT, &end);           \
+        return taken(r, lock, CALLER());                                              \
     }
 #define LOCK_UNTIL(name, try, at)                                                \
     LOCK(name, is_valid(CLOCK_REALTIME, until), try, at,                         \
@@ -74,6 +84,9 @@ static bool last_reader(const pthread_rwlock_t *lock)
 static void release(pthread_rwlock_t *lock)
 {
     enum gt_hook hook = GT_HOOK_pthread_rwlock_unlock;
+    bool awaited = !gt_registry_all_woken(readers(lock)) || !gt_registry_all_woken(writers(lock));
+    if (gt_hot_is(lock) && written_by_caller(lock))
+        gt_hot_given_up(hook, lock, awaited);
     if (!written_by_caller(lock)) {
         if (last_reader(lock))
             gt_wake_one(hook, writers(lock));

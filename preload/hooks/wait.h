@@ -12,6 +12,7 @@
 struct gt_wait {
     struct gt_thread *thread; /* NULL: nothing recorded */
     uintptr_t frame;          /* tells this wait from others of the thread */
+    uint32_t hook;
     uint64_t since;
     uint64_t woken; /* when it was over at the latest; 0: not known */
 };
@@ -92,8 +93,13 @@ static inline void gt_wake_all(enum gt_hook hook, const void *addr)
     gt_wake(hook, addr, UINT32_MAX);
 }
 
-/* The caller is about to give the mutex up, inside `hook`: ends the wait of its oldest waiter. */
+/*
+ * The caller is about to give the mutex up, inside `hook`: ends the wait of its oldest waiter. Or
+ * has it back, in a function that was called at pc.
+ */
 void gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex);
+
+void gt_mutex_taken(pthread_mutex_t *mutex, const void *pc);
 
 static inline void gt_mutex_release(enum gt_hook hook, pthread_mutex_t *mutex)
 {
