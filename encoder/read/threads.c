@@ -22,7 +22,7 @@ static enum gt_kind kind_of_reason(const char *reason)
                                                                                         : GT_OTHER;
 }
 
-static enum gt_kind kind_of(const struct gt_thread_state *t)
+enum gt_kind gt_kind_of(const struct gt_thread_state *t)
 {
     switch (t->state) {
     case GT_G_RUNNABLE: return GT_SCHED;
@@ -32,15 +32,14 @@ static enum gt_kind kind_of(const struct gt_thread_state *t)
     }
 }
 
-/* g's, if it was met before. */
-static struct gt_thread_state *find(struct gt_threads *all, uint64_t g)
+struct gt_thread_state *gt_threads_find(const struct gt_threads *all, uint64_t g)
 {
     return g ? (void *)(uintptr_t)gt_memo_find(&all->by_g, g) : NULL;
 }
 
 static struct gt_thread_state *get(struct gt_threads *all, uint64_t g, uint64_t ns)
 {
-    struct gt_thread_state *t = find(all, g);
+    struct gt_thread_state *t = gt_threads_find(all, g);
     if (t || !g)
         return t;
     t = gt_need(calloc(1, sizeof *t));
@@ -64,12 +63,15 @@ static void tell_span(struct gt_threads *all, struct gt_thread_state *t, uint64_
                       struct gt_span span)
 {
     span.thread = t;
-    span.kind = kind_of(t);
+    span.kind = gt_kind_of(t);
     span.from = t->since;
     span.ns = ns - t->since;
     span.stack = t->stack;
+    span.wanted = t->state == GT_G_WAITING && t->wanted.lock ? &t->wanted : NULL;
     if (t->state == GT_G_NONE)
         return;
+    if (all->keep_history)
+        gt_history_add(&t->history, &(struct gt_past){t->since, ns, span.kind, t->stack});
     t->ns[span.kind] += span.ns;
     t->count[span.kind] += span.ended;
     /* What follows a call in some formats is no waiting for a CPU: it takes no time. */
@@ -85,6 +87,17 @@ static void enter(struct gt_threads *all, struct gt_thread_state *t, enum gt_g_s
     t->since = ns;
 }
 
+uint64_t gt_threads_doing(const struct gt_thread_state *t, uint64_t from, uint64_t to,
+                          gt_past_fn *fn, void *arg)
+{
+    uint64_t known = gt_history_between(&t->history, from, to, fn, arg);
+    struct gt_past now = {t->since > from ? t->since : from, to, gt_kind_of(t), t->stack};
+    if (t->state == GT_G_NONE || now.from >= to)
+        return known;
+    fn(arg, &now);
+    return known + to - now.from;
+}
+
 /* Events ------------------------------------------------------------------------------------- */
 
 static bool possible(void *arg, const struct gt_happening *h)
@@ -96,7 +109,7 @@ static bool possible(void *arg, const struct gt_happening *h)
     case GT_EV_GO_UNBLOCK: state = GT_G_WAITING; break;
     default: return true;
     }
-    const struct gt_thread_state *t = find(all, h->g);
+    const struct gt_thread_state *t = gt_threads_find(all, h->g);
     return t && t->state == state && (!h->seq || h->seq == t->seq + 1);
 }
 
@@ -145,6 +158,7 @@ static void start(struct gt_threads *all, struct gt_thread_state *t, const struc
     t->lost = 0;
     t->seq++;
     t->stack = NULL;
+    t->woke = ns;
     if (h->on->thread != GT_NO_THREAD)
         t->thread = h->on->thread;
     if (*h->text)
@@ -157,11 +171,14 @@ static void stop(struct gt_threads *all, struct gt_thread_state *t, const struct
                  enum gt_g_state state, uint64_t ns)
 {
     enter(all, t, state, h->on->p, ns);
+    /* One that is woken in vain goes on to wait for the same: it runs for no time. */
+    if (t->wanted_at < t->woke && t->woke < ns)
+        t->wanted.lock = NULL;
     t->reason = h->text;
     t->stack = h->stack;
     if (state != GT_G_SYSCALL)
         h->on->g = 0;
-    bool waits = state != GT_G_RUNNABLE && kind_of(t) != GT_UNSEEN;
+    bool waits = state != GT_G_RUNNABLE && gt_kind_of(t) != GT_UNSEEN;
     t->lost = waits ? 0 : ns;
     if (!waits && !t->stack)
         t->stack = t->its;
@@ -193,7 +210,7 @@ static void unblock(struct gt_threads *all, struct gt_thread_state *t, const str
                     uint64_t ns)
 {
     /* A wait that ends by itself is ended by its own thread, on which nothing runs then. */
-    const struct gt_thread_state *waker = find(all, h->on->g);
+    const struct gt_thread_state *waker = gt_threads_find(all, h->on->g);
     struct gt_span span = {.ended = true, .p = GT_NO_P, .waker = waker ? h->stack : NULL};
     if (waker)
         span.waker_off = gt_stretches_between(&waker->off, t->since, ns, NULL, NULL);
@@ -203,13 +220,22 @@ static void unblock(struct gt_threads *all, struct gt_thread_state *t, const str
     t->seq++;
 }
 
+static void log_of(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
+                   uint64_t ns)
+{
+    if (gt_locks_read_wanted(&all->locks, h->text, h->more, &t->wanted))
+        t->wanted_at = ns;
+    else
+        gt_locks_note_hold(&all->locks, h->text, h->more, t, ns);
+}
+
 /* The goroutine of a thread that starts on a P may be in a call, or not be there yet. */
 static void tell_p(struct gt_threads *all, const struct gt_happening *h, uint64_t ns)
 {
     bool starts = h->type != GT_EV_PROC_STOP;
     if (starts)
         h->on->p = h->p;
-    note_running(all, h->on->p, starts ? find(all, h->on->g) : NULL, ns);
+    note_running(all, h->on->p, starts ? gt_threads_find(all, h->on->g) : NULL, ns);
 }
 
 static bool is_of_p(enum gt_event_type type)
@@ -244,6 +270,7 @@ static void tell(void *arg, const struct gt_happening *h, uint64_t ns)
     case GT_EV_GO_SYSCALL_END:
     case GT_EV_GO_SYSCALL_END_BLOCKED: end_call(all, t, h, ns); break;
     case GT_EV_GO_LABEL: t->name = h->text; break;
+    case GT_EV_USER_LOG: log_of(all, t, h, ns); break;
     default: break;
     }
 }
@@ -251,7 +278,7 @@ static void tell(void *arg, const struct gt_happening *h, uint64_t ns)
 static void sample(void *arg, uint64_t g, const struct gt_callers *stack)
 {
     struct gt_threads *all = arg;
-    const struct gt_thread_state *t = find(all, g);
+    const struct gt_thread_state *t = gt_threads_find(all, g);
     if (all->sample && t && stack)
         all->sample(all->arg, t, stack);
 }
@@ -271,14 +298,14 @@ static void settle(struct gt_thread_state *t, uint64_t at, const struct gt_usage
     uint64_t ns[GT_KINDS];
     memcpy(ns, t->ns, sizeof ns);
     if (t->state != GT_G_NONE && at > t->since)
-        ns[kind_of(t)] += at - t->since;
+        ns[gt_kind_of(t)] += at - t->since;
     gt_shares_add(&t->shares, at, ns, used);
 }
 
 static void account(void *arg, const struct gt_account_row *row, uint64_t ns, uint64_t length)
 {
     struct gt_threads *all = arg;
-    struct gt_thread_state *t = find(all, row->g);
+    struct gt_thread_state *t = gt_threads_find(all, row->g);
     struct gt_usage used = row->used;
     all->accounts = true;
     if (!row->g) {
@@ -312,6 +339,7 @@ bool gt_threads_read(struct gt_threads *all, struct gt_trace *trace)
 {
     all->trace = trace;
     all->last = &all->first;
+    all->locks.contents = &trace->contents;
     bool whole = gt_trace_read(trace, &(struct gt_audience){possible, tell, sample, account, all});
     settle_rest(all);
     for (struct gt_thread_state *t = all->first; t; t = t->next) {

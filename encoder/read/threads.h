@@ -5,6 +5,8 @@
 #ifndef GT_THREADS_H
 #define GT_THREADS_H
 
+#include "history.h"
+#include "locks.h"
 #include "running.h"
 #include "shares.h"
 #include "trace.h"
@@ -25,9 +27,12 @@ struct gt_thread_state {
     uint64_t lost;                          /* when it lost its CPU, and did not wait; or 0 */
     bool ended;                             /* else it lives when the trace ends */
     uint64_t ns[GT_KINDS], count[GT_KINDS]; /* count: of those that are over */
-    struct gt_stretches off;                /* when it had no CPU, and did not wait for anything */
-    struct gt_shares shares;                /* where there is an account */
-    bool unknown;                           /* what it has used after the last row */
+    struct gt_wanted wanted;                /* of the last wait */
+    uint64_t wanted_at, woke;               /* when that was told; when it last began to run */
+    struct gt_history history;
+    struct gt_stretches off; /* when it had no CPU, and did not wait for anything */
+    struct gt_shares shares; /* where there is an account */
+    bool unknown;            /* what it has used after the last row */
 };
 
 /* A stretch of time that is over, or, !ended, that the end of the trace cuts. */
@@ -38,6 +43,7 @@ struct gt_span {
     const struct gt_callers *stack; /* of the wait or call it is, or that was before it; or NULL */
     const struct gt_callers *waker; /* of the other thread that ended the wait, or NULL */
     uint64_t waker_off;             /* how much of it that one had no CPU */
+    const struct gt_wanted *wanted; /* what it waits for; NULL: nothing that is told */
     uint64_t p; /* where it ended, of a GT_SCHED: where it ran then; or GT_NO_P */
     bool ended;
 };
@@ -48,6 +54,7 @@ struct gt_threads {
     /* A sample of the CPU; or NULL. */
     void (*sample)(void *arg, const struct gt_thread_state *thread, const struct gt_callers *stack);
     void *arg;
+    bool keep_history; /* gt_thread_state.history is wanted */
     bool keep_running; /* `running` and gt_thread_state.off are wanted: 24 bytes a switch */
     struct gt_thread_state *first, **last;
     uint64_t n;
@@ -57,7 +64,21 @@ struct gt_threads {
     uint64_t tracer_ns; /* of CPU, that the tracer's own thread has used */
     uint64_t cpus;      /* so many Ps are CPUs, as the kernel tells who has them; 0: none */
     struct gt_running running;
+    struct gt_locks locks;
 };
+
+/* What the thread does at the moment. */
+enum gt_kind gt_kind_of(const struct gt_thread_state *t);
+
+/* A goroutine's thread, or NULL. */
+struct gt_thread_state *gt_threads_find(const struct gt_threads *threads, uint64_t g);
+
+/*
+ * Calls fn with what the thread did between the two times, with keep_history, as far as that is
+ * known. Returns how much of it is.
+ */
+uint64_t gt_threads_doing(const struct gt_thread_state *t, uint64_t from, uint64_t to,
+                          gt_past_fn *fn, void *arg);
 
 /* Reads the trace, which is open; as gt_trace_read. */
 bool gt_threads_read(struct gt_threads *threads, struct gt_trace *trace);

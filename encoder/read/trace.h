@@ -29,7 +29,8 @@ struct gt_happening {
     uint64_t thread;                      /* of a status */
     uint64_t p;                           /* of a P's start, or its status where it is not idle */
     enum gt_g_state state;                /* of a status */
-    const char *text;                     /* the reason, label or name, else "" */
+    const char *text;                     /* the reason, label or name, a log's kind, else "" */
+    const char *more;                     /* what the log says, else "" */
     const struct gt_callers *stack, *its; /* NULL: none; its: of a new goroutine */
 };
 

@@ -48,7 +48,7 @@ static void read_stacks(struct gt_reader *r)
 
 /* Events ------------------------------------------------------------------------------------- */
 
-enum argument { NONE, G, SEQ, LABEL, ITS_STACK, STACK };
+enum argument { NONE, G, SEQ, LABEL, ITS_STACK, STACK, TASK };
 
 /* What says something of goroutines, in v2's words. `text`: why one waits. */
 static const struct word {
@@ -82,6 +82,7 @@ static const struct word {
     /* Its goroutine can run, and is started by an event of its own. */
     [GT_V1_GO_SYS_EXIT] = {GT_EV_GO_SYSCALL_END_BLOCKED, {G, SEQ}},
     [GT_V1_GO_SYS_EXIT_LOCAL] = {GT_EV_GO_SYSCALL_END_BLOCKED, {G}},
+    [GT_V1_USER_LOG] = {GT_EV_USER_LOG, {TASK, LABEL, STACK}},
     [GT_V1_GO_WAITING] = {GT_EV_GO_STATUS, {G}, .state = GT_G_WAITING},
     [GT_V1_GO_IN_SYSCALL] = {GT_EV_GO_STATUS, {G}, .state = GT_G_SYSCALL},
 };
@@ -95,13 +96,14 @@ static void read_argument(struct gt_reader *r, enum argument what, struct gt_byt
     case LABEL: h->text = gt_reader_text(r, gt_get_varint(args)); break;
     case ITS_STACK: h->its = gt_reader_stack(r, gt_get_varint(args)); break;
     case STACK: h->stack = gt_reader_stack(r, gt_get_varint(args)); break;
+    case TASK: gt_get_varint(args); break;
     case NONE: break;
     }
 }
 
 /* false: it says nothing of goroutines. */
 static bool translate(struct gt_reader *r, struct gt_source *s, unsigned type,
-                      struct gt_bytes *args)
+                      struct gt_bytes *args, const struct gt_bytes *value)
 {
     const struct word *word = type < GT_V1_EVENTS_END ? &words[type] : &words[0];
     struct gt_happening *h = &s->next;
@@ -114,6 +116,7 @@ static bool translate(struct gt_reader *r, struct gt_source *s, unsigned type,
     h->type = word->type;
     h->p = s->stream.p = s->id;
     h->text = word->text ? word->text : "";
+    h->more = "";
     if (type == GT_V1_GO_BLOCK && r->has_accounts) /* no other writer has accounts */
         h->text = GT_UNSEEN_TEXT;
     h->state = word->state;
@@ -121,6 +124,8 @@ static bool translate(struct gt_reader *r, struct gt_source *s, unsigned type,
     h->stack = h->type == GT_EV_GO_SYSCALL_BEGIN ? s->call : NULL;
     for (int i = 0; i < GT_V1_ARGS_MAX; i++)
         read_argument(r, word->arg[i], args, h);
+    if (type == GT_V1_USER_LOG)
+        h->more = gt_contents_name(&r->trace->contents, value->p, gt_bytes_left(value));
     return h->type;
 }
 
@@ -144,7 +149,7 @@ static bool next(struct gt_reader *r, struct gt_source *s)
         r->trace->event_bytes += record.size;
         s->next = (struct gt_happening){.ts = s->ts, .on = &s->stream, .thread = GT_NO_THREAD};
         s->key = global ? s->seq : s->ts;
-        if (translate(r, s, record.type, &record.args))
+        if (translate(r, s, record.type, &record.args, &record.value))
             return true;
     }
 }

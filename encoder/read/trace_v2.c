@@ -126,6 +126,10 @@ static void fill(struct gt_reader *r, struct gt_happening *h, const uint64_t arg
         h->state = (enum gt_g_state)arg[2];
         h->stack = gt_reader_stack(r, arg[3]);
         break;
+    case GT_EV_USER_LOG: /* those of a task are the program's */
+        h->text = arg[0] ? "" : gt_reader_text(r, arg[1]);
+        h->more = arg[0] ? "" : gt_reader_text(r, arg[2]);
+        break;
     case GT_EV_GO_LABEL: h->text = gt_reader_text(r, arg[0]); break;
     case GT_EV_PROC_START: h->p = arg[0]; break;
     case GT_EV_PROC_STATUS: h->p = arg[1] == GT_P_IDLE ? GT_NO_P : arg[0]; break;
@@ -162,7 +166,7 @@ static bool next(struct gt_reader *r, struct gt_source *s)
     }
     r->trace->kinds[type]++;
     r->trace->events++;
-    s->next = (struct gt_happening){.type = type, .ts = s->ts, .text = ""};
+    s->next = (struct gt_happening){.type = type, .ts = s->ts, .text = "", .more = ""};
     s->key = s->ts;
     fill(r, &s->next, args);
     s->next.on = stream_of(r, s, s->next.thread);

@@ -23,8 +23,9 @@ bool gt_v1_record_next(struct gt_bytes *bytes, const struct gt_format *format,
         for (unsigned n = count + 1 + gt_v1_global_order(format); n; n--)
             gt_get_varint(bytes);
     }
+    record->value = (struct gt_bytes){.p = NULL};
     if (record->type == GT_V1_USER_LOG)
-        gt_get_part(bytes, gt_get_varint(bytes));
+        record->value = gt_get_part(bytes, gt_get_varint(bytes));
     record->args.end = record->type == GT_V1_STRING || count < 3 ? bytes->p : record->args.end;
     record->size = (size_t)(bytes->p - start);
     return !bytes->bad;

@@ -7,9 +7,10 @@
 #include "encoder/format.h"
 
 struct gt_v1_record {
-    uint8_t type;         /* enum gt_v1_type, or one that is not in it */
-    struct gt_bytes args; /* of an event: beginning with its differences of number and time */
-    size_t size;          /* of all of it */
+    uint8_t type;          /* enum gt_v1_type, or one that is not in it */
+    struct gt_bytes args;  /* of an event: beginning with its differences of number and time */
+    struct gt_bytes value; /* what a log says; else nothing */
+    size_t size;           /* of all of it */
 };
 
 /* The next record; false: there is none, or not all of it. */

@@ -11,22 +11,48 @@
 /* Nobody has waited for longer than that: it is hot no more. */
 #define COOLS_NS UINT64_C(10000000000)
 
-static _Atomic uint64_t touched[GT_REGISTRY_SLOTS]; /* when somebody began to wait */
+/* By slot. Who had the lock when it became hot has not noted when that began. */
+static struct heat {
+    _Atomic uint64_t touched; /* when somebody began to wait */
+    _Atomic uint64_t since;   /* of what follows */
+    _Atomic(const void *) lock;
+    _Atomic uint32_t owner; /* as the kernel numbers threads; 0: it has given it up */
+} heats[GT_REGISTRY_SLOTS];
 
-void gt_hot_touch(const void *lock, uint64_t now)
+static struct heat *heat_of(const void *lock)
 {
-    uint32_t slot = gt_registry_slot(lock);
-    atomic_store_explicit(&touched[slot], now, memory_order_relaxed);
-    if (!gt_hot_is(lock))
-        atomic_fetch_or_explicit(&gt_registry_count[slot], GT_REGISTRY_HOT, memory_order_relaxed);
+    return &heats[gt_registry_slot(lock)];
+}
+
+void gt_hot_touch(const void *lock, uint64_t now, uint32_t owner)
+{
+    struct heat *h = heat_of(lock);
+    _Atomic uint32_t *word = &gt_registry_count[gt_registry_slot(lock)];
+    atomic_store_explicit(&h->touched, now, memory_order_relaxed);
+    if (gt_hot_is(lock) || atomic_fetch_or(word, GT_REGISTRY_HOT) & GT_REGISTRY_HOT)
+        return;
+    atomic_store_explicit(&h->since, now, memory_order_relaxed);
+    atomic_store_explicit(&h->lock, lock, memory_order_relaxed);
+    atomic_store_explicit(&h->owner, owner, memory_order_release);
 }
 
 static void cool(const void *lock, uint64_t now)
 {
-    uint32_t slot = gt_registry_slot(lock);
-    uint64_t last = atomic_load_explicit(&touched[slot], memory_order_relaxed);
+    uint64_t last = atomic_load_explicit(&heat_of(lock)->touched, memory_order_relaxed);
     if (now > last && now - last > gt_clock_units(COOLS_NS))
-        atomic_fetch_and_explicit(&gt_registry_count[slot], ~GT_REGISTRY_HOT, memory_order_relaxed);
+        atomic_fetch_and(&gt_registry_count[gt_registry_slot(lock)], ~GT_REGISTRY_HOT);
+}
+
+/* Whether the thread has had the lock since before it became hot: then from when on. */
+static bool had_before(const void *lock, uint32_t tid, struct gt_hold *hold)
+{
+    struct heat *h = heat_of(lock);
+    uint32_t owner = atomic_load_explicit(&h->owner, memory_order_acquire);
+    if (owner != tid || atomic_load_explicit(&h->lock, memory_order_relaxed) != lock)
+        return false;
+    hold->since = atomic_load_explicit(&h->since, memory_order_relaxed);
+    hold->lock = lock;
+    return atomic_compare_exchange_strong(&h->owner, &owner, 0);
 }
 
 /* The thread's hold of that lock, or NULL. */
@@ -89,6 +115,8 @@ static void put_time(struct gt_strbuf *t, uint64_t units)
 static void describe(struct gt_strbuf *t, const struct gt_hold *hold, uint64_t units)
 {
     put_time(t, units);
+    if (!hold->pc)
+        gt_strbuf_add(t, " or longer");
     if (hold->spent < units / 10)
         return;
     gt_strbuf_add(t, ", of it ");
@@ -106,7 +134,7 @@ static void write_log(struct gt_thread *t, uint32_t hook, const struct gt_hold *
     describe(&buf, hold, units);
     struct gt_stack *stack = gt_capture(t, hook);
     struct gt_string *what =
-        gt_held_hold(&t->w, hold->lock, hold->pc - 1, (uint32_t)gt_modules_epoch());
+        gt_held_hold(&t->w, hold->lock, hold->pc ? hold->pc - 1 : 0, (uint32_t)gt_modules_epoch());
     if (!what || !gt_texts_enter(&t->w))
         return;
     uint64_t args[] = {0, gt_string_use(what, gt_writer_gen(&t->w)),
@@ -115,18 +143,24 @@ static void write_log(struct gt_thread *t, uint32_t hook, const struct gt_hold *
     gt_writer_unpin(&t->w);
 }
 
+static void give_up(struct gt_thread *t, uint32_t hook, struct gt_hold *hold, bool awaited)
+{
+    uint64_t now = gt_clock_now(), units = now > hold->since ? now - hold->since : 0;
+    if (!gt_muted() && (awaited || units > gt_clock_units(gt_options.hold_min)))
+        write_log(t, hook, hold, units);
+    cool(hold->lock, now);
+    hold->lock = NULL;
+}
+
 void gt_hot_given_up(uint32_t hook, const void *lock, bool awaited)
 {
     struct gt_thread *t = gt_thread_enter();
     if (!t)
         return;
-    struct gt_hold *hold = find(&t->holds, lock);
-    if (hold) {
-        uint64_t now = gt_clock_now(), units = now > hold->since ? now - hold->since : 0;
-        if (!gt_muted() && (awaited || units > gt_clock_units(gt_options.hold_min)))
-            write_log(t, hook, hold, units);
-        hold->lock = NULL;
-        cool(lock, now);
-    }
+    struct gt_hold before = {.lock = NULL}, *hold = find(&t->holds, lock);
+    if (!hold && had_before(lock, t->w.m, &before))
+        hold = &before;
+    if (hold)
+        give_up(t, hook, hold, awaited);
     gt_thread_leave(t);
 }

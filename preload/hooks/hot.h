@@ -18,7 +18,7 @@ struct gt_holds {
     struct gt_hold {
         const void *lock; /* NULL: free */
         uint64_t since;
-        uintptr_t pc; /* where it was called for */
+        uintptr_t pc; /* where it was called for; 0: not known, nor when, but not later */
         uint64_t
             spent; /* since then, in the thread's waits and calls, as far as they are written */
         uint64_t longest;
@@ -27,8 +27,8 @@ struct gt_holds {
     uint32_t next; /* to be overwritten, where all are in use: one was given up elsewhere */
 };
 
-/* Somebody begins to wait for the lock, at that time. */
-void gt_hot_touch(const void *lock, uint64_t now);
+/* Somebody begins to wait for the lock, at that time; owner: as gt_owner_of has it. */
+void gt_hot_touch(const void *lock, uint64_t now, uint32_t owner);
 
 static inline bool gt_hot_is(const void *lock)
 {

@@ -70,7 +70,7 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_
         now.lock = lock;
         now.lock.epoch = (uint32_t)gt_modules_epoch();
         if (what->kind == GT_LOCK_MUTEX || what->kind == GT_LOCK_RWLOCK)
-            gt_hot_touch(lock.at, now.since);
+            gt_hot_touch(lock.at, now.since, lock.holder);
         if (gt_park(&t->w, &t->parking, &now, stack)) {
             wait.thread = t;
             wait.since = now.since;

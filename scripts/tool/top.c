@@ -3,10 +3,13 @@
  * way: the function it called and the line that called it.
  */
 #include "nameless.h"
+#include "places.h"
 #include "reading.h"
 #include "tool.h"
 #include "top_cpu.h"
+#include "top_locks.h"
 #include "top_sched.h"
+#include "top_waiting.h"
 
 #include "encoder/read/need.h"
 
@@ -35,7 +38,7 @@ struct rows {
 };
 
 static struct {
-    bool by_thread, cumulative, wakers, preempted, cpu;
+    bool by_thread, cumulative, wakers, preempted, cpu, holders, by_lock;
     unsigned kinds; /* a bit each */
     size_t most;    /* rows */
 } options;
@@ -66,6 +69,10 @@ static struct row *row_at(struct rows *rows, uint64_t key)
 static void add(void *arg, const struct gt_span *span)
 {
     struct sums *sums = arg;
+    if (options.holders) {
+        gt_top_locks_add(sums->threads, span, options.by_lock);
+        return;
+    }
     uint64_t ns = options.preempted ? span->waker_off : span->ns;
     if (!(options.kinds & 1u << span->kind) || (options.preempted && !ns))
         return;
@@ -95,71 +102,34 @@ static void add_sample(void *arg, const struct gt_thread_state *thread,
     struct row *row = row_at(&sums->over, g << 35 | stack->number);
     row->thread = options.by_thread ? thread : NULL;
     row->stack = stack;
+    row->ended = true;
     row->ns++;
     row->count++;
 }
 
 /* Places ------------------------------------------------------------------------------------- */
 
-/* What stands between a primitive and the program's own code: nobody looks for it. */
-static bool is_wrapper(const char *func)
-{
-    static const char *const prefixes[] = {"std::", "__gnu_cxx::", "__gthread",
-                                           "core::", "alloc::"};
-    func += *func == '<'; /* Rust: <std::sync::Mutex>::lock */
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
-        if (strncmp(func, prefixes[i], strlen(prefixes[i])) == 0)
-            return true;
-    }
-    return false;
-}
-
-static const struct gt_where *site_of(const struct gt_callers *stack)
-{
-    for (uint32_t i = 1; i < stack->n; i++) {
-        if (!is_wrapper(stack->frame[i].func))
-            return &stack->frame[i];
-    }
-    return stack->n > 1 ? &stack->frame[1] : NULL;
-}
-
 static void find_place(struct row *row)
 {
-    row->what = row->stack && row->stack->n ? row->stack->frame[0].func : "(no stack)";
-    row->site = row->stack && !options.cpu ? site_of(row->stack) : NULL;
+    row->what = gt_leaf_of(row->stack);
+    row->site = options.cpu ? NULL : gt_site_of(row->stack);
     row->end = "";
     if (options.wakers && row->waker && row->waker->n) {
         row->end = row->waker->frame[0].func;
-        row->waker_site = site_of(row->waker);
+        row->waker_site = gt_site_of(row->waker);
     }
-}
-
-static int order_of(const void *a, const void *b)
-{
-    uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
-    return x < y ? -1 : x > y;
-}
-
-static int by_site(const struct gt_where *s, const struct gt_where *t)
-{
-    static const struct gt_where none;
-    s = s ? s : &none;
-    t = t ? t : &none;
-    int order = order_of(s->func, t->func);
-    order = order ? order : order_of(s->file, t->file);
-    return order ? order : s->line < t->line ? -1 : s->line > t->line;
 }
 
 /* Names are interned: pointers will do. */
 static int by_place(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
-    int order = order_of(x->thread, y->thread);
+    int order = gt_compare_pointers(x->thread, y->thread);
     order = order ? order : (int)x->kind - (int)y->kind;
-    order = order ? order : order_of(x->what, y->what);
-    order = order ? order : order_of(x->end, y->end);
-    order = order ? order : by_site(x->site, y->site);
-    return order ? order : by_site(x->waker_site, y->waker_site);
+    order = order ? order : gt_compare_pointers(x->what, y->what);
+    order = order ? order : gt_compare_pointers(x->end, y->end);
+    order = order ? order : gt_compare_sites(x->site, y->site);
+    return order ? order : gt_compare_sites(x->waker_site, y->waker_site);
 }
 
 static int by_time(const void *a, const void *b)
@@ -216,6 +186,7 @@ static struct rows cumulate(const struct rows *rows)
                                                      ((uint64_t)rows->row[i].kind << 56));
             row->what = stack->frame[k].func;
             row->kind = rows->row[i].kind;
+            row->ended = true;
             join(row, &rows->row[i]);
         }
     }
@@ -234,19 +205,6 @@ static uint64_t total(const struct rows *rows, const struct gt_thread_state *thr
     return ns;
 }
 
-static void print_place(const char *what, const struct gt_where *site)
-{
-    printf("%s", what);
-    if (site) {
-        const char *file = basename(site->file);
-        printf(" <- %s", site->func);
-        if (*file && site->line)
-            printf(" (%s:%llu)", file, (unsigned long long)site->line);
-        else if (*file)
-            printf(" (%s)", file);
-    }
-}
-
 static void print_times(const struct row *row)
 {
     printf(" %9llu %9s %9s  %-8s", (unsigned long long)row->count,
@@ -256,10 +214,10 @@ static void print_times(const struct row *row)
 static void print_end(const struct row *row)
 {
     if (!row->ended) {
-        printf(", waits on");
+        printf(", still waiting when the trace ends");
     } else if (*row->end) {
         printf(", ended by ");
-        print_place(row->end, row->waker_site);
+        gt_print_place(row->end, row->waker_site);
     } else {
         printf(", by itself");
     }
@@ -287,8 +245,8 @@ static void print_rows(const struct rows *rows, const struct gt_thread_state *th
             print_times(row);
         else
             printf("  ");
-        print_place(row->what, row->site);
-        if (options.wakers)
+        gt_print_place(row->what, row->site);
+        if (options.wakers || !row->ended)
             print_end(row);
         puts("");
     }
@@ -320,12 +278,13 @@ static int by_total(const void *a, const void *b)
     return x->ns > y->ns ? -1 : x->ns < y->ns;
 }
 
-static void print_threads(const struct rows *rows, const struct gt_threads *threads)
+static void print_threads(const struct rows *rows, const struct rows *cut,
+                          const struct gt_threads *threads)
 {
     struct thread_total *totals = gt_need(calloc(threads->n + 1, sizeof *totals));
     size_t n = 0;
     for (const struct gt_thread_state *t = threads->first; t; t = t->next)
-        totals[n++] = (struct thread_total){t, total(rows, t)};
+        totals[n++] = (struct thread_total){t, total(rows, t) + total(cut, t)};
     qsort(totals, n, sizeof *totals, by_total);
     for (size_t i = 0; i < n && totals[i].ns; i++) {
         const struct gt_thread_state *t = totals[i].thread;
@@ -336,6 +295,7 @@ static void print_threads(const struct rows *rows, const struct gt_threads *thre
             printf("%llu CPU samples\n", (unsigned long long)totals[i].ns);
         else
             printf("waited %s of %s\n", gt_duration(totals[i].ns), gt_duration(t->end - t->begin));
+        print_rows(cut, t, totals[i].ns);
         print_rows(rows, t, totals[i].ns);
     }
     free(totals);
@@ -351,41 +311,49 @@ static void explain_nameless(const struct rows *rows, const struct gt_trace *tra
     gt_nameless_explain(&these, trace);
 }
 
+static struct row sum_of(const struct rows *rows)
+{
+    struct row all = {0};
+    for (size_t i = 0; i < rows->n; i++)
+        join(&all, &rows->row[i]);
+    return all;
+}
+
+static void print_totals(const struct gt_trace *t, const struct gt_threads *threads,
+                         const struct row *all)
+{
+    printf("%s: %s, %llu threads; ", t->path, gt_duration(t->ns), (unsigned long long)threads->n);
+    if (options.cpu)
+        printf("%llu CPU samples\n", (unsigned long long)all->count);
+    else if (options.preempted)
+        printf("%llu waits for threads that had no CPU, for %s in all\n",
+               (unsigned long long)all->count, gt_duration(all->ns));
+    else
+        printf("%llu waits, %s in all\n", (unsigned long long)all->count, gt_duration(all->ns));
+    if (t->lost)
+        printf("(The file is cut: what its last %llu bytes say is not counted.)\n",
+               (unsigned long long)t->lost);
+}
+
 static void print(struct sums *sums, const struct gt_threads *threads)
 {
-    const struct gt_trace *t = threads->trace;
-    uint64_t all = 0, count = 0;
+    struct row all = sum_of(&sums->over), cut = sum_of(&sums->cut);
+    join(&all, &cut);
     fold(&sums->cut);
     if (!options.cumulative)
         fold(&sums->over);
     struct rows over = options.cumulative ? cumulate(&sums->over) : sums->over;
-    for (size_t i = 0; i < sums->over.n; i++) {
-        all += sums->over.row[i].ns;
-        count += sums->over.row[i].count;
-    }
-    printf("%s: %s, %llu threads; ", t->path, gt_duration(t->ns), (unsigned long long)threads->n);
-    if (options.cpu)
-        printf("%llu CPU samples\n", (unsigned long long)count);
-    else if (options.preempted)
-        printf("%llu waits for threads that had no CPU, for %s in all\n", (unsigned long long)count,
-               gt_duration(all));
-    else
-        printf("%llu waits, %s in all\n", (unsigned long long)count, gt_duration(all));
-    if (t->lost)
-        printf("(The file is cut: what its last %llu bytes say is not counted.)\n",
-               (unsigned long long)t->lost);
+    print_totals(threads->trace, threads, &all);
+    if (!options.cpu && !options.cumulative && !options.preempted)
+        gt_print_waiting(threads, options.kinds, options.most);
     print_head();
     if (options.by_thread)
-        print_threads(&over, threads);
+        print_threads(&over, &sums->cut, threads);
     else
-        print_rows(&over, NULL, all);
-    if (sums->cut.n && !options.cumulative && !options.by_thread) {
-        puts("\nStill waiting when the trace ends, and not counted above:");
-        print_rows(&sums->cut, NULL, total(&sums->cut, NULL));
-    }
+        print_rows(&over, NULL, all.ns);
     if (options.kinds == ONLY_SCHED && !options.by_thread && !options.cumulative)
         gt_top_sched_print(threads, options.most);
-    explain_nameless(&over, t);
+    explain_nameless(&over, threads->trace);
 }
 
 /* Options ------------------------------------------------------------------------------------ */
@@ -396,17 +364,23 @@ enum { USUAL = 1u << GT_SCHED | 1u << GT_SYNC | 1u << GT_NETWORK | 1u << GT_SYSC
 static void help(void)
 {
     puts(
-        "usage: gotrace top [--by-thread|--cum|--wakers] [--cpu|--kind=KIND,…] [-n ROWS] TRACE\n\n"
+        "usage: gotrace top [--by-thread|--cum|--wakers|--holders|--by-lock] "
+        "[--cpu|--kind=KIND,…]\n"
+        "                   [-n ROWS] TRACE\n\n"
         "Prints where threads waited longest: the function that waited and the place that called "
         "it,\n"
-        "how long in all, how often, on average and at most. What the end of the trace cuts "
-        "stands\n"
-        "apart.\n\n"
+        "how long in all, how often, on average and at most. First, what still waits when the "
+        "trace\n"
+        "ends.\n\n"
         "  --by-thread    for each thread\n"
         "  --cum          by function: the time of all waits that it is on the stack of\n"
         "  --wakers       who ended the wait: the holder of a lock, the sender of a signal\n"
         "  --preempted    waits that went on while who ended them then had lost its CPU: a lock's\n"
         "                 holder, say; how long it had none (by GOTRACE_SCHED)\n"
+        "  --holders      waits for locks: who held them meanwhile, doing what\n"
+        "  --by-lock      the same for each lock; held: of the holds that are told, which are "
+        "those\n"
+        "                 that let a waiter in, and long ones (GOTRACE_HOLD_MIN)\n"
         "  --cpu          the CPU samples of GOTRACE_CPU_HZ instead, by function\n"
         "  --kind=KINDS   sync, network, syscall, sched (could run and had no CPU), sleep, other, "
         "unseen\n"
@@ -453,6 +427,7 @@ int gt_command_top(int argc, char **argv)
         {"by-thread", no_argument, NULL, 't'}, {"cum", no_argument, NULL, 'c'},
         {"wakers", no_argument, NULL, 'w'},    {"preempted", no_argument, NULL, 'l'},
         {"cpu", no_argument, NULL, 'p'},       {"kind", required_argument, NULL, 'k'},
+        {"holders", no_argument, NULL, 'o'},   {"by-lock", no_argument, NULL, 'b'},
         {"help", no_argument, NULL, 'h'},      {0}};
     struct gt_trace trace;
     struct sums sums = {0};
@@ -466,6 +441,8 @@ int gt_command_top(int argc, char **argv)
         case 'w': options.wakers = true; break;
         case 'l': options.wakers = options.preempted = true; break;
         case 'p': options.cpu = true; break;
+        case 'o': options.holders = true; break;
+        case 'b': options.holders = options.by_lock = true; break;
         case 'k': options.kinds = read_kinds(optarg); break;
         case 'n': options.most = read_rows(optarg); break;
         case 'h': help(); break;
@@ -474,9 +451,10 @@ int gt_command_top(int argc, char **argv)
     }
     if (optind + 1 != argc)
         gt_fail(GT_EXIT_USAGE, "top: which trace? One");
-    if (options.by_thread + options.cumulative + options.wakers > 1)
-        gt_fail(GT_EXIT_USAGE, "top: one of --by-thread, --cum, --wakers and --preempted");
-    if (options.cpu && (options.wakers || options.kinds != USUAL))
+    if (options.by_thread + options.cumulative + options.wakers + options.holders > 1)
+        gt_fail(GT_EXIT_USAGE, "top: one of --by-thread, --cum, --wakers, --preempted, --holders "
+                               "and --by-lock");
+    if (options.cpu && (options.wakers || options.holders || options.kinds != USUAL))
         gt_fail(GT_EXIT_USAGE, "top: --cpu is not about waits");
     if (options.kinds == ON_CPU && (options.by_thread || options.cumulative || options.wakers))
         gt_fail(GT_EXIT_USAGE, "top: --kind=cpu is by thread, and no more");
@@ -486,6 +464,7 @@ int gt_command_top(int argc, char **argv)
     }
     if (!options.most)
         options.most = options.by_thread ? 5 : 20;
+    threads.keep_history = options.holders;
     threads.keep_running = options.preempted || options.kinds == ONLY_SCHED;
     gt_open_trace(&trace, argv[optind]);
     gt_read_threads(&threads, &trace);
@@ -495,6 +474,8 @@ int gt_command_top(int argc, char **argv)
                 trace.path);
     if (options.kinds == ON_CPU)
         gt_top_cpu(&threads, options.most);
+    else if (options.holders)
+        gt_top_locks_print(&threads, options.by_lock, options.most);
     else
         print(&sums, &threads);
     return 0;

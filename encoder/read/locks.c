@@ -1,0 +1,100 @@
+/* See locks.h. */
+#include "locks.h"
+
+#include "need.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { HOLDS_KEPT = 256 };
+
+static struct gt_lock_state *lock_of(struct gt_locks *locks, const char *name, size_t len)
+{
+    name = gt_contents_text(locks->contents, name, len);
+    uint64_t *slot = gt_need(gt_memo_at(&locks->by_name, (uintptr_t)name));
+    if (!*slot) {
+        struct gt_lock_state *fresh = gt_need(calloc(1, sizeof *fresh));
+        fresh->name = name;
+        *slot = (uintptr_t)fresh;
+    }
+    return (void *)(uintptr_t)*slot;
+}
+
+/* "G7 committer, cache_lock", "readers, cache_lock" or "thread 123, cache_lock". */
+static bool read_held_by(struct gt_locks *locks, const char *message, struct gt_wanted *wanted)
+{
+    const char *comma = strstr(message, ", ");
+    if (!comma)
+        return false;
+    wanted->holder = *message == 'G' ? strtoull(message + 1, NULL, 10) : 0;
+    wanted->who = gt_contents_text(locks->contents, message, (size_t)(comma - message));
+    wanted->lock = lock_of(locks, comma + 2, strlen(comma + 2));
+    return true;
+}
+
+bool gt_locks_read_wanted(struct gt_locks *locks, const char *category, const char *message,
+                          struct gt_wanted *wanted)
+{
+    if (strcmp(category, "held by") == 0)
+        return read_held_by(locks, message, wanted);
+    if (strcmp(category, "waits for") != 0)
+        return false;
+    *wanted = (struct gt_wanted){.who = "", .lock = lock_of(locks, message, strlen(message))};
+    return true;
+}
+
+/* "31.25ms" and what may follow; 0: it is none. */
+static uint64_t read_time(const char *text)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"ns", 1}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    char *end;
+    double number = strtod(text, &end);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        size_t len = strlen(units[i].name);
+        if (end > text && number >= 0 && number < 1e9 && strncmp(end, units[i].name, len) == 0)
+            return (uint64_t)(number * units[i].ns);
+    }
+    return 0;
+}
+
+static void keep(struct gt_lock_state *lock, const struct gt_hold_state *hold)
+{
+    if (!lock->hold)
+        lock->hold = gt_need(calloc(HOLDS_KEPT, sizeof *lock->hold));
+    uint64_t ns = hold->to - hold->from;
+    lock->hold[lock->holds++ % HOLDS_KEPT] = *hold;
+    lock->held_ns += ns;
+    lock->longest_ns = ns > lock->longest_ns ? ns : lock->longest_ns;
+}
+
+bool gt_locks_note_hold(struct gt_locks *locks, const char *category, const char *message,
+                        const struct gt_thread_state *thread, uint64_t now)
+{
+    static const char begin[] = "held ", taken[] = ", taken in ";
+    uint64_t ns = read_time(message);
+    if (!ns || strncmp(category, begin, sizeof begin - 1) != 0)
+        return false;
+    const char *name = category + sizeof begin - 1, *end = strstr(name, taken);
+    size_t len = end ? (size_t)(end - name) : strlen(name);
+    keep(lock_of(locks, name, len),
+         &(struct gt_hold_state){.thread = thread, .from = now > ns ? now - ns : 0, .to = now});
+    return true;
+}
+
+void gt_locks_holders(const struct gt_lock_state *lock, uint64_t from, uint64_t to, gt_held_fn *fn,
+                      void *arg)
+{
+    uint64_t kept = lock->holds < HOLDS_KEPT ? lock->holds : HOLDS_KEPT;
+    for (uint64_t i = lock->holds - kept; i < lock->holds; i++) {
+        const struct gt_hold_state *hold = &lock->hold[i % HOLDS_KEPT];
+        uint64_t begin = hold->from > from ? hold->from : from;
+        uint64_t end = hold->to < to ? hold->to : to;
+        if (begin >= end)
+            continue;
+        fn(arg, hold->thread, begin, end);
+        from = end; /* times that overlap by what they were rounded count once */
+    }
+}

@@ -1,0 +1,51 @@
+/*
+ * Who held which lock, from the logs in a trace that say so (encoder/held.h): what a wait was for,
+ * who held that when it began, and since when who gave it up had had it.
+ */
+#ifndef GT_READ_LOCKS_H
+#define GT_READ_LOCKS_H
+
+#include "contents.h"
+
+#include "encoder/base/memo.h"
+
+struct gt_thread_state;
+
+/* Known by its name, or by its address where it has none. */
+struct gt_lock_state {
+    const char *name;
+    uint64_t holds, held_ns, longest_ns; /* that were told */
+    /* The last ones, as a ring: of waits that are not over no older ones are asked for. */
+    struct gt_hold_state {
+        const struct gt_thread_state *thread;
+        uint64_t from, to;
+    } * hold;
+};
+
+/* What a wait is for. */
+struct gt_wanted {
+    struct gt_lock_state *lock; /* NULL: it is not told */
+    uint64_t holder; /* the goroutine that held it when the wait began; 0: none of ours */
+    const char *who; /* instead: "readers", "thread 123", "" for nobody known */
+};
+
+struct gt_locks {
+    struct gt_contents *contents;
+    struct gt_memo by_name; /* interned: the pointer */
+};
+
+/* Reads a log: false, it is not about what its thread waits for. */
+bool gt_locks_read_wanted(struct gt_locks *locks, const char *category, const char *message,
+                          struct gt_wanted *wanted);
+
+/* Or about a lock that the thread has had up to now. */
+bool gt_locks_note_hold(struct gt_locks *locks, const char *category, const char *message,
+                        const struct gt_thread_state *thread, uint64_t now);
+
+/* Calls fn for each part of that time of which is told who had the lock. */
+typedef void gt_held_fn(void *arg, const struct gt_thread_state *thread, uint64_t from,
+                        uint64_t to);
+void gt_locks_holders(const struct gt_lock_state *lock, uint64_t from, uint64_t to, gt_held_fn *fn,
+                      void *arg);
+
+#endif
