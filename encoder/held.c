@@ -101,6 +101,13 @@ static bool read_place(const _Atomic uint64_t *at, uint32_t tid, struct gt_held_
            atomic_load_explicit(at, memory_order_relaxed) == is;
 }
 
+uint64_t gt_held_g(uint32_t tid)
+{
+    const _Atomic uint64_t *at = tid ? find(tid, tag_of(tid)) : NULL;
+    uint64_t is = at ? atomic_load_explicit(at, memory_order_relaxed) : 0;
+    return at && is != BUSY && (is & TAG) == tag_of(tid) ? is >> TAG_BITS : 0;
+}
+
 /* Strings ------------------------------------------------------------------------------------ */
 
 static struct gt_held_key key_of(const struct gt_lock_in_use *lock)
@@ -150,11 +157,27 @@ struct gt_string *gt_held_hold(struct gt_writer *w, const void *lock, uint64_t a
 /* What they say ------------------------------------------------------------------------------- */
 
 static gt_place_fn *variable_at, *function_at;
+static void (*each_blocked)(gt_tell_fn *tell);
 
-void gt_held_init(gt_place_fn *variable, gt_place_fn *function)
+void gt_held_init(gt_place_fn *variable, gt_place_fn *function, void (*blocked)(gt_tell_fn *))
 {
     variable_at = variable;
     function_at = function;
+    each_blocked = blocked;
+}
+
+static void (*put_blocked)(uint64_t id, const char *text, uint32_t len);
+
+static void tell_blocked(const char *text, uint32_t len)
+{
+    put_blocked(gt_texts_new_id(), text, len);
+}
+
+void gt_held_tell_blocked(void (*put)(uint64_t id, const char *text, uint32_t len))
+{
+    put_blocked = put;
+    if (each_blocked)
+        each_blocked(tell_blocked);
 }
 
 /* Without parameters; and without a comma, for that ends it. */

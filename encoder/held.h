@@ -62,14 +62,29 @@ void gt_held_begin(struct gt_writer *w);
 void gt_held_end(const struct gt_writer *w);
 
 /*
+ * How a trace says who waits when it ends, for what has an owner: strings that no event uses, with
+ * the goroutine that waits; the one that holds it then, or 0, and its thread, or 0; 1 if the wait
+ * ends by itself, and 2 if that thread has ended; and what it waits for, nothing if that is
+ * the thread's end.
+ */
+#define GT_BLOCKED "gotrace-waits "
+typedef void gt_tell_fn(const char *text, uint32_t len);
+
+/*
  * Drain side: the name of the variable at an address, with "+8" if that is inside, or NULL; and of
  * the function there. What they return is valid until the next call of either.
  */
 typedef const char *gt_place_fn(uint64_t address, uint32_t epoch);
-void gt_held_init(gt_place_fn *variable, gt_place_fn *function);
+void gt_held_init(gt_place_fn *variable, gt_place_fn *function, void (*blocked)(gt_tell_fn *));
+
+/* What stands at the end of a trace, by `blocked`: each with a number for a string. */
+void gt_held_tell_blocked(void (*put)(uint64_t id, const char *text, uint32_t len));
 
 /* What a string says, any one, valid until the next call; its length. */
 uint32_t gt_held_text(const struct gt_string *s, const char **text);
+
+/* The goroutine of a thread; 0: it is none of ours. */
+uint64_t gt_held_g(uint32_t tid);
 
 /* In a forked child: only the caller's thread is here. */
 void gt_held_after_fork(void);

@@ -402,6 +402,12 @@ bool gt_switch_all_outside(uint32_t mark, bool (*inside)(const struct gt_writer 
     return all;
 }
 
+void gt_switch_each(void (*fn)(void *arg, struct gt_writer *w), void *arg)
+{
+    for (struct gt_writer *w = atomic_load(&writers); w; w = w->next)
+        fn(arg, w);
+}
+
 uint64_t gt_switch_events(void)
 {
     uint64_t n = 0;

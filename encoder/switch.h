@@ -32,6 +32,9 @@ void gt_switch_set_deadline(uint64_t ns);
  */
 bool gt_switch_all_outside(uint32_t mark, bool (*inside)(const struct gt_writer *w));
 
+/* Every writer that there ever was; its thread may have ended. */
+void gt_switch_each(void (*fn)(void *arg, struct gt_writer *w), void *arg);
+
 /* Events written by all writers so far. */
 uint64_t gt_switch_events(void);
 

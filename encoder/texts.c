@@ -85,9 +85,14 @@ static uint32_t slot_of(const char *text, uint32_t len)
     return (hash ^ hash >> 16) % GT_TEXTS_RECENT;
 }
 
+uint64_t gt_texts_new_id(void)
+{
+    return atomic_fetch_add(&last_id, 1) + 1;
+}
+
 struct gt_recent_text gt_texts_append(struct gt_buf *buf, const char *text, uint32_t len)
 {
-    struct gt_recent_text t = {.len = len, .id = atomic_fetch_add(&last_id, 1) + 1};
+    struct gt_recent_text t = {.len = len, .id = gt_texts_new_id()};
     uint8_t *p = buf->data + buf->used;
     *p++ = GT_EV_STRING;
     p = gt_varint_put(gt_varint_put(p, t.id), len);

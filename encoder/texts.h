@@ -43,6 +43,9 @@ uint64_t gt_texts_put_again(struct gt_writer *w, uint64_t id, const char *text, 
 /* Hands over the buffer, of generation gen; by whoever may do that to w's events. */
 void gt_texts_retire(struct gt_writer *w, uint32_t gen);
 
+/* A number for a text that is written elsewhere. Any thread. */
+uint64_t gt_texts_new_id(void);
+
 /* For who fills a buffer of his own: begins it; appends a text, for which there is room. */
 void gt_texts_begin(struct gt_buf *buf, uint32_t gen, uint32_t m, uint64_t ts);
 struct gt_recent_text gt_texts_append(struct gt_buf *buf, const char *text, uint32_t len);

@@ -179,18 +179,23 @@ static void put_stack(void *unused, struct gt_stack *s)
     table->pos = p;
 }
 
+static void put_text(uint64_t id, const char *text, uint32_t len)
+{
+    table_room(1 + 2 * GT_VARINT_MAX + len);
+    uint8_t *p = table->pos;
+    *p++ = GT_EV_STRING;
+    p = gt_varint_put(p, id);
+    p = gt_varint_put(p, len);
+    memcpy(p, text, len);
+    table->pos = p + len;
+}
+
 static void put_string(void *unused, struct gt_string *s)
 {
     (void)unused;
     const char *text;
     uint32_t len = gt_held_text(s, &text);
-    table_room(1 + 2 * GT_VARINT_MAX + len);
-    uint8_t *p = table->pos;
-    *p++ = GT_EV_STRING;
-    p = gt_varint_put(p, s->id);
-    p = gt_varint_put(p, len);
-    memcpy(p, text, len);
-    table->pos = p + len;
+    put_text(s->id, text, len);
 }
 
 static void put_sample(const struct gt_taken_sample *s)
@@ -258,6 +263,8 @@ void gt_v2_end(uint32_t gen, const struct gt_clock_snapshot *snapshot, uint64_t 
     gt_strings_each(gen, put_string, NULL);
     if (mark)
         put_string(NULL, mark); /* not marked as used: the flight recorder would keep it */
+    if (whole)
+        gt_held_tell_blocked(put_text);
     end_generation(snapshot);
 }
 

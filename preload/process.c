@@ -20,6 +20,7 @@
 #include "encoder/recording.h"
 #include "preload/heap/gc.h"
 #include "preload/heap/heap.h"
+#include "preload/hooks/blocked.h"
 #include "preload/heap/nursery.h"
 #include "preload/heap/sanitizer.h"
 #include "preload/stacks/capture.h"
@@ -92,6 +93,7 @@ static void start_recording(bool manual)
                                             .resolve = gt_names_resolve,
                                             .variable = gt_names_variable,
                                             .function = gt_names_function,
+                                            .blocked = gt_blocked_tell,
                                             .hold = gt_names_hold,
                                             .same = gt_names_same_code,
                                             .inside = is_inside,

@@ -460,22 +460,24 @@ GT_EXPORT int pthread_tryjoin_np(pthread_t thread, void **result)
 
 /* A thread that has ended is joined without a wait, hence without an event. */
 
-#define JOIN(name, parameters, arguments)                                                    \
-    GT_EXPORT int name parameters                                                            \
-    {                                                                                        \
-        int r = gt_real.pthread_tryjoin_np(thread, result);                                  \
-        if (r != EBUSY)                                                                      \
-            return r;                                                                        \
-        GT_WAIT(wait) = gt_wait_begin(GT_HOOK_##name, GT_REASON_SYNC, (const void *)thread); \
-        return gt_real.name arguments;                                                       \
+#define JOIN(name, parameters, arguments, when)                                           \
+    GT_EXPORT int name parameters                                                         \
+    {                                                                                     \
+        int r = gt_real.pthread_tryjoin_np(thread, result);                               \
+        if (r != EBUSY)                                                                   \
+            return r;                                                                     \
+        struct gt_timeout end = when;                                                     \
+        GT_WAIT(wait) =                                                                   \
+            gt_wait_begin_lock(GT_HOOK_##name, GT_LOCK_JOIN, (const void *)thread, &end); \
+        return gt_wait_result(&wait, gt_real.name arguments, ETIMEDOUT, &end);            \
     }
 
-JOIN(pthread_join, (pthread_t thread, void **result), (thread, result))
+JOIN(pthread_join, (pthread_t thread, void **result), (thread, result), gt_timeout_after(0))
 JOIN(pthread_timedjoin_np, (pthread_t thread, void **result, const struct timespec *until),
-     (thread, result, until))
+     (thread, result, until), gt_timeout_at(CLOCK_REALTIME, until))
 JOIN(pthread_clockjoin_np,
      (pthread_t thread, void **result, clockid_t clock, const struct timespec *until),
-     (thread, result, clock, until))
+     (thread, result, clock, until), gt_timeout_at(clock, until))
 
 /* A thrd_t is a pthread_t, its result the pointer's low word (glibc's nptl/thrd_join.c). */
 GT_EXPORT int thrd_join(thrd_t thread, int *result)
@@ -488,7 +490,9 @@ GT_EXPORT int thrd_join(thrd_t thread, int *result)
         return thrd_success;
     if (r != EBUSY)
         return gt_real.thrd_join(thread, result);
-    GT_WAIT(wait) = gt_wait_begin(GT_HOOK_thrd_join, GT_REASON_SYNC, (const void *)thread);
+    struct gt_timeout never = gt_timeout_after(0);
+    GT_WAIT(wait) =
+        gt_wait_begin_lock(GT_HOOK_thrd_join, GT_LOCK_JOIN, (const void *)thread, &never);
     return gt_real.thrd_join(thread, result);
 }
 

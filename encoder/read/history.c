@@ -14,6 +14,12 @@ void gt_history_add(struct gt_history *h, const struct gt_past *past)
     h->past[h->n++ % KEPT] = *past;
 }
 
+uint64_t gt_history_until(const struct gt_history *h, uint64_t least)
+{
+    uint64_t until = h->n ? h->past[(h->n - 1) % KEPT].to : 0;
+    return until > least ? until : least;
+}
+
 uint64_t gt_history_between(const struct gt_history *h, uint64_t from, uint64_t to, gt_past_fn *fn,
                             void *arg)
 {

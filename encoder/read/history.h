@@ -20,6 +20,9 @@ struct gt_history {
 
 void gt_history_add(struct gt_history *h, const struct gt_past *past);
 
+/* Until when it is known, or that time if it is later. */
+uint64_t gt_history_until(const struct gt_history *h, uint64_t least);
+
 /* Calls fn with what lies between the two times of each state that is known; returns their sum. */
 typedef void gt_past_fn(void *arg, const struct gt_past *part);
 uint64_t gt_history_between(const struct gt_history *h, uint64_t from, uint64_t to, gt_past_fn *fn,

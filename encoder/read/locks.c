@@ -3,6 +3,10 @@
 
 #include "need.h"
 
+#include "encoder/held.h"
+
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +45,42 @@ bool gt_locks_read_wanted(struct gt_locks *locks, const char *category, const ch
         return false;
     *wanted = (struct gt_wanted){.who = "", .lock = lock_of(locks, message, strlen(message))};
     return true;
+}
+
+bool gt_blocked_read(const char *text, struct gt_blocked_row *row)
+{
+    static const char begin[] = GT_BLOCKED;
+    uint64_t number[4];
+    char *end = (char *)text + sizeof begin - 1;
+    if (strncmp(text, begin, sizeof begin - 1) != 0)
+        return false;
+    for (int i = 0; i < 4; i++) {
+        if (*end < '0' || *end > '9')
+            return false;
+        number[i] = strtoull(end, &end, 10);
+        if (*end++ != ' ')
+            return false;
+    }
+    *row = (struct gt_blocked_row){.g = number[0],
+                                   .holder = number[1],
+                                   .thread = number[2],
+                                   .timed = number[3] & 1,
+                                   .gone = number[3] & 2,
+                                   .name = end};
+    return true;
+}
+
+struct gt_wanted gt_locks_wanted_at_end(struct gt_locks *locks, const struct gt_blocked_row *row)
+{
+    char who[64] = "";
+    if (row->thread == GT_HOLDER_READERS)
+        snprintf(who, sizeof who, "readers");
+    else if (row->thread)
+        snprintf(who, sizeof who, "thread %" PRIu64 "%s", row->thread,
+                 row->gone ? ", which has ended" : "");
+    return (struct gt_wanted){.lock = lock_of(locks, row->name, strlen(row->name)),
+                              .holder = row->holder,
+                              .who = gt_contents_text(locks->contents, who, strlen(who))};
 }
 
 /* "31.25ms" and what may follow; 0: it is none. */

@@ -34,6 +34,19 @@ struct gt_locks {
     struct gt_memo by_name; /* interned: the pointer */
 };
 
+/* Who waits when the trace ends, and who holds then what it waits for: GT_BLOCKED. */
+struct gt_blocked_row {
+    uint64_t g, holder, thread; /* holder, thread: 0 where there is none */
+    bool timed, gone;           /* the wait ends by itself; that thread has ended */
+    const char *name;           /* behind it in the text */
+};
+
+/* false: the text is none. */
+bool gt_blocked_read(const char *text, struct gt_blocked_row *row);
+
+/* The same as a wait's. */
+struct gt_wanted gt_locks_wanted_at_end(struct gt_locks *locks, const struct gt_blocked_row *row);
+
 /* Reads a log: false, it is not about what its thread waits for. */
 bool gt_locks_read_wanted(struct gt_locks *locks, const char *category, const char *message,
                           struct gt_wanted *wanted);

@@ -13,6 +13,20 @@ void gt_reader_keep_text(struct gt_reader *r, uint64_t id, const struct gt_bytes
         (uintptr_t)gt_contents_name(&r->trace->contents, text->p, gt_bytes_left(text));
 }
 
+void gt_reader_keep_own_text(struct gt_reader *r, uint64_t id, const struct gt_bytes *text)
+{
+    struct gt_trace *t = r->trace;
+    struct gt_blocked_row row;
+    gt_reader_keep_text(r, id, text);
+    if (!gt_blocked_read(gt_reader_text(r, id), &row))
+        return;
+    if (t->n_blocked == t->room_blocked) {
+        t->room_blocked = t->room_blocked ? 2 * t->room_blocked : 16;
+        t->blocked = gt_need(realloc(t->blocked, t->room_blocked * sizeof *t->blocked));
+    }
+    t->blocked[t->n_blocked++] = row;
+}
+
 void gt_reader_keep_stack(struct gt_reader *r, uint64_t id, const struct gt_where *frames,
                           uint64_t n)
 {

@@ -91,7 +91,8 @@ uint64_t gt_threads_doing(const struct gt_thread_state *t, uint64_t from, uint64
                           gt_past_fn *fn, void *arg)
 {
     uint64_t known = gt_history_between(&t->history, from, to, fn, arg);
-    struct gt_past now = {t->since > from ? t->since : from, to, gt_kind_of(t), t->stack};
+    uint64_t since = gt_history_until(&t->history, t->since);
+    struct gt_past now = {since > from ? since : from, to, gt_kind_of(t), t->stack};
     if (t->state == GT_G_NONE || now.from >= to)
         return known;
     fn(arg, &now);
@@ -335,6 +336,19 @@ static void settle_rest(struct gt_threads *all)
     }
 }
 
+/* Who holds a lock may be another one by now than when a wait for it began. */
+static void note_blocked(struct gt_threads *all)
+{
+    for (size_t i = 0; i < all->trace->n_blocked; i++) {
+        const struct gt_blocked_row *row = &all->trace->blocked[i];
+        struct gt_thread_state *t = gt_threads_find(all, row->g);
+        if (!t || t->ended || t->state != GT_G_WAITING)
+            continue;
+        t->wanted = gt_locks_wanted_at_end(&all->locks, row);
+        t->at_end = row;
+    }
+}
+
 bool gt_threads_read(struct gt_threads *all, struct gt_trace *trace)
 {
     all->trace = trace;
@@ -342,6 +356,7 @@ bool gt_threads_read(struct gt_threads *all, struct gt_trace *trace)
     all->locks.contents = &trace->contents;
     bool whole = gt_trace_read(trace, &(struct gt_audience){possible, tell, sample, account, all});
     settle_rest(all);
+    note_blocked(all);
     for (struct gt_thread_state *t = all->first; t; t = t->next) {
         if (!t->ended) {
             t->end = trace->ns;

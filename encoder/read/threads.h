@@ -28,6 +28,7 @@ struct gt_thread_state {
     bool ended;                             /* else it lives when the trace ends */
     uint64_t ns[GT_KINDS], count[GT_KINDS]; /* count: of those that are over */
     struct gt_wanted wanted;                /* of the last wait */
+    const struct gt_blocked_row *at_end;    /* that it is in when the trace ends; or NULL */
     uint64_t wanted_at, woke;               /* when that was told; when it last began to run */
     struct gt_history history;
     struct gt_stretches off; /* when it had no CPU, and did not wait for anything */

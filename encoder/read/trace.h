@@ -8,6 +8,7 @@
 #include "account.h"
 #include "bytes.h"
 #include "contents.h"
+#include "locks.h"
 
 #include "encoder/format.h"
 
@@ -60,6 +61,8 @@ struct gt_trace {
     uint64_t ns;                /* from the first event to the last */
     uint64_t wall_s, wall_ns;   /* time of day when it began; 0: not known */
     struct gt_contents contents;
+    struct gt_blocked_row *blocked; /* when it ends */
+    size_t n_blocked, room_blocked;
     char damage[64]; /* "": none that ended the reading */
     /* How far reading is, in bytes read before and now; set between open and read, or NULL. */
     void (*progress)(const struct gt_trace *trace, uint64_t before, uint64_t now);

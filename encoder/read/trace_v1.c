@@ -186,7 +186,7 @@ static void keep_string(struct gt_reader *r, struct gt_v1_record *record)
 {
     uint64_t id = gt_get_varint(&record->args);
     struct gt_bytes text = gt_get_part(&record->args, gt_get_varint(&record->args));
-    gt_reader_keep_text(r, id, &text);
+    gt_reader_keep_own_text(r, id, &text);
 }
 
 /* A stack that is none, for its id is 0, may say that nothing is missing, or be an account. */

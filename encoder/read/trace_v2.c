@@ -25,7 +25,10 @@ static void read_strings(struct gt_reader *r, struct gt_bytes data, bool ours)
             gt_account_rows_keep(&r->accounts, text);
             continue;
         }
-        gt_reader_keep_text(r, id, &text);
+        if (ours)
+            gt_reader_keep_own_text(r, id, &text);
+        else
+            gt_reader_keep_text(r, id, &text);
         r->trace->whole |= gt_bytes_left(&text) == sizeof GT_WHOLE - 1 &&
                            memcmp(text.p, GT_WHOLE, sizeof GT_WHOLE - 1) == 0;
     }
@@ -202,6 +205,7 @@ static void read_generation(struct gt_reader *r, const uint8_t *start, const uin
     struct gt_batch b;
     r->trace->generations++;
     r->trace->whole = false;
+    r->trace->n_blocked = 0;
     while (gt_batch_next(&bytes, &b))
         sort_out(r, &b);
     for (bytes.p = start; gt_batch_next(&bytes, &b);) {

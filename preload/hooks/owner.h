@@ -14,6 +14,7 @@ enum gt_lock_kind {
     GT_LOCK_MUTEX,  /* pthread_mutex_t */
     GT_LOCK_RWLOCK, /* pthread_rwlock_t */
     GT_LOCK_PI,     /* a futex whose word says it: FUTEX_LOCK_PI */
+    GT_LOCK_JOIN,   /* the end of a thread: its pthread_t */
 };
 
 /*

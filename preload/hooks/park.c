@@ -25,6 +25,9 @@ static void describe(struct gt_parking *p, struct gt_writer *w, const struct gt_
     p->waiter.relock = what->mutex ? &p->relock : NULL;
     p->waiter.bits = what->bits;
     p->waiter.final = what->final;
+    p->waiter.kind = (uint8_t)what->kind;
+    p->waiter.timed = what->timed;
+    p->relock.kind = GT_LOCK_MUTEX;
 }
 
 bool gt_park_forget(struct gt_parking *p, int64_t patience_ns)

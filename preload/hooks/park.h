@@ -25,6 +25,7 @@ struct gt_wait_for {
     uint32_t hook; /* enum gt_hook, the leaf of its stack */
     enum gt_reason reason;
     const void *addr;           /* where others end it; NULL: nobody's doing, a sleep */
+    bool timed;                 /* it ends by itself */
     enum gt_lock_kind kind;     /* what is there */
     struct gt_lock_in_use lock; /* the same for the trace; by wait.c */
     const void *mutex;          /* a condition variable's, to be got back at the end; else NULL */

@@ -233,6 +233,18 @@ uint32_t gt_registry_asleep(const void *addr)
     return n;
 }
 
+void gt_registry_each(void (*fn)(const struct gt_waiter *waiter))
+{
+    enum { PATIENCE_NS = 1000000 };
+    for (struct shard *s = shards; s < shards + SHARDS; s++) {
+        if (!s->first || !gt_lock_within(&s->lock, GT_RANK_SHARD, PATIENCE_NS))
+            continue;
+        for (const struct gt_waiter *w = s->first; w; w = w->next)
+            fn(w);
+        gt_unlock(&s->lock);
+    }
+}
+
 /* The mutex's shard is a second lock, in no order: if not free the waiter stays "runnable". */
 static void await_mutex(struct shard *held, struct gt_waiter *w, uint64_t now)
 {

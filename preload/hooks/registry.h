@@ -24,6 +24,8 @@ struct gt_waiter {
     uint64_t since; /* when it began to wait */
     uint64_t woken; /* when its last GoUnblock was written; 0: never */
     uint32_t bits;  /* of FUTEX_WAIT_BITSET; 0: all */
+    uint8_t kind;   /* enum gt_lock_kind: what is at addr */
+    bool timed;     /* the wait ends by itself */
     bool final;     /* being woken once is the end of the wait: never asleep again before that */
     /*
      * A condition variable's waiter must still get its mutex after it was woken: then it becomes
@@ -94,6 +96,9 @@ void gt_registry_add_locked(struct gt_waiter *w, const void *addr, uint64_t now)
 /* FUTEX_REQUEUE: the first `max` waiters of `from` that were not woken wait at `to` now, unless a
  * lock is not to be had. */
 void gt_registry_move(const void *from, const void *to, uint32_t max);
+
+/* Every waiter, while it cannot leave; but for those whose locks are not to be had soon. */
+void gt_registry_each(void (*fn)(const struct gt_waiter *waiter));
 
 void gt_registry_after_fork(void);
 

@@ -122,7 +122,8 @@ static long lock_pi(long number, const long a[WORDS])
     bool held = gt_recording() && ask(a, FUTEX_CMP_REQUEUE, a[0], 0) == EAGAIN;
     if (!held)
         return call(number, a);
-    GT_WAIT(wait) = gt_wait_begin_lock(GT_RAW_FUTEX_LOCK, GT_LOCK_PI, (const void *)a[0]);
+    struct gt_timeout end = gt_timeout_at(CLOCK_REALTIME, (const struct timespec *)a[3]);
+    GT_WAIT(wait) = gt_wait_begin_lock(GT_RAW_FUTEX_LOCK, GT_LOCK_PI, (const void *)a[0], &end);
     return call(number, a);
 }
 

@@ -72,7 +72,8 @@ static __attribute__((noinline)) int lock_contended(pthread_mutex_t *mutex, cons
 {
     if (reports_relock(mutex))
         return gt_real.pthread_mutex_lock(mutex);
-    GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_pthread_mutex_lock, GT_LOCK_MUTEX, mutex);
+    struct gt_timeout never = gt_timeout_after(0);
+    GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_pthread_mutex_lock, GT_LOCK_MUTEX, mutex, &never);
     return taken(gt_real.pthread_mutex_lock(mutex), mutex, pc);
 }
 
@@ -89,18 +90,18 @@ GT_EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
     return taken(gt_real.pthread_mutex_trylock(mutex), mutex, CALLER());
 }
 
-#define LOCK(name, valid, try, busy, timed_out, parameters, arguments, when)      \
-    GT_EXPORT int name parameters                                                 \
-    {                                                                             \
-        int r = (valid) ? try(mutex) : busy;                                      \
-        if (__builtin_expect(r != busy, 1))                                       \
-            return taken(r, (pthread_mutex_t *)mutex, CALLER());                  \
-        if (!(valid) || reports_relock((const pthread_mutex_t *)mutex))           \
-            return gt_real.name arguments;                                        \
-        struct gt_timeout end = when;                                             \
-        GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_##name, GT_LOCK_MUTEX, mutex); \
-        r = gt_wait_result(&wait, gt_real.name arguments, timed_out, &end);       \
-        return taken(r, (pthread_mutex_t *)mutex, CALLER());                      \
+#define LOCK(name, valid, try, busy, timed_out, parameters, arguments, when)            \
+    GT_EXPORT int name parameters                                                       \
+    {                                                                                   \
+        int r = (valid) ? try(mutex) : busy;                                            \
+        if (__builtin_expect(r != busy, 1))                                             \
+            return taken(r, (pthread_mutex_t *)mutex, CALLER());                        \
+        if (!(valid) || reports_relock((const pthread_mutex_t *)mutex))                 \
+            return gt_real.name arguments;                                              \
+        struct gt_timeout end = when;                                                   \
+        GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_##name, GT_LOCK_MUTEX, mutex, &end); \
+        r = gt_wait_result(&wait, gt_real.name arguments, timed_out, &end);             \
+        return taken(r, (pthread_mutex_t *)mutex, CALLER());                            \
     }
 
 LOCK(pthread_mutex_timedlock, true, gt_real.pthread_mutex_trylock, EBUSY, ETIMEDOUT,

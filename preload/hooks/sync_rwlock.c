@@ -44,18 +44,18 @@ static bool is_valid(clockid_t clock, const struct timespec *until)
     return !until || gt_wait_valid(clock, until);
 }
 
-#define LOCK(name, valid, try, at, parameters, arguments, when)                       \
-    GT_EXPORT int name parameters                                                     \
-    {                                                                                 \
-        int r = (valid) ? try(lock) : EINVAL;                                         \
-        if (r == 0)                                                                   \
-            return taken(0, lock, CALLER());                                          \
-        if (!must_wait(lock, r))                                                      \
-            return gt_real.name arguments;                                            \
-        struct gt_timeout end = when;                                                 \
-        GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_##name, GT_LOCK_RWLOCK, at(lock)); \
-        r = gt_wait_result(&wait, gt_real.name arguments, ETIMEDOUT, &end);           \
-        return taken(r, lock, CALLER());                                              \
+#define LOCK(name, valid, try, at, parameters, arguments, when)                             \
+    GT_EXPORT int name parameters                                                           \
+    {                                                                                       \
+        int r = (valid) ? try(lock) : EINVAL;                                               \
+        if (r == 0)                                                                         \
+            return taken(0, lock, CALLER());                                                \
+        if (!must_wait(lock, r))                                                            \
+            return gt_real.name arguments;                                                  \
+        struct gt_timeout end = when;                                                       \
+        GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_##name, GT_LOCK_RWLOCK, at(lock), &end); \
+        r = gt_wait_result(&wait, gt_real.name arguments, ETIMEDOUT, &end);                 \
+        return taken(r, lock, CALLER());                                                    \
     }
 #define LOCK_UNTIL(name, try, at)                                                \
     LOCK(name, is_valid(CLOCK_REALTIME, until), try, at,                         \

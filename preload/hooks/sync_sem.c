@@ -24,16 +24,16 @@ static int timed_out(struct gt_wait *wait, int result, const struct gt_timeout *
     return result;
 }
 
-#define TAKE(name, valid, parameters, arguments, when)                          \
-    GT_EXPORT int name parameters                                               \
-    {                                                                           \
-        if (!(valid))                                                           \
-            return gt_real.name arguments;                                      \
-        if (take(sem))                                                          \
-            return 0;                                                           \
-        struct gt_timeout end = when;                                           \
-        GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_##name, GT_LOCK_OTHER, sem); \
-        return timed_out(&wait, gt_real.name arguments, &end);                  \
+#define TAKE(name, valid, parameters, arguments, when)                                \
+    GT_EXPORT int name parameters                                                     \
+    {                                                                                 \
+        if (!(valid))                                                                 \
+            return gt_real.name arguments;                                            \
+        if (take(sem))                                                                \
+            return 0;                                                                 \
+        struct gt_timeout end = when;                                                 \
+        GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_##name, GT_LOCK_OTHER, sem, &end); \
+        return timed_out(&wait, gt_real.name arguments, &end);                        \
     }
 
 TAKE(sem_wait, true, (sem_t * sem), (sem), gt_timeout_after(0))

@@ -18,6 +18,11 @@ static inline struct gt_timeout gt_timeout_after(uint64_t ns)
     return (struct gt_timeout){.ns = ns};
 }
 
+static inline bool gt_timeout_is_set(const struct gt_timeout *timeout)
+{
+    return timeout->ns || timeout->until.tv_sec || timeout->until.tv_nsec;
+}
+
 /*
  * As the caller's argument has it, which may be no memory at all: the kernel is to say so. Before
  * the call: afterwards it may not be there any more.

@@ -47,7 +47,7 @@ bool gt_wait_ready(struct gt_thread *t, uintptr_t frame)
 static struct gt_lock_in_use lock_of(const struct gt_wait_for *what)
 {
     const void *at = (const void *)((uintptr_t)what->addr & ~(uintptr_t)1);
-    if (what->kind == GT_LOCK_NONE || !gt_recording())
+    if (what->kind == GT_LOCK_NONE || what->kind == GT_LOCK_JOIN || !gt_recording())
         return (struct gt_lock_in_use){.at = NULL};
     return (struct gt_lock_in_use){.at = at, .holder = gt_owner_of(what->kind, at)};
 }
@@ -87,10 +87,14 @@ struct gt_wait gt_wait_begin(enum gt_hook hook, enum gt_reason reason, const voi
     return gt_wait_begin_for(&(struct gt_wait_for){.hook = hook, .reason = reason, .addr = addr});
 }
 
-struct gt_wait gt_wait_begin_lock(enum gt_hook hook, enum gt_lock_kind kind, const void *lock)
+struct gt_wait gt_wait_begin_lock(enum gt_hook hook, enum gt_lock_kind kind, const void *lock,
+                                  const struct gt_timeout *end)
 {
-    return gt_wait_begin_for(
-        &(struct gt_wait_for){.hook = hook, .reason = GT_REASON_SYNC, .addr = lock, .kind = kind});
+    return gt_wait_begin_for(&(struct gt_wait_for){.hook = hook,
+                                                   .reason = GT_REASON_SYNC,
+                                                   .addr = lock,
+                                                   .kind = kind,
+                                                   .timed = gt_timeout_is_set(end)});
 }
 
 void gt_wait_end(struct gt_wait *wait)

@@ -32,7 +32,8 @@ static inline bool gt_wait_valid(clockid_t clock, const struct timespec *until)
  */
 struct gt_wait gt_wait_begin_for(const struct gt_wait_for *what);
 struct gt_wait gt_wait_begin(enum gt_hook hook, enum gt_reason reason, const void *addr);
-struct gt_wait gt_wait_begin_lock(enum gt_hook hook, enum gt_lock_kind kind, const void *lock);
+struct gt_wait gt_wait_begin_lock(enum gt_hook hook, enum gt_lock_kind kind, const void *lock,
+                                  const struct gt_timeout *end);
 
 void gt_wait_end(struct gt_wait *wait);
 

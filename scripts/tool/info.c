@@ -1,4 +1,5 @@
 /* `gotrace info`: what is in a trace. */
+#include "deadlocks.h"
 #include "reading.h"
 #include "tool.h"
 
@@ -137,6 +138,7 @@ int gt_command_info(int argc, char **argv)
     print_file(&trace);
     print_tracer(&threads);
     print_lost(&trace);
+    gt_print_deadlocks(&threads);
     print_threads(&threads);
     print_kinds(&trace);
     return 0;

@@ -4,6 +4,7 @@
 #include "places.h"
 #include "reading.h"
 #include "tool.h"
+#include "top_waiting.h"
 
 #include "encoder/read/need.h"
 
@@ -224,6 +225,7 @@ void gt_top_locks_print(const struct gt_threads *threads, bool by_lock, size_t m
            gt_duration(all.ns));
     if (all.n)
         qsort(all.row, all.n, sizeof *all.row, by_ns);
+    gt_print_waiting(threads, 1u << GT_SYNC, most);
     printf("%10s %6s %9s %9s %9s", "waited", "%", "count", "average", "longest");
     if (by_lock)
         printf(" %7s %9s %9s  lock\n", "threads", "held", "longest");

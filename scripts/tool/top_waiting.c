@@ -1,6 +1,7 @@
 /* See top_waiting.h. */
 #include "top_waiting.h"
 
+#include "deadlocks.h"
 #include "places.h"
 #include "reading.h"
 #include "tool.h"
@@ -24,9 +25,12 @@ uint64_t gt_waiting_ns(const struct gt_threads *threads, const struct gt_thread_
 static void print_holder(const struct gt_threads *threads, const struct gt_wanted *wanted)
 {
     const struct gt_thread_state *holder = gt_threads_find(threads, wanted->holder);
+    bool joins = !*wanted->lock->name;
+    if (!joins)
+        printf(", %s", wanted->lock->name);
     if (!holder && !*wanted->who)
         return;
-    printf(", held by ");
+    printf(joins ? ", for the end of " : ", held by ");
     if (holder)
         gt_print_thread(holder);
     else
@@ -38,7 +42,6 @@ void gt_print_wait(const struct gt_threads *threads, const struct gt_thread_stat
     gt_print_place(gt_leaf_of(t->stack), gt_site_of(t->stack));
     if (t->state != GT_G_WAITING || !t->wanted.lock)
         return;
-    printf(", %s", t->wanted.lock->name);
     print_holder(threads, &t->wanted);
 }
 
@@ -59,6 +62,7 @@ void gt_print_waiting(const struct gt_threads *threads, unsigned kinds, size_t m
             rows[n++] = t;
     }
     qsort(rows, n, sizeof *rows, by_since);
+    gt_print_deadlocks(threads);
     if (n)
         puts("\nStill waiting when the trace ends:");
     for (size_t i = 0; i < n && i < most; i++) {

@@ -1,0 +1,166 @@
+/* See blocked.h. */
+#include "blocked.h"
+
+#include "encoder/base/arena.h"
+#include "encoder/base/debug.h"
+#include "encoder/base/memo.h"
+#include "encoder/base/strbuf.h"
+#include "encoder/switch.h"
+#include "preload/names.h"
+#include "preload/stacks/layouts.h"
+#include "preload/thread.h"
+#include "symbolize/modules.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+static struct {
+    struct gt_vector memory; /* of struct gt_blocked */
+    size_t n;
+} all;
+
+static struct gt_blocked *at(size_t i)
+{
+    return (struct gt_blocked *)all.memory.at + i;
+}
+
+/* Collecting --------------------------------------------------------------------------------- */
+
+/* The lock of the registry is held: the thread is still in the wait, and what it waits for there.
+ */
+static void note(const struct gt_waiter *waiter)
+{
+    const struct gt_writer *w =
+        (const struct gt_writer *)((uintptr_t)waiter->g - offsetof(struct gt_writer, g));
+    const void *lock = (const void *)((uintptr_t)waiter->addr & ~(uintptr_t)1);
+    bool owned = waiter->kind >= GT_LOCK_MUTEX;
+    if (!owned || !gt_vector_reserve(&all.memory, (all.n + 1) * sizeof(struct gt_blocked)))
+        return;
+    bool readable = waiter->kind != GT_LOCK_JOIN && gt_can_read(lock, sizeof(pthread_rwlock_t));
+    *at(all.n++) = (struct gt_blocked){.g = waiter->g->id,
+                                       .since = waiter->since,
+                                       .tid = w->m,
+                                       .kind = waiter->kind,
+                                       .timed = waiter->timed,
+                                       .lock = lock,
+                                       .holder = readable ? gt_owner_of(waiter->kind, lock) : 0,
+                                       .stack = waiter->g->wait_stack};
+}
+
+/* A thread is known by its pthread_t only to its own struct. */
+static void resolve_joins(void *unused, struct gt_writer *w)
+{
+    (void)unused;
+    pthread_t self = gt_thread_of(w)->self;
+    for (size_t i = 0; i < all.n; i++) {
+        struct gt_blocked *b = at(i);
+        if (b->kind == GT_LOCK_JOIN && b->lock == (const void *)self && w->g.state != GT_G_NONE)
+            b->holder = w->m;
+    }
+}
+
+static bool is_gone(uint32_t tid)
+{
+    char path[64];
+    struct stat st;
+    snprintf(path, sizeof path, "/proc/self/task/%u", tid);
+    return stat(path, &st) != 0 && errno == ENOENT;
+}
+
+/* Who shares the lock with others may not see all of them. */
+static bool is_shared(const struct gt_blocked *b)
+{
+    enum { PSHARED = 0x80 }; /* PTHREAD_MUTEX_PSHARED_BIT of glibc */
+    if (b->kind == GT_LOCK_MUTEX)
+        return ((const pthread_mutex_t *)b->lock)->__data.__kind & PSHARED;
+    return b->kind != GT_LOCK_RWLOCK || ((const pthread_rwlock_t *)b->lock)->__data.__shared;
+}
+
+/* Cycles ------------------------------------------------------------------------------------- */
+
+/* From i on; where that comes back to i, all on the way are a cycle. */
+static void find_cycle(int32_t i)
+{
+    int32_t j = i, least = i;
+    for (size_t steps = 0; steps <= all.n; steps++) {
+        if (j < 0 || at((size_t)j)->timed)
+            return;
+        least = j < least ? j : least;
+        j = at((size_t)j)->next;
+        if (j == i)
+            at((size_t)i)->cycle = least;
+        if (j == i)
+            return;
+    }
+}
+
+/* One that has to get its mutex back after a condition variable is the later entry. */
+static void link_all(void)
+{
+    struct gt_memo by_tid = {.slots = NULL}; /* → index + 1 */
+    for (size_t i = 0; i < all.n; i++) {
+        uint64_t *slot = gt_memo_at(&by_tid, at(i)->tid);
+        if (slot)
+            *slot = i + 1;
+    }
+    for (size_t i = 0; i < all.n; i++) {
+        struct gt_blocked *b = at(i);
+        bool known = b->holder && b->holder != GT_HOLDER_READERS;
+        b->next = known ? (int32_t)gt_memo_find(&by_tid, b->holder) - 1 : -1;
+        b->cycle = -1;
+        b->gone =
+            known && b->next < 0 && b->kind != GT_LOCK_JOIN && !is_shared(b) && is_gone(b->holder);
+    }
+    gt_memo_free(&by_tid);
+    for (size_t i = 0; i < all.n; i++)
+        find_cycle((int32_t)i);
+}
+
+struct gt_blocked *gt_blocked_now(size_t *n)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    all.n = 0;
+    gt_registry_each(note);
+    gt_switch_each(resolve_joins, NULL);
+    link_all();
+    *n = all.n;
+    return all.n ? at(0) : NULL;
+}
+
+/* For a trace -------------------------------------------------------------------------------- */
+
+static void put_number(struct gt_strbuf *t, uint64_t number)
+{
+    gt_strbuf_decimal(t, number);
+    gt_strbuf_add(t, " ");
+}
+
+/* Who ends has no name that a lock has. */
+static void put_lock(struct gt_strbuf *t, const struct gt_blocked *b)
+{
+    uint64_t address = (uintptr_t)b->lock;
+    const char *name = gt_names_variable(address, (uint32_t)gt_modules_epoch());
+    if (b->kind == GT_LOCK_JOIN)
+        return;
+    gt_strbuf_add(t, name ? name : "0x");
+    if (!name)
+        gt_strbuf_hex(t, address);
+}
+
+void gt_blocked_tell(gt_tell_fn *tell)
+{
+    char text[GT_STRING_MAX];
+    size_t n;
+    const struct gt_blocked *b = gt_blocked_now(&n);
+    for (size_t i = 0; i < n; i++, b++) {
+        struct gt_strbuf t = gt_strbuf_start(text, sizeof text);
+        uint64_t holder_g = b->next >= 0 ? at((size_t)b->next)->g : 0;
+        gt_strbuf_add(&t, GT_BLOCKED);
+        put_number(&t, b->g);
+        put_number(&t, holder_g ? holder_g : gt_held_g(b->holder));
+        put_number(&t, b->holder);
+        put_number(&t, (uint64_t)b->timed | (uint64_t)b->gone << 1);
+        put_lock(&t, b);
+        tell(text, (uint32_t)(t.pos - text));
+    }
+}

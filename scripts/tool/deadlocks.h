@@ -1,0 +1,10 @@
+/* Threads that wait for each other when a trace ends, so that none of them will ever go on. */
+#ifndef GT_DEADLOCKS_H
+#define GT_DEADLOCKS_H
+
+#include "encoder/read/threads.h"
+
+/* Says so, if there are any. */
+void gt_print_deadlocks(const struct gt_threads *threads);
+
+#endif
