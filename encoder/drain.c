@@ -211,6 +211,8 @@ static bool is_alone_at(uint64_t now)
     if (now - drain.asked_alone < ALONE_EVERY_NS / 2)
         return false;
     drain.asked_alone = now;
+    if (drain.config.look)
+        drain.config.look();
     return is_alone();
 }
 

@@ -56,9 +56,9 @@ struct gt_drain_config {
      * the number, at least 1.
      */
     int (*resolve)(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max);
-    gt_place_fn *variable, *function;  /* see held.h; or NULL */
-    void (*blocked)(gt_tell_fn *tell); /* calls it for each GT_BLOCKED that there is; or NULL */
-    void (*hold)(void); /* what resolve may have to read is to be read now; or NULL */
+    gt_place_fn *variable, *function; /* see held.h; or NULL */
+    void (*at_end)(gt_tell_fn *tell); /* tells what a trace says at its end, see held.h; or NULL */
+    void (*hold)(void);               /* what resolve may have to read is to be read now; or NULL */
     /* Whether there is the same code in both epochs, so that its frames are; NULL: never known. */
     bool (*same)(uint64_t pc, uint32_t one, uint32_t other);
     /*
@@ -78,6 +78,7 @@ struct gt_drain_config {
     bool sched;
     gt_where_fn *where;
     void (*sample)(void); /* see gt_drain_sample */
+    void (*look)(void);   /* called by the drain thread about once a second; or NULL */
     bool (*alone)(void);  /* or NULL; whether the drain thread is the process's last */
 };
 

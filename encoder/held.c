@@ -157,27 +157,27 @@ struct gt_string *gt_held_hold(struct gt_writer *w, const void *lock, uint64_t a
 /* What they say ------------------------------------------------------------------------------- */
 
 static gt_place_fn *variable_at, *function_at;
-static void (*each_blocked)(gt_tell_fn *tell);
+static void (*tell_all)(gt_tell_fn *tell);
 
-void gt_held_init(gt_place_fn *variable, gt_place_fn *function, void (*blocked)(gt_tell_fn *))
+void gt_held_init(gt_place_fn *variable, gt_place_fn *function, void (*at_end)(gt_tell_fn *))
 {
     variable_at = variable;
     function_at = function;
-    each_blocked = blocked;
+    tell_all = at_end;
 }
 
-static void (*put_blocked)(uint64_t id, const char *text, uint32_t len);
+static void (*put_text_at_end)(uint64_t id, const char *text, uint32_t len);
 
-static void tell_blocked(const char *text, uint32_t len)
+static void tell_at_end(const char *text, uint32_t len)
 {
-    put_blocked(gt_texts_new_id(), text, len);
+    put_text_at_end(gt_texts_new_id(), text, len);
 }
 
-void gt_held_tell_blocked(void (*put)(uint64_t id, const char *text, uint32_t len))
+void gt_held_tell_end(void (*put)(uint64_t id, const char *text, uint32_t len))
 {
-    put_blocked = put;
-    if (each_blocked)
-        each_blocked(tell_blocked);
+    put_text_at_end = put;
+    if (tell_all)
+        tell_all(tell_at_end);
 }
 
 /* Without parameters; and without a comma, for that ends it. */

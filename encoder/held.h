@@ -71,14 +71,20 @@ void gt_held_end(const struct gt_writer *w);
 typedef void gt_tell_fn(const char *text, uint32_t len);
 
 /*
+ * And how condition variables were signalled: how often, how often in vain, by which function,
+ * where, and which one. "gotrace-signals 12 3 pthread_cond_signal put (queue.c:12), not_empty"
+ */
+#define GT_SIGNALS "gotrace-signals "
+
+/*
  * Drain side: the name of the variable at an address, with "+8" if that is inside, or NULL; and of
  * the function there. What they return is valid until the next call of either.
  */
 typedef const char *gt_place_fn(uint64_t address, uint32_t epoch);
-void gt_held_init(gt_place_fn *variable, gt_place_fn *function, void (*blocked)(gt_tell_fn *));
+void gt_held_init(gt_place_fn *variable, gt_place_fn *function, void (*at_end)(gt_tell_fn *));
 
-/* What stands at the end of a trace, by `blocked`: each with a number for a string. */
-void gt_held_tell_blocked(void (*put)(uint64_t id, const char *text, uint32_t len));
+/* What stands at the end of a trace, by `at_end`: each with a number for a string. */
+void gt_held_tell_end(void (*put)(uint64_t id, const char *text, uint32_t len));
 
 /* What a string says, any one, valid until the next call; its length. */
 uint32_t gt_held_text(const struct gt_string *s, const char **text);

@@ -264,7 +264,7 @@ void gt_v2_end(uint32_t gen, const struct gt_clock_snapshot *snapshot, uint64_t 
     if (mark)
         put_string(NULL, mark); /* not marked as used: the flight recorder would keep it */
     if (whole)
-        gt_held_tell_blocked(put_text);
+        gt_held_tell_end(put_text);
     end_generation(snapshot);
 }
 

@@ -19,6 +19,7 @@
 #include "preload/heap/heap.h"
 #include "preload/hooks/annotate.h"
 #include "preload/hooks/registry.h"
+#include "preload/hooks/signalled.h"
 #include "symbolize/modules.h"
 #include "symbolize/symbolize.h"
 
@@ -36,6 +37,7 @@ static void (*const state[])(void) = {
     gt_encoder_after_fork,                             /* a table of its own */
 
     gt_registry_after_fork, /* nobody waits */
+    gt_signalled_reset,     /* or has signalled */
     gt_modules_after_fork,  /* they stay, as far as they were known */
     gt_names_after_fork,    /* the symbolizer, too; what made it hurry is over */
     gt_heap_after_fork,     /* so do live bytes; the clock begins anew */

@@ -118,14 +118,41 @@ const char *gt_names_variable(uint64_t address, uint32_t epoch)
     return text;
 }
 
-const char *gt_names_function(uint64_t address, uint32_t epoch)
+/* The innermost of them that is no inlined one; false: nothing is known. */
+static bool frame_at(uint64_t address, uint32_t epoch, struct gt_sym_frame *frame)
 {
     enum { MAX = 32 };
     struct gt_sym_frame frames[MAX];
     if (!can_name(address, epoch))
-        return NULL;
+        return false;
     int n = gt_symbolize(names.symbolizer, epoch, address, false, frames, MAX);
-    return frames[n - 1].func;
+    *frame = frames[n - 1];
+    return true;
+}
+
+const char *gt_names_function(uint64_t address, uint32_t epoch)
+{
+    struct gt_sym_frame frame;
+    return frame_at(address, epoch, &frame) ? frame.func : NULL;
+}
+
+const char *gt_names_place(uint64_t address, uint32_t epoch)
+{
+    static char text[GT_STRING_MAX / 2];
+    struct gt_sym_frame f;
+    if (!frame_at(address, epoch, &f))
+        return NULL;
+    struct gt_strbuf t = gt_strbuf_start(text, sizeof text);
+    const char *slash = strrchr(f.file, '/');
+    gt_strbuf_add_n(&t, f.func, strcspn(f.func, "("));
+    gt_strbuf_add(&t, " (");
+    if (f.line) {
+        gt_strbuf_add(&t, slash ? slash + 1 : f.file);
+        gt_strbuf_add(&t, ":");
+        gt_strbuf_decimal(&t, f.line);
+    }
+    gt_strbuf_add(&t, ")");
+    return text;
 }
 
 void gt_names_hold(void)

@@ -14,6 +14,9 @@ int gt_names_resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *
 const char *gt_names_variable(uint64_t address, uint32_t epoch);
 const char *gt_names_function(uint64_t address, uint32_t epoch);
 
+/* The same with its line: "put (queue.c:12)", without parameters; "put ()" if that is not known. */
+const char *gt_names_place(uint64_t address, uint32_t epoch);
+
 /* Reads what all modules that are loaded may be asked for. */
 void gt_names_hold(void);
 

@@ -244,6 +244,11 @@ static bool read_hold_min(const char *value)
     return read_time(value, &gt_options.hold_min);
 }
 
+static bool read_hang(const char *value)
+{
+    return read_time(value, &gt_options.hang);
+}
+
 static bool read_cpu_hz(const char *value)
 {
     uint64_t hz;
@@ -274,6 +279,7 @@ static const struct {
     {"GOTRACE_DELAY", "a time such as 500ms or 10s", "0", read_delay},
     {"GOTRACE_DURATION", "a time such as 500ms or 10s", "0", read_duration},
     {"GOTRACE_RING", "a time and a size, such as 30s,64M, or one of them", "", read_ring},
+    {"GOTRACE_HANG", "a time such as 10s", "0", read_hang},
     {"GOTRACE_SIGNAL", "a signal that programs may use", "", read_signal},
     {"GOTRACE_CPU_HZ", "a number up to 10000", "0", read_cpu_hz},
 };

@@ -25,6 +25,7 @@ struct gt_options {
     uint64_t duration;     /* of a recording, in ns; 0: any */
     uint64_t ring_bytes;   /* the flight recorder's memory; 0: there is none */
     uint64_t ring_time;    /* and in ns how long it remembers; 0: as long as that lasts */
+    uint64_t hang;         /* in ns: a deadlock that has lasted so long is told; 0: never */
     int signal;            /* starts and stops; 0: none */
     uint32_t cpu_hz;       /* samples in a second of a thread's CPU time; 0: none */
 };

@@ -5,6 +5,7 @@
 #include "descent.h"
 #include "drain_thread.h"
 #include "fork.h"
+#include "hang.h"
 #include "names.h"
 #include "options.h"
 #include "report.h"
@@ -21,6 +22,7 @@
 #include "preload/heap/gc.h"
 #include "preload/heap/heap.h"
 #include "preload/hooks/blocked.h"
+#include "preload/hooks/signalled.h"
 #include "preload/heap/nursery.h"
 #include "preload/heap/sanitizer.h"
 #include "preload/stacks/capture.h"
@@ -66,6 +68,19 @@ static const char *next_path(void)
     return whole ? process.path : NULL;
 }
 
+/* Another recording. */
+static void restart(void)
+{
+    gt_heap_restart();
+    gt_signalled_reset();
+}
+
+static void tell_at_end(gt_tell_fn *tell)
+{
+    gt_blocked_tell(tell);
+    gt_signalled_tell(tell);
+}
+
 /* Begins to follow threads, and to record them unless that is for later (manual: when told to). */
 static void start_recording(bool manual)
 {
@@ -87,13 +102,13 @@ static void start_recording(bool manual)
                                             .ring_ns = gt_options.ring_time,
                                             .memory = gt_options.ring_bytes ? gt_options.ring_bytes
                                                                             : gt_options.max_mem,
-                                            .started = gt_heap_restart,
+                                            .started = restart,
                                             .stopped = gt_report_stopped,
                                             .serve = gt_control_serve,
                                             .resolve = gt_names_resolve,
                                             .variable = gt_names_variable,
                                             .function = gt_names_function,
-                                            .blocked = gt_blocked_tell,
+                                            .at_end = tell_at_end,
                                             .hold = gt_names_hold,
                                             .same = gt_names_same_code,
                                             .inside = is_inside,
@@ -107,6 +122,7 @@ static void start_recording(bool manual)
                                             .sched = gt_options.sched,
                                             .where = gt_usage_where,
                                             .sample = gt_heap_sample_goal,
+                                            .look = gt_hang_look,
                                             .alone = gt_drain_thread_is_last});
     gt_thread_main_begin();
     struct gt_thread *t = gt_thread_enter();

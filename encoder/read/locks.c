@@ -47,26 +47,45 @@ bool gt_locks_read_wanted(struct gt_locks *locks, const char *category, const ch
     return true;
 }
 
-bool gt_blocked_read(const char *text, struct gt_blocked_row *row)
+/* So many numbers, each with a space behind it. Where the rest begins, or NULL. */
+static const char *read_numbers(const char *text, const char *begin, uint64_t *number, int n)
 {
-    static const char begin[] = GT_BLOCKED;
-    uint64_t number[4];
-    char *end = (char *)text + sizeof begin - 1;
-    if (strncmp(text, begin, sizeof begin - 1) != 0)
-        return false;
-    for (int i = 0; i < 4; i++) {
+    char *end = (char *)text + strlen(begin);
+    if (strncmp(text, begin, strlen(begin)) != 0)
+        return NULL;
+    for (int i = 0; i < n; i++) {
         if (*end < '0' || *end > '9')
-            return false;
+            return NULL;
         number[i] = strtoull(end, &end, 10);
         if (*end++ != ' ')
-            return false;
+            return NULL;
     }
+    return end;
+}
+
+bool gt_signals_read(const char *text, struct gt_signals_row *row)
+{
+    uint64_t number[2];
+    const char *how = read_numbers(text, GT_SIGNALS, number, 2);
+    const char *end = how ? strstr(how, "), ") : NULL;
+    if (!end)
+        return false;
+    *row = (struct gt_signals_row){number[0], number[1], how, (int)(end + 1 - how), end + 3};
+    return true;
+}
+
+bool gt_blocked_read(const char *text, struct gt_blocked_row *row)
+{
+    uint64_t number[4];
+    const char *name = read_numbers(text, GT_BLOCKED, number, 4);
+    if (!name)
+        return false;
     *row = (struct gt_blocked_row){.g = number[0],
                                    .holder = number[1],
                                    .thread = number[2],
                                    .timed = number[3] & 1,
                                    .gone = number[3] & 2,
-                                   .name = end};
+                                   .name = name};
     return true;
 }
 

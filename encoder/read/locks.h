@@ -44,6 +44,17 @@ struct gt_blocked_row {
 /* false: the text is none. */
 bool gt_blocked_read(const char *text, struct gt_blocked_row *row);
 
+/* How a condition variable was signalled: GT_SIGNALS. */
+struct gt_signals_row {
+    uint64_t signals, vain;
+    const char *how; /* "pthread_cond_signal put (queue.c:12)", not terminated */
+    int how_len;
+    const char *name; /* the variable's */
+};
+
+/* false: the text is none. */
+bool gt_signals_read(const char *text, struct gt_signals_row *row);
+
 /* The same as a wait's. */
 struct gt_wanted gt_locks_wanted_at_end(struct gt_locks *locks, const struct gt_blocked_row *row);
 

@@ -13,18 +13,28 @@ void gt_reader_keep_text(struct gt_reader *r, uint64_t id, const struct gt_bytes
         (uintptr_t)gt_contents_name(&r->trace->contents, text->p, gt_bytes_left(text));
 }
 
+/* Room for one more. */
+static void *grown(void *items, size_t n, size_t *room, size_t size)
+{
+    if (n < *room)
+        return items;
+    *room = *room ? 2 * *room : 16;
+    return gt_need(realloc(items, *room * size));
+}
+
 void gt_reader_keep_own_text(struct gt_reader *r, uint64_t id, const struct gt_bytes *text)
 {
     struct gt_trace *t = r->trace;
-    struct gt_blocked_row row;
+    struct gt_blocked_row blocked;
+    struct gt_signals_row signals;
     gt_reader_keep_text(r, id, text);
-    if (!gt_blocked_read(gt_reader_text(r, id), &row))
-        return;
-    if (t->n_blocked == t->room_blocked) {
-        t->room_blocked = t->room_blocked ? 2 * t->room_blocked : 16;
-        t->blocked = gt_need(realloc(t->blocked, t->room_blocked * sizeof *t->blocked));
+    if (gt_blocked_read(gt_reader_text(r, id), &blocked)) {
+        t->blocked = grown(t->blocked, t->n_blocked, &t->room_blocked, sizeof blocked);
+        t->blocked[t->n_blocked++] = blocked;
+    } else if (gt_signals_read(gt_reader_text(r, id), &signals)) {
+        t->signals = grown(t->signals, t->n_signals, &t->room_signals, sizeof signals);
+        t->signals[t->n_signals++] = signals;
     }
-    t->blocked[t->n_blocked++] = row;
 }
 
 void gt_reader_keep_stack(struct gt_reader *r, uint64_t id, const struct gt_where *frames,

@@ -63,6 +63,8 @@ struct gt_trace {
     struct gt_contents contents;
     struct gt_blocked_row *blocked; /* when it ends */
     size_t n_blocked, room_blocked;
+    struct gt_signals_row *signals;
+    size_t n_signals, room_signals;
     char damage[64]; /* "": none that ended the reading */
     /* How far reading is, in bytes read before and now; set between open and read, or NULL. */
     void (*progress)(const struct gt_trace *trace, uint64_t before, uint64_t now);

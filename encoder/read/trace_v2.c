@@ -205,7 +205,7 @@ static void read_generation(struct gt_reader *r, const uint8_t *start, const uin
     struct gt_batch b;
     r->trace->generations++;
     r->trace->whole = false;
-    r->trace->n_blocked = 0;
+    r->trace->n_blocked = r->trace->n_signals = 0;
     while (gt_batch_next(&bytes, &b))
         sort_out(r, &b);
     for (bytes.p = start; gt_batch_next(&bytes, &b);) {

@@ -209,7 +209,7 @@ static void put_numbers(uint64_t first, const uint8_t *rest, size_t bytes)
 void gt_v1_tables_whole(void)
 {
     if (!gt_v1_global_order(gt_format))
-        gt_held_tell_blocked(put_text);
+        gt_held_tell_end(put_text);
     put_numbers(GT_V1_WHOLE, NULL, 0);
 }
 

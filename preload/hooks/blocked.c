@@ -63,6 +63,8 @@ static bool is_gone(uint32_t tid)
 {
     char path[64];
     struct stat st;
+    if (stat("/proc/self/task", &st) != 0)
+        return false; /* there is no /proc here */
     snprintf(path, sizeof path, "/proc/self/task/%u", tid);
     return stat(path, &st) != 0 && errno == ENOENT;
 }

@@ -36,7 +36,9 @@ struct gt_waiter {
 };
 
 #define GT_REGISTRY_SLOTS 4096u
-#define GT_REGISTRY_HOT (1u << 31) /* beside the number: see hot.h */
+/* Beside the number: see hot.h, signalled.h. */
+#define GT_REGISTRY_HOT (1u << 31)
+#define GT_REGISTRY_COND (1u << 30)
 extern _Atomic uint32_t gt_registry_count[GT_REGISTRY_SLOTS];
 
 static inline uint32_t gt_registry_slot(const void *addr)

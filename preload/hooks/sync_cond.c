@@ -3,6 +3,7 @@
  * shows as a wait of no length); before that it gives up the mutex, which may end another thread's
  * wait.
  */
+#include "signalled.h"
 #include "wait.h"
 
 #include "encoder/base/arch/arch.h"
@@ -11,11 +12,21 @@
 static struct gt_wait begin(enum gt_hook hook, const void *cond, void *mutex)
 {
     gt_mutex_release(hook, mutex);
+    gt_signalled_expect(cond);
     return gt_wait_begin_for(&(struct gt_wait_for){.hook = hook,
                                                    .reason = GT_REASON_COND,
                                                    .addr = cond,
                                                    .kind = GT_LOCK_OTHER,
                                                    .mutex = mutex});
+}
+
+static __attribute__((noinline)) void wake(enum gt_hook hook, const void *cond, uint32_t max,
+                                           const void *pc)
+{
+    bool expected = gt_signalled_is_expected(cond);
+    uint32_t reached = gt_wake(hook, cond, max);
+    if (expected)
+        gt_signalled_count_slow(hook, cond, pc, reached);
 }
 
 #define WAIT(name, hook, real, parameters, arguments)                          \
@@ -26,11 +37,12 @@ static struct gt_wait begin(enum gt_hook hook, const void *cond, void *mutex)
         gt_mutex_taken((pthread_mutex_t *)mutex, __builtin_return_address(0)); \
         return r;                                                              \
     }
-#define WAKE(type, name, hook, real, wake) \
-    GT_EXPORT int name(type *cond)         \
-    {                                      \
-        wake(GT_HOOK_##hook, cond);        \
-        return real(hook)(cond);           \
+#define WAKE(type, name, hook, real, max)                                 \
+    GT_EXPORT int name(type *cond)                                        \
+    {                                                                     \
+        if (__builtin_expect(gt_registry_any(cond), 0))                   \
+            wake(GT_HOOK_##hook, cond, max, __builtin_return_address(0)); \
+        return real(hook)(cond);                                          \
     }
 #define REAL(name) gt_real.name
 
@@ -45,10 +57,10 @@ WAIT(pthread_cond_clockwait, pthread_cond_clockwait, REAL,
 WAIT(cnd_wait, cnd_wait, REAL, (cnd_t * cond, mtx_t *mutex), (cond, mutex))
 WAIT(cnd_timedwait, cnd_timedwait, REAL, (cnd_t * cond, mtx_t *mutex, const struct timespec *until),
      (cond, mutex, until))
-WAKE(pthread_cond_t, pthread_cond_signal, pthread_cond_signal, REAL, gt_wake_one)
-WAKE(pthread_cond_t, pthread_cond_broadcast, pthread_cond_broadcast, REAL, gt_wake_all)
-WAKE(cnd_t, cnd_signal, cnd_signal, REAL, gt_wake_one)
-WAKE(cnd_t, cnd_broadcast, cnd_broadcast, REAL, gt_wake_all)
+WAKE(pthread_cond_t, pthread_cond_signal, pthread_cond_signal, REAL, 1)
+WAKE(pthread_cond_t, pthread_cond_broadcast, pthread_cond_broadcast, REAL, UINT32_MAX)
+WAKE(cnd_t, cnd_signal, cnd_signal, REAL, 1)
+WAKE(cnd_t, cnd_broadcast, cnd_broadcast, REAL, UINT32_MAX)
 
 /*
  * Programs linked before glibc 2.3.2 have another layout of pthread_cond_t, told apart by symbol
@@ -63,8 +75,8 @@ WAIT(old_cond_wait, pthread_cond_wait, OLD, (pthread_cond_t * cond, pthread_mute
 WAIT(old_cond_timedwait, pthread_cond_timedwait, OLD,
      (pthread_cond_t * cond, pthread_mutex_t *mutex, const struct timespec *until),
      (cond, mutex, until))
-WAKE(pthread_cond_t, old_cond_signal, pthread_cond_signal, OLD, gt_wake_one)
-WAKE(pthread_cond_t, old_cond_broadcast, pthread_cond_broadcast, OLD, gt_wake_all)
+WAKE(pthread_cond_t, old_cond_signal, pthread_cond_signal, OLD, 1)
+WAKE(pthread_cond_t, old_cond_broadcast, pthread_cond_broadcast, OLD, UINT32_MAX)
 
 #define VERSIONS(name)                                                               \
     __asm__(".symver pthread_" #name ", pthread_" #name "@@@" GT_ARCH_COND_VERSION); \

@@ -10,6 +10,7 @@
 #include "top_locks.h"
 #include "top_sched.h"
 #include "top_waiting.h"
+#include "top_wakeups.h"
 
 #include "encoder/read/need.h"
 
@@ -38,7 +39,7 @@ struct rows {
 };
 
 static struct {
-    bool by_thread, cumulative, wakers, preempted, cpu, holders, by_lock;
+    bool by_thread, cumulative, wakers, preempted, cpu, holders, by_lock, wakeups;
     unsigned kinds; /* a bit each */
     size_t most;    /* rows */
 } options;
@@ -69,6 +70,10 @@ static struct row *row_at(struct rows *rows, uint64_t key)
 static void add(void *arg, const struct gt_span *span)
 {
     struct sums *sums = arg;
+    if (options.wakeups) {
+        gt_top_wakeups_add(span);
+        return;
+    }
     if (options.holders) {
         gt_top_locks_add(sums->threads, span, options.by_lock);
         return;
@@ -364,7 +369,7 @@ enum { USUAL = 1u << GT_SCHED | 1u << GT_SYNC | 1u << GT_NETWORK | 1u << GT_SYSC
 static void help(void)
 {
     puts(
-        "usage: gotrace top [--by-thread|--cum|--wakers|--holders|--by-lock] "
+        "usage: gotrace top [--by-thread|--cum|--wakers|--holders|--by-lock|--wakeups] "
         "[--cpu|--kind=KIND,…]\n"
         "                   [-n ROWS] TRACE\n\n"
         "Prints where threads waited longest: the function that waited and the place that called "
@@ -381,6 +386,8 @@ static void help(void)
         "  --by-lock      the same for each lock; held: of the holds that are told, which are "
         "those\n"
         "                 that let a waiter in, and long ones (GOTRACE_HOLD_MIN)\n"
+        "  --wakeups      condition variables: waits, how they ended, signals, and those in vain,\n"
+        "                 when nobody waited\n"
         "  --cpu          the CPU samples of GOTRACE_CPU_HZ instead, by function\n"
         "  --kind=KINDS   sync, network, syscall, sched (could run and had no CPU), sleep, other, "
         "unseen\n"
@@ -423,12 +430,17 @@ static size_t read_rows(const char *text)
 
 int gt_command_top(int argc, char **argv)
 {
-    static const struct option longs[] = {
-        {"by-thread", no_argument, NULL, 't'}, {"cum", no_argument, NULL, 'c'},
-        {"wakers", no_argument, NULL, 'w'},    {"preempted", no_argument, NULL, 'l'},
-        {"cpu", no_argument, NULL, 'p'},       {"kind", required_argument, NULL, 'k'},
-        {"holders", no_argument, NULL, 'o'},   {"by-lock", no_argument, NULL, 'b'},
-        {"help", no_argument, NULL, 'h'},      {0}};
+    static const struct option longs[] = {{"by-thread", no_argument, NULL, 't'},
+                                          {"cum", no_argument, NULL, 'c'},
+                                          {"wakers", no_argument, NULL, 'w'},
+                                          {"preempted", no_argument, NULL, 'l'},
+                                          {"cpu", no_argument, NULL, 'p'},
+                                          {"kind", required_argument, NULL, 'k'},
+                                          {"holders", no_argument, NULL, 'o'},
+                                          {"by-lock", no_argument, NULL, 'b'},
+                                          {"wakeups", no_argument, NULL, 'u'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
     struct gt_trace trace;
     struct sums sums = {0};
     struct gt_threads threads = {.span = add, .arg = &sums};
@@ -442,6 +454,7 @@ int gt_command_top(int argc, char **argv)
         case 'l': options.wakers = options.preempted = true; break;
         case 'p': options.cpu = true; break;
         case 'o': options.holders = true; break;
+        case 'u': options.wakeups = true; break;
         case 'b': options.holders = options.by_lock = true; break;
         case 'k': options.kinds = read_kinds(optarg); break;
         case 'n': options.most = read_rows(optarg); break;
@@ -451,10 +464,13 @@ int gt_command_top(int argc, char **argv)
     }
     if (optind + 1 != argc)
         gt_fail(GT_EXIT_USAGE, "top: which trace? One");
-    if (options.by_thread + options.cumulative + options.wakers + options.holders > 1)
-        gt_fail(GT_EXIT_USAGE, "top: one of --by-thread, --cum, --wakers, --preempted, --holders "
-                               "and --by-lock");
-    if (options.cpu && (options.wakers || options.holders || options.kinds != USUAL))
+    if (options.by_thread + options.cumulative + options.wakers + options.holders +
+            options.wakeups >
+        1)
+        gt_fail(GT_EXIT_USAGE, "top: one of --by-thread, --cum, --wakers, --preempted, --holders, "
+                               "--by-lock and --wakeups");
+    if (options.cpu &&
+        (options.wakers || options.holders || options.wakeups || options.kinds != USUAL))
         gt_fail(GT_EXIT_USAGE, "top: --cpu is not about waits");
     if (options.kinds == ON_CPU && (options.by_thread || options.cumulative || options.wakers))
         gt_fail(GT_EXIT_USAGE, "top: --kind=cpu is by thread, and no more");
@@ -474,6 +490,8 @@ int gt_command_top(int argc, char **argv)
                 trace.path);
     if (options.kinds == ON_CPU)
         gt_top_cpu(&threads, options.most);
+    else if (options.wakeups)
+        gt_top_wakeups_print(&threads, options.most);
     else if (options.holders)
         gt_top_locks_print(&threads, options.by_lock, options.most);
     else

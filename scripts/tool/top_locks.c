@@ -149,7 +149,7 @@ static void add_rest(const struct gt_threads *threads, const struct blame *blame
 
 void gt_top_locks_add(const struct gt_threads *threads, const struct gt_span *span, bool by_lock)
 {
-    if (!span->wanted || !(1u << span->kind & 1u << GT_SYNC))
+    if (!span->wanted || !*span->wanted->lock->name)
         return;
     struct row *row = row_of(span, by_lock);
     struct blame blame = {.span = span};

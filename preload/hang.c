@@ -1,0 +1,148 @@
+/* See hang.h. */
+#include "hang.h"
+
+#include "names.h"
+#include "options.h"
+
+#include "encoder/base/clock.h"
+#include "encoder/base/log.h"
+#include "encoder/base/file.h"
+#include "encoder/drain.h"
+#include "encoder/frames.h"
+#include "encoder/output.h"
+#include "encoder/strings.h"
+#include "preload/hooks/blocked.h"
+#include "symbolize/modules.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Waits that were told of: nobody wants to read that again each second. */
+enum { TOLD = 64 };
+static struct {
+    uint64_t g, since;
+} told[TOLD];
+static uint32_t n_told;
+
+static bool is_told(const struct gt_blocked *b)
+{
+    for (int i = 0; i < TOLD; i++) {
+        if (told[i].g == b->g && told[i].since == b->since)
+            return true;
+    }
+    return false;
+}
+
+static void note_told(const struct gt_blocked *b)
+{
+    told[n_told % TOLD].g = b->g;
+    told[n_told++ % TOLD].since = b->since;
+}
+
+static bool is_old(const struct gt_blocked *b)
+{
+    uint64_t now = gt_clock_now();
+    return now > b->since && now - b->since > gt_clock_units(gt_options.hang);
+}
+
+/* Telling ------------------------------------------------------------------------------------ */
+
+/* "123 committer" */
+static const char *thread_name(uint32_t tid)
+{
+    static char text[64];
+    char path[64], comm[32] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%u/comm", tid);
+    int fd = gt_file_open(path, 0);
+    ssize_t n = fd < 0 ? 0 : gt_file_read(fd, comm, sizeof comm - 1, 0);
+    if (fd >= 0)
+        gt_file_close(fd);
+    comm[n > 0 ? strcspn(comm, "\n") : 0] = 0;
+    snprintf(text, sizeof text, "%u%s%s", tid, *comm ? " " : "", comm);
+    return text;
+}
+
+static void tell_stack(const struct gt_stack *stack)
+{
+    enum { SHOWN = 16 };
+    struct gt_named_frame *frames[GT_FRAMES_MAX];
+    uint32_t n = stack ? gt_frames_of(stack, frames) : 0;
+    for (uint32_t i = 0; i < n && i < SHOWN; i++) {
+        const struct gt_named_frame *f = frames[i];
+        if (f->line)
+            gt_log("        %.*s (%.*s:%u)", (int)f->func->len, f->func->text, (int)f->file->len,
+                   f->file->text, f->line);
+        else
+            gt_log("        %.*s", (int)f->func->len, f->func->text);
+    }
+}
+
+static void tell_wait(const struct gt_blocked *b)
+{
+    uint64_t address = (uintptr_t)b->lock;
+    const char *name = gt_names_variable(address, (uint32_t)gt_modules_epoch());
+    char lock[GT_STRING_MAX], waiter[64];
+    if (name)
+        snprintf(lock, sizeof lock, "%s, which", name);
+    else
+        snprintf(lock, sizeof lock, "a lock at 0x%llx, which", (unsigned long long)address);
+    snprintf(waiter, sizeof waiter, "%s", thread_name(b->tid));
+    const char *holder = thread_name(b->holder);
+    if (b->kind == GT_LOCK_JOIN)
+        gt_log("    thread %s waits for the end of thread %s, at", waiter, holder);
+    else
+        gt_log("    thread %s waits for %s thread %s holds%s, at", waiter, lock, holder,
+               b->gone ? ", and that has ended" : "");
+    tell_stack(b->stack);
+}
+
+static void tell_cycle(const struct gt_blocked *all, const struct gt_blocked *first)
+{
+    const struct gt_blocked *b = first;
+    gt_log("DEADLOCK: for %llu s %s", (unsigned long long)(gt_options.hang / 1000000000),
+           first->gone ? "a thread has waited for one that has ended:"
+                       : "threads have waited for each other:");
+    do {
+        tell_wait(b);
+        note_told(b);
+        b = b->next >= 0 ? &all[b->next] : first;
+    } while (b != first);
+}
+
+/* Looking ------------------------------------------------------------------------------------ */
+
+static bool all_old(const struct gt_blocked *all, const struct gt_blocked *first)
+{
+    const struct gt_blocked *b = first;
+    do {
+        if (!is_old(b) || is_told(b))
+            return false;
+        b = b->next >= 0 ? &all[b->next] : first;
+    } while (b != first);
+    return true;
+}
+
+static void save(void)
+{
+    int error = gt_options.ring_bytes ? gt_drain_execute(GT_DRAIN_SNAPSHOT, NULL) : -ENOTSUP;
+    if (!error)
+        gt_log("    what led there: %s", gt_output_path());
+}
+
+void gt_hang_look(void)
+{
+    size_t n;
+    bool found = false;
+    const struct gt_blocked *all = gt_options.hang ? gt_blocked_now(&n) : NULL;
+    for (size_t i = 0; all && i < n; i++) {
+        const struct gt_blocked *b = &all[i];
+        bool head = b->cycle == (int32_t)i || (b->gone && !b->timed);
+        if (!head || !all_old(all, b))
+            continue;
+        tell_cycle(all, b);
+        found = true;
+    }
+    if (found)
+        save();
+}
