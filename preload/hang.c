@@ -100,7 +100,10 @@ static void tell_wait(const struct gt_blocked *b)
 static void tell_cycle(const struct gt_blocked *all, const struct gt_blocked *first)
 {
     const struct gt_blocked *b = first;
-    gt_log("DEADLOCK: for %llu s %s", (unsigned long long)(gt_options.hang / 1000000000),
+    uint64_t ms = gt_options.hang / 1000000;
+    bool seconds = ms % 1000 == 0;
+    gt_log("DEADLOCK: for %llu %s %s", (unsigned long long)(seconds ? ms / 1000 : ms),
+           seconds ? "s" : "ms",
            first->gone ? "a thread has waited for one that has ended:"
                        : "threads have waited for each other:");
     do {

@@ -55,20 +55,45 @@ void gt_top_wakeups_add(const struct gt_span *span)
     v->waiting += !span->ended;
 }
 
-static void add_signals(const struct gt_trace *trace)
-{
-    for (size_t i = 0; i < trace->n_signals; i++) {
-        struct variable *v = variable_of(trace->signals[i].name);
-        v->signals += trace->signals[i].signals;
-        v->vain += trace->signals[i].vain;
-    }
-}
-
 static int by_use(const void *a, const void *b)
 {
     const struct variable *x = a, *y = b;
     uint64_t m = x->waits + x->signals, n = y->waits + y->signals;
     return m > n ? -1 : m < n ? 1 : strcmp(x->name, y->name);
+}
+
+static bool is_same(const struct gt_signals_row *a, const struct gt_signals_row *b)
+{
+    return strcmp(a->name, b->name) == 0 && a->how_len == b->how_len &&
+           memcmp(a->how, b->how, (size_t)a->how_len) == 0;
+}
+
+/* Of one line of the program, which may be several calls, in the first that has it. */
+static bool fold(struct gt_trace *trace, size_t i)
+{
+    struct gt_signals_row *row = &trace->signals[i];
+    for (size_t k = 0; k < i; k++) {
+        struct gt_signals_row *first = &trace->signals[k];
+        if (!is_same(first, row))
+            continue;
+        first->signals += row->signals;
+        first->vain += row->vain;
+        return true;
+    }
+    return false;
+}
+
+static void add_signals(struct gt_trace *trace)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < trace->n_signals; i++) {
+        struct variable *v = variable_of(trace->signals[i].name);
+        v->signals += trace->signals[i].signals;
+        v->vain += trace->signals[i].vain;
+        trace->signals[n] = trace->signals[i];
+        n += !fold(trace, n);
+    }
+    trace->n_signals = n;
 }
 
 static void print(const struct variable *v, const struct gt_trace *trace)
@@ -85,7 +110,7 @@ static void print(const struct variable *v, const struct gt_trace *trace)
 
 void gt_top_wakeups_print(const struct gt_threads *threads, size_t most)
 {
-    const struct gt_trace *trace = threads->trace;
+    struct gt_trace *trace = threads->trace;
     add_signals(trace);
     if (all.n)
         qsort(all.variable, all.n, sizeof *all.variable, by_use);

@@ -72,7 +72,9 @@ def test_pages(traced, format):
 
 
 def annotations(trace, go=None):
-    return [e for e in gotools.parse(trace, go=go) if e.kind in KINDS]
+    """But for what our own logs say of locks."""
+    ours = "held by", "waits for"
+    return [e for e in gotools.parse(trace, go=go) if e.kind in KINDS and e.fields.get("Category") not in ours]
 
 
 @formats

@@ -22,7 +22,11 @@ TOLERANCE = 0.05
 SLEEPS = {"usleep", "nanosleep", "clock_nanosleep"}
 ROW = re.compile(
     r"^\s*(?P<ns>[\d.]+[mun]?s)\s+[\d.]+%(\s+[\d.]+%)?\s+(?P<count>\d+)\s+(?P<average>\S+)\s+(?P<longest>\S+)"
-    r"\s+(?P<kind>\w+)\s+(?P<what>.+?)(?: <- (?P<site>.+?))?(?: \((?P<file>[^()]+?)(?::(?P<line>\d+))?\))?$"
+    r"\s+(?P<kind>\w+)\s+(?P<what>.+?)(?: <- (?P<site>.+?))?(?: \((?P<file>[^()]+?)(?::(?P<line>\d+))?\))?"
+    r"(?P<cut>, still waiting when the trace ends)?$"
+)
+WAITING = re.compile(
+    r"^ *(?P<ns>[\d.]+[mun]?s)  (?P<kind>\w+) +thread (?P<thread>\d+|-).*?: (?P<what>[^ ,]+)(?: <- (?P<site>[^ ,]+).*)?$"
 )
 THREAD = re.compile(r"^thread (\d+).*: waited (\S+) of (\S+)$")
 formats = pytest.mark.parametrize("format", gotools.FORMATS)
@@ -45,14 +49,13 @@ def top(trace, *options):
     """The rows of `gotrace top`, all of them, and those of waits that the end of the trace cuts."""
     text = proc.run([GOTRACE, "top", "-n", "1000000", *options, trace]).ok().stdout
     rows, cut, thread = [], [], None
-    these = rows
     for line in text.splitlines():
         if head := THREAD.match(line):
             thread = int(head[1])
-        elif line.startswith("Still waiting"):
-            these = cut
-        elif row := ROW.match(line):
-            these.append(
+        elif row := WAITING.match(line):
+            cut.append(Row(ns_of(row["ns"]), 1, ns_of(row["ns"]), row["kind"], row["what"], row["site"], None, None, row["thread"]))
+        elif (row := ROW.match(line)) and not row["cut"]:
+            rows.append(
                 Row(ns_of(row["ns"]), int(row["count"]), ns_of(row["longest"]), row["kind"], row["what"], row["site"],
                     row["file"], row["line"] and int(row["line"]), thread)
             )  # fmt: skip

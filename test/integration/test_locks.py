@@ -1,0 +1,268 @@
+"""Who holds a lock that others wait for: owners, hold times, signals in vain, deadlocks."""
+
+import collections
+import re
+
+import pytest
+
+from lib import PROGRAMS, gotools, proc
+from lib.reports import GOTRACE, ns_of
+
+LOGS = [format for format in gotools.FORMATS if format not in ("go1.5", "go1.7", "go1.8", "go1.9", "go1.10")]
+
+
+def logs(trace, *kinds):
+    """(thread, kind, message) of the logs of these kinds, in their order."""
+    return [
+        (event.m, event.fields["Category"], event.fields["Message"])
+        for event in gotools.parse(trace)
+        if event.kind == "Log" and event.fields["Task"] == "0" and event.fields["Category"].startswith(kinds)
+    ]
+
+
+def thread_of(trace):
+    """Goroutine → thread."""
+    return {event.g: event.m for event in gotools.parse(trace) if event.g and event.m}
+
+
+@pytest.mark.limit(180)
+@pytest.mark.parametrize("sched", ["off", "on"])
+@pytest.mark.parametrize("format", ["go1.11", "go1.23", "go1.26"])
+def test_owners(tmp_path, format, sched):
+    """Of each wait, on a machine that has no CPU to spare: who held that lock when it began."""
+    rounds = 1000 if format == "go1.23" else 200
+    env = {"GOTRACE_FORMAT": format, "GOTRACE_SCHED": sched, "GOTRACE_SYSCALLS": "none", "GOTRACE_HEAP": "off"}
+    result = proc.traced([PROGRAMS / "locks", str(rounds)], tmp_path / "t.out", env=env, timeout=120).ok()
+    assert "nothing lost" in result.stderr, result.stderr
+    threads = thread_of(result.trace)
+    told = collections.defaultdict(list)  # (waiter, lock) → who held it, each time
+    for waiter, _, message in logs(result.trace, "held by"):
+        g, name, lock = re.fullmatch(r"G(\d+) (\w+), (.+)", message).groups()
+        assert name.startswith("player"), message
+        told[waiter, lock].append(threads[int(g)])
+    known = collections.defaultdict(list)
+    for lock, holder, waiter, _ in map(str.split, result.stdout.splitlines()):
+        known[int(waiter), lock].append(int(holder))
+    assert sum(map(len, known.values())) == rounds
+    # A waiter that had no CPU for as long as the lock was held has not waited.
+    missed = 0
+    for key, holders in known.items():
+        rest = iter(holders)
+        assert all(holder in rest for holder in told[key]), (key, holders, told[key])
+        missed += len(holders) - len(told[key])
+    assert missed < rounds / 10, missed
+
+
+@pytest.mark.parametrize("format", ["go1.11", "go1.23"])
+def test_hold_times(tmp_path, format):
+    """How long they were held: each within 5 %, from where, and in what."""
+    env = {"GOTRACE_FORMAT": format, "GOTRACE_SYSCALLS": "none", "GOTRACE_HEAP": "off", "GOTRACE_HOLD_MIN": "100us"}
+    result = proc.traced([PROGRAMS / "locks", "400"], tmp_path / "t.out", env=env, timeout=120).ok()
+    told, known = collections.defaultdict(list), collections.defaultdict(list)
+    for holder, kind, message in logs(result.trace, "held "):
+        if held := re.fullmatch(r"held (.+), taken in (\w+)", kind):
+            time, _, what = re.fullmatch(r"([\d.]+\w+)(, of it [\d.]+\w+ in (\w+))?", message.replace("µ", "u")).groups()
+            assert held[2] in ("lock", "lock_twice", "try", "lock_timed", "lock_both", "wrlock", "rdlock", "lock_c11"), held
+            if what:
+                told[holder, held[1]].append(ns_of(time))
+                assert what == "usleep", message
+    for lock, holder, _, ns in map(str.split, result.stdout.splitlines()):
+        known[int(holder), lock].append(int(ns))
+    found = 0
+    for key, times in known.items():
+        rest = iter(times)  # the first of each was begun before anybody had waited
+        for ns in told[key]:
+            assert any(abs(truth - ns) < 0.05 * truth + 20_000 for truth in rest), (key, times, told[key])
+            found += 1
+    assert found > 200, found
+
+
+SIGNALS = r"""
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t news = PTHREAD_COND_INITIALIZER, never = PTHREAD_COND_INITIALIZER;
+static int turns, timeouts;
+static void *worker(void *arg)
+{
+    pthread_mutex_lock(&m);
+    while (turns < 50)
+        pthread_cond_wait(&news, &m);
+    for (int i = 0; i < 20; i++) {
+        struct timespec t;
+        clock_gettime(CLOCK_REALTIME, &t);
+        t.tv_nsec += 1000000;
+        t.tv_sec += t.tv_nsec / 1000000000;
+        t.tv_nsec %= 1000000000;
+        timeouts += pthread_cond_timedwait(&news, &m, &t) != 0;
+    }
+    pthread_mutex_unlock(&m);
+    return arg;
+}
+__attribute__((noinline)) static void tell(void) { pthread_cond_signal(&news); }
+int main(void)
+{
+    pthread_t t;
+    struct timespec ms = {0, 3000000};
+    for (int i = 0; i < 30; i++)
+        pthread_cond_signal(&never); /* nobody will ever wait for that */
+    pthread_create(&t, NULL, worker, NULL);
+    for (int i = 0; i < 50; i++) {
+        nanosleep(&ms, NULL);
+        pthread_mutex_lock(&m);
+        turns++;
+        tell();
+        pthread_mutex_unlock(&m);
+    }
+    pthread_join(t, NULL);
+    for (int i = 0; i < 17; i++)
+        tell();
+    for (int i = 0; i < 5; i++)
+        pthread_cond_broadcast(&news);
+    printf("%d\n", timeouts);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("format", ["go1.11", "go1.23"])
+def test_signals_in_vain(tmp_path, format):
+    program = proc.compile(SIGNALS, tmp_path / "prog")
+    result = proc.traced([program], tmp_path / "t.out", env={"GOTRACE_FORMAT": format}).ok()
+    assert int(result.stdout) == 20, result
+    text = proc.run([GOTRACE, "top", "--wakeups", result.trace]).ok().stdout
+    rows = re.findall(r"^ *(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+)  (\S+)$", text, re.M)
+    assert [list(map(int, row[:-1])) + [row[-1]] for row in rows] == [[70, 50, 20, 0, 72, 22, "news"]], text
+    assert re.search(r"^ +67 +17    pthread_cond_signal tell \(prog.c:\d+\)$", text, re.M), text
+    assert re.search(r"^ +5 +5    pthread_cond_broadcast main \(prog.c:\d+\)$", text, re.M), text
+
+
+FSYNC = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+static pthread_mutex_t journal_lock = PTHREAD_MUTEX_INITIALIZER;
+static int pipes[2];
+/* A slow disk: it answers after 5 ms. */
+static void *disk(void *arg) { for (int i = 0; i < 40; i++) { usleep(5000); if (write(pipes[1], "", 1) != 1) abort(); } return arg; }
+__attribute__((noinline)) static void commit(void)
+{
+    char c;
+    pthread_mutex_lock(&journal_lock);
+    if (read(pipes[0], &c, 1) != 1)
+        abort();
+    pthread_mutex_unlock(&journal_lock);
+    usleep(200);
+}
+__attribute__((noinline)) static void append(void)
+{
+    pthread_mutex_lock(&journal_lock);
+    pthread_mutex_unlock(&journal_lock);
+    usleep(200);
+}
+static void *committer(void *arg) { pthread_setname_np(pthread_self(), "committer"); for (int i = 0; i < 40; i++) commit(); return arg; }
+static void *client(void *arg) { for (int i = 0; i < 300; i++) append(); return arg; }
+int main(void)
+{
+    pthread_t t[5];
+    if (pipe(pipes) != 0)
+        abort();
+    pthread_create(&t[0], NULL, disk, NULL);
+    pthread_create(&t[1], NULL, committer, NULL);
+    for (int i = 2; i < 5; i++)
+        pthread_create(&t[i], NULL, client, NULL);
+    for (int i = 0; i < 5; i++)
+        pthread_join(t[i], NULL);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("format", ["go1.11", "go1.23"])
+def test_held_across_a_slow_call(tmp_path, format):
+    """One command names the cause: who held it, doing what."""
+    program = proc.compile(FSYNC, tmp_path / "prog")
+    trace = proc.traced([program], tmp_path / "t.out", env={"GOTRACE_FORMAT": format}).ok().trace
+    for options, row in [
+        (["--holders"], r"pthread_mutex_lock <- append \(prog.c:\d+\), journal_lock"),
+        (["--by-lock"], r"3 +\S+ +\S+  journal_lock"),
+    ]:
+        text = proc.run([GOTRACE, "top", *options, trace]).ok().stdout
+        first = re.search(rf"^ *(\S+) +([\d.]+)% .*{row}\n +([\d.]+)%   \d+ committer \(committer\): read <- commit \(", text, re.M)
+        assert first and float(first[2]) > 90 and float(first[3]) > 90, text
+
+
+ENDLESS = ["mutex", "recursive", "adaptive", "inherit", "robust", "rwlock", "c11"]
+DEADLOCKS = [("ring", kind, n) for kind, n in zip(ENDLESS * 2, [2, 3, 4, 5, 2, 3, 4, 5, 2, 2, 3, 2, 5, 4], strict=True)]
+DEADLOCKS += [("join", "mutex", 2), ("join", "rwlock", 2), ("readers", "rwlock", 2), ("readers", "rwlock", 5)]
+
+
+@pytest.fixture(params=["trace", "recorder"])
+def end(request):
+    return request.param
+
+
+@pytest.mark.parametrize("case", DEADLOCKS, ids=lambda case: "-".join(map(str, case)))
+def test_deadlocks(tmp_path, case, end):
+    """Told of on standard error, once, with stacks; and in what is recorded."""
+    env = {"GOTRACE_HANG": "500ms"} | ({"GOTRACE_RING": "1M"} if end == "recorder" else {})
+    trace, pipe = tmp_path / "t.out", proc.subprocess.PIPE
+    argv = [PROGRAMS / "deadlocks", *map(str, case)]
+    child = proc.spawn(argv, env=proc.traced_env(trace, env), stdout=pipe, stderr=pipe, text=True)
+    lines = [child.stderr.readline()]
+    assert lines == ["gotrace: DEADLOCK: for 500 ms threads have waited for each other:\n"]
+    if end == "recorder":
+        while "what led there" not in lines[-1]:
+            lines.append(child.stderr.readline())
+            assert lines[-1], lines
+        assert sum("waits for" in line for line in lines) >= 2 and any("deadlocks.c:" in line for line in lines), lines
+    else:
+        proc.run([GOTRACE, "snapshot", child.pid]).ok()
+    proc.stop(child)
+    stuck = set(re.findall(r"^(\d+)$", child.stdout.read(), re.M))
+    text = proc.run([GOTRACE, "top", trace]).ok().stdout
+    block = re.search(r"^DEADLOCK: these threads wait for each other, .*:\n((?: .*\n)+)", text, re.M)[1]
+    threads = set(re.findall(r"thread (\d+)", block))
+    assert threads & stuck and (case[0] != "ring" or threads == stuck), (stuck, text)
+    assert text.count("DEADLOCK") == 1 and "DEADLOCK" in proc.run([GOTRACE, "info", trace]).ok().stdout
+
+
+@pytest.mark.parametrize("kind", ["mutex", "adaptive"])
+def test_holder_that_has_ended(tmp_path, kind):
+    trace = tmp_path / "t.out"
+    child = proc.spawn([PROGRAMS / "deadlocks", "ended", kind], env=proc.traced_env(trace, {"GOTRACE_HANG": "500ms"}),
+                       stderr=proc.subprocess.PIPE, text=True)  # fmt: skip
+    assert child.stderr.readline() == "gotrace: DEADLOCK: for 500 ms a thread has waited for one that has ended:\n"
+    proc.run([GOTRACE, "snapshot", child.pid]).ok()
+    proc.stop(child)
+    text = proc.run([GOTRACE, "top", trace]).ok().stdout
+    assert re.search(r"DEADLOCK: a thread waits for a lock whose holder has ended:\n.* locks, held by thread \d+, which has ended\n", text), text
+
+
+@pytest.mark.limit(120)
+def test_what_is_merely_slow(tmp_path):
+    """No deadlock is claimed where there is none: locks held long, waits with a timeout, idle threads."""
+    for case in ["slow", "mutex", "9"], ["ring", "timed", "3"], ["crowd", "mutex", "20"]:
+        trace = tmp_path / f"{case[0]}.out"
+        child = proc.spawn([PROGRAMS / "deadlocks", *case], env=proc.traced_env(trace, {"GOTRACE_HANG": "1ms"}),
+                           stdout=proc.subprocess.PIPE, stderr=proc.subprocess.PIPE, text=True)  # fmt: skip
+        assert child.stdout.readline() == "none\n"
+        for _ in range(20):
+            proc.run([GOTRACE, "snapshot", child.pid])
+            if trace.exists():
+                assert "DEADLOCK" not in proc.run([GOTRACE, "info", trace]).ok().stdout, case
+        proc.time.sleep(1.5)  # two looks
+        proc.stop(child)
+        assert "DEADLOCK" not in child.stderr.read(), case
+
+
+@pytest.mark.parametrize("format", LOGS)
+def test_every_reader(tmp_path, format):
+    """Takes what stands beside waits."""
+    trace = proc.traced([PROGRAMS / "locks", "40"], tmp_path / "t.out", env={"GOTRACE_FORMAT": format}).ok().trace
+    for go in gotools.readers_of(format).values():
+        gotools.check(trace, go=go)
+    assert len(logs(trace, "held by")) > 20 and len(logs(trace, "held ")) > 30
