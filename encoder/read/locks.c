@@ -138,8 +138,10 @@ bool gt_locks_note_hold(struct gt_locks *locks, const char *category, const char
         return false;
     const char *name = category + sizeof begin - 1, *end = strstr(name, taken);
     size_t len = end ? (size_t)(end - name) : strlen(name);
+    const char *place = end ? end + sizeof taken - 1 : "";
+    place = gt_contents_text(locks->contents, place, strlen(place));
     keep(lock_of(locks, name, len),
-         &(struct gt_hold_state){.thread = thread, .from = now > ns ? now - ns : 0, .to = now});
+         &(struct gt_hold_state){thread, now > ns ? now - ns : 0, now, place});
     return true;
 }
 
@@ -148,12 +150,12 @@ void gt_locks_holders(const struct gt_lock_state *lock, uint64_t from, uint64_t 
 {
     uint64_t kept = lock->holds < HOLDS_KEPT ? lock->holds : HOLDS_KEPT;
     for (uint64_t i = lock->holds - kept; i < lock->holds; i++) {
-        const struct gt_hold_state *hold = &lock->hold[i % HOLDS_KEPT];
-        uint64_t begin = hold->from > from ? hold->from : from;
-        uint64_t end = hold->to < to ? hold->to : to;
-        if (begin >= end)
+        struct gt_hold_state part = lock->hold[i % HOLDS_KEPT];
+        part.from = part.from > from ? part.from : from;
+        part.to = part.to < to ? part.to : to;
+        if (part.from >= part.to)
             continue;
-        fn(arg, hold->thread, begin, end);
-        from = end; /* times that overlap by what they were rounded count once */
+        fn(arg, &part);
+        from = part.to; /* times that overlap by what they were rounded count once */
     }
 }

@@ -19,6 +19,7 @@ struct gt_lock_state {
     struct gt_hold_state {
         const struct gt_thread_state *thread;
         uint64_t from, to;
+        const char *place; /* the function that took it; "": not known */
     } * hold;
 };
 
@@ -67,8 +68,7 @@ bool gt_locks_note_hold(struct gt_locks *locks, const char *category, const char
                         const struct gt_thread_state *thread, uint64_t now);
 
 /* Calls fn for each part of that time of which is told who had the lock. */
-typedef void gt_held_fn(void *arg, const struct gt_thread_state *thread, uint64_t from,
-                        uint64_t to);
+typedef void gt_held_fn(void *arg, const struct gt_hold_state *part);
 void gt_locks_holders(const struct gt_lock_state *lock, uint64_t from, uint64_t to, gt_held_fn *fn,
                       void *arg);
 

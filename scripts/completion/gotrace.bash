@@ -26,7 +26,7 @@ _gotrace_value() { # option, value so far; false: it is no option with a value
     --kind) _gotrace_words "$2" all sync network syscall sched sleep other unseen cpu ;;
     --go) _gotrace_files "$2" ;;
     --debug-dir) compopt -o filenames && mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
-    --syscall-min | --max-size | --max-mem | --delay | --duration | --ring | --cpu-hz | --http | -n) COMPREPLY=() ;;
+    --syscall-min | --max-size | --max-mem | --delay | --duration | --ring | --cpu-hz | --hold-min | --hang | --http | -n) COMPREPLY=() ;;
     *) return 1 ;;
     esac
 }
@@ -76,7 +76,7 @@ _gotrace_run() { # word
         _gotrace_files "$1"
     elif [[ $1 == -* ]]; then
         _gotrace_words "$1" --output= --format= --syscalls= --syscall-min= --no-heap --no-children --max-size= \
-            --max-mem= --start= --delay= --duration= --signal= --ring= --sched --cpu-hz= --quiet --force --help --version
+            --max-mem= --start= --delay= --duration= --signal= --ring= --sched --cpu-hz= --hold-min= --hang= --quiet --force --help --version
     else
         _gotrace_first "$1"
     fi
@@ -94,7 +94,7 @@ _gotrace() {
     case $((COMP_CWORD > 1))${COMP_WORDS[1]} in
     1view) _gotrace_options_or_files "$cur" --go= --http= --no-browser --help ;;
     1info) _gotrace_options_or_files "$cur" --help ;;
-    1top) _gotrace_options_or_files "$cur" --by-thread --cum --wakers --preempted --cpu --kind= -n --help ;;
+    1top) _gotrace_options_or_files "$cur" --by-thread --cum --wakers --holders --by-lock --wakeups --preempted --cpu --kind= -n --help ;;
     1symbolize) _gotrace_options_or_files "$cur" --debug-dir= --debuginfod --output= --help ;;
     1start | 1stop | 1snapshot) _gotrace_process "$cur" ;;
     *) _gotrace_run "$cur" ;;

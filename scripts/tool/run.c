@@ -42,6 +42,9 @@ static const struct {
     {"ring", 0, "LAST", "GOTRACE_RING", NULL, "keep the last in memory: 30s, 64M or 30s,64M"},
     {"sched", 0, NULL, "GOTRACE_SCHED", "on", "record when threads get and lose their CPUs"},
     {"cpu-hz", 0, "HZ", "GOTRACE_CPU_HZ", NULL, "sample what threads run"},
+    {"hold-min", 0, "TIME", "GOTRACE_HOLD_MIN", NULL,
+     "tell how long locks are held, from there on"},
+    {"hang", 0, "TIME", "GOTRACE_HANG", NULL, "tell of deadlocks that have lasted so long"},
     {"quiet", 'q', NULL, "GOTRACE_QUIET", "1", "no line on standard error"},
 };
 

@@ -17,6 +17,7 @@
 struct doing {
     const char *name;                   /* of the thread; or who held it instead */
     const struct gt_thread_state *only; /* NULL: several of that name */
+    const char *place;                  /* that took the lock; "": not known */
     const char *what;                   /* NULL: nobody knows */
     enum gt_kind kind;
     const struct gt_where *site;
@@ -84,7 +85,7 @@ static struct row *row_of(const struct gt_span *span, bool by_lock)
 static void add_doing(const struct doing *d)
 {
     struct row *row = &all.row[all.now];
-    uint64_t key = mix(mix(all.now, (uintptr_t)d->name), d->kind + 1);
+    uint64_t key = mix(mix(mix(all.now, (uintptr_t)d->name), d->kind + 1), (uintptr_t)d->place);
     uint64_t *slot =
         gt_need(gt_memo_at(&all.by_key, mix(mix_site(key, d->site), (uintptr_t)d->what)));
     if (!*slot) {
@@ -105,10 +106,11 @@ static const char *name_of(const struct gt_thread_state *t)
 
 static void add_past(void *arg, const struct gt_past *past)
 {
-    const struct gt_thread_state *holder = arg;
+    const struct gt_hold_state *hold = arg;
     bool runs = past->kind == GT_RUNNING || past->kind == GT_SCHED;
-    add_doing(&(struct doing){.name = name_of(holder),
-                              .only = holder,
+    add_doing(&(struct doing){.name = name_of(hold->thread),
+                              .only = hold->thread,
+                              .place = hold->place,
                               .what = runs ? "" : gt_leaf_of(past->stack),
                               .kind = past->kind,
                               .site = runs ? NULL : gt_site_of(past->stack),
@@ -120,14 +122,17 @@ struct blame {
     uint64_t told; /* ns of it of which is known who held the lock */
 };
 
-static void add_holder(void *arg, const struct gt_thread_state *holder, uint64_t from, uint64_t to)
+static void add_holder(void *arg, const struct gt_hold_state *hold)
 {
     struct blame *blame = arg;
-    uint64_t known = gt_threads_doing(holder, from, to, add_past, (void *)holder);
-    blame->told += to - from;
-    if (known < to - from)
-        add_doing(
-            &(struct doing){.name = name_of(holder), .only = holder, .ns = to - from - known});
+    uint64_t ns = hold->to - hold->from;
+    uint64_t known = gt_threads_doing(hold->thread, hold->from, hold->to, add_past, (void *)hold);
+    blame->told += ns;
+    if (known < ns)
+        add_doing(&(struct doing){.name = name_of(hold->thread),
+                                  .only = hold->thread,
+                                  .place = hold->place,
+                                  .ns = ns - known});
 }
 
 /* Those who wait were being woken; or others took it first, for a moment that is not told. */
@@ -141,15 +146,28 @@ static void add_rest(const struct gt_threads *threads, const struct blame *blame
     if (blame->told >= span->ns)
         return;
     if (holder && !blame->told)
-        add_holder(&(struct blame){0}, holder, span->from, span->from + span->ns);
+        add_holder(&(struct blame){0},
+                   &(struct gt_hold_state){holder, span->from, span->from + span->ns, ""});
     else
-        add_doing(&(struct doing){.name = blame->told ? changing_hands : span->wanted->who,
+        add_doing(&(struct doing){.place = "",
+                                  .name = blame->told ? changing_hands : span->wanted->who,
                                   .ns = span->ns - blame->told});
+}
+
+/* Who waits for a signal or a post waits for what nobody holds. */
+static bool is_of_nobody(const char *leaf)
+{
+    static const char *const prefixes[] = {"pthread_cond_", "cnd_", "sem_"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        if (strncmp(leaf, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    }
+    return false;
 }
 
 void gt_top_locks_add(const struct gt_threads *threads, const struct gt_span *span, bool by_lock)
 {
-    if (!span->wanted || !*span->wanted->lock->name)
+    if (!span->wanted || !*span->wanted->lock->name || is_of_nobody(gt_leaf_of(span->stack)))
         return;
     struct row *row = row_of(span, by_lock);
     struct blame blame = {.span = span};
@@ -184,6 +202,8 @@ static void print_doing(const struct doing *d, uint64_t of)
     else
         printf("%s",
                *d->name ? d->name : "nobody that is known: see top --wakers for who ended it");
+    if (*d->place)
+        printf(", by %s", d->place);
     if (!d->what) {
         puts("");
         return;
@@ -231,7 +251,7 @@ void gt_top_locks_print(const struct gt_threads *threads, bool by_lock, size_t m
         printf(" %7s %9s %9s  lock\n", "threads", "held", "longest");
     else
         puts("  what <- where, lock");
-    printf("%10s %6s   %s\n", "", "of it", "who held it: doing what");
+    printf("%10s %6s   %s\n", "", "of it", "who held it, by which function: doing what");
     for (size_t i = 0; i < all.n && i < most; i++)
         print_row(&all.row[i], by_lock);
 }

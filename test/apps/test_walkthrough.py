@@ -84,3 +84,6 @@ def test_the_lock_and_who_holds_it(source, tmp_path):
     unlock, _, file, line = next(row for row in rows if row[5] == "item_cachedump")[4:]
     assert (unlock, file) == ("pthread_mutex_unlock", "items.c")
     assert "pthread_mutex_unlock(&lru_locks[" in lines[int(line) - 1]
+    report = proc.run([GOTRACE, "top", "--holders", path]).ok().stdout
+    first = re.search(r" pthread_mutex_lock <- lru_pull_tail .*, lru_locks\+\d+\n +([\d.]+)% .*\(worker_libevent\), by item_cachedump: running$", report, re.M)
+    assert first and float(first[1]) > 50, report
