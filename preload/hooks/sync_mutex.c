@@ -60,7 +60,7 @@ void gt_mutex_taken(pthread_mutex_t *mutex, const void *pc)
 }
 
 /* The same for who may not have got it. */
-static int taken(int result, pthread_mutex_t *mutex, const void *pc)
+static __attribute__((noinline)) int taken(int result, pthread_mutex_t *mutex, const void *pc)
 {
     if (result == 0 || result == EOWNERDEAD)
         gt_mutex_taken(mutex, pc);
@@ -82,7 +82,7 @@ GT_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
     int r = gt_real.pthread_mutex_trylock(mutex);
     if (__builtin_expect(r == EBUSY, 0))
         return lock_contended(mutex, CALLER());
-    return taken(r, mutex, CALLER());
+    return __builtin_expect(gt_hot_is(mutex), 0) ? taken(r, mutex, CALLER()) : r;
 }
 
 GT_EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
