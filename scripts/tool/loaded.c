@@ -128,13 +128,13 @@ static const char *path_of(const struct gt_still *s, const struct gt_mapping *m,
     return NULL;
 }
 
-/* Mapped to be run, not only to be read. */
+/* Mapped to be run, not only to be read: then in parts. gdb leaves code out of core files. */
 static bool runs(const struct gt_still *s, const struct gt_mapping *m, uint64_t hi)
 {
     for (size_t i = 0; i < s->mappings; i++) {
         const struct gt_mapping *other = &s->mapping[i];
-        if (other->runs && other->lo >= m->lo && other->lo < hi &&
-            strcmp(other->path, m->path) == 0)
+        if ((other->runs || (s->core && other->lo != m->lo)) && other->lo >= m->lo &&
+            other->lo < hi && strcmp(other->path, m->path) == 0)
             return true;
     }
     return false;

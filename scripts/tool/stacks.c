@@ -57,7 +57,7 @@ static void print_lock(FILE *out, const struct gt_still *s, const struct gt_wait
     }
     print_owner(out, s, w);
     if (w->refused)
-        fputs(", which the kernel has refused: for ever", out);
+        fputs("; the kernel has refused it, so for ever", out);
 }
 
 static void print_fds(FILE *out, const struct gt_wait *w)

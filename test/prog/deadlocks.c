@@ -1,0 +1,249 @@
+/*
+ * Deadlocks, and what only looks like one: deadlocks CASE [N]. Writes the ids of the threads that
+ * can never go on, which end with the program, or "none".
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST = 16 };
+
+union lock {
+    pthread_mutex_t mutex;
+    pthread_rwlock_t rwlock;
+    mtx_t mtx;
+};
+
+static union lock locks[MOST];
+static pthread_barrier_t held;
+static pthread_t threads[MOST];
+static int n = 2;
+
+/* Kinds of locks ------------------------------------------------------------------------------ */
+
+static void lock_mutex(union lock *lock)
+{
+    if (pthread_mutex_lock(&lock->mutex) == EDEADLK)
+        abort();
+}
+
+static void lock_timed(union lock *lock)
+{
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += 600;
+    pthread_mutex_timedlock(&lock->mutex, &end);
+}
+
+static void lock_write(union lock *lock)
+{
+    pthread_rwlock_wrlock(&lock->rwlock);
+}
+
+static void lock_mtx(union lock *lock)
+{
+    mtx_lock(&lock->mtx);
+}
+
+static const struct kind {
+    const char *name;
+    int type, protocol, robust, shared;
+    void (*lock)(union lock *lock);
+} kinds[] = {
+    {"mutex", PTHREAD_MUTEX_NORMAL, 0, 0, 0, lock_mutex},
+    {"recursive", PTHREAD_MUTEX_RECURSIVE, 0, 0, 0, lock_mutex},
+    {"errorcheck", PTHREAD_MUTEX_ERRORCHECK, 0, 0, 0, lock_mutex},
+    {"adaptive", PTHREAD_MUTEX_ADAPTIVE_NP, 0, 0, 0, lock_mutex},
+    {"inherit", PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_INHERIT, 0, 0, lock_mutex},
+    {"robust", PTHREAD_MUTEX_NORMAL, 0, 1, 0, lock_mutex},
+    {"shared", PTHREAD_MUTEX_NORMAL, 0, 0, 1, lock_mutex},
+    {"timed", PTHREAD_MUTEX_NORMAL, 0, 0, 0, lock_timed},
+    {"c11", 0, 0, 0, 0, lock_mtx},
+    {"rwlock", 0, 0, 0, 0, lock_write},
+};
+
+static const struct kind *kind = kinds;
+
+static void init(union lock *lock)
+{
+    pthread_mutexattr_t a;
+    pthread_mutexattr_init(&a);
+    pthread_mutexattr_settype(&a, kind->type);
+    pthread_mutexattr_setprotocol(&a, kind->protocol);
+    pthread_mutexattr_setrobust(&a, kind->robust);
+    pthread_mutexattr_setpshared(&a, kind->shared);
+    if (kind->lock == lock_mtx)
+        mtx_init(&lock->mtx, mtx_plain);
+    else if (kind->lock == lock_write)
+        pthread_rwlock_init(&lock->rwlock, NULL);
+    else
+        pthread_mutex_init(&lock->mutex, &a);
+}
+
+static void say(int tid)
+{
+    char line[16];
+    int size = snprintf(line, sizeof line, "%d\n", tid);
+    if (write(1, line, (size_t)size) != size)
+        abort();
+}
+
+static void say_none(void)
+{
+    if (write(1, "none\n", 5) != 5)
+        abort();
+}
+
+/* Cases ---------------------------------------------------------------------------------------- */
+
+static void *philosopher(void *arg)
+{
+    long i = (long)arg;
+    kind->lock(&locks[i]);
+    if (kind->lock == lock_timed && i == 0)
+        say_none();
+    else if (kind->lock != lock_timed)
+        say(gettid());
+    pthread_barrier_wait(&held);
+    kind->lock(&locks[(i + 1) % n]);
+    return NULL;
+}
+
+static void ring(void)
+{
+    pthread_barrier_init(&held, NULL, (unsigned)n);
+    for (long i = 0; i < n; i++)
+        pthread_create(&threads[i], NULL, philosopher, (void *)i);
+    for (int i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void self(void)
+{
+    say(gettid());
+    kind->lock(&locks[0]);
+    kind->lock(&locks[0]);
+}
+
+static void *take(void *arg)
+{
+    kind->lock(arg);
+    return NULL;
+}
+
+/* Who holds it ends. */
+static void ended(void)
+{
+    pthread_create(&threads[0], NULL, take, &locks[0]);
+    pthread_join(threads[0], NULL);
+    say(gettid());
+    kind->lock(&locks[0]);
+}
+
+static void *wait_for_main(void *arg)
+{
+    say(gettid());
+    kind->lock(arg);
+    return NULL;
+}
+
+/* One holds a lock and joins one that wants it. */
+static void join(void)
+{
+    kind->lock(&locks[0]);
+    say(gettid());
+    pthread_create(&threads[0], NULL, wait_for_main, &locks[0]);
+    pthread_join(threads[0], NULL);
+}
+
+static void *read_on(void *arg)
+{
+    pthread_rwlock_rdlock(arg);
+    return NULL;
+}
+
+/* Readers wait for a writer, which waits for one of them to end. */
+static void readers(void)
+{
+    pthread_rwlock_wrlock(&locks[0].rwlock);
+    say(gettid());
+    for (int i = 0; i < n; i++)
+        pthread_create(&threads[i], NULL, read_on, &locks[0].rwlock);
+    pthread_join(threads[0], NULL);
+}
+
+/* Another process holds it. */
+static void elsewhere(void)
+{
+    union lock *lock =
+        mmap(NULL, sizeof *lock, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    init(lock);
+    if (fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        kind->lock(lock);
+        usleep(600000000);
+    }
+    usleep(200000);
+    say_none();
+    kind->lock(lock);
+}
+
+/* All in one order, each held for long; and some that give up and try again. */
+static void *work(void *arg)
+{
+    struct timespec ms = {0, 2000000};
+    for (unsigned turn = (unsigned)(long)arg;; turn++) {
+        int first = (int)(turn % (unsigned)(n - 1)), second = first + 1;
+        pthread_mutex_lock(&locks[first].mutex);
+        nanosleep(&ms, NULL);
+        pthread_mutex_lock(&locks[second].mutex);
+        nanosleep(&ms, NULL);
+        pthread_mutex_unlock(&locks[first].mutex);
+        while (pthread_mutex_trylock(&locks[first].mutex) == EBUSY) {
+            pthread_mutex_unlock(&locks[second].mutex);
+            sched_yield();
+            pthread_mutex_lock(&locks[second].mutex);
+        }
+        pthread_mutex_unlock(&locks[first].mutex);
+        pthread_mutex_unlock(&locks[second].mutex);
+    }
+    return NULL;
+}
+
+static void slow(void)
+{
+    say_none();
+    for (long i = 0; i < n; i++)
+        pthread_create(&threads[i], NULL, work, (void *)i);
+    pthread_join(threads[0], NULL);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} cases[] = {{"ring", ring},       {"self", self},           {"ended", ended}, {"join", join},
+             {"readers", readers}, {"elsewhere", elsewhere}, {"slow", slow}};
+
+int main(int argc, char **argv)
+{
+    for (size_t i = 0; argc > 2 && i < sizeof kinds / sizeof *kinds; i++) {
+        if (strcmp(kinds[i].name, argv[2]) == 0)
+            kind = &kinds[i];
+    }
+    n = argc > 3 ? atoi(argv[3]) : 2;
+    for (int i = 0; i < MOST; i++)
+        init(&locks[i]);
+    for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++) {
+        if (strcmp(cases[i].name, argv[1]) == 0)
+            cases[i].run();
+    }
+    return 1;
+}
