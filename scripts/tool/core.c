@@ -86,7 +86,7 @@ static void take_files(struct gt_still *s, const uint8_t *note, size_t size)
     for (uint64_t i = 0; i < head[0] && memchr(name, 0, (size_t)(end - name)); i++) {
         memcpy(row, note + sizeof head + i * sizeof row, sizeof row);
         *GT_MORE(s->mapping, s->mappings) =
-            (struct gt_mapping){row[0], row[1], row[2] * head[1], false, name};
+            (struct gt_mapping){row[0], row[1], row[2] * head[1], name};
         name += strlen(name) + 1;
     }
 }
@@ -134,17 +134,12 @@ static void take_memory(struct core *c, const ElfW(Phdr) * ph)
         *GT_MORE(c->still->piece, c->still->pieces) = (struct gt_piece){ph->p_vaddr, size, bytes};
 }
 
-/* The notes do not say what could be executed; segments do. */
-static void take_rights(struct gt_still *s, const ElfW(Phdr) * ph)
+/* Which is in no note. */
+static void take_vdso(struct gt_still *s, const ElfW(Phdr) * ph)
 {
-    for (size_t i = 0; i < s->mappings; i++) {
-        struct gt_mapping *m = &s->mapping[i];
-        if (m->lo >= ph->p_vaddr && m->lo < ph->p_vaddr + ph->p_memsz)
-            m->runs = (ph->p_flags & PF_X) != 0;
-    }
     if (s->vdso && s->vdso == ph->p_vaddr)
         *GT_MORE(s->mapping, s->mappings) =
-            (struct gt_mapping){ph->p_vaddr, ph->p_vaddr + ph->p_memsz, 0, true, "[vdso]"};
+            (struct gt_mapping){ph->p_vaddr, ph->p_vaddr + ph->p_memsz, 0, "[vdso]"};
 }
 
 static void take_segments(struct core *c, const ElfW(Ehdr) * eh)
@@ -159,7 +154,7 @@ static void take_segments(struct core *c, const ElfW(Ehdr) * eh)
     for (size_t i = 0; i < n; i++) {
         if (ph[i].p_type == PT_LOAD) {
             take_memory(c, &ph[i]);
-            take_rights(c->still, &ph[i]);
+            take_vdso(c->still, &ph[i]);
         }
     }
 }

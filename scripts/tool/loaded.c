@@ -64,6 +64,8 @@ static bool measure(struct gt_loaded *m, const struct head *head)
         }
         if (ph[i].p_type == PT_LOAD && ph[i].p_vaddr + ph[i].p_memsz > end)
             end = ph[i].p_vaddr + ph[i].p_memsz;
+        if (ph[i].p_type == PT_LOAD && ph[i].p_flags & PF_X && !m->code)
+            m->code = m->bias + ph[i].p_vaddr, m->code_offset = ph[i].p_offset;
         if (ph[i].p_type == PT_NOTE && !m->build_id_len && ph[i].p_offset < HEAD &&
             ph[i].p_filesz <= HEAD - ph[i].p_offset)
             m->build_id_len = gt_build_id_in(head->bytes + ph[i].p_offset, ph[i].p_filesz,
@@ -128,16 +130,11 @@ static const char *path_of(const struct gt_still *s, const struct gt_mapping *m,
     return NULL;
 }
 
-/* Mapped to be run, not only to be read: then in parts. gdb leaves code out of core files. */
-static bool runs(const struct gt_still *s, const struct gt_mapping *m, uint64_t hi)
+/* Whether its code is where it should be: else this is one page of it, or a file that is read. */
+static bool runs(const struct gt_still *s, const struct gt_loaded *l)
 {
-    for (size_t i = 0; i < s->mappings; i++) {
-        const struct gt_mapping *other = &s->mapping[i];
-        if ((other->runs || (s->core && other->lo != m->lo)) && other->lo >= m->lo &&
-            other->lo < hi && strcmp(other->path, m->path) == 0)
-            return true;
-    }
-    return false;
+    const struct gt_mapping *m = gt_still_mapping(s, l->code);
+    return m && strcmp(m->path, l->name) == 0 && m->offset + (l->code - m->lo) == l->code_offset;
 }
 
 struct gt_loaded *gt_loaded_find(const struct gt_still *s, size_t *n)
@@ -152,7 +149,7 @@ struct gt_loaded *gt_loaded_find(const struct gt_still *s, size_t *n)
             continue;
         if (!head_in_memory(s, m->lo, &head) && !head_of_file(m->path, &head))
             continue;
-        if (!measure(&one, &head) || !runs(s, m, one.hi))
+        if (!measure(&one, &head) || !runs(s, &one))
             continue;
         one.path = path_of(s, m, &one, &head);
         *GT_MORE(all, *n) = one;

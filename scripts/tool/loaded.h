@@ -6,8 +6,9 @@
 
 struct gt_loaded {
     uint64_t lo, hi, bias;
-    const char *name; /* as the process calls it */
-    const char *path; /* where we read it; NULL: nowhere */
+    uint64_t code, code_offset; /* an address of code, and where in the file that is */
+    const char *name;           /* as the process calls it */
+    const char *path;           /* where we read it; NULL: nowhere */
     uint8_t build_id[32], build_id_len;
 };
 

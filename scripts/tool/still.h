@@ -81,7 +81,6 @@ struct gt_task {
 
 struct gt_mapping {
     uint64_t lo, hi, offset;
-    bool runs;        /* may be executed */
     const char *path; /* "": of no file */
 };
 

@@ -293,8 +293,7 @@ static void read_maps(struct stop *s, pid_t tid)
         if (sscanf(line, "%lx-%lx %7s %lx %*s %*s %n", &lo, &hi, rights, &offset, &path) < 4)
             continue;
         struct gt_mapping *m = GT_MORE(s->still->mapping, s->still->mappings);
-        *m = (struct gt_mapping){lo, hi, offset, rights[2] == 'x',
-                                 gt_need(strdup(path ? line + path : ""))};
+        *m = (struct gt_mapping){lo, hi, offset, gt_need(strdup(path ? line + path : ""))};
         if (strcmp(m->path, "[vdso]") == 0)
             s->still->vdso = lo;
         if (rights[0] == 'r' && offset == 0 && m->path[0] == '/')

@@ -226,11 +226,30 @@ static void slow(void)
     pthread_join(threads[0], NULL);
 }
 
+static pthread_cond_t work_to_do = PTHREAD_COND_INITIALIZER;
+
+static void *idle(void *arg)
+{
+    pthread_mutex_lock(&locks[0].mutex);
+    pthread_cond_wait(&work_to_do, &locks[0].mutex);
+    return arg;
+}
+
+/* Threads that have nothing to do. */
+static void crowd(void)
+{
+    for (int i = 0; i < n; i++)
+        pthread_create(&threads[0], NULL, idle, NULL);
+    usleep(200000);
+    say_none();
+    pthread_join(threads[0], NULL);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
 } cases[] = {{"ring", ring},       {"self", self},           {"ended", ended}, {"join", join},
-             {"readers", readers}, {"elsewhere", elsewhere}, {"slow", slow}};
+             {"readers", readers}, {"elsewhere", elsewhere}, {"slow", slow},   {"crowd", crowd}};
 
 int main(int argc, char **argv)
 {
