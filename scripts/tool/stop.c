@@ -23,6 +23,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -420,10 +421,14 @@ void gt_stop(struct gt_still *still, pid_t pid)
     if (still->pid == getpid())
         gt_fail(GT_EXIT_FAILED, "this is process %d itself", pid);
     read_name(still->pid, still->name);
+    sigset_t all, before; /* Ctrl-C has to wait until all calls will be made again */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = pthread_create(&thread, NULL, stop_and_look, &s);
     if (error)
         gt_fail(GT_EXIT_FAILED, "no thread can be made: %s", strerror(error));
     pthread_join(thread, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (s.error)
         refused(still->pid, s.error);
     if (s.other_machine)

@@ -40,6 +40,7 @@ static pthread_t sleeper;
 static sem_t slots;
 static sigset_t usual;
 static unsigned word;
+static _Atomic int over;
 static const struct timespec hour = {3600, 0};
 
 static long do_mutex(void)
@@ -241,6 +242,8 @@ static void *run(void *arg)
     const struct wait *w = arg;
     pthread_setname_np(pthread_self(), w->name);
     long result = w->begin();
+    if (over)
+        return NULL;
     printf("%s: %ld, %s\n", w->name, result, strerror(errno));
     fflush(stdout);
     return NULL;
@@ -306,6 +309,7 @@ int main(void)
     fflush(stdout);
     while (read(0, &c, 1) > 0)
         ;
+    over = 1;
     semctl(semaphores, 0, IPC_RMID);
     msgctl(messages, IPC_RMID, NULL);
     kill(child, SIGKILL);
