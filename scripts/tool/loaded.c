@@ -4,6 +4,7 @@
  * path by now, and in whichever mount namespace that is.
  */
 #include "loaded.h"
+#include "tool.h"
 
 #include "symbolize/image.h"
 #include "symbolize/modules.h"
@@ -110,14 +111,14 @@ static const char *path_of_vdso(const struct gt_still *s, const struct gt_mappin
     return NULL;
 }
 
-/* Under any of these paths it may be, the last two when it has none any more. */
+/* Under any of these paths it may be, the last two when its own leads nowhere any more. */
 static const char *path_of(const struct gt_still *s, const struct gt_mapping *m,
                            const struct gt_loaded *l, const struct head *head)
 {
     unsigned long lo = m->lo, hi = m->hi;
     const char *paths[] = {
-        s->core ? m->path : text("/proc/%d/root%s", s->pid, m->path),
         s->program,
+        s->core ? m->path : text("/proc/%d/root%s", s->pid, m->path),
         s->core ? NULL : text("/proc/%d/exe", s->pid),
         s->core ? NULL : text("/proc/%d/map_files/%lx-%lx", s->pid, lo, hi),
     };
@@ -130,6 +131,17 @@ static const char *path_of(const struct gt_still *s, const struct gt_mapping *m,
     return NULL;
 }
 
+/* Of a file that is known to be the one: Go's linker has it in a section only. */
+static void take_build_id(struct gt_loaded *l)
+{
+    struct gt_image image = {.base = NULL};
+    if (!l->path || l->build_id_len || gt_image_open(&image, l->path) != 0)
+        return;
+    l->build_id_len = image.build_id_len;
+    memcpy(l->build_id, image.build_id, sizeof l->build_id);
+    gt_image_close(&image);
+}
+
 /* Whether its code is where it should be: else this is one page of it, or a file that is read. */
 static bool runs(const struct gt_still *s, const struct gt_loaded *l)
 {
@@ -140,6 +152,7 @@ static bool runs(const struct gt_still *s, const struct gt_loaded *l)
 struct gt_loaded *gt_loaded_find(const struct gt_still *s, size_t *n)
 {
     struct gt_loaded *all = NULL;
+    bool used = !s->program;
     *n = 0;
     for (size_t i = 0; i < s->mappings; i++) {
         const struct gt_mapping *m = &s->mapping[i];
@@ -152,8 +165,12 @@ struct gt_loaded *gt_loaded_find(const struct gt_still *s, size_t *n)
         if (!measure(&one, &head) || !runs(s, &one))
             continue;
         one.path = path_of(s, m, &one, &head);
+        take_build_id(&one);
+        used |= one.path && one.path == s->program;
         *GT_MORE(all, *n) = one;
     }
+    if (!used)
+        gt_say("%s is not used: it is not what ran there", s->program);
     return all;
 }
 

@@ -229,6 +229,7 @@ def test_core_of_a_program_that_is_elsewhere_now(tmp_path, core):
     (tmp_path / "before").rename(tmp_path / "after")
     assert "lock_mutex" not in proc.run([GOTRACE, "stacks", path]).stdout
     assert "lock_mutex" in proc.run([GOTRACE, "stacks", path, tmp_path / "after"]).stdout
+    assert "asleep is not used: it is not what ran there" in proc.run([GOTRACE, "stacks", path, PROGRAMS / "asleep"]).stderr
 
 
 def test_damaged_core(tmp_path, core):
