@@ -35,20 +35,26 @@ static const ElfW(Ehdr) * header_of(const struct head *head)
     return good ? eh : NULL;
 }
 
-static bool head_in_memory(const struct gt_still *s, uint64_t at, struct head *head)
-{
-    memset(head, 0, sizeof *head);
-    return gt_still_read(s, at, head->bytes, HEAD) && header_of(head);
-}
-
+/* Opens no device: that may do something. */
 static bool head_of_file(const char *path, struct head *head)
 {
+    struct stat st;
     memset(head, 0, sizeof *head);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     ssize_t n = fd < 0 ? -1 : pread(fd, head->bytes, HEAD, 0);
     if (fd >= 0)
         close(fd);
     return n > 0 && header_of(head);
+}
+
+/* A core file may leave out what is in the file. */
+static bool head_at(const struct gt_still *s, const struct gt_mapping *m, struct head *head)
+{
+    if (gt_still_read(s, m->lo, head->bytes, HEAD))
+        return header_of(head);
+    return s->core && head_of_file(m->path, head);
 }
 
 /* What its segments and notes say, when the file begins at lo. */
@@ -160,9 +166,7 @@ struct gt_loaded *gt_loaded_find(const struct gt_still *s, size_t *n)
         struct head head;
         if (m->offset || !*m->path || (all && m->lo < all[*n - 1].hi))
             continue;
-        if (!head_in_memory(s, m->lo, &head) && !head_of_file(m->path, &head))
-            continue;
-        if (!measure(&one, &head) || !runs(s, &one))
+        if (!head_at(s, m, &head) || !measure(&one, &head) || !runs(s, &one))
             continue;
         one.path = path_of(s, m, &one, &head);
         take_build_id(&one);

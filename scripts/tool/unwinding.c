@@ -168,23 +168,33 @@ bool gt_unwind(struct gt_still *still)
     return state.dw != NULL;
 }
 
-void gt_unwind_symbol(uint64_t address, char *name, size_t size)
+static void find_symbol(uint64_t address, char *name, size_t size)
 {
-    jmp_buf bail;
+    const struct gt_elfutils *dw = state.dw;
     char buffer[512];
     GElf_Off offset = 0;
     GElf_Sym symbol;
+    Dwfl_Module *m = dw->dwfl_addrmodule(state.dwfl, address);
+    const char *found =
+        m ? dw->dwfl_module_addrinfo(m, address, &offset, &symbol, NULL, NULL, NULL) : NULL;
+    if (found && GELF_ST_TYPE(symbol.st_info) == STT_OBJECT && offset < symbol.st_size)
+        snprintf(name, size, offset ? "%s+%lu" : "%s", gt_demangle(found, buffer, sizeof buffer),
+                 (unsigned long)offset);
+}
+
+void gt_unwind_symbol(uint64_t address, char *name, size_t size)
+{
+    jmp_buf bail;
     *name = 0;
     if (!state.dwfl)
         return;
-    if (setjmp(bail) == 0 && (state.dw = gt_elfutils_enter(&bail))) {
-        Dwfl_Module *m = state.dw->dwfl_addrmodule(state.dwfl, address);
-        const char *found =
-            m ? state.dw->dwfl_module_addrinfo(m, address, &offset, &symbol, NULL, NULL, NULL)
-              : NULL;
-        if (found && GELF_ST_TYPE(symbol.st_info) == STT_OBJECT && offset < symbol.st_size)
-            snprintf(name, size, offset ? "%s+%lu" : "%s",
-                     gt_demangle(found, buffer, sizeof buffer), (unsigned long)offset);
+    if (setjmp(bail) == 0) {
+        state.dw = gt_elfutils_enter(&bail);
+        if (state.dw)
+            find_symbol(address, name, size);
+    } else {
+        gt_elfutils_give_up();
+        state.dwfl = NULL;
     }
     gt_elfutils_leave();
 }

@@ -97,7 +97,8 @@ static bool mutex(struct waiting *w)
         set_owner(w, (uint32_t)m.__data.__owner, kind & SHARED);
     else
         return false;
-    w->wait->certain &= kind & ROBUST ? !(w->word & FUTEX_OWNER_DIED) : w->word == 2;
+    w->wait->certain &= w->word == (uint32_t)w->task->call.argument[2] &&
+                        !(kind & ROBUST && w->word & FUTEX_OWNER_DIED);
     return true;
 }
 

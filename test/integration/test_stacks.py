@@ -458,9 +458,78 @@ def test_a_debugger_is_there_already(asleep):
     proc.stop(tracer)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_another_users(asleep, tmp_path):
-    assert "is another user's; try as root" in refused(asleep.pid, user=65534)
+NOBODY = 65534
+root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+
+
+@root
+def test_another_users(asleep):
+    assert "is another user's; try as root" in refused(asleep.pid, user=NOBODY)
+
+
+@root
+def test_any_user_can_look_at_their_own():
+    with Program(PROGRAMS / "deadlocks", "ring", "mutex", 2, user=NOBODY) as program:
+        expect(program, 2)
+        result = subprocess.run([GOTRACE, "stacks", str(program.pid)], capture_output=True, text=True, user=NOBODY, timeout=20)
+        assert result.returncode == DEADLOCK and result.stdout.count("    philosopher (deadlocks.c:") == 2
+
+
+@root
+def test_one_that_was_roots(tmp_path):
+    source = """
+        #include <stdio.h>
+        #include <unistd.h>
+        int main(void)
+        {
+            int failed = setresuid(65534, 65534, 65534);
+            puts("ready");
+            fflush(stdout);
+            return failed ? 1 : pause();
+        }
+    """
+    with Program(proc.compile(source, tmp_path / "changed")) as program:
+        assert program.line() == "ready"
+        assert "has or had more privileges than its user" in refused(program.pid, user=NOBODY)
+
+
+def test_a_program_that_was_deleted(tmp_path):
+    shutil.copy(PROGRAMS / "deadlocks", tmp_path / "gone")
+    with Program(tmp_path / "gone", "ring", "mutex", 2) as program:
+        (tmp_path / "gone").unlink()
+        assert sum("philosopher" in functions(t) for t in expect(program, 2)["threads"]) == 2
+
+
+def test_a_thread_that_no_signal_wakes(tmp_path):
+    """It has no stack, and the others do not wait for it; it goes on when it can."""
+    source = """
+        #include <pthread.h>
+        #include <stdio.h>
+        #include <unistd.h>
+        static void *idle(void *arg) { pause(); return arg; }
+        int main(void)
+        {
+            pthread_t thread;
+            pthread_create(&thread, NULL, idle, NULL);
+            puts("ready");
+            fflush(stdout);
+            if (vfork() == 0) {
+                char c;
+                _exit(read(0, &c, 1) < 0);
+            }
+            puts("on");
+            return 0;
+        }
+    """
+    with Program(proc.compile(source, tmp_path / "vforks")) as program:
+        assert program.line() == "ready"
+        _, found = await_stacks(program.pid, lambda found: "uninterruptible" in [t["state"] for t in found["threads"]])
+        deep, idle = found["threads"]
+        assert deep["waits"]["call"] == "vfork" and not deep["stack"]
+        assert idle["waits"]["call"] in ("pause", "ppoll") and "idle" in functions(idle)
+        assert found["stopped_ns"] < 100e6
+        assert program.child.communicate("x", timeout=10)[0] == "on\n"
+        assert program.child.returncode == 0
 
 
 def test_kernel_threads():
