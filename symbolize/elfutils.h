@@ -10,6 +10,7 @@
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
 #include <lzma.h>
 #include <setjmp.h>
 #include <stdbool.h>

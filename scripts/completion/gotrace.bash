@@ -62,10 +62,20 @@ _gotrace_process() { # word
     fi
 }
 
+# A process or a core file, then the executable.
+_gotrace_stacks() { # word
+    if [[ $1 == -* ]]; then
+        _gotrace_words "$1" --json --verbose --help
+    else
+        _gotrace_files "$1"
+        mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$1")
+    fi
+}
+
 _gotrace_first() { # word
     compopt -o filenames
     mapfile -t COMPREPLY < <(
-        ((COMP_CWORD == 1)) && compgen -W "view info top symbolize start stop snapshot" -- "$1"
+        ((COMP_CWORD == 1)) && compgen -W "view info top symbolize stacks start stop snapshot" -- "$1"
         [[ $1 == */* ]] || compgen -A command -- "$1"
         compgen -f -- "$1"
     )
@@ -96,6 +106,7 @@ _gotrace() {
     1info) _gotrace_options_or_files "$cur" --help ;;
     1top) _gotrace_options_or_files "$cur" --by-thread --cum --wakers --holders --by-lock --wakeups --preempted --cpu --kind= -n --help ;;
     1symbolize) _gotrace_options_or_files "$cur" --debug-dir= --debuginfod --output= --help ;;
+    1stacks) _gotrace_stacks "$cur" ;;
     1start | 1stop | 1snapshot) _gotrace_process "$cur" ;;
     *) _gotrace_run "$cur" ;;
     esac

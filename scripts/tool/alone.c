@@ -32,8 +32,7 @@ FILE *gt_open_proc(pid_t pid, const char *name)
     return fopen(path, "re");
 }
 
-/* The last number of a line of /proc/PID/status; 0: there is none. */
-static long status_of(pid_t pid, const char *line_name)
+long gt_status_of(pid_t pid, const char *line_name)
 {
     char line[256];
     long number = 0;
@@ -51,8 +50,8 @@ static long status_of(pid_t pid, const char *line_name)
 /* More than we are, as all in a container may be: by itself, and not for what we ask of it. */
 bool gt_is_confined(pid_t pid)
 {
-    return status_of(pid, "Seccomp:") > status_of(0, "Seccomp:") ||
-           status_of(pid, "Seccomp_filters:") > status_of(0, "Seccomp_filters:");
+    return gt_status_of(pid, "Seccomp:") > gt_status_of(0, "Seccomp:") ||
+           gt_status_of(pid, "Seccomp_filters:") > gt_status_of(0, "Seccomp_filters:");
 }
 
 /* Its memory ----------------------------------------------------------------------------------- */
@@ -118,7 +117,7 @@ static int check(struct program *p)
         return error;
     if (page.version != GT_CONTROL_VERSION)
         return -EPROTO;
-    long pid = status_of(p->pid, "NSpid:"); /* as it is called itself, in its container */
+    long pid = gt_status_of(p->pid, "NSpid:"); /* as it is called itself, in its container */
     if (!page.pid || (pid && page.pid != pid))
         return -ENXIO;
     p->attend = (uintptr_t)page.attend;

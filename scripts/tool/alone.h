@@ -20,6 +20,9 @@ enum { GT_ALONE_BEGIN_S = 5 };
 /* A file of /proc/PID to read, of our own for a pid of 0; NULL, with errno: there is none. */
 FILE *gt_open_proc(pid_t pid, const char *name);
 
+/* The last number of a line of /proc/PID/status, such as "Seccomp:"; 0: there is none. */
+long gt_status_of(pid_t pid, const char *line_name);
+
 /* Whether the process has more than one thread. */
 bool gt_has_threads(pid_t pid);
 

@@ -1,0 +1,116 @@
+/* See registers.h. */
+#include "registers.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* What a call returns inside the kernel that is to be made again if no handler runs; it never gets
+ * out to programs, and so stands in no header for them. */
+enum { ERESTARTSYS = 512, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK = 516 };
+
+#if defined(__x86_64__)
+
+uint64_t gt_registers_pc(const struct user_regs_struct *r)
+{
+    return r->rip;
+}
+
+uint64_t gt_registers_sp(const struct user_regs_struct *r)
+{
+    return r->rsp;
+}
+
+unsigned gt_registers_dwarf(const struct user_regs_struct *r, uint64_t out[GT_DWARF_REGISTERS])
+{
+    const uint64_t all[] = {r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi, r->rbp, r->rsp, r->r8,
+                            r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15, r->rip};
+    memcpy(out, all, sizeof all);
+    return sizeof all / sizeof *all;
+}
+
+unsigned gt_registers_saved(const struct user_regs_struct *r, uint64_t out[GT_SAVED_REGISTERS])
+{
+    const uint64_t saved[] = {r->rbx, r->rbp, r->r12, r->r13, r->r14, r->r15};
+    memcpy(out, saved, sizeof saved);
+    return sizeof saved / sizeof *saved;
+}
+
+static bool is_interrupted(long result)
+{
+    switch (-result) {
+    case EINTR:
+    case ERESTARTSYS:
+    case ERESTARTNOINTR:
+    case ERESTARTNOHAND:
+    case ERESTART_RESTARTBLOCK: return true;
+    default: return false;
+    }
+}
+
+struct gt_call gt_registers_call(const struct user_regs_struct *r, const struct gt_call *before,
+                                 bool *eintr)
+{
+    struct gt_call call = {(long)r->orig_rax, {r->rdi, r->rsi, r->rdx, r->r10, r->r8, r->r9}, 0, 0};
+    (void)before;
+    if (call.number < 0 || !is_interrupted((long)r->rax))
+        call.number = -1;
+    *eintr = call.number >= 0 && (long)r->rax == -EINTR;
+    return call;
+}
+
+/* The kernel still has to look at this: with a handler to run it will be EINTR. */
+void gt_registers_restart(struct user_regs_struct *r, const struct gt_call *call)
+{
+    (void)call;
+    r->rax = (uint64_t)-ERESTARTNOHAND;
+}
+
+#elif defined(__aarch64__)
+
+uint64_t gt_registers_pc(const struct user_regs_struct *r)
+{
+    return r->pc;
+}
+
+uint64_t gt_registers_sp(const struct user_regs_struct *r)
+{
+    return r->sp;
+}
+
+unsigned gt_registers_dwarf(const struct user_regs_struct *r, uint64_t out[GT_DWARF_REGISTERS])
+{
+    memcpy(out, r->regs, sizeof r->regs);
+    out[31] = r->sp;
+    return 32;
+}
+
+unsigned gt_registers_saved(const struct user_regs_struct *r, uint64_t out[GT_SAVED_REGISTERS])
+{
+    memcpy(out, r->regs + 19, GT_SAVED_REGISTERS * sizeof *out);
+    return GT_SAVED_REGISTERS;
+}
+
+/*
+ * The first argument makes room for the result, and what the kernel will make again it has set up
+ * before it stops: then the instruction of the call is the next one.
+ */
+struct gt_call gt_registers_call(const struct user_regs_struct *r, const struct gt_call *before,
+                                 bool *eintr)
+{
+    struct gt_call call = *before;
+    bool same = call.number >= 0 && r->sp == call.sp;
+    *eintr = same && r->pc == call.pc && (long)r->regs[0] == -EINTR;
+    if (!same || !(*eintr || r->pc == call.pc - 4))
+        call.number = -1;
+    return call;
+}
+
+void gt_registers_restart(struct user_regs_struct *r, const struct gt_call *call)
+{
+    r->regs[0] = call->argument[0];
+    r->pc -= 4;
+}
+
+#else
+#error "port: gotrace stacks needs to know where a system call's arguments are"
+#endif

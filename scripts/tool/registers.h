@@ -1,0 +1,39 @@
+/*
+ * A stopped thread's registers: the one place of `gotrace stacks` where architectures differ.
+ */
+#ifndef GT_REGISTERS_H
+#define GT_REGISTERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/user.h>
+
+struct gt_call {
+    long number; /* -1: none */
+    uint64_t argument[6];
+    uint64_t sp, pc; /* where it was made; only as /proc/PID/syscall tells it */
+};
+
+enum { GT_DWARF_REGISTERS = 33, GT_SAVED_REGISTERS = 10 };
+
+uint64_t gt_registers_pc(const struct user_regs_struct *r);
+uint64_t gt_registers_sp(const struct user_regs_struct *r);
+
+/* In DWARF's order; how many. */
+unsigned gt_registers_dwarf(const struct user_regs_struct *r, uint64_t out[GT_DWARF_REGISTERS]);
+
+/* Those that a function keeps for its caller; how many. */
+unsigned gt_registers_saved(const struct user_regs_struct *r, uint64_t out[GT_SAVED_REGISTERS]);
+
+/*
+ * The system call that the thread was in when it was stopped and that is not over. `before`: what
+ * it was in a moment earlier; number -1: nothing is known of that. *eintr: the kernel has made it
+ * fail with EINTR, since the thread was to stop.
+ */
+struct gt_call gt_registers_call(const struct user_regs_struct *r, const struct gt_call *before,
+                                 bool *eintr);
+
+/* Has such a call made once more, as the kernel does with most others. */
+void gt_registers_restart(struct user_regs_struct *r, const struct gt_call *call);
+
+#endif

@@ -1,0 +1,155 @@
+/*
+ * A process as it stood at one moment: its threads with their registers, and of its memory what
+ * was copied. stop.c makes it of a running one, core.c of a core file; loaded.c, unwinding.c and
+ * waits.c work out the rest when the process runs on.
+ */
+#ifndef GT_STILL_H
+#define GT_STILL_H
+
+#include "registers.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct gt_place {
+    uint64_t pc;
+    const char *function, *file, *module; /* file "": not known */
+    uint32_t line;                        /* 0: not known */
+    bool inlined;                         /* into the next one */
+};
+
+enum gt_state { GT_RUNS, GT_WAITS, GT_HELD, GT_UNSTOPPABLE };
+
+enum gt_wait_kind {
+    GT_WAIT_NONE,
+    GT_WAIT_MUTEX,
+    GT_WAIT_RWLOCK,
+    GT_WAIT_COND,
+    GT_WAIT_SEMAPHORE,
+    GT_WAIT_BARRIER,
+    GT_WAIT_ONCE,
+    GT_WAIT_JOIN,
+    GT_WAIT_FUTEX,
+    GT_WAIT_POLL,
+    GT_WAIT_DESCRIPTOR,
+    GT_WAIT_SLEEP,
+    GT_WAIT_CHILD,
+    GT_WAIT_CALL
+};
+
+/* Who holds a lock, or is joined. ENDED: no thread of the process has that id any more. */
+enum gt_owner { GT_OWNER_UNKNOWN, GT_OWNER_THREAD, GT_OWNER_ENDED, GT_OWNER_FOREIGN };
+
+struct gt_fd {
+    int number;
+    char what[192]; /* "": not known */
+};
+
+struct gt_wait {
+    enum gt_wait_kind kind;
+    const char *call; /* the system call; NULL: it has no name here */
+    long number;      /* of that */
+    uint64_t address; /* of a lock, or of the futex */
+    char name[256];   /* what is there, "": no symbol */
+    enum gt_owner owned;
+    pid_t owner;      /* as the kernel calls it for us, if it is known to be a thread */
+    uint32_t readers; /* who hold a rwlock */
+    bool timed;       /* it ends by itself: after `ns`, if that is known and not 0 */
+    uint64_t ns;
+    bool certain; /* the owner, and that only it can end the wait */
+    bool refused; /* waits for ever: the kernel has said EDEADLK or ESRCH to glibc */
+    struct gt_fd *fd;
+    size_t fds;
+    pid_t child; /* 0 and less as of waitpid(2) */
+};
+
+struct gt_task {
+    pid_t tid, own; /* as the kernel calls it for us, and for the process itself */
+    char name[17];
+    enum gt_state state;
+    int signal;            /* on its way to the thread */
+    bool arrived;          /* it stands still */
+    struct gt_call before; /* seen before it was stopped */
+    struct gt_call call;   /* in progress, at the moment that all of this is of */
+    struct user_regs_struct registers;
+    struct gt_place *frame;
+    size_t frames;
+    bool cut; /* the stack is longer */
+    struct gt_wait wait;
+};
+
+struct gt_mapping {
+    uint64_t lo, hi, offset;
+    const char *path; /* "": of no file */
+};
+
+struct gt_piece {
+    uint64_t at;
+    size_t size;
+    const uint8_t *bytes;
+};
+
+struct gt_deadlock {
+    const char *kind; /* "cycle", "ended", "refused" */
+    size_t *task;     /* indices */
+    size_t tasks;
+};
+
+struct gt_still {
+    pid_t pid; /* 0: of a core file that does not tell */
+    char name[17];
+    const char *core, *program; /* NULL: none was named */
+    uint64_t stopped_ns;
+    uint64_t vdso; /* where that begins */
+    struct gt_task *task;
+    struct gt_mapping *mapping;
+    struct gt_piece *piece;
+    struct gt_deadlock *deadlock;
+    size_t tasks, mappings, pieces, deadlocks;
+};
+
+/* One more of an array's items, zeroed; what pointed into it is not valid any more. */
+#define GT_MORE(array, n) ((array) = gt_more((array), (n), sizeof *(array)), &(array)[(n)++])
+void *gt_more(void *array, size_t n, size_t bytes);
+
+/* What was copied of the process's memory; false: not all of that was. */
+bool gt_still_read(const struct gt_still *still, uint64_t at, void *to, size_t size);
+
+const struct gt_mapping *gt_still_mapping(const struct gt_still *still, uint64_t at);
+
+/* By the id that the process itself has for it; NULL: it has no such thread. */
+const struct gt_task *gt_still_own(const struct gt_still *still, pid_t own);
+const struct gt_task *gt_still_task(const struct gt_still *still, pid_t tid);
+
+/* stop.c: stops the process's threads, copies and lets them go; ends with a message if it cannot.
+ */
+void gt_stop(struct gt_still *still, pid_t pid);
+
+/* core.c: from a core file; ends with a message when it is none. */
+void gt_core_open(struct gt_still *still, const char *path);
+
+/* unwinding.c: the stacks of all tasks; false: there is no libdw. */
+bool gt_unwind(struct gt_still *still);
+
+/* The symbol around an address of data, "name" or "name+12", in `name`; "": there is none. */
+void gt_unwind_symbol(uint64_t address, char *name, size_t size);
+
+/* waits.c: what each task waits for. Needs its frames. */
+void gt_find_waits(struct gt_still *still);
+
+/* cycles.c: who can never go on. Needs the waits. */
+void gt_find_deadlocks(struct gt_still *still);
+
+/* descriptors.c: what a descriptor of a process is. */
+void gt_describe_fd(pid_t pid, struct gt_fd *fd);
+
+/* Adds those that an epoll descriptor watches. */
+void gt_add_watched(pid_t pid, int epoll, struct gt_wait *wait);
+
+/* stacks_json.c */
+void gt_stacks_json(const struct gt_still *still);
+
+extern const char *const gt_state_names[], *const gt_wait_names[];
+
+#endif

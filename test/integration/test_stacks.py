@@ -1,0 +1,596 @@
+"""`gotrace stacks`: what threads wait for (test/prog/asleep.c), deadlocks (deadlocks.c), and that nothing is left behind."""
+
+import json
+import os
+import pathlib
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from lib import LIBRARY, PROGRAMS, ROOT, proc
+
+GOTRACE = ROOT / "build/gotrace"
+DEADLOCK = 3
+RUNS = int(os.environ.get("STACKS_RUNS", "300"))
+QUICK = 1.0  # seconds that finding a deadlock may take
+
+
+class Program:
+    """A program that is to be looked at; `first` is what it says first."""
+
+    def __init__(self, *argv, preload=False, **options):
+        env = {"LD_PRELOAD": LIBRARY, "GOTRACE_OUTPUT": "/dev/null"} if preload else {}
+        self.child = proc.spawn(argv, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options)
+        self.pid = self.child.pid
+
+    def line(self):
+        return self.child.stdout.readline().strip()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        proc.kill_group(self.child)
+
+
+def stacks(*what, **options):
+    """(exit status, what it says), as an object"""
+    result = proc.run([GOTRACE, "stacks", "--json", *what], **options)
+    assert result.returncode in (0, DEADLOCK) and not result.stderr, str(result)
+    found = json.loads(result.stdout)
+    assert (result.returncode == DEADLOCK) == bool(found["deadlocks"])
+    return result, found
+
+
+def await_stacks(pid, good):
+    """Until what it says is good: threads need a moment to get where they stay."""
+    end = time.monotonic() + 10
+    while True:
+        result, found = stacks(pid)
+        if good(found) or time.monotonic() > end:
+            return result, found
+        time.sleep(0.02)
+
+
+def threads_in(found):
+    return {t["name"]: t for t in found["threads"]}
+
+
+def functions(thread):
+    return [f["function"] for f in thread["stack"]]
+
+
+# --- deadlocks
+
+
+def expect(program, threads, kind="cycle"):
+    """Those are found, in a second, and nothing else."""
+    tids = {int(program.line()) for _ in range(threads)}
+    result, found = await_stacks(program.pid, lambda found: found["deadlocks"])
+    assert [d["kind"] for d in found["deadlocks"]] == [kind], found
+    assert set(found["deadlocks"][0]["threads"]) == tids
+    assert result.seconds < QUICK
+    return found
+
+
+preloads = pytest.mark.parametrize("preload", [False, True], ids=["bare", "preloaded"])
+
+
+@preloads
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+@pytest.mark.parametrize("kind", ["mutex", "recursive", "errorcheck", "adaptive", "robust", "shared", "inherit", "c11", "rwlock"])
+def test_ring(kind, n, preload):
+    with Program(PROGRAMS / "deadlocks", "ring", kind, n, preload=preload) as program:
+        found = expect(program, n)
+        threads = {t["tid"]: t for t in found["threads"]}
+        ring = found["deadlocks"][0]["threads"]
+        for tid, owner in zip(ring, ring[1:] + ring[:1]):
+            wait = threads[tid]["waits"]
+            assert wait["owner"] == owner and wait["owner_is"] == "thread" and not wait["timed"]
+            assert wait["kind"] == ("rwlock" if kind == "rwlock" else "mutex")
+            assert re.fullmatch(r"locks(\+\d+)?", wait["name"])
+            assert "philosopher" in functions(threads[tid]) and threads[tid]["state"] == "waiting"
+
+
+@preloads
+@pytest.mark.parametrize("kind", ["mutex", "adaptive", "robust", "inherit", "c11"])
+def test_waits_for_itself(kind, preload):
+    with Program(PROGRAMS / "deadlocks", "self", kind, preload=preload) as program:
+        expect(program, 1)
+
+
+@preloads
+@pytest.mark.parametrize("kind", ["mutex", "recursive", "adaptive", "inherit", "c11", "rwlock"])
+def test_holder_has_ended(kind, preload):
+    with Program(PROGRAMS / "deadlocks", "ended", kind, preload=preload) as program:
+        found = expect(program, 1, "ended")
+        assert threads_in(found)["deadlocks"]["waits"]["owner_is"] == "ended"
+
+
+@preloads
+@pytest.mark.parametrize("kind", ["mutex", "rwlock", "inherit"])
+def test_join(kind, preload):
+    with Program(PROGRAMS / "deadlocks", "join", kind, preload=preload) as program:
+        expect(program, 2)
+
+
+def test_readers_wait_for_a_writer_that_joins_one():
+    with Program(PROGRAMS / "deadlocks", "readers", "rwlock", 3) as program:
+        tid = int(program.line())
+        _, found = await_stacks(program.pid, lambda found: found["deadlocks"] and sum(t["waits"]["kind"] == "rwlock" for t in found["threads"]) == 3)
+        (deadlock,) = found["deadlocks"]
+        assert tid in deadlock["threads"] and len(deadlock["threads"]) == 2
+
+
+@preloads
+@pytest.mark.parametrize("what", ["mutex", "recursive", "shared", "readers"])
+def test_cxx(what, preload):
+    with Program(PROGRAMS / "deadlocks_cxx", what, preload=preload) as program:
+        found = expect(program, 2)
+        for t in found["threads"]:
+            if t["tid"] in found["deadlocks"][0]["threads"] and what != "readers":
+                assert "bank::accounts<std::" in t["waits"]["name"], t["waits"]
+                assert any(f.startswith("(anonymous namespace)::transfer<std::") or "transfer<" in f for f in functions(t))
+
+
+def test_statically_linked(tmp_path):
+    program = proc.compile(ROOT / "test/prog/deadlocks.c", tmp_path / "static", "-static")
+    with Program(program, "ring", "mutex", 3) as program:
+        found = expect(program, 3)
+        assert sum("philosopher" in functions(t) for t in found["threads"]) == 3
+
+
+def test_text():
+    with Program(PROGRAMS / "deadlocks", "ring", "mutex", 2) as program:
+        expect(program, 2)
+        text = proc.run([GOTRACE, "stacks", "--verbose", program.pid]).stdout
+    first, second, third = re.split(r"\n\n", text)[:3]
+    assert re.fullmatch(rf"process {program.pid} \(deadlocks\), 3 threads, stopped for [\d.]+[mu]s", first)
+    assert second.startswith("DEADLOCK: 2 threads wait for each other\nthread ")
+    assert re.search(r"^thread \d+ \(deadlocks\): waits for mutex locks \(0x\w+\), held by thread \d+ \(deadlocks\)$", text, re.M)
+    assert re.search(r"^    philosopher \(deadlocks\.c:\d+\)$", third, re.M)
+
+
+# --- no deadlocks
+
+
+@pytest.mark.limit(120)
+def test_slow_is_no_deadlock():
+    with Program(PROGRAMS / "deadlocks", "slow", "mutex", 12) as program:
+        assert program.line() == "none"
+        owners = 0
+        for _ in range(RUNS // 3):
+            result, found = stacks(program.pid)
+            assert result.returncode == 0, result.stdout
+            owners += sum(t["waits"] is not None and "owner" in t["waits"] for t in found["threads"])
+        assert owners > 100, "nobody waited for anybody"
+
+
+@pytest.mark.parametrize("case", [("ring", "timed", 2), ("elsewhere", "shared"), ("elsewhere", "robust")])
+def test_what_only_looks_like_one(case):
+    with Program(PROGRAMS / "deadlocks", *case) as program:
+        assert program.line() == "none"
+        time.sleep(0.2)
+        _, found = await_stacks(program.pid, lambda found: any(t["waits"]["kind"] == "mutex" for t in found["threads"]))
+        waits = [t["waits"] for t in found["threads"] if t["waits"]["kind"] == "mutex"]
+        assert waits and not found["deadlocks"]
+        assert all(w["timed"] or w["owner_is"] == "foreign" for w in waits), waits
+
+
+# --- core files
+
+
+@pytest.fixture
+def core(tmp_path):
+    """A function that ends a program and gives the core file that it leaves, or one that gcore takes."""
+    pattern = pathlib.Path("/proc/sys/kernel/core_pattern").read_text().strip()
+
+    def take(program, how):
+        if how == "gcore":
+            proc.run(["gcore", "-o", tmp_path / "core", program.pid], timeout=60).ok()
+            return tmp_path / f"core.{program.pid}"
+        if pattern.startswith(("|", "/")) or resource.getrlimit(resource.RLIMIT_CORE)[1] != resource.RLIM_INFINITY:
+            pytest.skip(f"no core files here: {pattern}")
+        resource.prlimit(program.pid, resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        program.child.send_signal(signal.SIGABRT)
+        program.child.wait(20)
+        (path,) = tmp_path.glob(pattern.split("%")[0] + "*")
+        return path
+
+    return take
+
+
+@pytest.mark.parametrize("how", ["kernel", pytest.param("gcore", marks=pytest.mark.needs("gcore"))])
+@pytest.mark.parametrize("case", [("ring", "mutex", 3, 3), ("join", "rwlock", 2, 2), ("ring", "inherit", 3, 3)])
+def test_core(tmp_path, core, how, case):
+    *argv, threads = case
+    with Program(PROGRAMS / "deadlocks", *argv, cwd=tmp_path) as program:
+        live = expect(program, threads)
+        path = core(program, how)
+    result, found = stacks(path)
+    assert result.seconds < QUICK
+    assert [(d["kind"], set(d["threads"])) for d in found["deadlocks"]] == [("cycle", set(live["deadlocks"][0]["threads"]))]
+    assert {t["tid"]: functions(t) for t in found["threads"]} == {t["tid"]: functions(t) for t in live["threads"]}
+    assert {t["tid"]: t["waits"].get("name") for t in found["threads"]} == {t["tid"]: t["waits"].get("name") for t in live["threads"]}
+    assert found["pid"] == program.pid and found["name"] == "deadlocks" and found["stopped_ns"] == 0
+
+
+def test_core_of_a_program_that_is_elsewhere_now(tmp_path, core):
+    shutil.copy(PROGRAMS / "deadlocks", tmp_path / "before")
+    with Program(tmp_path / "before", "self", "mutex", cwd=tmp_path) as program:
+        expect(program, 1)
+        path = core(program, "kernel")
+    (tmp_path / "before").rename(tmp_path / "after")
+    assert "lock_mutex" not in proc.run([GOTRACE, "stacks", path]).stdout
+    assert "lock_mutex" in proc.run([GOTRACE, "stacks", path, tmp_path / "after"]).stdout
+    assert "asleep is not used: it is not what ran there" in proc.run([GOTRACE, "stacks", path, PROGRAMS / "asleep"]).stderr
+
+
+def test_damaged_core(tmp_path, core):
+    """Cut, and with bytes changed: an answer or a message, no crash."""
+    with Program(PROGRAMS / "deadlocks", "self", "mutex", cwd=tmp_path) as program:
+        expect(program, 1)
+        whole = core(program, "kernel").read_bytes()
+    rng = random.Random(7)
+    for i in range(60):
+        bad = bytearray(whole[: rng.choice([64, 500, 4000, 20000, len(whole)])])
+        for _ in range(rng.randrange(40)):
+            bad[rng.randrange(min(len(bad), 8000))] = rng.randrange(256)
+        (tmp_path / "bad").write_bytes(bad)
+        assert proc.run([GOTRACE, "stacks", tmp_path / "bad"]).returncode in (0, 1, DEADLOCK), i
+
+
+# --- every wait
+
+
+@pytest.fixture
+def asleep():
+    with Program(PROGRAMS / "asleep") as program:
+        assert program.line() == "ready"
+        yield program
+        if program.child.poll() is None:
+            ended(program)  # killed, it would leave its semaphores and messages to the system
+
+
+def ended(program):
+    """What its threads say when they go on before the end."""
+    program.child.stdin.close()
+    said = program.child.stdout.read()
+    assert program.child.wait(10) == 0
+    return said
+
+
+EXPECTED = {
+    "mutex": {"kind": "mutex", "name": "cache_lock", "owner_is": "thread"},
+    "rdlock": {"kind": "rwlock", "name": "written", "owner_is": "thread"},
+    "wrlock": {"kind": "rwlock", "name": "written", "owner_is": "thread"},
+    "wrlock readers": {"kind": "rwlock", "name": "read_by", "owner_is": "readers", "readers": 1},
+    "cond": {"kind": "cond", "name": "news"},
+    "semaphore": {"kind": "semaphore", "name": "slots"},
+    "barrier": {"kind": "barrier", "name": "gate"},
+    "once": {"kind": "once", "name": "once"},
+    "once runs": {"kind": "sleep", "ns": 3600 * 10**9},
+    "join": {"kind": "join", "owner_is": "thread"},
+    "futex": {"kind": "futex", "name": "word", "owner_is": "unknown"},
+    "poll": {"kind": "poll"},
+    "select": {"kind": "poll"},
+    "epoll": {"kind": "poll", "timed": False},
+    "epoll timed": {"kind": "poll", "timed": True, "ns": 3600 * 10**9},
+    "accept": {"kind": "descriptor", "call": "accept"},
+    "recv": {"kind": "descriptor", "call": "recvfrom"},
+    "read": {"kind": "descriptor", "call": "read"},
+    "inotify": {"kind": "descriptor", "call": "read"},
+    "flock": {"kind": "descriptor", "call": "flock"},
+    "sleep": {"kind": "sleep", "ns": 3600 * 10**9, "timed": True},
+    "child": {"kind": "child"},
+    "semop": {"kind": "call", "timed": False},
+    "semtimedop": {"kind": "call", "timed": True},
+    "msgrcv": {"kind": "call", "call": "msgrcv"},
+    "sigtimedwait": {"kind": "call", "call": "rt_sigtimedwait", "timed": True},
+    "sigwaitinfo": {"kind": "call", "call": "rt_sigtimedwait", "timed": False},
+}
+DESCRIPTORS = {
+    "poll": ["pipe:", "unix socket"],
+    "select": ["pipe:"],
+    "epoll": ["anon_inode:[eventpoll]", "unix socket"],
+    "accept": ["tcp 127.0.0.1:"],
+    "recv": ["unix socket"],
+    "read": ["pipe:"],
+    "inotify": ["anon_inode:inotify"],
+    "flock": ["/tmp/asleep-"],
+}
+
+
+def check_waits(found, owner, but=()):
+    threads = threads_in(found)
+    for name, expected in EXPECTED.items():
+        if name in but:
+            continue
+        wait = threads[name]["waits"]
+        assert expected.items() <= wait.items(), (name, wait)
+        if wait.get("owner_is") == "thread":
+            assert wait["owner"] == (threads["mutex"]["tid"] if name == "join" else owner)
+        begins = DESCRIPTORS.get(name, [])
+        assert len(begins) == 0 or [fd["what"][: len(b)] for fd, b in zip(wait["fds"], begins)] == begins
+    assert threads["spin"]["state"] == "running" and threads["spin"]["waits"] is None
+    assert "do_spin" in functions(threads["spin"])
+
+
+@pytest.mark.limit(120)
+def test_every_wait_and_no_interruption(asleep):
+    """The calls go on, and say the same, however often they are looked at."""
+    for run in range(RUNS):
+        _, found = stacks(asleep.pid)
+        if run in (0, 1, RUNS - 1):
+            check_waits(found, asleep.pid)
+    assert ended(asleep) == ""
+
+
+def test_signals_get_through(tmp_path):
+    """Those that arrive meanwhile run their handlers, each once, and end what they should end."""
+    source = r"""
+        #include <errno.h>
+        #include <signal.h>
+        #include <stdio.h>
+        #include <sys/epoll.h>
+        #include <unistd.h>
+        static volatile sig_atomic_t handled;
+        static void handle(int sig) { (void)sig; handled++; }
+        int main(void)
+        {
+            int interrupted = 0, other = 0, epoll = epoll_create1(0);
+            struct sigaction a = {.sa_handler = handle, .sa_flags = SA_RESTART};
+            sigset_t none, ours;
+            sigemptyset(&none);
+            sigemptyset(&ours);
+            sigaddset(&ours, SIGUSR1);
+            sigprocmask(SIG_BLOCK, &ours, NULL);
+            sigaction(SIGUSR1, &a, NULL);
+            puts("ready");
+            fflush(stdout);
+            while (handled < 1000) {
+                if (epoll_pwait(epoll, &(struct epoll_event){0}, 1, -1, &none) < 0 && errno == EINTR)
+                    interrupted++;
+                else
+                    other++;
+                printf("%d\n", interrupted);
+                fflush(stdout);
+            }
+            printf("%d %d %d\n", handled, interrupted, other);
+            return 0;
+        }
+    """
+    with Program(proc.compile(source, tmp_path / "handles")) as program:
+        assert program.line() == "ready"
+        looking = proc.spawn(["sh", "-c", f"while {GOTRACE} stacks {program.pid}; do :; done"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for i in range(1, 1001):
+            os.kill(program.pid, signal.SIGUSR1)
+            assert program.line() == str(i)
+        assert program.line() == "1000 1000 0"
+        proc.kill_group(looking)
+
+
+# --- what is left behind
+
+
+def state_of(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_what_was_stopped_stays_stopped(asleep):
+    asleep.child.send_signal(signal.SIGSTOP)
+    while state_of(asleep.pid) != "T":
+        time.sleep(0.01)
+    for _ in range(20):
+        _, found = stacks(asleep.pid)
+        assert {t["state"] for t in found["threads"]} == {"stopped"}
+        assert threads_in(found)["mutex"]["waits"]["name"] == "cache_lock"
+    time.sleep(0.05)
+    assert state_of(asleep.pid) == "T"
+    asleep.child.send_signal(signal.SIGCONT)
+    time.sleep(0.05)
+    assert state_of(asleep.pid) == "S"
+
+
+@pytest.mark.parametrize("sig", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_killed_in_the_middle(asleep, sig):
+    """At any time: all threads go on, and can be looked at again. With SIGKILL some calls may have failed with EINTR."""
+    rng = random.Random(11)
+    for _ in range(RUNS // 3):
+        child = proc.spawn([GOTRACE, "stacks", asleep.pid], stdout=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0, 0.02))
+        child.send_signal(sig)
+        child.wait(10)
+        proc.kill_group(child)
+    time.sleep(0.1)
+    states = {pathlib.Path(p, "stat").read_text().rpartition(")")[2].split()[0] for p in pathlib.Path(f"/proc/{asleep.pid}/task").iterdir()}
+    assert states <= {"S", "R"}
+    assert re.search(r"^TracerPid:\t0$", pathlib.Path(f"/proc/{asleep.pid}/status").read_text(), re.M)
+    _, found = stacks(asleep.pid)
+    over = EXPECTED.keys() - threads_in(found).keys()
+    check_waits(found, asleep.pid, but=over)
+    said = ended(asleep).splitlines()
+    assert {line.partition(":")[0] for line in said} == over and all("Interrupted" in line for line in said), said
+    assert sig == signal.SIGKILL or not said
+
+
+def test_two_hundred_threads_stand_still_for_a_moment():
+    with Program(PROGRAMS / "deadlocks", "crowd", "mutex", 200) as program:
+        assert program.line() == "none"
+        times = []
+        for _ in range(10):
+            _, found = stacks(program.pid)
+            assert len(found["threads"]) == 201
+            times.append(found["stopped_ns"] / 1e6)
+        text = proc.run([GOTRACE, "stacks", program.pid]).ok().stdout
+    assert min(times) < 25 and sorted(times)[5] < 50, times
+    assert re.search(r"^200 threads, thread \d+ .*: waits for condition ", text, re.M), text[:500]
+
+
+# --- what cannot be looked at
+
+
+def refused(*argv, user=None):
+    result = subprocess.run([GOTRACE, "stacks", *map(str, argv)], capture_output=True, text=True, user=user, timeout=20)
+    assert result.returncode == 1 and not result.stdout, result
+    return result.stderr
+
+
+def test_no_such_process(tmp_path):
+    (tmp_path / "text").write_text("no core")
+    assert refused(999999999) == "gotrace: there is no process 999999999\n"
+    assert "No such file" in refused(tmp_path / "none")
+    assert "neither a process id nor a core file" in refused(tmp_path / "text")
+    assert "neither a process id nor a core file" in refused(tmp_path)
+    assert proc.run([GOTRACE, "stacks"]).returncode == 2
+
+
+@pytest.mark.needs("strace")
+def test_a_debugger_is_there_already(asleep):
+    tracer = proc.spawn(["strace", "-f", "-o", "/dev/null", "-p", asleep.pid], stderr=subprocess.DEVNULL)
+    while "TracerPid:\t0\n" in pathlib.Path(f"/proc/{asleep.pid}/status").read_text():
+        time.sleep(0.01)
+    assert f"is being debugged already, by process {tracer.pid} (strace)" in refused(asleep.pid)
+    proc.stop(tracer)
+
+
+NOBODY = 65534
+root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+
+
+@root
+def test_another_users(asleep):
+    assert "is another user's; try as root" in refused(asleep.pid, user=NOBODY)
+
+
+@root
+def test_any_user_can_look_at_their_own():
+    with Program(PROGRAMS / "deadlocks", "ring", "mutex", 2, user=NOBODY) as program:
+        expect(program, 2)
+        result = subprocess.run([GOTRACE, "stacks", str(program.pid)], capture_output=True, text=True, user=NOBODY, timeout=20)
+        assert result.returncode == DEADLOCK and result.stdout.count("    philosopher (deadlocks.c:") == 2
+
+
+@root
+def test_one_that_was_roots(tmp_path):
+    source = """
+        #include <stdio.h>
+        #include <unistd.h>
+        int main(void)
+        {
+            int failed = setresuid(65534, 65534, 65534);
+            puts("ready");
+            fflush(stdout);
+            return failed ? 1 : pause();
+        }
+    """
+    with Program(proc.compile(source, tmp_path / "changed")) as program:
+        assert program.line() == "ready"
+        assert "has or had more privileges than its user" in refused(program.pid, user=NOBODY)
+
+
+def test_a_program_that_was_deleted(tmp_path):
+    shutil.copy(PROGRAMS / "deadlocks", tmp_path / "gone")
+    with Program(tmp_path / "gone", "ring", "mutex", 2) as program:
+        (tmp_path / "gone").unlink()
+        assert sum("philosopher" in functions(t) for t in expect(program, 2)["threads"]) == 2
+
+
+def test_a_thread_that_no_signal_wakes(tmp_path):
+    """It has no stack, and the others do not wait for it; it goes on when it can."""
+    source = """
+        #include <pthread.h>
+        #include <stdio.h>
+        #include <unistd.h>
+        static void *idle(void *arg) { pause(); return arg; }
+        int main(void)
+        {
+            pthread_t thread;
+            pthread_create(&thread, NULL, idle, NULL);
+            puts("ready");
+            fflush(stdout);
+            if (vfork() == 0) {
+                char c;
+                _exit(read(0, &c, 1) < 0);
+            }
+            puts("on");
+            return 0;
+        }
+    """
+    with Program(proc.compile(source, tmp_path / "vforks")) as program:
+        assert program.line() == "ready"
+        _, found = await_stacks(program.pid, lambda found: "uninterruptible" in [t["state"] for t in found["threads"]])
+        deep, idle = found["threads"]
+        assert deep["waits"]["call"] == "vfork" and not deep["stack"]
+        assert idle["waits"]["call"] in ("pause", "ppoll") and "idle" in functions(idle)
+        assert found["stopped_ns"] < 100e6
+        assert program.child.communicate("x", timeout=10)[0] == "on\n"
+        assert program.child.returncode == 0
+
+
+def test_kernel_threads():
+    if os.geteuid() != 0 or not pathlib.Path("/proc/2/comm").exists() or pathlib.Path("/proc/2/exe").exists():
+        pytest.skip("no kernel thread to be seen here")
+    assert "process 2 " in refused(2)
+
+
+# --- names that others chose
+
+
+def test_json_whatever_names_there_are(tmp_path):
+    source = r"""
+        #include <stdio.h>
+        #include <sys/prctl.h>
+        #include <unistd.h>
+        int main(int argc, char **argv)
+        {
+            prctl(PR_SET_NAME, argv[argc - 1]);
+            puts("ready");
+            fflush(stdout);
+            return pause();
+        }
+    """
+    program = proc.compile(source, tmp_path / 'a "b"\tc\\')
+    for name in b"\"\\\x01\x1b[31m\n\t", b"\xff\xfe\xc3(", b"\xed\xa0\x80\xf8\x88", "grün €".encode(), b"}":
+        with Program(program, os.fsdecode(name)) as running:
+            assert running.line() == "ready"
+            _, found = stacks(running.pid)
+            text = proc.run([GOTRACE, "stacks", running.pid]).ok().stdout
+        assert found["threads"][0]["stack"][-1]["module"].endswith('a "b"\tc\\')
+        assert "\x1b" not in text and "\x01" not in text
+        if name.decode(errors="replace") == "grün €":
+            assert found["threads"][0]["name"] == "grün €"
+
+
+@pytest.mark.needs("unshare")
+def test_another_pid_and_mount_namespace(tmp_path):
+    """Owners are numbered as the process numbers them, files are its own."""
+    if os.geteuid() != 0:
+        pytest.skip("namespaces need root")
+    shutil.copy(PROGRAMS / "deadlocks", tmp_path / "deadlocks")
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    script = f"mount -t tmpfs none {hidden} && cp {tmp_path}/deadlocks {hidden} && exec {hidden}/deadlocks ring mutex 3"
+    with Program("unshare", "--pid", "--fork", "--mount", "sh", "-c", script) as outer:
+        inside = sorted(int(outer.line()) for _ in range(3))
+        assert inside[0] < 20
+        children = pathlib.Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text().split()
+        _, found = await_stacks(children[0], lambda found: found["deadlocks"])
+        assert len(found["deadlocks"][0]["threads"]) == 3
+        assert sum("philosopher" in functions(t) for t in found["threads"]) == 3
+
+
+def test_without_libdw(tmp_path):
+    """Says what is missing, and the other commands work."""
+    if os.geteuid() != 0:
+        pytest.skip("hiding a library needs root")
+    (path,) = set(re.findall(r"/\S*/libdw\.so\.1", proc.run(["ldconfig", "-p"]).ok().stdout))
+    script = f"mount --bind /dev/null {os.path.realpath(path)} && {GOTRACE} --version && exec {GOTRACE} stacks $$"
+    result = proc.run(["unshare", "--mount", "sh", "-c", f"sleep 9 & P=$!; {script.replace('$$', '$P')}"])
+    assert result.returncode == 1 and "stacks needs libdw.so.1" in result.stderr, str(result)
