@@ -9,6 +9,7 @@
 #include "encoder/base/strbuf.h"
 #include "symbolize/modules.h"
 #include "symbolize/symbolize.h"
+#include "symbolize/wrappers.h"
 
 #include <limits.h>
 
@@ -118,7 +119,7 @@ const char *gt_names_variable(uint64_t address, uint32_t epoch)
     return text;
 }
 
-/* The innermost of them that is no inlined one; false: nothing is known. */
+/* The innermost one that does not just wrap what is called there; false: nothing is known. */
 static bool frame_at(uint64_t address, uint32_t epoch, struct gt_sym_frame *frame)
 {
     enum { MAX = 32 };
@@ -126,7 +127,10 @@ static bool frame_at(uint64_t address, uint32_t epoch, struct gt_sym_frame *fram
     if (!can_name(address, epoch))
         return false;
     int n = gt_symbolize(names.symbolizer, epoch, address, false, frames, MAX);
-    *frame = frames[n - 1];
+    int i = 0;
+    while (i < n - 1 && gt_is_wrapper(frames[i].func))
+        i++;
+    *frame = frames[i];
     return true;
 }
 

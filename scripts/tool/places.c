@@ -1,27 +1,15 @@
 /* See places.h. */
 #include "places.h"
 
-#include <stdbool.h>
+#include "symbolize/wrappers.h"
+
 #include <stdio.h>
 #include <string.h>
-
-/* What stands between a primitive and the program's own code: nobody looks for it. */
-static bool is_wrapper(const char *func)
-{
-    static const char *const prefixes[] = {"std::", "__gnu_cxx::", "__gthread",
-                                           "core::", "alloc::"};
-    func += *func == '<'; /* Rust: <std::sync::Mutex>::lock */
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
-        if (strncmp(func, prefixes[i], strlen(prefixes[i])) == 0)
-            return true;
-    }
-    return false;
-}
 
 const struct gt_where *gt_site_of(const struct gt_callers *stack)
 {
     for (uint32_t i = 1; stack && i < stack->n; i++) {
-        if (!is_wrapper(stack->frame[i].func))
+        if (!gt_is_wrapper(stack->frame[i].func))
             return &stack->frame[i];
     }
     return stack && stack->n > 1 ? &stack->frame[1] : NULL;

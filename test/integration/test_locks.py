@@ -266,3 +266,39 @@ def test_every_reader(tmp_path, format):
     for go in gotools.readers_of(format).values():
         gotools.check(trace, go=go)
     assert len(logs(trace, "held by")) > 20 and len(logs(trace, "held ")) > 30
+
+
+def incident(fault, trace, **env):
+    pipe = proc.subprocess.PIPE
+    return proc.spawn([PROGRAMS / "incidents", fault], env=proc.traced_env(trace, env), stdout=pipe, stderr=pipe, text=True)
+
+
+def test_incident_of_a_convoy_and_of_a_slow_disk(tmp_path):
+    """The README's, each named by one command."""
+    for fault, row in [("convoy", r"stats_lock\n +([\d.]+)%   worker, by count: running"), ("fsync", r"journal_lock\n +([\d.]+)%   .*append.*: fsync <- append \(")]:
+        trace = tmp_path / f"{fault}.out"
+        proc.traced([PROGRAMS / "incidents", fault], trace).ok()
+        text = proc.run([GOTRACE, "top", "--holders", trace]).ok().stdout
+        assert (found := re.search(row, text)) and float(found[1]) > 50, text
+
+
+def test_incident_of_a_deadlock(tmp_path):
+    child = incident("deadlock", tmp_path / "t.out", GOTRACE_HANG="500ms")
+    assert "DEADLOCK" in child.stderr.readline()
+    stacks = proc.run([GOTRACE, "stacks", child.pid])
+    proc.stop(child)
+    assert stacks.returncode == 3 and stacks.stdout.count("transfer (incidents.c:") >= 2, stacks
+    assert re.search(r"waits for mutex accounts \(.*\), held by thread \d+ \(worker\)", stacks.stdout), stacks
+
+
+def test_incident_of_a_lost_wakeup(tmp_path):
+    trace = tmp_path / "t.out"
+    child = incident("lost", trace)
+    row, text = None, ""
+    while not row or row.groups() != ("2", "1", "0", "1", "2", "1"):
+        assert proc.run([GOTRACE, "snapshot", child.pid]).returncode in (0, 1)
+        text = proc.run([GOTRACE, "top", "--wakeups", trace]).stdout if trace.exists() else ""
+        row = re.search(r"^ *(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+)  all_done$", text, re.M)
+        assert child.poll() is None, (text, child.stderr.read())
+    proc.stop(child)
+    assert re.search(r"^ +2 +1    pthread_cond_signal finish \(incidents.c:\d+\)$", text, re.M), text
