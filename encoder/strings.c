@@ -90,7 +90,9 @@ static struct gt_string *intern_locked(const char *text, size_t len, bool of_loc
         if (table.reason[r] && is(table.reason[r], text, len, hash, of_lock))
             s = table.reason[r];
     }
-    return s ? s : insert_locked(era, text, len, of_lock);
+    if (s || (of_lock && !gt_era_may_grow(era))) /* of those there may be any number */
+        return s;
+    return insert_locked(era, text, len, of_lock);
 }
 
 static struct gt_string *intern(const char *text, size_t len, bool of_lock)

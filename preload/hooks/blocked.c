@@ -26,6 +26,15 @@ static struct gt_blocked *at(size_t i)
 
 /* Collecting --------------------------------------------------------------------------------- */
 
+/* Its holder may be a thread of another process. */
+static bool is_shared(enum gt_lock_kind kind, const void *lock)
+{
+    enum { PSHARED = 0x80 }; /* PTHREAD_MUTEX_PSHARED_BIT of glibc */
+    if (kind == GT_LOCK_MUTEX)
+        return ((const pthread_mutex_t *)lock)->__data.__kind & PSHARED;
+    return kind != GT_LOCK_RWLOCK || ((const pthread_rwlock_t *)lock)->__data.__shared;
+}
+
 /* The lock of the registry is held: the thread is still in the wait, and what it waits for there.
  */
 static void note(const struct gt_waiter *waiter)
@@ -44,6 +53,7 @@ static void note(const struct gt_waiter *waiter)
                                        .timed = waiter->timed,
                                        .lock = lock,
                                        .holder = readable ? gt_owner_of(waiter->kind, lock) : 0,
+                                       .shared = readable && is_shared(waiter->kind, lock),
                                        .stack = waiter->g->wait_stack};
 }
 
@@ -67,15 +77,6 @@ static bool is_gone(uint32_t tid)
         return false; /* there is no /proc here */
     snprintf(path, sizeof path, "/proc/self/task/%u", tid);
     return stat(path, &st) != 0 && errno == ENOENT;
-}
-
-/* Who shares the lock with others may not see all of them. */
-static bool is_shared(const struct gt_blocked *b)
-{
-    enum { PSHARED = 0x80 }; /* PTHREAD_MUTEX_PSHARED_BIT of glibc */
-    if (b->kind == GT_LOCK_MUTEX)
-        return ((const pthread_mutex_t *)b->lock)->__data.__kind & PSHARED;
-    return b->kind != GT_LOCK_RWLOCK || ((const pthread_rwlock_t *)b->lock)->__data.__shared;
 }
 
 /* Cycles ------------------------------------------------------------------------------------- */
@@ -111,7 +112,7 @@ static void link_all(void)
         b->next = known ? (int32_t)gt_memo_find(&by_tid, b->holder) - 1 : -1;
         b->cycle = -1;
         b->gone =
-            known && b->next < 0 && b->kind != GT_LOCK_JOIN && !is_shared(b) && is_gone(b->holder);
+            known && b->next < 0 && b->kind != GT_LOCK_JOIN && !b->shared && is_gone(b->holder);
     }
     gt_memo_free(&by_tid);
     for (size_t i = 0; i < all.n; i++)

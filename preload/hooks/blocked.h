@@ -19,6 +19,7 @@ struct gt_blocked {
     uint32_t tid;
     enum gt_lock_kind kind;
     bool timed;       /* it ends by itself */
+    bool shared;      /* with other processes */
     const void *lock; /* or whom a join waits for: a pthread_t */
     uint32_t holder;  /* as gt_owner_of, of a join whom it waits for */
     bool gone;        /* that thread has ended */

@@ -14,6 +14,7 @@
 /* By slot. Who had the lock when it became hot has not noted when that began. */
 static struct heat {
     _Atomic uint64_t touched; /* when somebody began to wait */
+    _Atomic uint64_t cooled;  /* when it was hot last: what was noted before may be over */
     _Atomic uint64_t since;   /* of what follows */
     _Atomic(const void *) lock;
     _Atomic uint32_t owner; /* as the kernel numbers threads; 0: it has given it up */
@@ -39,8 +40,10 @@ void gt_hot_touch(const void *lock, uint64_t now, uint32_t owner)
 static void cool(const void *lock, uint64_t now)
 {
     uint64_t last = atomic_load_explicit(&heat_of(lock)->touched, memory_order_relaxed);
-    if (now > last && now - last > gt_clock_units(COOLS_NS))
-        atomic_fetch_and(&gt_registry_count[gt_registry_slot(lock)], ~GT_REGISTRY_HOT);
+    if (now <= last || now - last <= gt_clock_units(COOLS_NS))
+        return;
+    atomic_store(&heat_of(lock)->cooled, now);
+    atomic_fetch_and(&gt_registry_count[gt_registry_slot(lock)], ~GT_REGISTRY_HOT);
 }
 
 /* Whether the thread has had the lock since before it became hot: then from when on. */
@@ -158,6 +161,11 @@ void gt_hot_given_up(uint32_t hook, const void *lock, bool awaited)
     if (!t)
         return;
     struct gt_hold before = {.lock = NULL}, *hold = find(&t->holds, lock);
+    uint64_t cooled = atomic_load_explicit(&heat_of(lock)->cooled, memory_order_relaxed);
+    if (hold && hold->since <= cooled) {
+        hold->lock = NULL;
+        hold = NULL;
+    }
     if (!hold && had_before(lock, t->w.m, &before))
         hold = &before;
     if (hold)

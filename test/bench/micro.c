@@ -43,6 +43,19 @@ static void lock(void)
     pthread_mutex_unlock(&mutex);
 }
 
+/* One that somebody has waited for: what is held of it is told. */
+static void hot(void)
+{
+    static int heated;
+    pthread_mutex_lock(&mutex);
+    if (!heated) {
+        heated = 1;
+        __atomic_store_n(&turn, 1, __ATOMIC_RELAXED); /* the partner wants it now */
+        usleep(20000);
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
 static void heap(void)
 {
     void *volatile p = malloc(64);
@@ -99,6 +112,14 @@ static void *sleeper(void *arg)
     return arg;
 }
 
+static void *hot_partner(void *arg)
+{
+    while (!__atomic_load_n(&turn, __ATOMIC_RELAXED))
+        usleep(1000);
+    lock();
+    return sleeper(arg);
+}
+
 static void *cond_partner(void *arg)
 {
     pthread_mutex_lock(&mutex);
@@ -140,6 +161,7 @@ static const struct operation {
     {"lock", lock, sleeper, 1},
     {"lock2", lock, rival, 1},
     {"lock4", lock, rival, 3},
+    {"hot", hot, hot_partner, 1},
     {"malloc", heap, sleeper, 1},
     {"malloc2", heap, rival, 1},
     {"read", read_byte, sleeper, 1},
@@ -197,6 +219,7 @@ static void measure(const void *operation)
     const struct operation *op = operation;
     double ns[BATCHES];
     uint64_t sum = 0;
+    op->run();
     long n = grain(op);
     for (int i = 0; i < BATCHES; i++)
         ns[i] = batch(op, n, &sum);

@@ -33,6 +33,7 @@ MICRO = {
     "lock": "lock+unlock, uncontended",
     "lock2": "lock+unlock, 2 threads contend",
     "lock4": "lock+unlock, 4 threads contend",
+    "hot": "lock+unlock, waited for 10 s ago at most",
     "cond": "condition variable, there and back",
     "malloc": "malloc+free",
     "malloc2": "malloc+free, 2 threads",
