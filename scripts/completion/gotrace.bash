@@ -26,7 +26,7 @@ _gotrace_value() { # option, value so far; false: it is no option with a value
     --kind) _gotrace_words "$2" all sync network syscall sched sleep other unseen cpu ;;
     --go) _gotrace_files "$2" ;;
     --debug-dir) compopt -o filenames && mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
-    --syscall-min | --max-size | --max-mem | --delay | --duration | --ring | --cpu-hz | --hold-min | --hang | --http | -n) COMPREPLY=() ;;
+    --syscall-min | --max-size | --max-mem | --delay | --duration | --ring | --cpu-hz | --hold-min | --hang | --last | --http | -n) COMPREPLY=() ;;
     *) return 1 ;;
     esac
 }
@@ -65,7 +65,7 @@ _gotrace_process() { # word
 # A process or a core file, then the executable.
 _gotrace_stacks() { # word
     if [[ $1 == -* ]]; then
-        _gotrace_words "$1" --json --verbose --help
+        _gotrace_words "$1" --json --last= --verbose --help
     else
         _gotrace_files "$1"
         mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$1")

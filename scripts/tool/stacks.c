@@ -1,5 +1,6 @@
 /* `gotrace stacks`: what each thread of a running program, or of a core file, does and waits for.
  */
+#include "recent.h"
 #include "still.h"
 #include "tool.h"
 
@@ -16,6 +17,7 @@ enum { EXIT_DEADLOCK = 3 };
 
 static struct {
     bool json, verbose;
+    unsigned last; /* so many waits of each thread, by the flight recorder in it; 0: none */
 } options;
 
 /* Text --------------------------------------------------------------------------------------- */
@@ -120,6 +122,8 @@ static char *text_of(const struct gt_still *s, const struct gt_task *t)
     print_wait(out, s, t);
     fputs("\n", out);
     print_stack(out, t);
+    if (options.last)
+        gt_recent_print(out, t->tid);
     fclose(out);
     return gt_need(text);
 }
@@ -215,11 +219,13 @@ static void print_all(const struct gt_still *s)
 
 static void help(void)
 {
-    puts("usage: gotrace stacks [--json] [--verbose] PID|CORE [EXECUTABLE]\n\n"
+    puts("usage: gotrace stacks [--json|--last=N] [--verbose] PID|CORE [EXECUTABLE]\n\n"
          "Prints what every thread of a running program, or of a core file, does: what it waits\n"
          "for, who holds that, and its stack. Deadlocks come first, and make the exit status 3.\n"
          "The program needs no library of ours; it stands still for some milliseconds.\n\n"
          "  --json     for programs\n"
+         "  --last=N   with the library in the program and its flight recorder on (GOTRACE_RING):\n"
+         "             since when each thread does that, and its last N waits and calls\n"
          "  --verbose  also for how long the program stood still\n"
          "  --help     this\n\n"
          "A core file with a name of digits only: ./NAME. EXECUTABLE: where the program lies, if\n"
@@ -227,16 +233,28 @@ static void help(void)
     exit(0);
 }
 
+static unsigned read_last(const char *text)
+{
+    enum { MOST = 1000 };
+    char *end;
+    unsigned long n = strtoul(text, &end, 10);
+    if (*end || *text < '1' || *text > '9' || n > MOST)
+        gt_fail(GT_EXIT_USAGE, "stacks: --last=%s: how many waits? 1 to %d", text, MOST);
+    return (unsigned)n;
+}
+
 static void read_options(int argc, char **argv)
 {
     static const struct option longs[] = {{"json", no_argument, NULL, 'j'},
                                           {"verbose", no_argument, NULL, 'v'},
+                                          {"last", required_argument, NULL, 'l'},
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
     for (int c; (c = getopt_long(argc, argv, "vh", longs, NULL)) != -1;) {
         switch (c) {
         case 'j': options.json = true; break;
         case 'v': options.verbose = true; break;
+        case 'l': options.last = read_last(optarg); break;
         case 'h': help(); break;
         default: exit(GT_EXIT_USAGE);
         }
@@ -255,6 +273,8 @@ int gt_command_stacks(int argc, char **argv)
         gt_core_open(&still, what);
     else
         gt_stop(&still, atoi(what));
+    if (options.last && !still.core)
+        gt_recent_read(still.pid, options.last);
     if (!gt_unwind(&still))
         gt_fail(GT_EXIT_FAILED, "stacks needs libdw.so.1, which is not here: install the package "
                                 "libdw1 (Debian, Ubuntu) or elfutils-libs (Fedora)");

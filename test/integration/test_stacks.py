@@ -14,6 +14,7 @@ import time
 import pytest
 
 from lib import LIBRARY, PROGRAMS, ROOT, proc
+from lib.reports import ns_of
 
 GOTRACE = ROOT / "build/gotrace"
 DEADLOCK = 3
@@ -594,3 +595,21 @@ def test_without_libdw(tmp_path):
     script = f"mount --bind /dev/null {os.path.realpath(path)} && {GOTRACE} --version && exec {GOTRACE} stacks $$"
     result = proc.run(["unshare", "--mount", "sh", "-c", f"sleep 9 & P=$!; {script.replace('$$', '$P')}"])
     assert result.returncode == 1 and "stacks needs libdw.so.1" in result.stderr, str(result)
+
+
+def test_what_the_recorder_knows(tmp_path):
+    """Since when a thread waits, and what it did before; and nothing stays of that."""
+    env = proc.traced_env(tmp_path / "t.out", {"GOTRACE_RING": "1M"})
+    child = proc.spawn([PROGRAMS / "incidents", "deadlock"], env=env, stderr=subprocess.DEVNULL)
+    text = ""
+    while "DEADLOCK" not in text:
+        text = proc.run([GOTRACE, "stacks", child.pid]).stdout
+    time.sleep(0.3)
+    before = set(pathlib.Path("/tmp").glob("gotrace-*"))
+    result = proc.run([GOTRACE, "stacks", "--last=4", child.pid])
+    proc.stop(child)
+    assert result.returncode == 3 and set(pathlib.Path("/tmp").glob("gotrace-*")) <= before
+    stuck = re.findall(r"waits for mutex accounts.*\n(?:    .*\n)*?    sync for (\S+)\n    \S+ ago: sleep for (\S+): usleep <- transfer \(incidents.c:\d+\)\n", result.stdout)
+    assert len(stuck) == 2 and all(ns_of(since) > 0.3e9 and ns_of(slept) > 1e6 for since, slept in stuck), result.stdout
+    refused = proc.run([GOTRACE, "stacks", "--last=4", os.getpid()])
+    assert refused.returncode == 1 and not refused.stdout, refused

@@ -1,0 +1,15 @@
+/* `gotrace stacks --last=N`: what the flight recorder in a program knows of its threads. */
+#ifndef GT_RECENT_H
+#define GT_RECENT_H
+
+#include <stdio.h>
+#include <sys/types.h>
+
+/* Asks the recorder of the process for all it has; ends with a message if there is none. */
+void gt_recent_read(pid_t pid, unsigned last);
+
+/* Since when a thread does what it does, and its last waits and calls; nothing where it is not
+ * known. */
+void gt_recent_print(FILE *out, pid_t tid);
+
+#endif
