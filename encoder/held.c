@@ -180,11 +180,11 @@ void gt_held_tell_end(void (*put)(uint64_t id, const char *text, uint32_t len))
         tell_all(tell_at_end);
 }
 
-/* Without parameters; and without a comma, for that ends it. */
+/* Without a comma, for that ends it. */
 static void put_name(struct gt_strbuf *t, const char *name)
 {
     char *from = t->pos;
-    gt_strbuf_add_n(t, name, strcspn(name, "("));
+    gt_strbuf_add(t, name);
     for (char *p = from; p < t->pos; p++)
         *p = *p == ',' ? ';' : *p;
 }

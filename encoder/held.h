@@ -63,9 +63,10 @@ void gt_held_end(const struct gt_writer *w);
 
 /*
  * How a trace says who waits when it ends, for what has an owner: strings that no event uses, with
- * the goroutine that waits; the one that holds it then, or 0, and its thread, or 0; 1 if the wait
- * ends by itself, and 2 if that thread has ended; and what it waits for, nothing if that is
- * the thread's end.
+ * the goroutine that waits; the one that holds it then, or 0, and its thread, or 0; a sum:
+ * 1 if the wait ends by itself, 2 if that thread has ended, 4 if it is for the mutex after a
+ * condition variable, 8 if it can never end; when it began; and what it waits for, nothing if that
+ * is the thread's end.
  */
 #define GT_BLOCKED "gotrace-waits "
 typedef void gt_tell_fn(const char *text, uint32_t len);

@@ -6,6 +6,7 @@
 
 #include "encoder/base/clock.h"
 #include "encoder/base/log.h"
+#include "encoder/base/memo.h"
 #include "encoder/base/file.h"
 #include "encoder/drain.h"
 #include "encoder/frames.h"
@@ -18,26 +19,19 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Waits that were told of: nobody wants to read that again each second. */
-enum { TOLD = 64 };
-static struct {
-    uint64_t g, since;
-} told[TOLD];
-static uint32_t n_told;
+/* Waits that were told of, by goroutine: nobody wants to read that again each second. */
+static struct gt_memo told; /* → since */
 
 static bool is_told(const struct gt_blocked *b)
 {
-    for (int i = 0; i < TOLD; i++) {
-        if (told[i].g == b->g && told[i].since == b->since)
-            return true;
-    }
-    return false;
+    return gt_memo_find(&told, b->g) == b->since;
 }
 
 static void note_told(const struct gt_blocked *b)
 {
-    told[n_told % TOLD].g = b->g;
-    told[n_told++ % TOLD].since = b->since;
+    uint64_t *slot = gt_memo_at(&told, b->g);
+    if (slot)
+        *slot = b->since;
 }
 
 static bool is_old(const struct gt_blocked *b)
@@ -133,6 +127,19 @@ static void save(void)
         gt_log("    what led there: %s", gt_output_path());
 }
 
+/* Others that wait for the same lock, of one that has ended. */
+static size_t note_others(const struct gt_blocked *all, size_t n, const struct gt_blocked *first)
+{
+    size_t others = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool same = all[i].gone && all[i].lock == first->lock && &all[i] != first;
+        if (same)
+            note_told(&all[i]);
+        others += same;
+    }
+    return others;
+}
+
 void gt_hang_look(void)
 {
     size_t n;
@@ -144,6 +151,9 @@ void gt_hang_look(void)
         if (!head || !all_old(all, b))
             continue;
         tell_cycle(all, b);
+        size_t others = b->gone ? note_others(all, n, b) : 0;
+        if (others)
+            gt_log("    and %zu more threads wait for that", others);
         found = true;
     }
     if (found)

@@ -9,7 +9,7 @@
 #include "encoder/base/strbuf.h"
 #include "symbolize/modules.h"
 #include "symbolize/symbolize.h"
-#include "symbolize/wrappers.h"
+#include "symbolize/functions.h"
 
 #include <limits.h>
 
@@ -136,8 +136,13 @@ static bool frame_at(uint64_t address, uint32_t epoch, struct gt_sym_frame *fram
 
 const char *gt_names_function(uint64_t address, uint32_t epoch)
 {
+    static char text[GT_STRING_MAX / 2];
     struct gt_sym_frame frame;
-    return frame_at(address, epoch, &frame) ? frame.func : NULL;
+    if (!frame_at(address, epoch, &frame))
+        return NULL;
+    struct gt_strbuf t = gt_strbuf_start(text, sizeof text);
+    gt_strbuf_add_n(&t, frame.func, gt_without_parameters(frame.func));
+    return text;
 }
 
 const char *gt_names_place(uint64_t address, uint32_t epoch)
@@ -148,7 +153,9 @@ const char *gt_names_place(uint64_t address, uint32_t epoch)
         return NULL;
     struct gt_strbuf t = gt_strbuf_start(text, sizeof text);
     const char *slash = strrchr(f.file, '/');
-    gt_strbuf_add_n(&t, f.func, strcspn(f.func, "("));
+    gt_strbuf_add_n(&t, f.func, gt_without_parameters(f.func));
+    for (char *p = text; *p; p++)
+        *p = *p == ',' ? ';' : *p; /* that ends it */
     gt_strbuf_add(&t, " (");
     if (f.line) {
         gt_strbuf_add(&t, slash ? slash + 1 : f.file);

@@ -10,7 +10,7 @@
 /* Index 0 is the number of a hook, or the entry of a routine; the rest are return addresses. */
 int gt_names_resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max);
 
-/* See gt_place_fn. */
+/* See gt_place_fn. Functions are told without parameters. */
 const char *gt_names_variable(uint64_t address, uint32_t epoch);
 const char *gt_names_function(uint64_t address, uint32_t epoch);
 

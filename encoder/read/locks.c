@@ -76,8 +76,8 @@ bool gt_signals_read(const char *text, struct gt_signals_row *row)
 
 bool gt_blocked_read(const char *text, struct gt_blocked_row *row)
 {
-    uint64_t number[4];
-    const char *name = read_numbers(text, GT_BLOCKED, number, 4);
+    uint64_t number[5];
+    const char *name = read_numbers(text, GT_BLOCKED, number, 5);
     if (!name)
         return false;
     *row = (struct gt_blocked_row){.g = number[0],
@@ -85,6 +85,9 @@ bool gt_blocked_read(const char *text, struct gt_blocked_row *row)
                                    .thread = number[2],
                                    .timed = number[3] & 1,
                                    .gone = number[3] & 2,
+                                   .again = number[3] & 4,
+                                   .endless = number[3] & 8,
+                                   .since = number[4],
                                    .name = name};
     return true;
 }

@@ -39,6 +39,8 @@ struct gt_locks {
 struct gt_blocked_row {
     uint64_t g, holder, thread; /* holder, thread: 0 where there is none */
     bool timed, gone;           /* the wait ends by itself; that thread has ended */
+    bool again, endless;        /* for the mutex after a condition variable; it can never end */
+    uint64_t since;             /* ns, of the trace's clock as it stands in the text */
     const char *name;           /* behind it in the text */
 };
 

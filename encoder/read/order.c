@@ -30,6 +30,7 @@ void gt_reader_keep_own_text(struct gt_reader *r, uint64_t id, const struct gt_b
     gt_reader_keep_text(r, id, text);
     if (gt_blocked_read(gt_reader_text(r, id), &blocked)) {
         t->blocked = grown(t->blocked, t->n_blocked, &t->room_blocked, sizeof blocked);
+        blocked.since = (uint64_t)gt_reader_ns(r, blocked.since);
         t->blocked[t->n_blocked++] = blocked;
     } else if (gt_signals_read(gt_reader_text(r, id), &signals)) {
         t->signals = grown(t->signals, t->n_signals, &t->room_signals, sizeof signals);

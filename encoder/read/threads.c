@@ -168,14 +168,17 @@ static void start(struct gt_threads *all, struct gt_thread_state *t, const struc
     note_running(all, h->on->p, t, ns);
 }
 
+enum { LOG_NS = 1000 }; /* a wait begins with the log of what it is for */
+
 static void stop(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
                  enum gt_g_state state, uint64_t ns)
 {
     enter(all, t, state, h->on->p, ns);
     /* One that is woken in vain goes on to wait for the same: it runs for no time. */
-    if (t->wanted_at < t->woke && t->woke < ns)
-        t->wanted.lock = NULL;
+    bool again = t->wanted_at < t->woke;
     t->reason = h->text;
+    if (again ? t->woke < ns : t->wanted_at + LOG_NS < ns || gt_kind_of(t) != GT_SYNC)
+        t->wanted.lock = NULL;
     t->stack = h->stack;
     if (state != GT_G_SYSCALL)
         h->on->g = 0;
@@ -336,13 +339,19 @@ static void settle_rest(struct gt_threads *all)
     }
 }
 
+enum { SLACK_NS = 1000000 };
+
 /* Who holds a lock may be another one by now than when a wait for it began. */
 static void note_blocked(struct gt_threads *all)
 {
     for (size_t i = 0; i < all->trace->n_blocked; i++) {
         const struct gt_blocked_row *row = &all->trace->blocked[i];
         struct gt_thread_state *t = gt_threads_find(all, row->g);
-        if (!t || t->ended || t->state != GT_G_WAITING)
+        if (t && row->again && t->state == GT_G_RUNNABLE)
+            t->state = GT_G_WAITING; /* it was signalled, and then has to wait for its mutex */
+        bool same = t && !t->ended && t->state == GT_G_WAITING && gt_kind_of(t) == GT_SYNC;
+        /* Recording may have ended before the wait began; one that was in vain begins anew. */
+        if (!same || row->since > t->since + SLACK_NS)
             continue;
         t->wanted = gt_locks_wanted_at_end(&all->locks, row);
         t->at_end = row;

@@ -3,6 +3,7 @@
 
 #include "encoder/base/arena.h"
 #include "encoder/base/debug.h"
+#include "encoder/base/file.h"
 #include "encoder/base/memo.h"
 #include "encoder/base/strbuf.h"
 #include "encoder/switch.h"
@@ -12,6 +13,7 @@
 #include "symbolize/modules.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 static struct {
@@ -35,6 +37,11 @@ static bool is_shared(enum gt_lock_kind kind, const void *lock)
     return kind != GT_LOCK_RWLOCK || ((const pthread_rwlock_t *)lock)->__data.__shared;
 }
 
+static bool is_readable(const struct gt_waiter *waiter, const void *lock)
+{
+    return waiter->kind != GT_LOCK_JOIN && gt_can_read(lock, sizeof(pthread_rwlock_t));
+}
+
 /* The lock of the registry is held: the thread is still in the wait, and what it waits for there.
  */
 static void note(const struct gt_waiter *waiter)
@@ -45,12 +52,13 @@ static void note(const struct gt_waiter *waiter)
     bool owned = waiter->kind >= GT_LOCK_MUTEX;
     if (!owned || !gt_vector_reserve(&all.memory, (all.n + 1) * sizeof(struct gt_blocked)))
         return;
-    bool readable = waiter->kind != GT_LOCK_JOIN && gt_can_read(lock, sizeof(pthread_rwlock_t));
+    bool readable = is_readable(waiter, lock);
     *at(all.n++) = (struct gt_blocked){.g = waiter->g->id,
                                        .since = waiter->since,
                                        .tid = w->m,
                                        .kind = waiter->kind,
                                        .timed = waiter->timed,
+                                       .again = waiter->again,
                                        .lock = lock,
                                        .holder = readable ? gt_owner_of(waiter->kind, lock) : 0,
                                        .shared = readable && is_shared(waiter->kind, lock),
@@ -69,14 +77,76 @@ static void resolve_joins(void *unused, struct gt_writer *w)
     }
 }
 
-static bool is_gone(uint32_t tid)
+static bool has_task(uint32_t tid)
 {
     char path[64];
     struct stat st;
-    if (stat("/proc/self/task", &st) != 0)
-        return false; /* there is no /proc here */
     snprintf(path, sizeof path, "/proc/self/task/%u", tid);
-    return stat(path, &st) != 0 && errno == ENOENT;
+    return stat(path, &st) == 0;
+}
+
+/* By numbers as the kernel has them here: there may be no /proc, or one of another namespace. */
+static bool is_gone(uint32_t tid)
+{
+    return has_task((uint32_t)gt_syscall(SYS_gettid)) && !has_task(tid);
+}
+
+/*
+ * Whether the kernel has the thread wait for a futex: one that has just got a lock stands in the
+ * registry until it runs, as what waits for itself. Where the kernel does not tell, others sleep.
+ */
+static bool sleeps(const struct gt_blocked *b)
+{
+    char path[64], text[32] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%u/syscall", b->tid);
+    int fd = gt_file_open(path, 0);
+    if (fd < 0)
+        return b->holder != b->tid;
+    ssize_t n = gt_file_read(fd, text, sizeof text - 1, 0);
+    gt_file_close(fd);
+    return n <= 0 || strtoul(text, NULL, 10) == SYS_futex;
+}
+
+/*
+ * What was read of each at its own moment is true of all together if it still is: then between the
+ * two readings all waited, and those who held something were among them, or had ended.
+ */
+static void confirm(const struct gt_waiter *waiter)
+{
+    const void *lock = (const void *)((uintptr_t)waiter->addr & ~(uintptr_t)1);
+    for (size_t i = 0; i < all.n; i++) {
+        struct gt_blocked *b = at(i);
+        if ((b->cycle < 0 && !b->gone) || b->g != waiter->g->id || b->since != waiter->since ||
+            b->lock != lock)
+            continue;
+        b->confirmed = waiter->kind == GT_LOCK_JOIN ||
+                       (is_readable(waiter, lock) && gt_owner_of(b->kind, lock) == b->holder);
+    }
+}
+
+static void confirm_all(void)
+{
+    bool any = false;
+    for (size_t i = 0; i < all.n; i++)
+        any |= at(i)->cycle >= 0 || at(i)->gone;
+    if (any)
+        gt_registry_each(confirm);
+    for (size_t i = 0; i < all.n; i++) {
+        struct gt_blocked *b = at(i);
+        b->confirmed = b->confirmed && sleeps(b);
+        b->gone = b->gone && b->confirmed;
+    }
+    /* A cycle is one if all of it is. */
+    for (size_t i = 0; i < all.n; i++) {
+        for (size_t k = 0; !at(i)->confirmed && at(i)->cycle >= 0 && k < all.n; k++) {
+            if (k != i && at(k)->cycle == at(i)->cycle)
+                at(k)->confirmed = false;
+        }
+    }
+    for (size_t i = 0; i < all.n; i++) {
+        if (!at(i)->confirmed)
+            at(i)->cycle = -1;
+    }
 }
 
 /* Cycles ------------------------------------------------------------------------------------- */
@@ -126,6 +196,7 @@ struct gt_blocked *gt_blocked_now(size_t *n)
     gt_registry_each(note);
     gt_switch_each(resolve_joins, NULL);
     link_all();
+    confirm_all();
     *n = all.n;
     return all.n ? at(0) : NULL;
 }
@@ -162,7 +233,9 @@ void gt_blocked_tell(gt_tell_fn *tell)
         put_number(&t, b->g);
         put_number(&t, holder_g ? holder_g : gt_held_g(b->holder));
         put_number(&t, b->holder);
-        put_number(&t, (uint64_t)b->timed | (uint64_t)b->gone << 1);
+        put_number(&t, (uint64_t)b->timed | (uint64_t)b->gone << 1 | (uint64_t)b->again << 2 |
+                           (uint64_t)(b->cycle >= 0) << 3);
+        put_number(&t, b->since);
         put_lock(&t, b);
         tell(text, (uint32_t)(t.pos - text));
     }

@@ -23,6 +23,8 @@ struct gt_blocked {
     const void *lock; /* or whom a join waits for: a pthread_t */
     uint32_t holder;  /* as gt_owner_of, of a join whom it waits for */
     bool gone;        /* that thread has ended */
+    bool again;       /* it has waited for a condition variable, and gets its mutex back */
+    bool confirmed;   /* of a cycle, or gone: it was so twice */
     struct gt_stack *stack;
     int32_t next;  /* the index of the holder's own wait; negative: it has none */
     int32_t cycle; /* of the cycle that it is in, the least index; negative: in none */

@@ -28,6 +28,7 @@ static void describe(struct gt_parking *p, struct gt_writer *w, const struct gt_
     p->waiter.kind = (uint8_t)what->kind;
     p->waiter.timed = what->timed;
     p->relock.kind = GT_LOCK_MUTEX;
+    p->relock.again = true;
 }
 
 bool gt_park_forget(struct gt_parking *p, int64_t patience_ns)

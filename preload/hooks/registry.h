@@ -26,6 +26,7 @@ struct gt_waiter {
     uint32_t bits;  /* of FUTEX_WAIT_BITSET; 0: all */
     uint8_t kind;   /* enum gt_lock_kind: what is at addr */
     bool timed;     /* the wait ends by itself */
+    bool again;     /* the second entry of a condition variable's waiter, see relock */
     bool final;     /* being woken once is the end of the wait: never asleep again before that */
     /*
      * A condition variable's waiter must still get its mutex after it was woken: then it becomes

@@ -41,13 +41,16 @@ static bool claim(struct entry *e, uint32_t hook, const void *cond, const void *
     return true;
 }
 
+/* Another library may have come to the address of one that was unloaded: that is another entry. */
 static struct entry *find(uint32_t hook, const void *cond, const void *pc)
 {
-    uint64_t hash = ((uintptr_t)cond ^ (uintptr_t)pc << 20) * 0x9e3779b97f4a7c15u;
+    uint32_t epoch = (uint32_t)gt_modules_epoch();
+    uint64_t key = (uintptr_t)cond ^ (uintptr_t)pc << 20 ^ (uint64_t)epoch << 40;
+    uint64_t hash = key * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio */
     for (uint32_t i = 0; i < PROBES; i++) {
         struct entry *e = &entries[((hash >> 52) + i) % ENTRIES];
         bool same = atomic_load_explicit(&e->cond, memory_order_relaxed) == cond &&
-                    atomic_load_explicit(&e->pc, memory_order_acquire) == pc;
+                    atomic_load_explicit(&e->pc, memory_order_acquire) == pc && is_same_code(e, pc);
         if (same || claim(e, hook, cond, pc))
             return e;
     }
@@ -69,10 +72,12 @@ void gt_signalled_reset(void)
     if (!atomic_load(&used))
         return;
     for (struct entry *e = entries; e < entries + ENTRIES; e++) {
-        if (atomic_load_explicit(&e->cond, memory_order_relaxed)) {
-            atomic_store(&e->signals, 0);
-            atomic_store(&e->vain, 0);
-        }
+        if (!atomic_load_explicit(&e->pc, memory_order_relaxed))
+            continue;
+        atomic_store(&e->pc, NULL);
+        atomic_store(&e->signals, 0);
+        atomic_store(&e->vain, 0);
+        atomic_store(&e->cond, NULL);
     }
     atomic_store(&untold, 0);
 }

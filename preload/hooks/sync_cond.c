@@ -20,10 +20,16 @@ static struct gt_wait begin(enum gt_hook hook, const void *cond, void *mutex)
                                                    .mutex = mutex});
 }
 
+/* With other processes, whose waiters are not known. glibc's (since 2.25) lowest bit of __wrefs. */
+static bool is_shared(const pthread_cond_t *cond)
+{
+    return cond->__data.__wrefs & 1;
+}
+
 static __attribute__((noinline)) void wake(enum gt_hook hook, const void *cond, uint32_t max,
                                            const void *pc)
 {
-    bool expected = gt_signalled_is_expected(cond);
+    bool expected = gt_signalled_is_expected(cond) && !is_shared(cond);
     uint32_t reached = gt_wake(hook, cond, max);
     if (expected)
         gt_signalled_count_slow(hook, cond, pc, reached);

@@ -44,7 +44,7 @@ void gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex)
 {
     if (!releases(mutex))
         return;
-    if (gt_hot_is(mutex))
+    if (gt_hot_is(mutex) && held_by_caller(mutex))
         gt_hot_given_up(hook, mutex, !gt_registry_all_woken(mutex));
     if (!gt_registry_all_woken(mutex) || !nobody_sleeps(mutex))
         gt_wake_one(hook, mutex);

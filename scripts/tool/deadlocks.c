@@ -13,7 +13,7 @@
 static const struct gt_thread_state *after(const struct gt_threads *threads,
                                            const struct gt_thread_state *t)
 {
-    if (!t->at_end || t->at_end->timed)
+    if (!t->at_end || !t->at_end->endless)
         return NULL;
     const struct gt_thread_state *holder = gt_threads_find(threads, t->wanted.holder);
     return holder && holder->at_end ? holder : NULL;

@@ -1,7 +1,7 @@
 /* See places.h. */
 #include "places.h"
 
-#include "symbolize/wrappers.h"
+#include "symbolize/functions.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -191,7 +191,7 @@ def test_held_across_a_slow_call(tmp_path, format):
         (["--by-lock"], r"3 +\S+ +\S+  journal_lock"),
     ]:
         text = proc.run([GOTRACE, "top", *options, trace]).ok().stdout
-        first = re.search(rf"^ *(\S+) +([\d.]+)% .*{row}\n +([\d.]+)%   \d+ committer \(committer\): read <- commit \(", text, re.M)
+        first = re.search(rf"^ *(\S+) +([\d.]+)% .*{row}\n +([\d.]+)%   \d+ committer \(committer\), by commit: read <- commit \(", text, re.M)
         assert first and float(first[2]) > 90 and float(first[3]) > 90, text
 
 

@@ -91,7 +91,7 @@ def test_truth(traced, format):
         assert (1 - TOLERANCE) * least[hook] <= found[hook] <= (1 + TOLERANCE) * most[hook], (hook, rows)
     for row in rows:
         if row.what.startswith("pthread_"):
-            assert row.file == "truth.c" and row.line > 1 and re.search("_waiter|_timeout|main|sleeper|busy|barge", row.site)
+            assert row.file == "truth.c" and row.line > 1 and re.search("_waiter|_timeout|main|sleeper|busy|barge|with_cond", row.site)
     by_thread = sums(top(result.trace, "--kind=sync,sleep", "--by-thread")[0], lambda row: (row.what, row.thread))
     for waiter, ns in waiters.items():
         assert by_thread[waiter] >= (1 - TOLERANCE) * ns, (waiter, by_thread)
