@@ -50,7 +50,7 @@ static struct entry *find(uint32_t hook, const void *cond, const void *pc)
     for (uint32_t i = 0; i < PROBES; i++) {
         struct entry *e = &entries[((hash >> 52) + i) % ENTRIES];
         bool same = atomic_load_explicit(&e->cond, memory_order_relaxed) == cond &&
-                    atomic_load_explicit(&e->pc, memory_order_acquire) == pc && is_same_code(e, pc);
+                    atomic_load_explicit(&e->pc, memory_order_acquire) == pc && e->epoch == epoch;
         if (same || claim(e, hook, cond, pc))
             return e;
     }
