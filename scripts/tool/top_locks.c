@@ -28,6 +28,7 @@ struct row {
     const struct gt_lock_state *lock;
     const char *what; /* with the place NULL: of all places */
     const struct gt_where *site;
+    const struct gt_callers *first; /* where somebody waited first */
     uint64_t ns, count, longest, threads;
     struct doing *doing;
     size_t n, room;
@@ -70,7 +71,8 @@ static struct row *row_of(const struct gt_span *span, bool by_lock)
     uint64_t *slot = gt_need(gt_memo_at(&all.by_key, key));
     if (!*slot) {
         all.row = grown(all.row, all.n, &all.room, sizeof *all.row);
-        all.row[all.n] = (struct row){.lock = span->wanted->lock, .what = what, .site = site};
+        all.row[all.n] = (struct row){
+            .lock = span->wanted->lock, .what = what, .site = site, .first = span->stack};
         *slot = ++all.n;
     }
     uint64_t *seen = gt_need(gt_memo_at(&all.threads, mix(key, span->thread->g)));
@@ -224,8 +226,13 @@ static void print_row(struct row *row, bool by_lock)
            gt_duration(row->ns / row->count), gt_duration(row->longest));
     if (by_lock) {
         const struct gt_lock_state *lock = row->lock;
-        printf(" %7" PRIu64 " %9s %9s  %s\n", row->threads, gt_duration(lock->held_ns),
+        printf(" %7" PRIu64 " %9s %9s  %s", row->threads, gt_duration(lock->held_ns),
                gt_duration(lock->longest_ns), lock->name);
+        if (strncmp(lock->name, "0x", 2) == 0) {
+            printf(", first waited for by ");
+            gt_print_place(gt_leaf_of(row->first), gt_site_of(row->first));
+        }
+        puts("");
     } else {
         printf("  ");
         gt_print_place(row->what, row->site);

@@ -188,7 +188,7 @@ def test_held_across_a_slow_call(tmp_path, format):
     trace = proc.traced([program], tmp_path / "t.out", env={"GOTRACE_FORMAT": format}).ok().trace
     for options, row in [
         (["--holders"], r"pthread_mutex_lock <- append \(prog.c:\d+\), journal_lock"),
-        (["--by-lock"], r"3 +\S+ +\S+  journal_lock"),
+        (["--by-lock"], r"[34] +\S+ +\S+  journal_lock"),
     ]:
         text = proc.run([GOTRACE, "top", *options, trace]).ok().stdout
         first = re.search(rf"^ *(\S+) +([\d.]+)% .*{row}\n +([\d.]+)%   \d+ committer \(committer\), by commit: read <- commit \(", text, re.M)
@@ -266,6 +266,30 @@ def test_every_reader(tmp_path, format):
     for go in gotools.readers_of(format).values():
         gotools.check(trace, go=go)
     assert len(logs(trace, "held by")) > 20 and len(logs(trace, "held ")) > 30
+
+
+def test_a_lock_without_a_name(tmp_path):
+    """Is told by where it was waited for first; and one of C++ by the name that people know."""
+    trace = proc.traced([PROGRAMS / "locks", "200"], tmp_path / "t.out").ok().trace
+    text = proc.run([GOTRACE, "top", "--by-lock", trace]).ok().stdout
+    assert re.search(r"  0x[0-9a-f]+, first waited for by pthread_mutex_lock <- lock \(locks.c:\d+\)$", text, re.M), text
+    source = r"""
+#include <mutex>
+#include <thread>
+#include <unistd.h>
+namespace { std::mutex mine; struct bank { template <class T> static void pay(T ms) { std::lock_guard<std::mutex> l(mine); usleep(ms * 1000); } }; }
+int main()
+{
+    std::thread one([] { bank::pay(30); }), other([] { usleep(5000); bank::pay(20); }), third([] { usleep(8000); bank::pay(1); });
+    one.join(), other.join(), third.join();
+}
+"""
+    program = proc.compile(source, tmp_path / "cxx", compiler="g++")
+    trace = proc.traced([program], tmp_path / "t.out").ok().trace
+    told = {kind for _, kind, _ in logs(trace, "held ")}
+    names = {message.split(", ", 1)[1] for _, _, message in logs(trace, "held by")}
+    assert names == {"(anonymous namespace)::mine"}, names
+    assert any(re.fullmatch(r"held \(anonymous namespace\)::mine, taken in .*bank::pay<int>", kind) for kind in told), told
 
 
 def incident(fault, trace, **env):

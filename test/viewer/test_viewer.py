@@ -134,4 +134,3 @@ def test_cpus(tmp_path):
     cpus = [f"Proc {n}" for n in range(os.cpu_count())]
     assert on["pinned"]["Proc 0"] > 0.9 * on["pinned"].total() > 20, on
     assert sum(on["spin"][cpu] for cpu in cpus) > 0.9 * on["spin"].total() > 20, on
-    assert all(on["spin"][cpu] for cpu in cpus[1:2]), on
