@@ -1,7 +1,7 @@
 /*
  * Locks that somebody has waited for lately are hot: of these it is noted how long they are held,
- * and from where. A hold that lets a waiter in, or lasts for GOTRACE_HOLD_MIN, leaves a log on the
- * row of who held it: "[held cache_lock, taken in commit] 31.25ms, of it 29.01ms in fsync".
+ * and from where. A hold of 10 us that lets a waiter in, or one of GOTRACE_HOLD_MIN, leaves a log
+ * on the row of who held it: "[held cache_lock, taken in commit] 31.25ms, of it 29.01ms in fsync".
  *
  * A thread keeps its holds to itself; shared is a bit in a word that every unlock looks at anyway
  * (gt_registry_count), and those of a slot share it: a lock taken for hot costs time, no truth.
