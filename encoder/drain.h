@@ -56,7 +56,7 @@ struct gt_drain_config {
      * the number, at least 1.
      */
     int (*resolve)(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max);
-    gt_place_fn *variable, *function; /* see held.h; or NULL */
+    gt_place_fn *lock, *function;     /* see held.h; or NULL */
     void (*at_end)(gt_tell_fn *tell); /* tells what a trace says at its end, see held.h; or NULL */
     void (*hold)(void);               /* what resolve may have to read is to be read now; or NULL */
     /* Whether there is the same code in both epochs, so that its frames are; NULL: never known. */

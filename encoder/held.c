@@ -123,7 +123,7 @@ static struct gt_held_key key_of(const struct gt_lock_in_use *lock)
 
 static struct gt_held_recent *recent(struct gt_writer *w, const struct gt_held_key *key)
 {
-    uint64_t hash = (key->lock ^ key->g << 32) * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio */
+    uint64_t hash = (key->lock ^ key->g << 32) * GT_HASH_ODD;
     return &w->held[hash >> 61];
 }
 _Static_assert(GT_HELD_RECENT == 1 << (64 - 61), "places");
@@ -156,12 +156,12 @@ struct gt_string *gt_held_hold(struct gt_writer *w, const void *lock, uint64_t a
 
 /* What they say ------------------------------------------------------------------------------- */
 
-static gt_place_fn *variable_at, *function_at;
+static gt_place_fn *lock_at, *function_at;
 static void (*tell_all)(gt_tell_fn *tell);
 
-void gt_held_init(gt_place_fn *variable, gt_place_fn *function, void (*at_end)(gt_tell_fn *))
+void gt_held_init(gt_place_fn *lock, gt_place_fn *function, void (*at_end)(gt_tell_fn *))
 {
-    variable_at = variable;
+    lock_at = lock;
     function_at = function;
     tell_all = at_end;
 }
@@ -180,22 +180,13 @@ void gt_held_tell_end(void (*put)(uint64_t id, const char *text, uint32_t len))
         tell_all(tell_at_end);
 }
 
-/* Without a comma, for that ends it. */
-static void put_name(struct gt_strbuf *t, const char *name)
-{
-    char *from = t->pos;
-    gt_strbuf_add(t, name);
-    for (char *p = from; p < t->pos; p++)
-        *p = *p == ',' ? ';' : *p;
-}
-
 static void put_function(struct gt_strbuf *t, const char *before, const struct gt_held_key *key)
 {
     const char *name = key->routine && function_at ? function_at(key->routine, key->epoch) : NULL;
     if (!name)
         return;
     gt_strbuf_add(t, before);
-    put_name(t, name);
+    gt_strbuf_add(t, name);
 }
 
 /* "G7 committer, " */
@@ -207,22 +198,11 @@ static void put_holder(struct gt_strbuf *t, const struct gt_held_key *key)
     gt_strbuf_decimal(t, key->g ? key->g : key->holder);
     if (*name) {
         gt_strbuf_add(t, " ");
-        put_name(t, name);
+        gt_strbuf_add_item(t, name, strlen(name));
     } else {
         put_function(t, " ", key);
     }
     gt_strbuf_add(t, ", ");
-}
-
-static void put_lock(struct gt_strbuf *t, const struct gt_held_key *key)
-{
-    const char *name = variable_at ? variable_at(key->lock, key->epoch) : NULL;
-    if (name) {
-        gt_strbuf_add(t, name);
-    } else {
-        gt_strbuf_add(t, "0x");
-        gt_strbuf_hex(t, key->lock);
-    }
 }
 
 static uint32_t put_text(const struct gt_held_key *key, const char **text)
@@ -235,7 +215,7 @@ static uint32_t put_text(const struct gt_held_key *key, const char **text)
         gt_strbuf_add(&t, "readers, ");
     else if (key->holder)
         put_holder(&t, key);
-    put_lock(&t, key);
+    gt_strbuf_add(&t, lock_at ? lock_at(key->lock, key->epoch) : "?");
     if (key->holder == GT_HOLDER_SELF)
         put_function(&t, ", taken in ", key);
     *text = buf;

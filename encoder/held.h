@@ -78,11 +78,12 @@ typedef void gt_tell_fn(const char *text, uint32_t len);
 #define GT_SIGNALS "gotrace-signals "
 
 /*
- * Drain side: the name of the variable at an address, with "+8" if that is inside, or NULL; and of
- * the function there. What they return is valid until the next call of either.
+ * Drain side: what the lock at an address is called, by its variable, with "+8" if it is inside of
+ * that, or the address; and the function there, with no comma, or NULL. What they return is valid
+ * until the next call of either.
  */
 typedef const char *gt_place_fn(uint64_t address, uint32_t epoch);
-void gt_held_init(gt_place_fn *variable, gt_place_fn *function, void (*at_end)(gt_tell_fn *));
+void gt_held_init(gt_place_fn *lock, gt_place_fn *function, void (*at_end)(gt_tell_fn *));
 
 /* What stands at the end of a trace, by `at_end`: each with a number for a string. */
 void gt_held_tell_end(void (*put)(uint64_t id, const char *text, uint32_t len));

@@ -432,7 +432,7 @@ void gt_recording_init(const struct gt_drain_config *config)
     gt_format = config->format;
     gt_buffers_reserve();
     gt_frames_init(config);
-    gt_held_init(config->variable, config->function, config->at_end);
+    gt_held_init(config->lock, config->function, config->at_end);
     gt_account_init(config->usage);
     gt_watch_init(&(struct gt_watch_config){
         .switches = config->sched ? gt_sched_init(config->where) : (struct gt_watch_switches){0},

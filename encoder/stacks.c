@@ -43,7 +43,7 @@ struct gt_stack *gt_stacks_get(const uint64_t *pcs, uint32_t n, uint32_t epoch)
 {
     uint64_t hash = GT_STACKS_SEED;
     for (uint32_t i = n; i-- > 1;)
-        hash = gt_stacks_mix(hash, pcs[i]);
+        hash = gt_hash_mix(hash, pcs[i]);
     return gt_stacks_get_hashed(pcs, n, epoch, hash);
 }
 
@@ -51,7 +51,7 @@ struct gt_stack *gt_stacks_get_hashed(const uint64_t *pcs, uint32_t n, uint32_t 
                                       uint64_t hash)
 {
     struct gt_era *era = gt_era_now();
-    hash = gt_stacks_mix(gt_stacks_mix(hash, pcs[0]), n);
+    hash = gt_hash_mix(gt_hash_mix(hash, pcs[0]), n);
     _Atomic(struct gt_stack *) *bucket = &era->stacks[hash >> BUCKET_SHIFT];
     struct gt_stack *head = atomic_load_explicit(bucket, memory_order_acquire);
     struct gt_stack *s = find(head, pcs, n, epoch, hash);

@@ -15,6 +15,7 @@
 #define GT_STACKS_H
 
 #include "encoder/base/era.h"
+#include "encoder/base/hash.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -47,15 +48,9 @@ struct gt_stack *gt_stacks_get(const uint64_t *pcs, uint32_t n, uint32_t epoch);
 
 /*
  * A hash of PCs is made from the outermost inward, so that of frames which stay the same is kept:
- * GT_STACKS_SEED, then gt_stacks_mix for every PC but the leaf.
+ * GT_STACKS_SEED, then gt_hash_mix for every PC but the leaf.
  */
 #define GT_STACKS_SEED 0x243f6a8885a308d3u
-
-static inline uint64_t gt_stacks_mix(uint64_t hash, uint64_t pc)
-{
-    hash = (hash ^ pc) * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio */
-    return hash ^ hash >> 32;
-}
 
 /* The same as gt_stacks_get for a caller who has that hash. */
 struct gt_stack *gt_stacks_get_hashed(const uint64_t *pcs, uint32_t n, uint32_t epoch,

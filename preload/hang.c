@@ -5,9 +5,9 @@
 #include "options.h"
 
 #include "encoder/base/clock.h"
+#include "encoder/base/file.h"
 #include "encoder/base/log.h"
 #include "encoder/base/memo.h"
-#include "encoder/base/file.h"
 #include "encoder/drain.h"
 #include "encoder/frames.h"
 #include "encoder/output.h"

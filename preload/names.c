@@ -119,6 +119,14 @@ const char *gt_names_variable(uint64_t address, uint32_t epoch)
     return text;
 }
 
+const char *gt_names_lock(uint64_t address, uint32_t epoch)
+{
+    static char text[32];
+    const char *name = gt_names_variable(address, epoch);
+    snprintf(text, sizeof text, "0x%llx", (unsigned long long)address);
+    return name ? name : text;
+}
+
 /* The innermost one that does not just wrap what is called there; false: nothing is known. */
 static bool frame_at(uint64_t address, uint32_t epoch, struct gt_sym_frame *frame)
 {
@@ -134,28 +142,32 @@ static bool frame_at(uint64_t address, uint32_t epoch, struct gt_sym_frame *fram
     return true;
 }
 
+/* Without parameters, and as one item of a list. */
+static void put_function(struct gt_strbuf *t, const struct gt_sym_frame *frame)
+{
+    gt_strbuf_add_item(t, frame->func, gt_without_parameters(frame->func));
+}
+
 const char *gt_names_function(uint64_t address, uint32_t epoch)
 {
     static char text[GT_STRING_MAX / 2];
+    struct gt_strbuf t = gt_strbuf_start(text, sizeof text);
     struct gt_sym_frame frame;
     if (!frame_at(address, epoch, &frame))
         return NULL;
-    struct gt_strbuf t = gt_strbuf_start(text, sizeof text);
-    gt_strbuf_add_n(&t, frame.func, gt_without_parameters(frame.func));
+    put_function(&t, &frame);
     return text;
 }
 
 const char *gt_names_place(uint64_t address, uint32_t epoch)
 {
     static char text[GT_STRING_MAX / 2];
+    struct gt_strbuf t = gt_strbuf_start(text, sizeof text);
     struct gt_sym_frame f;
     if (!frame_at(address, epoch, &f))
         return NULL;
-    struct gt_strbuf t = gt_strbuf_start(text, sizeof text);
     const char *slash = strrchr(f.file, '/');
-    gt_strbuf_add_n(&t, f.func, gt_without_parameters(f.func));
-    for (char *p = text; *p; p++)
-        *p = *p == ',' ? ';' : *p; /* that ends it */
+    put_function(&t, &f);
     gt_strbuf_add(&t, " (");
     if (f.line) {
         gt_strbuf_add(&t, slash ? slash + 1 : f.file);

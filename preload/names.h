@@ -10,11 +10,15 @@
 /* Index 0 is the number of a hook, or the entry of a routine; the rest are return addresses. */
 int gt_names_resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max);
 
-/* See gt_place_fn. Functions are told without parameters. */
+/* See gt_place_fn. Functions are told without parameters, and with no comma. */
 const char *gt_names_variable(uint64_t address, uint32_t epoch);
 const char *gt_names_function(uint64_t address, uint32_t epoch);
 
-/* The same with its line: "put (queue.c:12)", without parameters; "put ()" if that is not known. */
+/* The variable, or if there is none the address. */
+const char *gt_names_lock(uint64_t address, uint32_t epoch);
+
+/* The function with its line: "put (queue.c:12)", without parameters; "put ()" if that is not
+ * known. */
 const char *gt_names_place(uint64_t address, uint32_t epoch);
 
 /* Reads what all modules that are loaded may be asked for. */

@@ -106,7 +106,7 @@ static void start_recording(bool manual)
                                             .stopped = gt_report_stopped,
                                             .serve = gt_control_serve,
                                             .resolve = gt_names_resolve,
-                                            .variable = gt_names_variable,
+                                            .lock = gt_names_lock,
                                             .function = gt_names_function,
                                             .at_end = tell_at_end,
                                             .hold = gt_names_hold,

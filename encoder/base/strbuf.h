@@ -30,6 +30,15 @@ static inline void gt_strbuf_add(struct gt_strbuf *t, const char *s)
     gt_strbuf_add_n(t, s, strlen(s));
 }
 
+/* So much of s as an item of a list, whose items a comma ends: those in it become semicolons. */
+static inline void gt_strbuf_add_item(struct gt_strbuf *t, const char *s, size_t n)
+{
+    char *from = t->pos;
+    gt_strbuf_add_n(t, s, n);
+    for (char *p = from; p < t->pos; p++)
+        *p = *p == ',' ? ';' : *p;
+}
+
 static inline void gt_strbuf_hex(struct gt_strbuf *t, uint64_t value)
 {
     char digits[16];

@@ -4,6 +4,8 @@
 #include "need.h"
 #include "printable.h"
 
+#include "encoder/base/hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,19 +15,13 @@ struct text {
     char bytes[];
 };
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio */
-    return hash ^ hash >> 32;
-}
-
 const char *gt_contents_text(struct gt_contents *c, const void *bytes, size_t size)
 {
     uint64_t hash = size, word;
     for (size_t i = 0; i < size; i += sizeof word) {
         word = 0;
         memcpy(&word, (const char *)bytes + i, size - i < sizeof word ? size - i : sizeof word);
-        hash = mix(hash, word);
+        hash = gt_hash_mix(hash, word);
     }
     uint64_t *slot = gt_need(gt_memo_at(&c->texts, hash));
     for (struct text *t = (void *)(uintptr_t)*slot; t; t = t->same_hash) {
@@ -54,9 +50,9 @@ const struct gt_callers *gt_contents_stack(struct gt_contents *c, const struct g
 {
     uint64_t hash = n;
     for (uint32_t i = 0; i < n; i++) {
-        hash = mix(hash, frames[i].pc);
-        hash = mix(hash, (uintptr_t)frames[i].func);
-        hash = mix(hash, (uintptr_t)frames[i].file ^ frames[i].line << 48);
+        hash = gt_hash_mix(hash, frames[i].pc);
+        hash = gt_hash_mix(hash, (uintptr_t)frames[i].func);
+        hash = gt_hash_mix(hash, (uintptr_t)frames[i].file ^ frames[i].line << 48);
     }
     size_t size = n * sizeof *frames;
     uint64_t *slot = gt_need(gt_memo_at(&c->stacks, hash));

@@ -15,4 +15,13 @@ static inline void *gt_need(void *p)
     return p;
 }
 
+/* Room for one more of n items, of which there is some for *room: where they are now. */
+static inline void *gt_need_room(void *items, size_t n, size_t *room, size_t size)
+{
+    if (n < *room)
+        return items;
+    *room = *room ? 2 * *room : 16;
+    return gt_need(realloc(items, *room * size));
+}
+
 #endif

@@ -13,15 +13,6 @@ void gt_reader_keep_text(struct gt_reader *r, uint64_t id, const struct gt_bytes
         (uintptr_t)gt_contents_name(&r->trace->contents, text->p, gt_bytes_left(text));
 }
 
-/* Room for one more. */
-static void *grown(void *items, size_t n, size_t *room, size_t size)
-{
-    if (n < *room)
-        return items;
-    *room = *room ? 2 * *room : 16;
-    return gt_need(realloc(items, *room * size));
-}
-
 void gt_reader_keep_own_text(struct gt_reader *r, uint64_t id, const struct gt_bytes *text)
 {
     struct gt_trace *t = r->trace;
@@ -29,11 +20,11 @@ void gt_reader_keep_own_text(struct gt_reader *r, uint64_t id, const struct gt_b
     struct gt_signals_row signals;
     gt_reader_keep_text(r, id, text);
     if (gt_blocked_read(gt_reader_text(r, id), &blocked)) {
-        t->blocked = grown(t->blocked, t->n_blocked, &t->room_blocked, sizeof blocked);
+        t->blocked = gt_need_room(t->blocked, t->n_blocked, &t->room_blocked, sizeof blocked);
         blocked.since = (uint64_t)gt_reader_ns(r, blocked.since);
         t->blocked[t->n_blocked++] = blocked;
     } else if (gt_signals_read(gt_reader_text(r, id), &signals)) {
-        t->signals = grown(t->signals, t->n_signals, &t->room_signals, sizeof signals);
+        t->signals = gt_need_room(t->signals, t->n_signals, &t->room_signals, sizeof signals);
         t->signals[t->n_signals++] = signals;
     }
 }
@@ -70,10 +61,7 @@ struct gt_source *gt_reader_source(struct gt_reader *r, uint64_t id)
     s->id = id;
     s->stream.thread = GT_NO_THREAD;
     s->stream.p = GT_NO_P;
-    if (r->n == r->room) {
-        r->room = r->room ? 2 * r->room : 64;
-        r->source = gt_need(realloc(r->source, r->room * sizeof *r->source));
-    }
+    r->source = gt_need_room(r->source, r->n, &r->room, sizeof *r->source);
     r->source[r->n++] = s;
     *slot = (uintptr_t)s;
     return s;

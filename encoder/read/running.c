@@ -7,10 +7,7 @@
 
 void gt_stretches_add(struct gt_stretches *s, uint64_t from, uint64_t to, const void *who)
 {
-    if (s->n == s->room) {
-        s->room = s->room ? 2 * s->room : 16;
-        s->at = gt_need(realloc(s->at, s->room * sizeof *s->at));
-    }
+    s->at = gt_need_room(s->at, s->n, &s->room, sizeof *s->at);
     s->at[s->n++] = (struct gt_stretch){from, to, who};
 }
 

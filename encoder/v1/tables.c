@@ -77,10 +77,10 @@ uint32_t gt_v1_tables_value(uint64_t id, const char **text)
 
 uint64_t gt_v1_tables_text(uint64_t id)
 {
-    struct gt_string *s = (void *)(uintptr_t)gt_memo_find(&of_locks, id);
-    const char *words;
     if (id < GT_REASONS_END) /* they all stand there */
         return id;
+    struct gt_string *s = (void *)(uintptr_t)gt_memo_find(&of_locks, id);
+    const char *words;
     if (s && s->written != tables.trace) {
         uint32_t len = gt_held_text(s, &words);
         put_text(id, words, len);

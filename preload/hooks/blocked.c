@@ -31,9 +31,8 @@ static struct gt_blocked *at(size_t i)
 /* Its holder may be a thread of another process. */
 static bool is_shared(enum gt_lock_kind kind, const void *lock)
 {
-    enum { PSHARED = 0x80 }; /* PTHREAD_MUTEX_PSHARED_BIT of glibc */
     if (kind == GT_LOCK_MUTEX)
-        return ((const pthread_mutex_t *)lock)->__data.__kind & PSHARED;
+        return ((const pthread_mutex_t *)lock)->__data.__kind & GT_MUTEX_SHARED;
     return kind != GT_LOCK_RWLOCK || ((const pthread_rwlock_t *)lock)->__data.__shared;
 }
 
@@ -48,7 +47,7 @@ static void note(const struct gt_waiter *waiter)
 {
     const struct gt_writer *w =
         (const struct gt_writer *)((uintptr_t)waiter->g - offsetof(struct gt_writer, g));
-    const void *lock = (const void *)((uintptr_t)waiter->addr & ~(uintptr_t)1);
+    const void *lock = gt_lock_at(waiter->addr);
     bool owned = waiter->kind >= GT_LOCK_MUTEX;
     if (!owned || !gt_vector_reserve(&all.memory, (all.n + 1) * sizeof(struct gt_blocked)))
         return;
@@ -113,7 +112,7 @@ static bool sleeps(const struct gt_blocked *b)
  */
 static void confirm(const struct gt_waiter *waiter)
 {
-    const void *lock = (const void *)((uintptr_t)waiter->addr & ~(uintptr_t)1);
+    const void *lock = gt_lock_at(waiter->addr);
     for (size_t i = 0; i < all.n; i++) {
         struct gt_blocked *b = at(i);
         if ((b->cycle < 0 && !b->gone) || b->g != waiter->g->id || b->since != waiter->since ||
@@ -209,18 +208,6 @@ static void put_number(struct gt_strbuf *t, uint64_t number)
     gt_strbuf_add(t, " ");
 }
 
-/* Who ends has no name that a lock has. */
-static void put_lock(struct gt_strbuf *t, const struct gt_blocked *b)
-{
-    uint64_t address = (uintptr_t)b->lock;
-    const char *name = gt_names_variable(address, (uint32_t)gt_modules_epoch());
-    if (b->kind == GT_LOCK_JOIN)
-        return;
-    gt_strbuf_add(t, name ? name : "0x");
-    if (!name)
-        gt_strbuf_hex(t, address);
-}
-
 void gt_blocked_tell(gt_tell_fn *tell)
 {
     char text[GT_STRING_MAX];
@@ -236,7 +223,8 @@ void gt_blocked_tell(gt_tell_fn *tell)
         put_number(&t, (uint64_t)b->timed | (uint64_t)b->gone << 1 | (uint64_t)b->again << 2 |
                            (uint64_t)(b->cycle >= 0) << 3);
         put_number(&t, b->since);
-        put_lock(&t, b);
+        if (b->kind != GT_LOCK_JOIN) /* who ends has no name that a lock has */
+            gt_strbuf_add(&t, gt_names_lock((uintptr_t)b->lock, (uint32_t)gt_modules_epoch()));
         tell(text, (uint32_t)(t.pos - text));
     }
 }

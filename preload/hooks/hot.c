@@ -74,7 +74,7 @@ static struct gt_hold *find(struct gt_holds *holds, const void *lock)
     return NULL;
 }
 
-void gt_hot_taken_slow(const void *lock, const void *pc)
+void gt_hot_taken(const void *lock, const void *pc)
 {
     struct gt_thread *t = gt_muted() ? NULL : gt_thread_enter();
     if (!t)

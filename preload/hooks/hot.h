@@ -37,14 +37,8 @@ static inline bool gt_hot_is(const void *lock)
     return word & GT_REGISTRY_HOT;
 }
 
-/* The caller has the lock now, by a function that was called at pc. errno is kept by both. */
-void gt_hot_taken_slow(const void *lock, const void *pc);
-
-static inline void gt_hot_taken(const void *lock, const void *pc)
-{
-    if (__builtin_expect(gt_hot_is(lock), 0))
-        gt_hot_taken_slow(lock, pc);
-}
+/* The caller has the lock now, a hot one, by a function that was called at pc. */
+void gt_hot_taken(const void *lock, const void *pc);
 
 /* It is about to give it up, inside `hook`: before that ends waits, which it does if awaited. */
 void gt_hot_given_up(uint32_t hook, const void *lock, bool awaited);

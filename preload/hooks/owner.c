@@ -6,10 +6,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 
-/* glibc's (nptl/pthreadP.h): robust and priority-inheriting ones are futexes of the kernel's kind.
- */
-enum { ROBUST = 0x10, PRIO_INHERIT = 0x20 };
-
 static uint32_t load(const void *word)
 {
     return __atomic_load_n((const uint32_t *)word, __ATOMIC_RELAXED);
@@ -28,9 +24,10 @@ static uint32_t owner_of_plain(const pthread_mutex_t *mutex)
     return owner;
 }
 
+/* The kernel has to know whose a robust one is, or one that inherits priority: in its word. */
 static uint32_t owner_of_mutex(const pthread_mutex_t *mutex)
 {
-    if (load(&mutex->__data.__kind) & (ROBUST | PRIO_INHERIT))
+    if (load(&mutex->__data.__kind) & (GT_MUTEX_ROBUST | GT_MUTEX_PRIO_INHERIT))
         return load(&mutex->__data.__lock) & FUTEX_TID_MASK;
     return owner_of_plain(mutex);
 }

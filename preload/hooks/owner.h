@@ -17,6 +17,23 @@ enum gt_lock_kind {
     GT_LOCK_JOIN,   /* the end of a thread: its pthread_t */
 };
 
+/* The lock of those that wait at an address: of a read-write lock in two lines (sync_rwlock.c). */
+static inline const void *gt_lock_at(const void *addr)
+{
+    return (const void *)((uintptr_t)addr & ~(uintptr_t)1);
+}
+
+/*
+ * Bits of a mutex's kind in glibc (nptl/pthreadP.h), beside its type. With one of the first three
+ * its word is not that of others.
+ */
+enum {
+    GT_MUTEX_ROBUST = 0x10,
+    GT_MUTEX_PRIO_INHERIT = 0x20,
+    GT_MUTEX_PRIO_PROTECT = 0x40,
+    GT_MUTEX_SHARED = 0x80,
+};
+
 /*
  * Its thread, or of enum gt_holder; the memory can be read. As the kernel numbers threads in the
  * namespace of that one, which for a lock that processes share may be another one's. Any context.

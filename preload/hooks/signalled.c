@@ -96,10 +96,7 @@ static void describe(struct gt_strbuf *t, const struct entry *e)
     const char *name = gt_names_place(pc - 1, e->epoch);
     gt_strbuf_add(t, name ? name : "? ()");
     gt_strbuf_add(t, ", ");
-    name = gt_names_variable(cond, e->epoch);
-    gt_strbuf_add(t, name ? name : "0x");
-    if (!name)
-        gt_strbuf_hex(t, cond);
+    gt_strbuf_add(t, gt_names_lock(cond, e->epoch));
 }
 
 void gt_signalled_tell(gt_tell_fn *tell)

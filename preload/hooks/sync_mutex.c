@@ -35,9 +35,8 @@ static bool releases(const pthread_mutex_t *mutex)
 /* Whoever was woken has not gone back to sleep: before it does, it makes that 2 (lll_lock). */
 static bool nobody_sleeps(const pthread_mutex_t *mutex)
 {
-    enum { ROBUST = 0x10, PRIO_INHERIT = 0x20, PRIO_PROTECT = 0x40 }; /* their words differ */
-    bool plain = !(mutex->__data.__kind & (ROBUST | PRIO_INHERIT | PRIO_PROTECT));
-    return plain && mutex->__data.__lock == 1;
+    const int others = GT_MUTEX_ROBUST | GT_MUTEX_PRIO_INHERIT | GT_MUTEX_PRIO_PROTECT;
+    return !(mutex->__data.__kind & others) && mutex->__data.__lock == 1;
 }
 
 void gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex)

@@ -20,21 +20,23 @@ static bool copy_time(struct timespec *to, const struct timespec *from)
     return readable && to->tv_sec >= 0 && to->tv_nsec >= 0 && to->tv_nsec < 1000000000;
 }
 
-struct gt_timeout gt_timeout_for(const struct timespec *time)
+/* Of the second word a unit has so many ns. */
+static struct gt_timeout after_time(const struct timespec *time, uint64_t unit_ns)
 {
     struct timespec t = {0};
     if (!gt_recording() || !copy_time(&t, time) || t.tv_sec > HOUR_S)
         return gt_timeout_after(0);
-    return gt_timeout_after((uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec);
+    return gt_timeout_after((uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec * unit_ns);
 }
 
-/* The same two words, of which the second one has another unit. */
+struct gt_timeout gt_timeout_for(const struct timespec *time)
+{
+    return after_time(time, 1);
+}
+
 struct gt_timeout gt_timeout_for_timeval(const struct timeval *time)
 {
-    struct timespec t = {0};
-    if (!gt_recording() || !copy_time(&t, (const struct timespec *)time) || t.tv_sec > HOUR_S)
-        return gt_timeout_after(0);
-    return gt_timeout_after((uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec * 1000);
+    return after_time((const struct timespec *)time, 1000);
 }
 
 bool gt_timeout_is_time(clockid_t clock)

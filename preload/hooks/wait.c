@@ -43,10 +43,9 @@ bool gt_wait_ready(struct gt_thread *t, uintptr_t frame)
     return !t->stuck;
 }
 
-/* Those who wait for a read-write lock stand in two lines: see sync_rwlock.c. */
 static struct gt_lock_in_use lock_of(const struct gt_wait_for *what)
 {
-    const void *at = (const void *)((uintptr_t)what->addr & ~(uintptr_t)1);
+    const void *at = gt_lock_at(what->addr);
     if (what->kind == GT_LOCK_NONE || what->kind == GT_LOCK_JOIN || !gt_recording())
         return (struct gt_lock_in_use){.at = NULL};
     return (struct gt_lock_in_use){.at = at, .holder = gt_owner_of(what->kind, at)};

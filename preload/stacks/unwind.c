@@ -255,7 +255,7 @@ static void remember(struct gt_trail *t, struct gt_path *p, uint32_t n, uint32_t
         if (__builtin_expect(is_ours(t->fresh_pcs[k + 1]), 0))
             ours = true;
         else
-            hash = gt_stacks_mix(hash, t->fresh_pcs[k + 1]);
+            hash = gt_hash_mix(hash, t->fresh_pcs[k + 1]);
         step->sp = f->sp;
         step->fp = f->fp;
         step->fp_mask = needed;

@@ -27,7 +27,7 @@ struct gt_step {
     uintptr_t sp, fp;
     uintptr_t fp_at;   /* where the walk read fp; itself where fp makes no difference */
     uintptr_t fp_mask; /* all ones where fp makes a difference to what lies further out */
-    uint64_t hash;     /* of the program's pcs from here outward, see gt_stacks_mix */
+    uint64_t hash;     /* of the program's pcs from here outward, see gt_hash_mix */
     bool ours;         /* there are frames of ours among these: a callback's callers */
 };
 

@@ -22,12 +22,6 @@ static struct {
 
 /* Text --------------------------------------------------------------------------------------- */
 
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static void print_owner(FILE *out, const struct gt_still *s, const struct gt_wait *w)
 {
     const struct gt_task *t = w->owned == GT_OWNER_THREAD ? gt_still_task(s, w->owner) : NULL;
@@ -104,9 +98,9 @@ static void print_stack(FILE *out, const struct gt_task *t)
         const struct gt_place *f = &t->frame[i];
         fprintf(out, "    %s", f->function);
         if (f->line)
-            fprintf(out, " (%s:%u)", base_of(f->file), f->line);
+            fprintf(out, " (%s:%u)", basename(f->file), f->line);
         else if (*f->module && !strstr(f->function, "+0x"))
-            fprintf(out, " (%s)", base_of(f->module));
+            fprintf(out, " (%s)", basename(f->module));
         fputs("\n", out);
     }
     if (t->cut)

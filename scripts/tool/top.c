@@ -57,10 +57,7 @@ static struct row *row_at(struct rows *rows, uint64_t key)
 {
     uint64_t *slot = gt_need(gt_memo_at(&rows->by_key, key));
     if (!*slot) {
-        if (rows->n == rows->room) {
-            rows->room = rows->room ? 2 * rows->room : 256;
-            rows->row = gt_need(realloc(rows->row, rows->room * sizeof *rows->row));
-        }
+        rows->row = gt_need_room(rows->row, rows->n, &rows->room, sizeof *rows->row);
         rows->row[rows->n] = (struct row){0};
         *slot = ++rows->n;
     }

@@ -6,6 +6,7 @@
 #include "tool.h"
 #include "top_waiting.h"
 
+#include "encoder/base/hash.h"
 #include "encoder/read/need.h"
 
 #include <inttypes.h>
@@ -42,40 +43,27 @@ static struct {
     size_t now; /* the row that a wait goes to */
 } all;
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio */
-    return hash ^ hash >> 32;
-}
-
 static uint64_t mix_site(uint64_t hash, const struct gt_where *site)
 {
     if (!site)
         return hash;
-    return mix(mix(mix(hash, (uintptr_t)site->func), (uintptr_t)site->file), site->line);
-}
-
-static void *grown(void *items, size_t n, size_t *room, size_t size)
-{
-    if (n < *room)
-        return items;
-    *room = *room ? 2 * *room : 16;
-    return gt_need(realloc(items, *room * size));
+    return gt_hash_mix(gt_hash_mix(gt_hash_mix(hash, (uintptr_t)site->func), (uintptr_t)site->file),
+                       site->line);
 }
 
 static struct row *row_of(const struct gt_span *span, bool by_lock)
 {
     const char *what = by_lock ? NULL : gt_leaf_of(span->stack);
     const struct gt_where *site = by_lock ? NULL : gt_site_of(span->stack);
-    uint64_t key = mix_site(mix((uintptr_t)span->wanted->lock, (uintptr_t)what), site);
+    uint64_t key = mix_site(gt_hash_mix((uintptr_t)span->wanted->lock, (uintptr_t)what), site);
     uint64_t *slot = gt_need(gt_memo_at(&all.by_key, key));
     if (!*slot) {
-        all.row = grown(all.row, all.n, &all.room, sizeof *all.row);
+        all.row = gt_need_room(all.row, all.n, &all.room, sizeof *all.row);
         all.row[all.n] = (struct row){
             .lock = span->wanted->lock, .what = what, .site = site, .first = span->stack};
         *slot = ++all.n;
     }
-    uint64_t *seen = gt_need(gt_memo_at(&all.threads, mix(key, span->thread->g)));
+    uint64_t *seen = gt_need(gt_memo_at(&all.threads, gt_hash_mix(key, span->thread->g)));
     all.row[*slot - 1].threads += !*seen;
     *seen = 1;
     all.now = *slot - 1;
@@ -87,11 +75,12 @@ static struct row *row_of(const struct gt_span *span, bool by_lock)
 static void add_doing(const struct doing *d)
 {
     struct row *row = &all.row[all.now];
-    uint64_t key = mix(mix(mix(all.now, (uintptr_t)d->name), d->kind + 1), (uintptr_t)d->place);
+    uint64_t key = gt_hash_mix(gt_hash_mix(gt_hash_mix(all.now, (uintptr_t)d->name), d->kind + 1),
+                               (uintptr_t)d->place);
     uint64_t *slot =
-        gt_need(gt_memo_at(&all.by_key, mix(mix_site(key, d->site), (uintptr_t)d->what)));
+        gt_need(gt_memo_at(&all.by_key, gt_hash_mix(mix_site(key, d->site), (uintptr_t)d->what)));
     if (!*slot) {
-        row->doing = grown(row->doing, row->n, &row->room, sizeof *row->doing);
+        row->doing = gt_need_room(row->doing, row->n, &row->room, sizeof *row->doing);
         row->doing[row->n] = *d;
         row->doing[row->n].ns = 0;
         *slot = ++row->n;

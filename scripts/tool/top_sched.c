@@ -29,10 +29,7 @@ static void add(void *arg, const void *who, uint64_t ns)
     const struct gt_thread_state *thread = who;
     uint64_t *slot = gt_need(gt_memo_at(&all.by_key, (thread ? thread->g : 0) << 20 | all.cpu));
     if (!*slot) {
-        if (all.n == all.room) {
-            all.room = all.room ? 2 * all.room : 64;
-            all.row = gt_need(realloc(all.row, all.room * sizeof *all.row));
-        }
+        all.row = gt_need_room(all.row, all.n, &all.room, sizeof *all.row);
         all.row[all.n] = (struct meanwhile){thread, all.cpu, 0};
         *slot = ++all.n;
     }

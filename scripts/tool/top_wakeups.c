@@ -30,10 +30,7 @@ static struct variable *variable_of(const char *name)
         if (strcmp(all.variable[i].name, name) == 0)
             return &all.variable[i];
     }
-    if (all.n == all.room) {
-        all.room = all.room ? 2 * all.room : 16;
-        all.variable = gt_need(realloc(all.variable, all.room * sizeof *all.variable));
-    }
+    all.variable = gt_need_room(all.variable, all.n, &all.room, sizeof *all.variable);
     all.variable[all.n] = (struct variable){.name = name};
     return &all.variable[all.n++];
 }
