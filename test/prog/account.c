@@ -1,8 +1,8 @@
 /*
  * Threads that use CPUs in ways that no event tells: account KIND=COUNT..., see `kinds`. When its
  * standard input ends the program says of each, and of itself, what the kernel has counted: thread,
- * kind, ns on CPUs, ns in run queues, switches by itself, by others, pages read. Then it ends, with
- * all of them still at it.
+ * kind, ns on CPUs, ns in run queues, switches by itself, by others, pages read, ns that it waited
+ * by its own clock. Then it ends, with all of them still at it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,15 +42,27 @@ static void pinned(void)
     burn(1000000);
 }
 
+static unsigned long now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (unsigned long)t.tv_sec * 1000000000 + (unsigned long)t.tv_nsec;
+}
+
+static __thread unsigned long waited;
+
 static void doze(void)
 {
+    unsigned long since = now();
     nanosleep(&(struct timespec){0, 5000000}, NULL);
+    waited += now() - since;
 }
 
 /* As code that calls the kernel itself, past any hook. */
 static void hidden(void)
 {
     static const struct timespec time = {0, 20000000};
+    unsigned long since = now();
 #if defined __x86_64__
     long r = SYS_nanosleep;
     __asm__ volatile("syscall" : "+a"(r) : "D"(&time), "S"(NULL) : "rcx", "r11", "memory");
@@ -59,6 +71,7 @@ static void hidden(void)
     register const void *a __asm__("x0") = &time, *b __asm__("x1") = NULL;
     __asm__ volatile("svc 0" : "+r"(a) : "r"(number), "r"(b) : "memory");
 #endif
+    waited += now() - since;
     burn(5000000);
 }
 
@@ -106,6 +119,7 @@ enum { MOST = 4000 };
 static struct {
     pid_t tid;
     const char *name;
+    unsigned long waited;
 } threads[MOST];
 static int n;
 static pthread_barrier_t begun;
@@ -118,8 +132,10 @@ static void *run(void *arg)
     threads[i].name = kind->name;
     pthread_setname_np(pthread_self(), kind->name);
     pthread_barrier_wait(&begun);
-    for (;;)
+    for (;;) {
         kind->turn();
+        __atomic_store_n(&threads[i].waited, waited, __ATOMIC_RELAXED);
+    }
     return NULL;
 }
 
@@ -151,7 +167,7 @@ static void read_file(pid_t tid, const char *name, char text[4096])
     close(fd);
 }
 
-static void tell(pid_t tid, const char *name)
+static void tell(pid_t tid, const char *name, unsigned long ns)
 {
     char schedstat[4096], status[4096], stat[4096];
     unsigned long cpu = 0, queue = 0, faults = 0;
@@ -161,9 +177,9 @@ static void tell(pid_t tid, const char *name)
     const char *switches = strstr(status, "\nvoluntary"), *end = strrchr(stat, ')');
     sscanf(schedstat, "%lu %lu", &cpu, &queue);
     sscanf(end ? end : "", ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %lu", &faults);
-    printf("%d %s %lu %lu %ld %ld %lu\n", tid, name, cpu, queue,
+    printf("%d %s %lu %lu %ld %ld %lu %lu\n", tid, name, cpu, queue,
            switches ? atol(strchr(switches, ':') + 1) : 0,
-           switches ? atol(strchr(strchr(switches, ':') + 1, ':') + 1) : 0, faults);
+           switches ? atol(strchr(strchr(switches, ':') + 1, ':') + 1) : 0, faults, ns);
 }
 
 int main(int argc, char **argv)
@@ -175,8 +191,9 @@ int main(int argc, char **argv)
     fflush(stdout);
     while (read(STDIN_FILENO, &c, 1) == 1)
         ;
-    tell(getpid(), "main");
+    tell(getpid(), "main", 0);
     for (int i = 0; i < n; i++)
-        tell(threads[i].tid, threads[i].name);
+        tell(threads[i].tid, threads[i].name,
+             __atomic_load_n(&threads[i].waited, __ATOMIC_RELAXED));
     return 0;
 }
