@@ -114,8 +114,10 @@ static bool possible(void *arg, const struct gt_happening *h)
     return t && t->state == state && (!h->seq || h->seq == t->seq + 1);
 }
 
-static void create(struct gt_thread_state *t, const struct gt_happening *h, uint64_t ns)
+static void create(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
+                   uint64_t ns)
 {
+    t->maker = gt_threads_find(all, h->on->g);
     t->state = GT_G_RUNNABLE;
     t->since = ns;
     t->seq = 0;
@@ -215,7 +217,8 @@ static void unblock(struct gt_threads *all, struct gt_thread_state *t, const str
 {
     /* A wait that ends by itself is ended by its own thread, on which nothing runs then. */
     const struct gt_thread_state *waker = gt_threads_find(all, h->on->g);
-    struct gt_span span = {.ended = true, .p = GT_NO_P, .waker = waker ? h->stack : NULL};
+    struct gt_span span = {
+        .ended = true, .p = GT_NO_P, .by = waker, .waker = waker ? h->stack : NULL};
     if (waker)
         span.waker_off = gt_stretches_between(&waker->off, t->since, ns, NULL, NULL);
     tell_span(all, t, ns, span);
@@ -227,6 +230,8 @@ static void unblock(struct gt_threads *all, struct gt_thread_state *t, const str
 static void log_of(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
                    uint64_t ns)
 {
+    if (h->task)
+        return; /* the program's own */
     if (gt_locks_read_wanted(&all->locks, h->text, h->more, &t->wanted))
         t->wanted_at = ns;
     else
@@ -247,22 +252,11 @@ static bool is_of_p(enum gt_event_type type)
     return type == GT_EV_PROC_START || type == GT_EV_PROC_STATUS || type == GT_EV_PROC_STOP;
 }
 
-/* Of the goroutine that it is done to, or of the one that runs there. */
-static void tell(void *arg, const struct gt_happening *h, uint64_t ns)
+static void change(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
+                   uint64_t ns)
 {
-    struct gt_threads *all = arg;
-    if (is_of_p(h->type)) {
-        tell_p(all, h, ns);
-        return;
-    }
-    bool names = h->type == GT_EV_GO_CREATE || h->type == GT_EV_GO_STATUS ||
-                 h->type == GT_EV_GO_STATUS_STACK || h->type == GT_EV_GO_START ||
-                 h->type == GT_EV_GO_UNBLOCK;
-    struct gt_thread_state *t = get(all, names || h->g ? h->g : h->on->g, ns);
-    if (!t)
-        return;
     switch (h->type) {
-    case GT_EV_GO_CREATE: create(t, h, ns); break;
+    case GT_EV_GO_CREATE: create(all, t, h, ns); break;
     case GT_EV_GO_STATUS:
     case GT_EV_GO_STATUS_STACK: status(all, t, h, ns); break;
     case GT_EV_GO_START: start(all, t, h, ns); break;
@@ -279,12 +273,30 @@ static void tell(void *arg, const struct gt_happening *h, uint64_t ns)
     }
 }
 
-static void sample(void *arg, uint64_t g, const struct gt_callers *stack)
+static void tell(void *arg, const struct gt_happening *h, uint64_t ns)
+{
+    struct gt_threads *all = arg;
+    if (is_of_p(h->type)) {
+        tell_p(all, h, ns);
+        return;
+    }
+    bool names = h->type == GT_EV_GO_CREATE || h->type == GT_EV_GO_STATUS ||
+                 h->type == GT_EV_GO_STATUS_STACK || h->type == GT_EV_GO_START ||
+                 h->type == GT_EV_GO_UNBLOCK;
+    /* Of the goroutine that it is done to, or of the one that runs there. */
+    struct gt_thread_state *t = get(all, names || h->g ? h->g : h->on->g, ns);
+    if (t)
+        change(all, t, h, ns);
+    if (all->event)
+        all->event(all->arg, h, t, ns);
+}
+
+static void sample(void *arg, uint64_t g, const struct gt_callers *stack, uint64_t ns)
 {
     struct gt_threads *all = arg;
     const struct gt_thread_state *t = gt_threads_find(all, g);
     if (all->sample && t && stack)
-        all->sample(all->arg, t, stack);
+        all->sample(all->arg, t, stack, ns);
 }
 
 /* The account -------------------------------------------------------------------------------- */

@@ -22,6 +22,7 @@ struct gt_thread_state {
     enum gt_g_state state;
     const char *reason;                     /* of the last wait */
     const struct gt_callers *its;           /* where it began; or NULL */
+    const struct gt_thread_state *maker;    /* who created it; NULL: not known */
     const struct gt_callers *stack;         /* of the last wait or call */
     uint64_t begin, since, end;             /* ns; since: of this state */
     uint64_t lost;                          /* when it lost its CPU, and did not wait; or 0 */
@@ -42,9 +43,10 @@ struct gt_span {
     enum gt_kind kind;
     uint64_t from, ns;
     const struct gt_callers *stack; /* of the wait or call it is, or that was before it; or NULL */
-    const struct gt_callers *waker; /* of the other thread that ended the wait, or NULL */
-    uint64_t waker_off;             /* how much of it that one had no CPU */
-    const struct gt_wanted *wanted; /* what it waits for; NULL: nothing that is told */
+    const struct gt_thread_state *by; /* the other thread that ended the wait, or NULL */
+    const struct gt_callers *waker;   /* where it did */
+    uint64_t waker_off;               /* how much of it that one had no CPU */
+    const struct gt_wanted *wanted;   /* what it waits for; NULL: nothing that is told */
     uint64_t p; /* where it ended, of a GT_SCHED: where it ran then; or GT_NO_P */
     bool ended;
 };
@@ -52,8 +54,15 @@ struct gt_span {
 struct gt_threads {
     struct gt_trace *trace;
     void (*span)(void *arg, const struct gt_span *span); /* or NULL */
-    /* A sample of the CPU; or NULL. */
-    void (*sample)(void *arg, const struct gt_thread_state *thread, const struct gt_callers *stack);
+    /* A sample of the CPU; or NULL. When it is told see gt_audience. */
+    void (*sample)(void *arg, const struct gt_thread_state *thread, const struct gt_callers *stack,
+                   uint64_t ns);
+    /*
+     * Each event but those of Ps, when it has had its effect; thread: that it is done to, or that
+     * does it; NULL: none. Or NULL.
+     */
+    void (*event)(void *arg, const struct gt_happening *event, const struct gt_thread_state *thread,
+                  uint64_t ns);
     void *arg;
     bool keep_history; /* gt_thread_state.history is wanted */
     bool keep_running; /* `running` and gt_thread_state.off are wanted: 24 bytes a switch */

@@ -29,8 +29,10 @@ struct gt_happening {
     uint64_t g, seq;                      /* of the goroutine that it is done to; seq 0: none */
     uint64_t thread;                      /* of a status */
     uint64_t p;                           /* of a P's start, or its status where it is not idle */
+    uint64_t task, parent;                /* of what the program says of itself; 0: none */
+    uint64_t bytes;                       /* of the heap */
     enum gt_g_state state;                /* of a status */
-    const char *text;                     /* the reason, label or name, a log's kind, else "" */
+    const char *text;                     /* the reason, label or name, a log's key, else "" */
     const char *more;                     /* what the log says, else "" */
     const struct gt_callers *stack, *its; /* NULL: none; its: of a new goroutine */
 };
@@ -40,7 +42,8 @@ struct gt_audience {
     /* Whether the event can have happened now; if not, others come first. */
     bool (*possible)(void *arg, const struct gt_happening *event);
     void (*tell)(void *arg, const struct gt_happening *event, uint64_t ns);
-    void (*sample)(void *arg, uint64_t g, const struct gt_callers *stack); /* of the CPU */
+    /* Of the CPU. Not in the order of time: a generation's are told when all else of it is. */
+    void (*sample)(void *arg, uint64_t g, const struct gt_callers *stack, uint64_t ns);
     /* Of an account, after all that was before its time; length: from its beginning. */
     void (*account)(void *arg, const struct gt_account_row *row, uint64_t ns, uint64_t length);
     void *arg;

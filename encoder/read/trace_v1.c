@@ -48,9 +48,9 @@ static void read_stacks(struct gt_reader *r)
 
 /* Events ------------------------------------------------------------------------------------- */
 
-enum argument { NONE, G, SEQ, LABEL, ITS_STACK, STACK, TASK };
+enum argument { NONE, G, SEQ, LABEL, ITS_STACK, STACK, TASK, PARENT, MODE, BYTES };
 
-/* What says something of goroutines, in v2's words. `text`: why one waits. */
+/* What says something of goroutines or of the program, in v2's words. `text`: why one waits. */
 static const struct word {
     enum gt_event_type type;
     enum argument arg[GT_V1_ARGS_MAX];
@@ -82,7 +82,12 @@ static const struct word {
     /* Its goroutine can run, and is started by an event of its own. */
     [GT_V1_GO_SYS_EXIT] = {GT_EV_GO_SYSCALL_END_BLOCKED, {G, SEQ}},
     [GT_V1_GO_SYS_EXIT_LOCAL] = {GT_EV_GO_SYSCALL_END_BLOCKED, {G}},
+    [GT_V1_USER_TASK_CREATE] = {GT_EV_USER_TASK_BEGIN, {TASK, PARENT, LABEL, STACK}},
+    [GT_V1_USER_TASK_END] = {GT_EV_USER_TASK_END, {TASK, STACK}},
+    [GT_V1_USER_REGION] = {GT_EV_USER_REGION_BEGIN, {TASK, MODE, LABEL, STACK}},
     [GT_V1_USER_LOG] = {GT_EV_USER_LOG, {TASK, LABEL, STACK}},
+    [GT_V1_HEAP_ALLOC] = {GT_EV_HEAP_ALLOC, {BYTES}},
+    [GT_V1_HEAP_GOAL] = {GT_EV_HEAP_GOAL, {BYTES}},
     [GT_V1_GO_WAITING] = {GT_EV_GO_STATUS, {G}, .state = GT_G_WAITING},
     [GT_V1_GO_IN_SYSCALL] = {GT_EV_GO_STATUS, {G}, .state = GT_G_SYSCALL},
 };
@@ -96,12 +101,15 @@ static void read_argument(struct gt_reader *r, enum argument what, struct gt_byt
     case LABEL: h->text = gt_reader_text(r, gt_get_varint(args)); break;
     case ITS_STACK: h->its = gt_reader_stack(r, gt_get_varint(args)); break;
     case STACK: h->stack = gt_reader_stack(r, gt_get_varint(args)); break;
-    case TASK: gt_get_varint(args); break;
+    case TASK: h->task = gt_get_varint(args); break;
+    case PARENT: h->parent = gt_get_varint(args); break;
+    case MODE: h->type = gt_get_varint(args) ? GT_EV_USER_REGION_END : h->type; break;
+    case BYTES: h->bytes = gt_get_varint(args); break;
     case NONE: break;
     }
 }
 
-/* false: it says nothing of goroutines. */
+/* false: it says nothing that is told. */
 static bool translate(struct gt_reader *r, struct gt_source *s, unsigned type,
                       struct gt_bytes *args, const struct gt_bytes *value)
 {
@@ -159,10 +167,11 @@ static void tell_samples(struct gt_reader *r)
 {
     for (struct gt_piece *p = r->samples, *next; p; p = next) {
         struct gt_bytes args = {p->start, p->end, false};
-        gt_get_varint(&args);
+        uint64_t at = gt_get_varint(&args);
         gt_get_varint(&args);
         uint64_t g = gt_get_varint(&args);
-        r->audience->sample(r->audience->arg, g, gt_reader_stack(r, gt_get_varint(&args)));
+        r->audience->sample(r->audience->arg, g, gt_reader_stack(r, gt_get_varint(&args)),
+                            (uint64_t)gt_reader_ns(r, at));
         next = p->next;
         free(p);
     }

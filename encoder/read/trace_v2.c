@@ -90,7 +90,8 @@ static void read_samples(struct gt_reader *r, struct gt_bytes data)
     while (gt_bytes_left(&data) && gt_get_byte(&data) == GT_EV_CPU_SAMPLE) {
         for (int i = 0; i < 5; i++)
             arg[i] = gt_get_varint(&data);
-        r->audience->sample(r->audience->arg, arg[3], gt_reader_stack(r, arg[4]));
+        r->audience->sample(r->audience->arg, arg[3], gt_reader_stack(r, arg[4]),
+                            (uint64_t)gt_reader_ns(r, arg[0]));
         r->trace->kinds[GT_EV_CPU_SAMPLE]++;
         r->trace->events++;
     }
@@ -129,10 +130,30 @@ static void fill(struct gt_reader *r, struct gt_happening *h, const uint64_t arg
         h->state = (enum gt_g_state)arg[2];
         h->stack = gt_reader_stack(r, arg[3]);
         break;
-    case GT_EV_USER_LOG: /* those of a task are the program's */
-        h->text = arg[0] ? "" : gt_reader_text(r, arg[1]);
-        h->more = arg[0] ? "" : gt_reader_text(r, arg[2]);
+    case GT_EV_USER_LOG:
+        h->task = arg[0];
+        h->text = gt_reader_text(r, arg[1]);
+        h->more = gt_reader_text(r, arg[2]);
+        h->stack = gt_reader_stack(r, arg[3]);
         break;
+    case GT_EV_USER_TASK_BEGIN:
+        h->task = arg[0];
+        h->parent = arg[1];
+        h->text = gt_reader_text(r, arg[2]);
+        h->stack = gt_reader_stack(r, arg[3]);
+        break;
+    case GT_EV_USER_TASK_END:
+        h->task = arg[0];
+        h->stack = gt_reader_stack(r, arg[1]);
+        break;
+    case GT_EV_USER_REGION_BEGIN:
+    case GT_EV_USER_REGION_END:
+        h->task = arg[0];
+        h->text = gt_reader_text(r, arg[1]);
+        h->stack = gt_reader_stack(r, arg[2]);
+        break;
+    case GT_EV_HEAP_ALLOC:
+    case GT_EV_HEAP_GOAL: h->bytes = arg[0]; break;
     case GT_EV_GO_LABEL: h->text = gt_reader_text(r, arg[0]); break;
     case GT_EV_PROC_START: h->p = arg[0]; break;
     case GT_EV_PROC_STATUS: h->p = arg[1] == GT_P_IDLE ? GT_NO_P : arg[0]; break;

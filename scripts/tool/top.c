@@ -97,8 +97,9 @@ static void add(void *arg, const struct gt_span *span)
 
 /* A row's time is the number of samples. */
 static void add_sample(void *arg, const struct gt_thread_state *thread,
-                       const struct gt_callers *stack)
+                       const struct gt_callers *stack, uint64_t ns)
 {
+    (void)ns;
     struct sums *sums = arg;
     uint64_t g = options.by_thread ? thread->g : 0;
     struct row *row = row_at(&sums->over, g << 35 | stack->number);

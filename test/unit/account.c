@@ -90,11 +90,12 @@ static void tell(void *unused, const struct gt_happening *h, uint64_t ns)
     (void)ns;
 }
 
-static void sample(void *unused, uint64_t g, const struct gt_callers *stack)
+static void sample(void *unused, uint64_t g, const struct gt_callers *stack, uint64_t ns)
 {
     (void)unused;
     (void)g;
     (void)stack;
+    (void)ns;
 }
 
 static void account(void *unused, const struct gt_account_row *row, uint64_t ns, uint64_t length)
