@@ -17,18 +17,35 @@ enum { SHORT_NS = 10000 };
 /* Nobody has waited for longer than that: it is hot no more. */
 #define COOLS_NS UINT64_C(10000000000)
 
-/* By slot. Who had the lock when it became hot has not noted when that began. */
+/*
+ * By slot, each in a cache line: locks that are contended are used by all CPUs. Of a hold whose
+ * beginning its thread has not noted, the first waiter tells since when there was one.
+ */
 static struct heat {
-    _Atomic uint64_t touched; /* when somebody began to wait */
-    _Atomic uint64_t cooled;  /* when it was hot last: what was noted before may be over */
-    _Atomic uint64_t since;   /* of what follows */
-    _Atomic(const void *) lock;
-    _Atomic uint32_t owner; /* as the kernel numbers threads; 0: it has given it up */
+    _Alignas(64) _Atomic uint64_t touched; /* when somebody began to wait */
+    _Atomic uint64_t since;                /* when the first one did, of whom that thread keeps */
+    _Atomic(const void *) lock;            /* this lock from */
+    _Atomic uint32_t owner;                /* as the kernel numbers threads; 0: of nobody */
+    _Atomic uint32_t epoch; /* how often it has cooled: what was noted before may be over */
 } heats[GT_REGISTRY_SLOTS];
+enum { CLAIMED = GT_HOLDER_SELF }; /* an owner is being written */
 
 static struct heat *heat_of(const void *lock)
 {
     return &heats[gt_registry_slot(lock)];
+}
+
+static void note_waiter(struct heat *h, const void *lock, uint32_t owner)
+{
+    uint32_t nobody = 0;
+    if (owner == GT_HOLDER_UNKNOWN || owner >= GT_HOLDER_READERS ||
+        atomic_load_explicit(&h->owner, memory_order_relaxed) ||
+        !atomic_compare_exchange_strong(&h->owner, &nobody, CLAIMED))
+        return;
+    /* It may have had it until a moment ago, and have it again soon: no time is lost from here. */
+    atomic_store_explicit(&h->lock, lock, memory_order_relaxed);
+    atomic_store_explicit(&h->since, gt_clock_now(), memory_order_relaxed);
+    atomic_store_explicit(&h->owner, owner, memory_order_release);
 }
 
 void gt_hot_touch(const void *lock, uint64_t now, uint32_t owner)
@@ -36,69 +53,97 @@ void gt_hot_touch(const void *lock, uint64_t now, uint32_t owner)
     struct heat *h = heat_of(lock);
     _Atomic uint32_t *word = &gt_registry_count[gt_registry_slot(lock)];
     atomic_store_explicit(&h->touched, now, memory_order_relaxed);
-    if (gt_hot_is(lock) || atomic_fetch_or(word, GT_REGISTRY_HOT) & GT_REGISTRY_HOT)
-        return;
-    atomic_store_explicit(&h->since, now, memory_order_relaxed);
-    atomic_store_explicit(&h->lock, lock, memory_order_relaxed);
-    atomic_store_explicit(&h->owner, owner, memory_order_release);
+    if (!gt_hot_is(lock))
+        atomic_fetch_or(word, GT_REGISTRY_HOT);
+    note_waiter(h, lock, owner);
 }
 
-static void cool(const void *lock, uint64_t now)
-{
-    uint64_t last = atomic_load_explicit(&heat_of(lock)->touched, memory_order_relaxed);
-    if (now <= last || now - last <= gt_clock_units(COOLS_NS))
-        return;
-    atomic_store(&heat_of(lock)->cooled, now);
-    atomic_fetch_and(&gt_registry_count[gt_registry_slot(lock)], ~GT_REGISTRY_HOT);
-}
-
-/* Whether the thread has had the lock since before it became hot: then from when on. */
-static bool had_before(const void *lock, uint32_t tid, struct gt_hold *hold)
+/* Since when somebody waited for what the thread had, which it has no more; 0: not known. */
+static uint64_t waited_since(const void *lock, uint32_t tid)
 {
     struct heat *h = heat_of(lock);
     uint32_t owner = atomic_load_explicit(&h->owner, memory_order_acquire);
     if (owner != tid || atomic_load_explicit(&h->lock, memory_order_relaxed) != lock)
-        return false;
-    hold->since = atomic_load_explicit(&h->since, memory_order_relaxed);
-    hold->lock = lock;
-    return atomic_compare_exchange_strong(&h->owner, &owner, 0);
+        return 0;
+    uint64_t since = atomic_load_explicit(&h->since, memory_order_relaxed);
+    return atomic_compare_exchange_strong(&h->owner, &owner, 0) ? since : 0;
+}
+
+static void cool(const void *lock, uint64_t now)
+{
+    struct heat *h = heat_of(lock);
+    uint64_t last = atomic_load_explicit(&h->touched, memory_order_relaxed);
+    if (now <= last || now - last <= gt_clock_units(COOLS_NS))
+        return;
+    atomic_fetch_add(&h->epoch, 1);
+    atomic_store(&h->owner, 0);
+    atomic_fetch_and(&gt_registry_count[gt_registry_slot(lock)], ~GT_REGISTRY_HOT);
 }
 
 /* The thread's hold of that lock, or NULL. */
 static struct gt_hold *find(struct gt_holds *holds, const void *lock)
 {
-    for (int i = 0; i < GT_HOLDS_MAX; i++) {
-        if (holds->hold[i].lock == lock)
-            return &holds->hold[i];
+    for (uint32_t rest = holds->in_use; rest; rest &= rest - 1) {
+        struct gt_hold *hold = &holds->hold[__builtin_ctz(rest)];
+        if (hold->lock == lock)
+            return hold;
     }
     return NULL;
 }
 
-void gt_hot_taken(const void *lock, const void *pc)
+static struct gt_hold *any(struct gt_holds *holds)
+{
+    uint32_t free = ~holds->in_use & ((1u << GT_HOLDS_MAX) - 1);
+    uint32_t i = free ? (uint32_t)__builtin_ctz(free) : holds->next++ % GT_HOLDS_MAX;
+    holds->in_use |= 1u << i;
+    return &holds->hold[i];
+}
+
+static void drop(struct gt_holds *holds, const struct gt_hold *hold)
+{
+    holds->in_use &= ~(1u << (hold - holds->hold));
+}
+
+uint64_t gt_hot_since(void)
+{
+    enum { BRIEF = 64, EVERY = 16 };
+    struct gt_thread *t = gt_self;
+    bool look = !t || t->holds.brief < BRIEF || ++t->holds.brief % EVERY == 0;
+    return look ? gt_clock_now() : 0;
+}
+
+void gt_hot_taken(const void *lock, uint64_t since, const void *pc)
 {
     struct gt_thread *t = gt_muted() ? NULL : gt_thread_enter();
     if (!t)
         return;
-    struct gt_holds *holds = &t->holds;
-    struct gt_hold *hold = find(holds, lock);
-    hold = hold ? hold : find(holds, NULL);
-    hold = hold ? hold : &holds->hold[holds->next++ % GT_HOLDS_MAX];
-    *hold = (struct gt_hold){.lock = lock, .since = gt_clock_now(), .pc = (uintptr_t)pc};
+    uint32_t epoch = atomic_load_explicit(&heat_of(lock)->epoch, memory_order_relaxed);
+    waited_since(lock, t->w.m); /* that was another time */
+    struct gt_hold *hold = find(&t->holds, lock);
+    hold = hold ? hold : any(&t->holds);
+    *hold = (struct gt_hold){.lock = lock, .since = since, .epoch = epoch, .pc = (uintptr_t)pc};
     gt_thread_leave(t);
+}
+
+static void spend(struct gt_hold *hold, uint32_t hook, uint64_t since, uint64_t until)
+{
+    if (!hold->since) {
+        hold->since = since;
+        hold->longer = true;
+    }
+    if (hold->since > since || since >= until)
+        return;
+    hold->spent += until - since;
+    if (until - since > hold->longest) {
+        hold->longest = until - since;
+        hold->longest_hook = hook;
+    }
 }
 
 void gt_hot_spent(struct gt_holds *holds, uint32_t hook, uint64_t since, uint64_t until)
 {
-    for (int i = 0; i < GT_HOLDS_MAX; i++) {
-        struct gt_hold *hold = &holds->hold[i];
-        if (!hold->lock || hold->since > since || since >= until)
-            continue;
-        hold->spent += until - since;
-        if (until - since > hold->longest) {
-            hold->longest = until - since;
-            hold->longest_hook = hook;
-        }
-    }
+    for (uint32_t rest = holds->in_use; rest; rest &= rest - 1)
+        spend(&holds->hold[__builtin_ctz(rest)], hook, since, until);
 }
 
 /* Four digits are enough to be within 1 %. */
@@ -124,7 +169,7 @@ static void put_time(struct gt_strbuf *t, uint64_t units)
 static void describe(struct gt_strbuf *t, const struct gt_hold *hold, uint64_t units)
 {
     put_time(t, units);
-    if (!hold->pc)
+    if (hold->longer)
         gt_strbuf_add(t, " or longer");
     if (hold->spent < units / 10)
         return;
@@ -152,14 +197,33 @@ static void write_log(struct gt_thread *t, uint32_t hook, const struct gt_hold *
     gt_writer_unpin(&t->w);
 }
 
-static void give_up(struct gt_thread *t, uint32_t hook, struct gt_hold *hold, bool awaited)
+static void give_up(struct gt_thread *t, uint32_t hook, const struct gt_hold *hold, bool awaited)
 {
     uint64_t now = gt_clock_now(), units = now > hold->since ? now - hold->since : 0;
     uint64_t least = awaited && gt_options.hold_min > SHORT_NS ? SHORT_NS : gt_options.hold_min;
     if (!gt_muted() && units >= gt_clock_units(least))
         write_log(t, hook, hold, units);
+    if (units >= gt_clock_units(SHORT_NS))
+        t->holds.brief = 0;
+    else if (!hold->longer)
+        t->holds.brief++;
     cool(hold->lock, now);
-    hold->lock = NULL;
+}
+
+/* What is known of the hold that ends now. */
+static struct gt_hold known(struct gt_thread *t, const void *lock)
+{
+    struct gt_hold known = {.lock = lock, .longer = true}, *hold = find(&t->holds, lock);
+    uint64_t waited = waited_since(lock, t->w.m);
+    if (hold)
+        drop(&t->holds, hold);
+    if (hold && hold->epoch == atomic_load_explicit(&heat_of(lock)->epoch, memory_order_relaxed))
+        known = *hold;
+    if (!known.since || (known.longer && waited && waited < known.since)) {
+        known.since = waited;
+        known.longer = true;
+    }
+    return known;
 }
 
 void gt_hot_given_up(uint32_t hook, const void *lock, bool awaited)
@@ -167,15 +231,8 @@ void gt_hot_given_up(uint32_t hook, const void *lock, bool awaited)
     struct gt_thread *t = gt_thread_enter();
     if (!t)
         return;
-    struct gt_hold before = {.lock = NULL}, *hold = find(&t->holds, lock);
-    uint64_t cooled = atomic_load_explicit(&heat_of(lock)->cooled, memory_order_relaxed);
-    if (hold && hold->since <= cooled) {
-        hold->lock = NULL;
-        hold = NULL;
-    }
-    if (!hold && had_before(lock, t->w.m, &before))
-        hold = &before;
-    if (hold)
-        give_up(t, hook, hold, awaited);
+    struct gt_hold hold = known(t, lock);
+    if (hold.since)
+        give_up(t, hook, &hold, awaited);
     gt_thread_leave(t);
 }

@@ -5,6 +5,9 @@
  *
  * A thread keeps its holds to itself; shared is a bit in a word that every unlock looks at anyway
  * (gt_registry_count), and those of a slot share it: a lock taken for hot costs time, no truth.
+ *
+ * To look at the clock costs more than to take a lock. A thread whose holds are all brief does that
+ * for few of them; of the others is known since when somebody has waited ("1.20ms or longer").
  */
 #ifndef GT_HOT_H
 #define GT_HOT_H
@@ -16,15 +19,18 @@ enum { GT_HOLDS_MAX = 8 };
 /* Of a thread; zeros to begin with. */
 struct gt_holds {
     struct gt_hold {
-        const void *lock; /* NULL: free */
-        uint64_t since;
-        uintptr_t pc; /* where it was called for; 0: not known, nor when, but not later */
-        uint64_t
-            spent; /* since then, in the thread's waits and calls, as far as they are written */
-        uint64_t longest;
+        const void *lock;
+        uint64_t since; /* 0: it was not looked at */
+        bool longer;    /* it began before that */
+        uint32_t epoch; /* in which the lock is hot */
+        uintptr_t pc;   /* where it was called for; 0: not known */
+        /* Since then, in the thread's waits and calls, as far as they are written. */
+        uint64_t spent, longest;
         uint32_t longest_hook;
     } hold[GT_HOLDS_MAX];
-    uint32_t next; /* to be overwritten, where all are in use: one was given up elsewhere */
+    uint32_t in_use; /* of these: a bit each */
+    uint32_t next;   /* to be overwritten, where all are: one was given up elsewhere */
+    uint32_t brief;  /* of those looked at, the last so many; more: of those that were not */
 };
 
 /* Somebody begins to wait for the lock, at that time; owner: as gt_owner_of has it. */
@@ -37,10 +43,17 @@ static inline bool gt_hot_is(const void *lock)
     return word & GT_REGISTRY_HOT;
 }
 
-/* The caller has the lock now, a hot one, by a function that was called at pc. */
-void gt_hot_taken(const void *lock, const void *pc);
+/* Now, or 0: the caller's next hold need not be looked at. */
+uint64_t gt_hot_since(void);
 
-/* It is about to give it up, inside `hook`: before that ends waits, which it does if awaited. */
+/* The caller has the lock since then, a hot one, by a function that was called at pc. */
+void gt_hot_taken(const void *lock, uint64_t since, const void *pc);
+
+/*
+ * It gives it up, inside `hook`. If that ends waits (awaited), this comes before it: a trace says
+ * who had a lock before it says that a wait for it is over. Else when it is given up, so that
+ * nobody has to wait for this.
+ */
 void gt_hot_given_up(uint32_t hook, const void *lock, bool awaited);
 
 /* The thread of these was in that wait or call from `since` to `until`. */

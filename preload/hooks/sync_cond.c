@@ -11,7 +11,8 @@
 /* The caller gives the mutex up and waits at cond, inside `hook`; as gt_wait_begin. */
 static struct gt_wait begin(enum gt_hook hook, const void *cond, void *mutex)
 {
-    gt_mutex_release(hook, mutex);
+    if (gt_mutex_release(hook, mutex))
+        gt_hot_given_up(hook, mutex, false);
     gt_signalled_expect(cond);
     return gt_wait_begin_for(&(struct gt_wait_for){.hook = hook,
                                                    .reason = GT_REASON_COND,

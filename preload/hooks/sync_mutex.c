@@ -6,6 +6,8 @@
  */
 #include "wait.h"
 
+#include "encoder/base/arch/arch.h"
+
 static bool held_by_caller(const pthread_mutex_t *mutex)
 {
     return gt_self && (uint32_t)mutex->__data.__owner == gt_self->w.m;
@@ -32,56 +34,101 @@ static bool releases(const pthread_mutex_t *mutex)
     }
 }
 
-/* Whoever was woken has not gone back to sleep: before it does, it makes that 2 (lll_lock). */
+/*
+ * Held, and nobody sleeps. Whoever was woken has not gone back to sleep: before it does, it makes
+ * that 2 (lll_lock).
+ */
 static bool nobody_sleeps(const pthread_mutex_t *mutex)
 {
     const int others = GT_MUTEX_ROBUST | GT_MUTEX_PRIO_INHERIT | GT_MUTEX_PRIO_PROTECT;
-    return !(mutex->__data.__kind & others) && mutex->__data.__lock == 1;
+    return !(mutex->__data.__kind & others) &&
+           __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) == 1;
 }
 
-void gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex)
+bool gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex)
 {
     if (!releases(mutex))
-        return;
-    if (gt_hot_is(mutex) && held_by_caller(mutex))
-        gt_hot_given_up(hook, mutex, !gt_registry_all_woken(mutex));
-    if (!gt_registry_all_woken(mutex) || !nobody_sleeps(mutex))
+        return false;
+    bool told = gt_hot_is(mutex) && held_by_caller(mutex);
+    bool awaited = !gt_registry_all_woken(mutex);
+    if (told && awaited)
+        gt_hot_given_up(hook, mutex, true);
+    if (awaited || !nobody_sleeps(mutex))
         gt_wake_one(hook, mutex);
+    return told && !awaited;
+}
+
+static void note(pthread_mutex_t *mutex, uint64_t since, const void *pc)
+{
+    bool again = type_of(mutex) == PTHREAD_MUTEX_RECURSIVE && mutex->__data.__count > 1;
+    if (!again)
+        gt_hot_taken(mutex, since, pc);
 }
 
 void gt_mutex_taken(pthread_mutex_t *mutex, const void *pc)
 {
-    if (!gt_hot_is(mutex))
-        return;
-    bool again = type_of(mutex) == PTHREAD_MUTEX_RECURSIVE && mutex->__data.__count > 1;
-    if (!again)
-        gt_hot_taken(mutex, pc);
+    if (gt_hot_is(mutex))
+        note(mutex, gt_clock_now(), pc);
+}
+
+static bool is_success(int result)
+{
+    return result == 0 || result == EOWNERDEAD;
 }
 
 /* The same for who may not have got it. */
 static __attribute__((noinline)) int taken(int result, pthread_mutex_t *mutex, const void *pc)
 {
-    if (result == 0 || result == EOWNERDEAD)
+    if (is_success(result))
         gt_mutex_taken(mutex, pc);
     return result;
 }
 #define CALLER() __builtin_return_address(0)
 
+/*
+ * Most waits of two threads that fight for a mutex are over before they could have been written,
+ * and writing makes the next ones: what comes free within a fraction of a microsecond is no wait.
+ */
+static int lock_soon(pthread_mutex_t *mutex)
+{
+    enum { TURNS = 8 };
+    for (int i = 0; i < TURNS && nobody_sleeps(mutex); i++)
+        gt_arch_pause();
+    return gt_real.pthread_mutex_trylock(mutex);
+}
+
 static __attribute__((noinline)) int lock_contended(pthread_mutex_t *mutex, const void *pc)
 {
     if (reports_relock(mutex))
         return gt_real.pthread_mutex_lock(mutex);
+    int r = lock_soon(mutex);
+    if (r != EBUSY)
+        return taken(r, mutex, pc);
     struct gt_timeout never = gt_timeout_after(0);
     GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_pthread_mutex_lock, GT_LOCK_MUTEX, mutex, &never);
     return taken(gt_real.pthread_mutex_lock(mutex), mutex, pc);
 }
 
+/* The clock is read before: whoever wants the lock next does not wait for that. */
+static __attribute__((noinline)) int lock_hot(pthread_mutex_t *mutex, const void *pc)
+{
+    uint64_t since = gt_hot_since();
+    int r = gt_real.pthread_mutex_trylock(mutex);
+    if (r == EBUSY)
+        return lock_contended(mutex, pc);
+    if (is_success(r))
+        note(mutex, since, pc);
+    return r;
+}
+
 GT_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
+    if (__builtin_expect(gt_hot_is(mutex), 0))
+        return lock_hot(mutex, CALLER());
     int r = gt_real.pthread_mutex_trylock(mutex);
     if (__builtin_expect(r == EBUSY, 0))
         return lock_contended(mutex, CALLER());
-    return __builtin_expect(gt_hot_is(mutex), 0) ? taken(r, mutex, CALLER()) : r;
+    return r;
 }
 
 GT_EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
@@ -119,8 +166,12 @@ LOCK(mtx_timedlock, true, mtx_trylock, thrd_busy, thrd_timedout,
 
 static __attribute__((noinline)) int unlock_awaited(pthread_mutex_t *mutex)
 {
-    gt_mutex_release_slow(GT_HOOK_pthread_mutex_unlock, mutex);
-    return gt_real.pthread_mutex_unlock(mutex);
+    enum gt_hook hook = GT_HOOK_pthread_mutex_unlock;
+    bool told = gt_mutex_release_slow(hook, mutex);
+    int r = gt_real.pthread_mutex_unlock(mutex);
+    if (told)
+        gt_hot_given_up(hook, mutex, false);
+    return r;
 }
 
 GT_EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
@@ -132,6 +183,9 @@ GT_EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 
 GT_EXPORT int mtx_unlock(mtx_t *mutex)
 {
-    gt_mutex_release(GT_HOOK_mtx_unlock, (pthread_mutex_t *)mutex);
-    return gt_real.mtx_unlock(mutex);
+    bool told = gt_mutex_release(GT_HOOK_mtx_unlock, (pthread_mutex_t *)mutex);
+    int r = gt_real.mtx_unlock(mutex);
+    if (told)
+        gt_hot_given_up(GT_HOOK_mtx_unlock, mutex, false);
+    return r;
 }

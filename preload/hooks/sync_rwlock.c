@@ -32,7 +32,7 @@ static bool must_wait(const pthread_rwlock_t *lock, int r)
 static int taken(int result, const pthread_rwlock_t *lock, const void *pc)
 {
     if (result == 0 && __builtin_expect(gt_hot_is(lock), 0) && written_by_caller(lock))
-        gt_hot_taken(lock, pc);
+        gt_hot_taken(lock, gt_clock_now(), pc);
     return result;
 }
 #define CALLER() __builtin_return_address(0)
@@ -81,12 +81,14 @@ static bool last_reader(const pthread_rwlock_t *lock)
     return __atomic_load_n(&lock->__data.__readers, __ATOMIC_RELAXED) >> 3 <= 1;
 }
 
-static void release(pthread_rwlock_t *lock)
+/* true: as gt_mutex_release_slow. */
+static bool release(pthread_rwlock_t *lock)
 {
     enum gt_hook hook = GT_HOOK_pthread_rwlock_unlock;
     bool awaited = !gt_registry_all_woken(readers(lock)) || !gt_registry_all_woken(writers(lock));
-    if (gt_hot_is(lock) && written_by_caller(lock))
-        gt_hot_given_up(hook, lock, awaited);
+    bool told = gt_hot_is(lock) && written_by_caller(lock);
+    if (told && awaited)
+        gt_hot_given_up(hook, lock, true);
     if (!written_by_caller(lock)) {
         if (last_reader(lock))
             gt_wake_one(hook, writers(lock));
@@ -96,11 +98,15 @@ static void release(pthread_rwlock_t *lock)
     } else if (gt_wake(hook, writers(lock), 1) == 0) {
         gt_wake_all(hook, readers(lock));
     }
+    return told && !awaited;
 }
 
 GT_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 {
-    if (__builtin_expect(gt_registry_any(readers(lock)) || gt_registry_any(writers(lock)), 0))
-        release(lock);
-    return gt_real.pthread_rwlock_unlock(lock);
+    bool any = gt_registry_any(readers(lock)) || gt_registry_any(writers(lock));
+    bool told = __builtin_expect(any, 0) && release(lock);
+    int r = gt_real.pthread_rwlock_unlock(lock);
+    if (told)
+        gt_hot_given_up(GT_HOOK_pthread_rwlock_unlock, lock, false);
+    return r;
 }

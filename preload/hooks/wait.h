@@ -96,16 +96,15 @@ static inline void gt_wake_all(enum gt_hook hook, const void *addr)
 
 /*
  * The caller is about to give the mutex up, inside `hook`: ends the wait of its oldest waiter. Or
- * has it back, in a function that was called at pc.
+ * has it back, in a function that was called at pc. true: gt_hot_given_up is to be called then.
  */
-void gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex);
+bool gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex);
 
 void gt_mutex_taken(pthread_mutex_t *mutex, const void *pc);
 
-static inline void gt_mutex_release(enum gt_hook hook, pthread_mutex_t *mutex)
+static inline bool gt_mutex_release(enum gt_hook hook, pthread_mutex_t *mutex)
 {
-    if (__builtin_expect(gt_registry_any(mutex), 0))
-        gt_mutex_release_slow(hook, mutex);
+    return __builtin_expect(gt_registry_any(mutex), 0) && gt_mutex_release_slow(hook, mutex);
 }
 
 #endif

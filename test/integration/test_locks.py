@@ -77,6 +77,73 @@ def test_hold_times(tmp_path, format):
     assert found > 200, found
 
 
+BRIEF = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t begun, ended;
+static double asked;
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1e9 + t.tv_nsec;
+}
+static void *waiter(void *arg)
+{
+    for (int i = 0; i < 20; i++) {
+        pthread_barrier_wait(&begun);
+        usleep(3000);
+        asked = now();
+        pthread_mutex_lock(&lock);
+        pthread_mutex_unlock(&lock);
+        pthread_barrier_wait(&ended);
+    }
+    return arg;
+}
+int main(void)
+{
+    pthread_t t;
+    pthread_barrier_init(&begun, NULL, 2);
+    pthread_barrier_init(&ended, NULL, 2);
+    pthread_create(&t, NULL, waiter, NULL);
+    for (int i = 0; i < 20; i++) {
+        for (int k = 0; k < 1003; k++) {
+            pthread_mutex_lock(&lock);
+            pthread_mutex_unlock(&lock);
+        }
+        pthread_mutex_lock(&lock);
+        double since = now();
+        pthread_barrier_wait(&begun);
+        usleep(20000);
+        double until = now();
+        pthread_mutex_unlock(&lock);
+        pthread_barrier_wait(&ended);
+        printf("%.0f %.0f\n", until - since, until - asked);
+    }
+    pthread_join(t, NULL);
+    return 0;
+}
+"""
+
+
+def test_long_holds_among_brief_ones(tmp_path):
+    """Which are not looked at: it is known since when somebody waited, or a call lasted, and no longer."""
+    program = proc.compile(BRIEF, tmp_path / "prog", "-O1")
+    result = proc.traced([program], tmp_path / "t.out").ok()
+    known = [tuple(map(int, line.split())) for line in result.stdout.splitlines()]
+    pattern = r"([\d.]+\w+)( or longer)?(, of it .*)?"
+    found = [(kind, re.fullmatch(pattern, message.replace("µ", "u"))) for _, kind, message in logs(result.trace, "held lock")]
+    told = [hold for _, hold in found if ns_of(hold[1]) > 5e6]  # else a thread lost its CPU
+    assert len(told) == len(known) == 20 and found[-1][0] == "held lock, taken in main", found
+    assert any(hold[2] for hold in told), "each was looked at"
+    for (truth, waited), hold in zip(known, told):
+        ns = ns_of(hold[1])
+        assert ns < 1.01 * truth + 20_000 and ns > 0.95 * (waited if hold[2] else truth) - 20_000, (truth, waited, hold)
+
+
 SIGNALS = r"""
 #include <pthread.h>
 #include <semaphore.h>
