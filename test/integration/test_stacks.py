@@ -162,15 +162,18 @@ def test_text():
 
 
 @pytest.mark.limit(120)
-def test_slow_is_no_deadlock():
-    with Program(PROGRAMS / "deadlocks", "slow", "mutex", 12) as program:
-        assert program.line() == "none"
-        owners = 0
-        for _ in range(RUNS // 3):
-            result, found = stacks(program.pid)
-            assert result.returncode == 0, result.stdout
-            owners += sum(t["waits"] is not None and "owner" in t["waits"] for t in found["threads"])
-        assert owners > 100, "nobody waited for anybody"
+@pytest.mark.parametrize("kind", ["mutex", "recursive", "errorcheck", "adaptive", "inherit", "robust", "shared", "timed", "c11", "rwlock"])
+def test_slow_is_no_deadlock(kind):
+    """Fifty programs whose threads wait for each other all the time, and always go on."""
+    owners = 0
+    for threads in 2, 3, 5, 8, 12:
+        with Program(PROGRAMS / "deadlocks", "slow", kind, threads) as program:
+            assert program.line() == "none"
+            for _ in range(RUNS // 30):
+                result, found = stacks(program.pid)
+                assert result.returncode == 0, result.stdout
+                owners += sum(t["waits"] is not None and "owner" in t["waits"] for t in found["threads"])
+    assert owners > 20, "nobody waited for anybody"
 
 
 @pytest.mark.parametrize("case", [("ring", "timed", 2), ("elsewhere", "shared"), ("elsewhere", "robust")])

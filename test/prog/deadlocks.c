@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,24 +197,38 @@ static void elsewhere(void)
     kind->lock(lock);
 }
 
+static void unlock(union lock *lock)
+{
+    if (kind->lock == lock_write)
+        pthread_rwlock_unlock(&lock->rwlock);
+    else
+        pthread_mutex_unlock(&lock->mutex);
+}
+
+static bool try(union lock *lock)
+{
+    return kind->lock == lock_write ? pthread_rwlock_trywrlock(&lock->rwlock) == 0
+                                    : pthread_mutex_trylock(&lock->mutex) == 0;
+}
+
 /* All in one order, each held for long; and some that give up and try again. */
 static void *work(void *arg)
 {
     struct timespec ms = {0, 2000000};
     for (unsigned turn = (unsigned)(long)arg;; turn++) {
-        int first = (int)(turn % (unsigned)(n - 1)), second = first + 1;
-        pthread_mutex_lock(&locks[first].mutex);
+        union lock *first = &locks[turn % (unsigned)(n - 1)], *second = first + 1;
+        kind->lock(first);
         nanosleep(&ms, NULL);
-        pthread_mutex_lock(&locks[second].mutex);
+        kind->lock(second);
         nanosleep(&ms, NULL);
-        pthread_mutex_unlock(&locks[first].mutex);
-        while (pthread_mutex_trylock(&locks[first].mutex) == EBUSY) {
-            pthread_mutex_unlock(&locks[second].mutex);
+        unlock(first);
+        while (!try(first)) {
+            unlock(second);
             sched_yield();
-            pthread_mutex_lock(&locks[second].mutex);
+            kind->lock(second);
         }
-        pthread_mutex_unlock(&locks[first].mutex);
-        pthread_mutex_unlock(&locks[second].mutex);
+        unlock(first);
+        unlock(second);
     }
     return NULL;
 }
