@@ -62,7 +62,7 @@ def test_hold_times(tmp_path, format):
     for holder, kind, message in logs(result.trace, "held "):
         if held := re.fullmatch(r"held (.+), taken in (\w+)", kind):
             time, _, what = re.fullmatch(r"([\d.]+\w+)(, of it [\d.]+\w+ in (\w+))?", message.replace("µ", "u")).groups()
-            assert held[2] in ("lock", "lock_twice", "try", "lock_timed", "lock_both", "wrlock", "rdlock", "lock_c11"), held
+            assert held[2] in ("lock", "lock_twice", "try", "lock_timed", "lock_both", "wrlock", "rdlock", "lock_c11", "take_over"), held
             if what:
                 told[holder, held[1]].append(ns_of(time))
                 assert what == "usleep", message

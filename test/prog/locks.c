@@ -3,6 +3,7 @@
  * lock's name, or its address; who held it, who waited (thread ids), and for how long it was held,
  * in ns.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -23,9 +24,10 @@ static long now(void)
 /* Kinds of locks ------------------------------------------------------------------------------ */
 
 static pthread_mutex_t plain = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t recursive, errorcheck, adaptive, robust, inherit, timed, inner;
+static pthread_mutex_t recursive, errorcheck, adaptive, robust, orphan, inherit, timed, inner;
 static pthread_rwlock_t written = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_rwlock_t to_write = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_rwlock_t tried = PTHREAD_RWLOCK_INITIALIZER;
 static struct {
     long balance[4];
     pthread_mutex_t mutex;
@@ -106,6 +108,28 @@ static void unlock_c11(void *l)
     mtx_unlock(l);
 }
 
+static void *end_with(void *l)
+{
+    pthread_mutex_lock(l);
+    return NULL;
+}
+
+/* From a thread that has ended with it. */
+static void take_over(void *l)
+{
+    pthread_t t;
+    pthread_create(&t, NULL, end_with, l);
+    pthread_join(t, NULL);
+    if (pthread_mutex_lock(l) != EOWNERDEAD || pthread_mutex_consistent(l) != 0)
+        abort();
+}
+
+static void try_write(void *l)
+{
+    while (pthread_rwlock_trywrlock(l) != 0)
+        ;
+}
+
 static struct kind {
     const char *name;
     void *lock;
@@ -117,11 +141,13 @@ static struct kind {
     {"errorcheck", &errorcheck, lock, unlock, lock, unlock},
     {"adaptive", &adaptive, lock, unlock, lock, unlock},
     {"robust", &robust, lock, unlock, lock, unlock},
+    {"orphan", &orphan, take_over, unlock, lock, unlock},
     {"inherit", &inherit, lock, unlock, lock, unlock},
     {"timed", &timed, try, unlock, lock_timed, unlock},
     {"accounts+32", &accounts.mutex, lock_both, unlock_both, lock, unlock},
     {"written", &written, wrlock, rwunlock, rdlock, rwunlock},
     {"to_write", &to_write, wrlock, rwunlock, wrlock, rwunlock},
+    {"tried", &tried, try_write, rwunlock, rdlock, rwunlock},
     {"c11", &c11, lock_c11, unlock_c11, lock_c11, unlock_c11},
     {"heap", NULL, lock, unlock, lock, unlock},
 };
@@ -143,6 +169,7 @@ static void make_locks(void)
     init(&errorcheck, PTHREAD_MUTEX_ERRORCHECK, 0, 0);
     init(&adaptive, PTHREAD_MUTEX_ADAPTIVE_NP, 0, 0);
     init(&robust, PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_ROBUST, 0);
+    init(&orphan, PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_ROBUST, 0);
     init(&inherit, PTHREAD_MUTEX_NORMAL, 0, PTHREAD_PRIO_INHERIT);
     init(&timed, PTHREAD_MUTEX_NORMAL, 0, 0);
     init(&inner, PTHREAD_MUTEX_NORMAL, 0, 0);
