@@ -4,6 +4,7 @@ import collections
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import time
@@ -94,6 +95,17 @@ def test_picture_of_a_slow_wakeup(tmp_path):
     model = model_of(url, "thread", tmp_path / "wakeup.png", "--slowest-wakeup")
     proc.kill_group(child)
     assert model["wakeup"]["ms"] == pytest.approx(slowest_wakeup(trace), abs=0.001), model["wakeup"]
+
+
+@pytest.mark.limit(120)
+def test_picture_of_a_lock(tmp_path):
+    """The README's held.png: a wait for a lock says who holds it, on the row of who waits."""
+    env = {"GOTRACE_SYSCALLS": "all", "GOTRACE_HEAP": "off"}
+    trace = proc.traced([PROGRAMS / "incidents", "fsync"], tmp_path / "t.out", env=env).ok().trace
+    child, url = gotools.serve(trace)
+    model = model_of(url, "thread", tmp_path / "held.png", "--log=held by")
+    proc.kill_group(child)
+    assert re.fullmatch(r"\[held by\] G\d+ worker, journal_lock", model["log"]["title"]), model["log"]
 
 
 @pytest.mark.limit(120)

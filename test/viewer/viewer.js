@@ -1,9 +1,10 @@
-// usage: node viewer.js URL PICTURE.png [FUNCTION | --slowest-wakeup]
+// usage: node viewer.js URL PICTURE.png [FUNCTION | --slowest-wakeup | --log=TEXT]
 //
 // Opens one timeline of `go tool trace` in Chromium, waits until it is drawn, saves a picture of it, and prints what
 // the viewer shows as JSON: {processes: [{name, rows: [{name, slices: {title: count}}]}], flows, errors}. With
 // FUNCTION the picture is of the longest wait in it: what comes before it is selected, so that its stack is shown. With
 // --slowest-wakeup it is of the longest arrow from a waker to the woken, which is selected; "wakeup: {ms, title}" is added.
+// With --log it is of the log that says TEXT and has the longest wait behind it; "log: {title, row}" is added.
 'use strict';
 
 const { open } = require('./browser');
@@ -85,6 +86,24 @@ function showSlowestWakeup() {
   return { wakeup: { ms: slowest.duration, title: slowest.endSlice.title } };
 }
 
+// Runs in the page.
+function showLog(text) {
+  const { model } = document.querySelector('tr-ui-timeline-view');
+  let longest = { gap: 0 };
+  for (const process of Object.values(model.processes)) {
+    for (const thread of Object.values(process.threads)) {
+      const slices = thread.sliceGroup.slices.slice().sort((a, b) => a.start - b.start);
+      for (const log of slices.filter((slice) => slice.title.includes(text))) {
+        const next = slices.find((slice) => slice.start > log.start && slice.duration > 0);
+        if (next && next.start - log.start > longest.gap) longest = { gap: next.start - log.start, log, row: thread.name };
+      }
+    }
+  }
+  const { log, gap, row } = longest;
+  select(log, log.start - gap / 2, log.start + gap * 2);
+  return { log: { title: log.title, row } };
+}
+
 open(async (page, [url, picture, what]) => {
   if (what === '--slowest-wakeup') await page.setSize(1400, 860); // for both its ends
   await page.goto(url);
@@ -93,7 +112,9 @@ open(async (page, [url, picture, what]) => {
   let selected = {};
   if (what) {
     await page.evaluate(`() => { globalThis.select = ${select}; }`);
-    selected = await page.evaluate(what === '--slowest-wakeup' ? showSlowestWakeup : showWait, what);
+    const [option, text] = what.split('=');
+    const show = { '--slowest-wakeup': showSlowestWakeup, '--log': showLog }[option] || showWait;
+    selected = await page.evaluate(show, text || what);
     await page.until(isDrawn);
   }
   await page.screenshot(picture);
