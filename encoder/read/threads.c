@@ -67,6 +67,7 @@ static void tell_span(struct gt_threads *all, struct gt_thread_state *t, uint64_
     span.from = t->since;
     span.ns = ns - t->since;
     span.stack = t->stack;
+    span.again = t->state == GT_G_WAITING && t->again;
     span.wanted = t->state == GT_G_WAITING && t->wanted.lock ? &t->wanted : NULL;
     if (t->state == GT_G_NONE)
         return;
@@ -178,6 +179,7 @@ static void stop(struct gt_threads *all, struct gt_thread_state *t, const struct
     enter(all, t, state, h->on->p, ns);
     /* One that is woken in vain goes on to wait for the same: it runs for no time. */
     bool again = t->wanted_at < t->woke;
+    t->again = again && t->woke == ns;
     t->reason = h->text;
     if (again ? t->woke < ns : t->wanted_at + LOG_NS < ns || gt_kind_of(t) != GT_SYNC)
         t->wanted.lock = NULL;

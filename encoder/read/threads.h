@@ -31,6 +31,7 @@ struct gt_thread_state {
     struct gt_wanted wanted;                /* of the last wait */
     const struct gt_blocked_row *at_end;    /* that it is in when the trace ends; or NULL */
     uint64_t wanted_at, woke;               /* when that was told; when it last began to run */
+    bool again;                             /* it was woken in vain, and waits for the same */
     struct gt_history history;
     struct gt_stretches off; /* when it had no CPU, and did not wait for anything */
     struct gt_shares shares; /* where there is an account */
@@ -48,6 +49,7 @@ struct gt_span {
     uint64_t waker_off;               /* how much of it that one had no CPU */
     const struct gt_wanted *wanted;   /* what it waits for; NULL: nothing that is told */
     uint64_t p; /* where it ended, of a GT_SCHED: where it ran then; or GT_NO_P */
+    bool again; /* it goes on: the thread was woken in vain, or has to wait for the mutex */
     bool ended;
 };
 

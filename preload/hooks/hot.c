@@ -14,19 +14,21 @@
  */
 enum { SHORT_NS = 10000 };
 
-/* Nobody has waited for longer than that: it is hot no more. */
-#define COOLS_NS UINT64_C(10000000000)
+/* How long it is hot at least, and at most: what that costs is little beside what was waited. */
+#define HOT_MIN_NS UINT64_C(10000000)
+#define HOT_MAX_NS UINT64_C(10000000000)
+enum { HOT_TIMES = 1000 };
 
 /*
  * By slot, each in a cache line: locks that are contended are used by all CPUs. Of a hold whose
  * beginning its thread has not noted, the first waiter tells since when there was one.
  */
 static struct heat {
-    _Alignas(64) _Atomic uint64_t touched; /* when somebody began to wait */
-    _Atomic uint64_t since;                /* when the first one did, of whom that thread keeps */
-    _Atomic(const void *) lock;            /* this lock from */
-    _Atomic uint32_t owner;                /* as the kernel numbers threads; 0: of nobody */
-    _Atomic uint32_t epoch; /* how often it has cooled: what was noted before may be over */
+    _Alignas(64) _Atomic uint64_t until; /* it is hot */
+    _Atomic uint64_t since;     /* when the first one began to wait, of whom that thread keeps */
+    _Atomic(const void *) lock; /* this lock from */
+    _Atomic uint32_t owner;     /* as the kernel numbers threads; 0: of nobody */
+    _Atomic uint32_t epoch;     /* how often it has cooled: what was noted before may be over */
 } heats[GT_REGISTRY_SLOTS];
 enum { CLAIMED = GT_HOLDER_SELF }; /* an owner is being written */
 
@@ -48,14 +50,26 @@ static void note_waiter(struct heat *h, const void *lock, uint32_t owner)
     atomic_store_explicit(&h->owner, owner, memory_order_release);
 }
 
+static void heat_until(struct heat *h, uint64_t until)
+{
+    if (atomic_load_explicit(&h->until, memory_order_relaxed) < until)
+        atomic_store_explicit(&h->until, until, memory_order_relaxed);
+}
+
 void gt_hot_touch(const void *lock, uint64_t now, uint32_t owner)
 {
     struct heat *h = heat_of(lock);
     _Atomic uint32_t *word = &gt_registry_count[gt_registry_slot(lock)];
-    atomic_store_explicit(&h->touched, now, memory_order_relaxed);
+    heat_until(h, now + gt_clock_units(HOT_MIN_NS));
     if (!gt_hot_is(lock))
         atomic_fetch_or(word, GT_REGISTRY_HOT);
     note_waiter(h, lock, owner);
+}
+
+void gt_hot_waited(const void *lock, uint64_t since, uint64_t until)
+{
+    uint64_t most = gt_clock_units(HOT_MAX_NS), units = until > since ? until - since : 0;
+    heat_until(heat_of(lock), until + (units < most / HOT_TIMES ? units * HOT_TIMES : most));
 }
 
 /* Since when somebody waited for what the thread had, which it has no more; 0: not known. */
@@ -72,8 +86,7 @@ static uint64_t waited_since(const void *lock, uint32_t tid)
 static void cool(const void *lock, uint64_t now)
 {
     struct heat *h = heat_of(lock);
-    uint64_t last = atomic_load_explicit(&h->touched, memory_order_relaxed);
-    if (now <= last || now - last <= gt_clock_units(COOLS_NS))
+    if (now <= atomic_load_explicit(&h->until, memory_order_relaxed))
         return;
     atomic_fetch_add(&h->epoch, 1);
     atomic_store(&h->owner, 0);
@@ -210,20 +223,16 @@ static void give_up(struct gt_thread *t, uint32_t hook, const struct gt_hold *ho
     cool(hold->lock, now);
 }
 
-/* What is known of the hold that ends now. */
-static struct gt_hold known(struct gt_thread *t, const void *lock)
+/* What the thread has noted of the hold that ends now; nothing if that is of an earlier one. */
+static struct gt_hold *noted(struct gt_thread *t, const void *lock)
 {
-    struct gt_hold known = {.lock = lock, .longer = true}, *hold = find(&t->holds, lock);
-    uint64_t waited = waited_since(lock, t->w.m);
-    if (hold)
-        drop(&t->holds, hold);
-    if (hold && hold->epoch == atomic_load_explicit(&heat_of(lock)->epoch, memory_order_relaxed))
-        known = *hold;
-    if (!known.since || (known.longer && waited && waited < known.since)) {
-        known.since = waited;
-        known.longer = true;
+    struct gt_hold *hold = find(&t->holds, lock);
+    if (!hold || hold->epoch != atomic_load_explicit(&heat_of(lock)->epoch, memory_order_relaxed)) {
+        hold = hold ? hold : any(&t->holds);
+        *hold = (struct gt_hold){.lock = lock};
     }
-    return known;
+    drop(&t->holds, hold);
+    return hold;
 }
 
 void gt_hot_given_up(uint32_t hook, const void *lock, bool awaited)
@@ -231,8 +240,13 @@ void gt_hot_given_up(uint32_t hook, const void *lock, bool awaited)
     struct gt_thread *t = gt_thread_enter();
     if (!t)
         return;
-    struct gt_hold hold = known(t, lock);
-    if (hold.since)
-        give_up(t, hook, &hold, awaited);
+    struct gt_hold *hold = noted(t, lock);
+    uint64_t waited = waited_since(lock, t->w.m);
+    if (!hold->since || (hold->longer && waited && waited < hold->since)) {
+        hold->since = waited;
+        hold->longer = true;
+    }
+    if (hold->since)
+        give_up(t, hook, hold, awaited);
     gt_thread_leave(t);
 }

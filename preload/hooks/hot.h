@@ -1,7 +1,8 @@
 /*
- * Locks that somebody has waited for lately are hot: of these it is noted how long they are held,
- * and from where. A hold of 10 us that lets a waiter in, or one of GOTRACE_HOLD_MIN, leaves a log
- * on the row of who held it: "[held cache_lock, taken in commit] 31.25ms, of it 29.01ms in fsync".
+ * Locks that somebody has waited for lately are hot, for a thousand times as long as that took: of
+ * these it is noted how long they are held, and from where. A hold of 10 us that lets a waiter in,
+ * or one of GOTRACE_HOLD_MIN, leaves a log on the row of who held it: "[held cache_lock, taken in
+ * commit] 31.25ms, of it 29.01ms in fsync".
  *
  * A thread keeps its holds to itself; shared is a bit in a word that every unlock looks at anyway
  * (gt_registry_count), and those of a slot share it: a lock taken for hot costs time, no truth.
@@ -35,6 +36,9 @@ struct gt_holds {
 
 /* Somebody begins to wait for the lock, at that time; owner: as gt_owner_of has it. */
 void gt_hot_touch(const void *lock, uint64_t now, uint32_t owner);
+
+/* And has waited for it, for so long. */
+void gt_hot_waited(const void *lock, uint64_t since, uint64_t until);
 
 static inline bool gt_hot_is(const void *lock)
 {

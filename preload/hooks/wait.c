@@ -68,8 +68,10 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_
         struct gt_stack *stack = gt_capture(t, what->hook);
         now.lock = lock;
         now.lock.epoch = (uint32_t)gt_modules_epoch();
-        if (what->kind == GT_LOCK_MUTEX || what->kind == GT_LOCK_RWLOCK)
+        if (what->kind == GT_LOCK_MUTEX || what->kind == GT_LOCK_RWLOCK) {
             gt_hot_touch(lock.at, now.since, lock.holder);
+            wait.lock = lock.at;
+        }
         if (gt_park(&t->w, &t->parking, &now, stack)) {
             wait.thread = t;
             wait.since = now.since;
@@ -105,6 +107,8 @@ void gt_wait_end(struct gt_wait *wait)
     t->w.woken = wait->woken;
     resume(t, GT_HOOK_PATIENCE_NS);
     gt_hot_spent(&t->holds, wait->hook, wait->since, t->w.last);
+    if (wait->lock)
+        gt_hot_waited(wait->lock, wait->since, t->w.last);
     gt_thread_leave(t);
     gt_process_check_queue();
 }

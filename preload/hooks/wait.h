@@ -14,7 +14,8 @@ struct gt_wait {
     uintptr_t frame;          /* tells this wait from others of the thread */
     uint32_t hook;
     uint64_t since;
-    uint64_t woken; /* when it was over at the latest; 0: not known */
+    uint64_t woken;   /* when it was over at the latest; 0: not known */
+    const void *lock; /* whose holds are noted; or NULL */
 };
 
 #define GT_WAIT(name) __attribute__((cleanup(gt_wait_end))) struct gt_wait name

@@ -43,7 +43,7 @@ static bool is_of_condition(const struct gt_callers *stack)
 
 void gt_top_wakeups_add(const struct gt_span *span)
 {
-    if (!span->wanted || !is_of_condition(span->stack))
+    if (!span->wanted || span->again || !is_of_condition(span->stack))
         return;
     struct variable *v = variable_of(span->wanted->lock->name);
     v->waits++;

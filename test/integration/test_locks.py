@@ -150,12 +150,14 @@ SIGNALS = r"""
 #include <stdio.h>
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t news = PTHREAD_COND_INITIALIZER, never = PTHREAD_COND_INITIALIZER;
-static int turns, timeouts;
+static int turns, timeouts, waiting;
 static void *worker(void *arg)
 {
     pthread_mutex_lock(&m);
-    while (turns < 50)
+    while (turns < 50) {
+        waiting = 1;
         pthread_cond_wait(&news, &m);
+    }
     for (int i = 0; i < 20; i++) {
         struct timespec t;
         clock_gettime(CLOCK_REALTIME, &t);
@@ -176,9 +178,14 @@ int main(void)
         pthread_cond_signal(&never); /* nobody will ever wait for that */
     pthread_create(&t, NULL, worker, NULL);
     for (int i = 0; i < 50; i++) {
-        nanosleep(&ms, NULL);
         pthread_mutex_lock(&m);
+        while (!waiting) {
+            pthread_mutex_unlock(&m);
+            nanosleep(&ms, NULL);
+            pthread_mutex_lock(&m);
+        }
         turns++;
+        waiting = 0;
         tell();
         pthread_mutex_unlock(&m);
     }
@@ -347,8 +354,10 @@ def test_a_lock_without_a_name(tmp_path):
 namespace { std::mutex mine; struct bank { template <class T> static void pay(T ms) { std::lock_guard<std::mutex> l(mine); usleep(ms * 1000); } }; }
 int main()
 {
-    std::thread one([] { bank::pay(30); }), other([] { usleep(5000); bank::pay(20); }), third([] { usleep(8000); bank::pay(1); });
-    one.join(), other.join(), third.join();
+    for (int i = 0; i < 10; i++) {
+        std::thread one([] { bank::pay(30); }), other([] { usleep(5000); bank::pay(20); }), third([] { usleep(8000); bank::pay(1); });
+        one.join(), other.join(), third.join();
+    }
 }
 """
     program = proc.compile(source, tmp_path / "cxx", compiler="g++")
