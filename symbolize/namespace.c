@@ -78,7 +78,8 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
 
 /*
  * A page of our file next to the program's libc, if the kernel would put the private one there.
- * false: it would not.
+ * false: it would not. Not the first page: who finds an ELF header in a core file takes what
+ * follows, as far as that says, for our library.
  */
 static bool put_page(struct place *place, int file)
 {
@@ -93,8 +94,8 @@ static bool put_page(struct place *place, int file)
     else if (lo >= place->hi && hi <= place->after)
         at = place->after = lo;
     munmap(p, size);
-    return at && mmap((void *)at, page, PROT_NONE, MAP_PRIVATE | MAP_FIXED_NOREPLACE, file, 0) !=
-                     MAP_FAILED;
+    return at && mmap((void *)at, page, PROT_NONE, MAP_PRIVATE | MAP_FIXED_NOREPLACE, file,
+                      (off_t)page) != MAP_FAILED;
 }
 
 /*

@@ -252,6 +252,14 @@ def test_every_name_is_that_of_a_file(tmp_path, recording):
 
 
 @recordings
+def test_one_page_begins_as_the_library(tmp_path, recording):
+    """Of a core file eu-stack takes each page with an ELF header for a library, as far as that one would reach."""
+    with standing(proc.traced_env(tmp_path / "t.out", RECORDINGS[recording])) as program, open(f"/proc/{program.pid}/maps") as file:
+        firsts = [line for line in file if line.rstrip().endswith(str(LIBRARY)) and line.split()[2] == "00000000"]
+        assert len(firsts) == 1, firsts
+
+
+@recordings
 @needs("gdb")
 def test_gdb_sees_one_libc(tmp_path, recording):
     """Functions that are called by hand are those that the program calls."""
