@@ -77,9 +77,9 @@ static void add_wait(struct import *im, const struct gt_span *s, const char *rea
 {
     const struct gt_wanted *w = s->wanted;
     bool other = w && !w->holder && *w->who;
-    ROW(waits, GT_SQL_NULL, gt_number(s->thread->g), gt_text(gt_kind_names[s->kind]),
-        gt_text(reason), gt_number(s->from), gt_number(s->ns), gt_number(s->ended),
-        id_of_stack(s->stack), id_of_thread(s->by), id_of_stack(s->waker), delay,
+    ROW(waits, gt_number(s->thread->g), gt_text(gt_kind_names[s->kind]), gt_text(reason),
+        gt_number(s->from), gt_number(s->ns), gt_number(s->ended), id_of_stack(s->stack),
+        id_of_thread(s->by), id_of_stack(s->waker), delay,
         w ? id_of_lock(im, w->lock) : GT_SQL_NULL, gt_known(w ? w->holder : 0),
         gt_text(other ? w->who : NULL));
 }
@@ -110,11 +110,11 @@ static void add_span(void *arg, const struct gt_span *s)
     finish_wait(im, d, s->kind == GT_SCHED ? s->ns : 0);
     switch (s->kind) {
     case GT_RUNNING:
-        ROW(running, GT_SQL_NULL, gt_number(s->thread->g), gt_number(s->from), gt_number(s->ns),
+        ROW(running, gt_number(s->thread->g), gt_number(s->from), gt_number(s->ns),
             gt_number(s->ended), s->p == GT_NO_P ? GT_SQL_NULL : gt_number(s->p));
         break;
     case GT_SYSCALL:
-        ROW(calls, GT_SQL_NULL, gt_number(s->thread->g), gt_number(s->from), gt_number(s->ns),
+        ROW(calls, gt_number(s->thread->g), gt_number(s->from), gt_number(s->ns),
             gt_number(s->ended), id_of_stack(s->stack));
         break;
     case GT_SCHED: add_wait(im, s, s->thread->reason, GT_SQL_NULL); break;
@@ -130,24 +130,23 @@ static void add_sample(void *arg, const struct gt_thread_state *thread,
                        const struct gt_callers *stack, uint64_t ns)
 {
     (void)arg;
-    ROW(samples, GT_SQL_NULL, gt_number(thread->g), gt_number(ns), id_of_stack(stack));
+    ROW(samples, gt_number(thread->g), gt_number(ns), id_of_stack(stack));
 }
 
 static void add_hold(void *arg, const struct gt_lock_state *lock, const struct gt_hold_state *hold)
 {
-    ROW(holds, GT_SQL_NULL, id_of_lock(arg, lock), gt_number(hold->thread->g),
-        gt_number(hold->from), gt_number(hold->to - hold->from),
-        gt_text(*hold->place ? hold->place : NULL));
+    ROW(holds, id_of_lock(arg, lock), gt_number(hold->thread->g), gt_number(hold->from),
+        gt_number(hold->to - hold->from), gt_text(*hold->place ? hold->place : NULL));
 }
 
 static void add_account(void *arg, const struct gt_thread_state *thread, uint64_t from, uint64_t to,
                         const struct gt_usage *used)
 {
     (void)arg;
-    struct gt_sql_value v[4 + GT_USED_NUMBERS] = {GT_SQL_NULL, id_of_thread(thread),
-                                                  gt_number(from), gt_number(to)};
+    struct gt_sql_value v[3 + GT_USED_NUMBERS] = {id_of_thread(thread), gt_number(from),
+                                                  gt_number(to)};
     for (int i = 0; i < GT_USED_NUMBERS; i++)
-        v[4 + i] = used->known & 1u << i ? gt_number(used->of[i]) : GT_SQL_NULL;
+        v[3 + i] = used->known & 1u << i ? gt_number(used->of[i]) : GT_SQL_NULL;
     gt_sql_add(GT_SQL_accounts, v);
 }
 
@@ -176,8 +175,8 @@ static void add_task(const struct open *o, uint64_t end, bool ended,
 static void add_region(const struct gt_thread_state *thread, const struct open *o, uint64_t end,
                        bool ended)
 {
-    ROW(regions, GT_SQL_NULL, gt_number(thread->g), gt_known(o->task), gt_text(o->name),
-        begin_of(o), length_of(o, end), gt_number(ended), id_of_stack(o->stack));
+    ROW(regions, gt_number(thread->g), gt_known(o->task), gt_text(o->name), begin_of(o),
+        length_of(o, end), gt_number(ended), id_of_stack(o->stack));
 }
 
 static struct open begun(const struct gt_happening *h, const struct gt_thread_state *t, uint64_t ns)
@@ -229,7 +228,7 @@ static void end_region(struct doing *d, const struct gt_happening *h,
 static void add_log(const struct gt_happening *h, const struct gt_thread_state *t, uint64_t ns)
 {
     if (h->task || !gt_locks_is_ours(h->text))
-        ROW(logs, GT_SQL_NULL, id_of_thread(t), gt_known(h->task), gt_number(ns), gt_text(h->text),
+        ROW(logs, id_of_thread(t), gt_known(h->task), gt_number(ns), gt_text(h->text),
             gt_text(h->more), id_of_stack(h->stack));
 }
 
@@ -241,8 +240,8 @@ static void add_event(void *arg, const struct gt_happening *h, const struct gt_t
     switch (h->type) {
     case GT_EV_HEAP_ALLOC:
     case GT_EV_HEAP_GOAL:
-        ROW(heap, GT_SQL_NULL, gt_number(ns),
-            gt_text(h->type == GT_EV_HEAP_ALLOC ? "live" : "goal"), gt_number(h->bytes));
+        ROW(heap, gt_number(ns), gt_text(h->type == GT_EV_HEAP_ALLOC ? "live" : "goal"),
+            gt_number(h->bytes));
         break;
     case GT_EV_USER_TASK_BEGIN: begin_task(im, h, t, ns); break;
     case GT_EV_USER_TASK_END: end_task(im, h, t, ns); break;
@@ -303,14 +302,13 @@ static void add_locks(const struct import *im)
     }
 }
 
-static void add_signals(const struct gt_trace *trace)
+static void add_signals(struct gt_trace *trace)
 {
     for (size_t i = 0; i < trace->n_signals; i++) {
         const struct gt_signals_row *row = &trace->signals[i];
-        char *how = gt_need(strndup(row->how, (size_t)row->how_len));
+        const char *how = gt_contents_text(&trace->contents, row->how, (size_t)row->how_len);
         ROW(signals, gt_text(row->name), gt_text(how), gt_number(row->signals),
             gt_number(row->vain));
-        free(how);
     }
 }
 

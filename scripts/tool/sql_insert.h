@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One value; of text the bytes are looked at when the row is added. */
+/* One value; a text stays where it is until the end. */
 struct gt_sql_value {
     const char *text; /* or NULL */
     int64_t number;
@@ -36,10 +36,13 @@ static inline struct gt_sql_value gt_text(const char *text)
 /* Makes the tables in that file, which is empty. One database at a time. */
 void gt_sql_begin(const char *path);
 
-/* A row: a value for each column. One whose id is there already is left out. */
+/*
+ * A row: a value for each column that is given. It may be written later. One whose id is there
+ * already is left out.
+ */
 void gt_sql_add(enum gt_sql_table table, const struct gt_sql_value *values);
 
-/* Makes the views: all is in the file then. */
+/* Makes the views; all is in the file then. */
 void gt_sql_end(void);
 
 #endif

@@ -2,8 +2,12 @@
 #include "sql_schema.h"
 
 const struct gt_sql_definition gt_sql_tables[GT_SQL_TABLES] = {
-#define GT_TABLE(name, columns, text) {#name, columns, "CREATE TABLE " #name " (\n" text ");\n"},
+#define GT_TABLE(name, columns, text) \
+    {#name, false, columns, "CREATE TABLE " #name " (\n" text ")"},
+#define GT_EVENTS(name, columns, text) \
+    {#name, true, columns, "CREATE TABLE " #name " (\n  id INTEGER PRIMARY KEY,\n" text ")"},
 #include "sql_tables.def"
+#undef GT_EVENTS
 #undef GT_TABLE
 };
 

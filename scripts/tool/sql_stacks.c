@@ -51,7 +51,7 @@ static uint64_t frame_of(struct frames *frames, const struct gt_where *w)
     return f->id;
 }
 
-/* As gt_print_place prints it. */
+/* As gt_print_place prints it. It stays, as the contents do. */
 static char *place_of(const char *what, const struct gt_where *site)
 {
     char *text;
@@ -81,7 +81,6 @@ static void add_stack(struct frames *frames, const struct gt_callers *stack)
                (struct gt_sql_value[]){gt_number(stack->number), gt_text(place), gt_text(what),
                                        text_or_null(its->func), text_or_null(its->file),
                                        gt_known(its->line)});
-    free(place);
     for (uint32_t i = 0; i < stack->n; i++)
         gt_sql_add(GT_SQL_stack_frames,
                    (struct gt_sql_value[]){gt_number(stack->number), gt_number(i),
