@@ -1,6 +1,7 @@
 /* See sql_file.h. */
 #include "sql_file.h"
 
+#include "reading.h"
 #include "replacement.h"
 #include "sql_import.h"
 #include "sql_schema.h"
@@ -84,7 +85,7 @@ static bool is_writable(const char *path)
     return writable;
 }
 
-static const char *make_temporary(const char *trace, const struct stat *st, const char *path)
+static const char *make_temporary(struct gt_trace *trace, const struct stat *st, const char *path)
 {
     const char *directory = getenv("TMPDIR");
     gt_say("%s: %s: the database is made in a temporary place, for this time", path,
@@ -94,12 +95,13 @@ static const char *make_temporary(const char *trace, const struct stat *st, cons
     return gt_replacement_temporary();
 }
 
-const char *gt_sql_file(const char *trace, const char *given)
+const char *gt_sql_file(const char *of, const char *given)
 {
     struct stat st;
-    const char *path = given ? given : text_of(trace, ".db");
-    if (stat(trace, &st) != 0)
-        gt_fail(GT_EXIT_FAILED, "%s: %s", trace, strerror(errno));
+    struct gt_trace trace;
+    const char *path = given ? given : text_of(of, ".db");
+    if (stat(of, &st) != 0)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", of, strerror(errno));
     enum state state = look_at(path);
     if (state == FOREIGN)
         gt_fail(GT_EXIT_FAILED,
@@ -108,10 +110,11 @@ const char *gt_sql_file(const char *trace, const char *given)
                 path);
     if (state == OURS && is_of(path, &st))
         return path;
+    gt_open_trace(&trace, of);
     if (!given && !is_writable(path))
-        return make_temporary(trace, &st, path);
+        return make_temporary(&trace, &st, path);
     gt_replacement_begin(path);
-    gt_sql_import(trace, &st, gt_replacement_temporary());
-    gt_replacement_finish(trace);
+    gt_sql_import(&trace, &st, gt_replacement_temporary());
+    gt_replacement_finish(of);
     return path;
 }

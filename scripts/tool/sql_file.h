@@ -8,6 +8,6 @@
  * directory is not writable a temporary file, which goes when we end. Ends the program with a
  * message where that fails.
  */
-const char *gt_sql_file(const char *trace, const char *given);
+const char *gt_sql_file(const char *of, const char *given);
 
 #endif

@@ -328,24 +328,22 @@ static void add_trace(const struct gt_threads *threads, const struct stat *st)
         gt_number(threads->tracer_ns), gt_text(gt_version));
 }
 
-void gt_sql_import(const char *path, const struct stat *st, const char *database)
+void gt_sql_import(struct gt_trace *trace, const struct stat *st, const char *database)
 {
-    struct gt_trace trace;
     struct import im = {.threads = {.span = add_span,
                                     .sample = add_sample,
                                     .event = add_event,
                                     .hold = add_hold,
                                     .account = add_account}};
     im.threads.arg = &im;
-    gt_open_trace(&trace, path);
     gt_sql_begin(database);
-    gt_read_threads(&im.threads, &trace);
+    gt_read_threads(&im.threads, trace);
     for (const struct gt_thread_state *t = im.threads.first; t; t = t->next)
         add_thread(&im, t);
     add_open_tasks(&im);
     add_locks(&im);
-    add_signals(&trace);
-    gt_sql_add_stacks(&trace.contents);
+    add_signals(trace);
+    gt_sql_add_stacks(&trace->contents);
     add_trace(&im.threads, st);
     gt_sql_end();
 }

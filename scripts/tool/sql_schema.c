@@ -34,7 +34,7 @@ const char gt_sql_views[] =
     "LEFT JOIN stacks ON stacks.id = stack_id GROUP BY 1 ORDER BY total_ns DESC;\n"
 
     "CREATE VIEW longest_waits AS\n"
-    "SELECT waits.id AS wait_id, kind, waits.begin_ns, ns, tid, threads.name AS thread,\n"
+    "SELECT waits.id AS wait_id, kind, waits.begin_ns, ns, threads.tid, threads.name AS thread,\n"
     "       stacks.place, waker.tid AS waker_tid, waker.name AS waker, woken.place AS "
     "waker_place,\n"
     "       locks.name AS lock\n"
@@ -45,7 +45,7 @@ const char gt_sql_views[] =
     "LEFT JOIN locks ON locks.id = lock_id ORDER BY ns DESC;\n"
 
     "CREATE VIEW lock_holders AS\n"
-    "SELECT locks.name AS lock, coalesce(threads.name || ' ' || tid, holder) AS holder,\n"
+    "SELECT locks.name AS lock, coalesce(trim(threads.name || ' ' || tid), holder) AS holder,\n"
     "       sum(n) AS waits, sum(sum_ns) AS waited_ns, max(most_ns) AS longest_ns\n"
     "FROM (SELECT lock_id, holder_id, holder, count(*) AS n, sum(ns) AS sum_ns, max(ns) AS "
     "most_ns\n"
