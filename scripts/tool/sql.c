@@ -35,7 +35,8 @@ static bool answer_input(sqlite3 *db, bool prompt)
     bool good = true;
     for (;;) {
         if (prompt)
-            printf(len ? "    ...> " : "gotrace> "), fflush(stdout);
+            printf(len ? "    ...> " : "gotrace> ");
+        fflush(stdout);
         ssize_t n = getline(&line, &room, stdin);
         if (n > 0) {
             text = gt_need(realloc(text, len + (size_t)n + 1));
@@ -116,14 +117,15 @@ static void help(void)
         "Makes an SQLite database of the trace, and answers the statement, or those from standard\n"
         "input (-); else opens a prompt, that of sqlite3(1) where it is installed. The database\n"
         "stays beside the trace, as TRACE.db, and is used again until the trace changes.\n\n"
-        "  --json           an array of objects\n"
-        "  --csv            with a line of names; otherwise a table\n"
+        "  --json             an array of objects\n"
+        "  --csv              with a line of names; otherwise a table\n"
         "  -o, --output=FILE  the database\n"
-        "  --help           this\n\n"
-        "Tables: trace, threads, waits, calls, running, wakeups, locks, holds, signals, samples,\n"
-        "stacks, frames, tasks, regions, logs, heap, accounts, shares; views: waits_by_place,\n"
-        "calls_by_place, longest_waits, lock_holders, hold_times, thread_time, wakers,\n"
-        "sched_delays, parallelism, task_times, samples_by_function. Their columns: gotrace(1).");
+        "  --help             this\n\n"
+        "Tables: trace, threads, shares, waits, calls, running, locks, holds, signals, samples,\n"
+        "stacks, frames, stack_frames, tasks, regions, logs, heap, accounts; views: wakeups,\n"
+        "waits_by_place, calls_by_place, longest_waits, lock_holders, hold_times, thread_time,\n"
+        "wakers, sched_delays, parallelism, task_times, samples_by_function, stack_lines. Their\n"
+        "columns: gotrace(1).");
     exit(0);
 }
 

@@ -60,7 +60,7 @@ const char gt_sql_views[] =
     "FROM holds JOIN locks ON locks.id = lock_id GROUP BY 1, 2 ORDER BY total_ns DESC;\n"
 
     "CREATE VIEW thread_time AS\n"
-    "SELECT id AS thread_id, tid, name, end_ns - begin_ns AS lived_ns, running_ns, sched_ns,\n"
+    "SELECT id AS thread_id, tid, name, end_ns - start_ns AS lived_ns, running_ns, sched_ns,\n"
     "       sync_ns, network_ns, syscall_ns, sleep_ns, other_ns, unseen_ns FROM threads;\n"
 
     "CREATE VIEW wakers AS\n"
