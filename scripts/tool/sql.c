@@ -77,10 +77,11 @@ static bool run_sqlite3(const char *database, int *status)
         return false;
     if (pid == 0)
         become_sqlite3(database);
-    signal(SIGINT, SIG_IGN);
-    signal(SIGQUIT, SIG_IGN);
+    sighandler_t before[] = {signal(SIGINT, SIG_IGN), signal(SIGQUIT, SIG_IGN)};
     while (waitpid(pid, status, 0) < 0 && errno == EINTR)
         ;
+    signal(SIGINT, before[0]);
+    signal(SIGQUIT, before[1]);
     *status = WIFEXITED(*status) ? WEXITSTATUS(*status) : GT_EXIT_FAILED;
     return *status != GT_EXIT_NOT_FOUND;
 }
@@ -100,8 +101,6 @@ static int ask(const char *database)
          "are:\nSELECT sql FROM sqlite_master; also in gotrace(1). Ctrl-D ends.");
     if (run_sqlite3(database, &status))
         return status;
-    signal(SIGINT, SIG_DFL);
-    signal(SIGQUIT, SIG_DFL);
     sqlite3 *db = open_database(database);
     answer_input(db, true);
     gt_sqlite.close(db);

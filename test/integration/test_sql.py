@@ -293,6 +293,19 @@ def test_go_programs(go_trace):
     assert wait["ns"] >= 0.9 * 50e6 and "main" in wait["waker"], wait
 
 
+def test_every_go(tmp_path):
+    """The same of each version, by a program that knows how long it waited for its locks."""
+    for version, go in gotools.versions().items():
+        trace = tmp_path / f"1.{version}.trace"
+        locks = int(proc.run([gotools.program(go, "itself"), trace]).ok().stdout.split()[1])
+        (row,) = sql(
+            trace,
+            """SELECT sum(ns) AS ns, count(waker_id) AS woken FROM waits WHERE kind = 'sync' AND stack_id IN
+               (SELECT stack_id FROM stack_lines WHERE function = 'sync.(*Mutex).Lock')""",
+        )
+        assert (1 - TOLERANCE) * locks <= row["ns"] <= (1 + TOLERANCE) * locks and row["woken"] == 10, (version, row, locks)
+
+
 # --- the database
 
 
