@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+const char gt_version[] = GT_VERSION;
+
 __attribute__((format(printf, 1, 0))) static void say(const char *format, va_list ap)
 {
     char line[3 * PATH_MAX];
@@ -43,6 +45,7 @@ static const struct command {
     {"view", "TRACE", "open the viewer, `go tool trace`, in a browser", gt_command_view},
     {"info", "TRACE", "print what is in a trace", gt_command_info},
     {"top", "[options] TRACE", "print where threads waited longest", gt_command_top},
+    {"sql", "[options] TRACE [STATEMENT]", "ask a trace as a database", gt_command_sql},
     {"symbolize", "[options] TRACE", "fill in names from debug files that the host did not have",
      gt_command_symbolize},
     {"stacks", "[options] PID|CORE [EXECUTABLE]",
@@ -74,7 +77,7 @@ static int run(int argc, char **argv)
         return 0;
     }
     if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0) {
-        puts("gotrace " GT_VERSION);
+        printf("gotrace %s\n", gt_version);
         return 0;
     }
     for (int i = 0; i < COMMANDS; i++) {

@@ -74,6 +74,11 @@ FILE *gt_replacement_begin(const char *path)
     return replacement.file;
 }
 
+const char *gt_replacement_temporary(void)
+{
+    return replacement.temporary;
+}
+
 void gt_replacement_finish(const char *like)
 {
     struct stat st;

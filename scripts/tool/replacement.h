@@ -10,6 +10,9 @@
 /* Where a link leads is replaced, not the link; never a device. Ends the program with a message. */
 FILE *gt_replacement_begin(const char *path);
 
+/* What it is called until then. Never finished, it is a file for as long as we run. */
+const char *gt_replacement_temporary(void);
+
 /* With the permissions of the file `like`. */
 void gt_replacement_finish(const char *like);
 

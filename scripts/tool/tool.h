@@ -17,9 +17,12 @@ int gt_command_run(int argc, char **argv); /* argv[0]: "gotrace" */
 int gt_command_view(int argc, char **argv);
 int gt_command_info(int argc, char **argv);
 int gt_command_top(int argc, char **argv);
+int gt_command_sql(int argc, char **argv);
 int gt_command_symbolize(int argc, char **argv);
 int gt_command_stacks(int argc, char **argv);
 int gt_command_control(int argc, char **argv); /* start, stop, snapshot */
+
+extern const char gt_version[];
 
 /* A line `gotrace: …` on standard error, printable whatever it is about. */
 void gt_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
