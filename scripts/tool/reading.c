@@ -1,6 +1,8 @@
 /* See reading.h. */
 #include "reading.h"
 
+#include "frames.h"
+#include "places.h"
 #include "tool.h"
 
 #include <stdio.h>
@@ -26,6 +28,7 @@ void gt_open_trace(struct gt_trace *trace, const char *path)
         gt_fail(GT_EXIT_FAILED, "%s: %s", path, why);
     if (trace->size >= LARGE)
         trace->progress = show_progress;
+    gt_frames_use(trace);
 }
 
 void gt_read_threads(struct gt_threads *threads, struct gt_trace *trace)
@@ -44,5 +47,9 @@ void gt_print_thread(const struct gt_thread_state *t)
     else
         printf("-");
     printf("%s%s", *t->name ? " " : "", t->name);
-    printf(*t->routine ? " (%s)" : "%s", t->routine);
+    if (!*t->routine)
+        return;
+    printf(" (");
+    gt_print_function(t->routine);
+    printf(")");
 }

@@ -27,6 +27,7 @@ struct row {
     const struct gt_where *site; /* who called it; NULL: not known */
     const struct gt_callers *waker;
     const char *end;                   /* the function that ended the wait */
+    const struct gt_thread_state *by;  /* whose it was; NULL: several threads' */
     const struct gt_where *waker_site; /* who called that */
     uint64_t ns, count, longest;
     bool ended;
@@ -86,6 +87,7 @@ static void add(void *arg, const struct gt_span *span)
     struct row *row = row_at(span->ended ? &sums->over : &sums->cut,
                              (g | waker) << 35 | (uint64_t)span->kind << 32 | number);
     row->waker = span->waker;
+    row->by = row->count && row->by != span->by ? NULL : span->by;
     row->ended = span->ended;
     row->thread = options.by_thread ? span->thread : NULL;
     row->kind = span->kind;
@@ -112,15 +114,28 @@ static void add_sample(void *arg, const struct gt_thread_state *thread,
 
 /* Places ------------------------------------------------------------------------------------- */
 
+/* A join is ended by no call, but by the end of who is joined. */
+static bool is_end_of_thread(const struct gt_callers *waker)
+{
+    static const char *const joins[] = {"pthread_join", "pthread_tryjoin_np",
+                                        "pthread_timedjoin_np", "pthread_clockjoin_np",
+                                        "thrd_join"};
+    for (size_t i = 0; i < sizeof joins / sizeof *joins; i++) {
+        if (strcmp(gt_leaf_of(waker), joins[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void find_place(struct row *row)
 {
     row->what = gt_leaf_of(row->stack);
     row->site = options.cpu ? NULL : gt_site_of(row->stack);
     row->end = "";
-    if (options.wakers && row->waker && row->waker->n) {
-        row->end = row->waker->frame[0].func;
-        row->waker_site = gt_site_of(row->waker);
-    }
+    if (!options.wakers || !row->waker || !row->waker->n)
+        return;
+    row->end = row->waker->frame[0].func;
+    row->waker_site = is_end_of_thread(row->waker) ? NULL : gt_site_of(row->waker);
 }
 
 /* Names are interned: pointers will do. */
@@ -146,6 +161,7 @@ static void join(struct row *to, const struct row *from)
     to->ns += from->ns;
     to->count += from->count;
     to->longest = from->longest > to->longest ? from->longest : to->longest;
+    to->by = to->by == from->by ? to->by : NULL;
 }
 
 /* Stacks that wait at the same place become one row. */
@@ -218,6 +234,10 @@ static void print_end(const struct row *row)
 {
     if (!row->ended) {
         printf(", still waiting when the trace ends");
+    } else if (*row->end && is_end_of_thread(row->waker)) {
+        printf(row->by ? ", ended by the end of thread " : ", ended by the ends of threads");
+        if (row->by)
+            gt_print_thread(row->by);
     } else if (*row->end) {
         printf(", ended by ");
         gt_print_place(row->end, row->waker_site);
