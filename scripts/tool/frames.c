@@ -241,7 +241,7 @@ static const char *bare(const char *function)
     return function;
 }
 
-static unsigned judge(const struct gt_where *frame, const struct module *module)
+static unsigned find_kinds(const struct gt_where *frame, const struct module *module)
 {
     const char *subjects[SUBJECTS] = {bare(frame->func), frame->file, module ? module->path : ""};
     unsigned kinds = strncmp(frame->func, "0x", 2) == 0 ? GT_FRAME_NAMELESS : 0;
@@ -260,11 +260,11 @@ unsigned gt_frame_kinds(const struct gt_callers *stack, uint32_t i)
 {
     const struct gt_where *frame = &stack->frame[i];
     const struct module *module = module_at(stack, i);
-    uint64_t key = gt_hash_mix((uintptr_t)frame->func, (uintptr_t)frame->file);
+    uint64_t key = gt_hash_mix(gt_hash_mix(0, (uintptr_t)frame->func), (uintptr_t)frame->file);
     uint64_t *slot =
         gt_need(gt_memo_at(&all.kinds, gt_hash_mix(key, module ? (uintptr_t)module->path : 0)));
     if (!*slot)
-        *slot = 1 + judge(frame, module);
+        *slot = 1 + find_kinds(frame, module);
     return (unsigned)*slot - 1;
 }
 

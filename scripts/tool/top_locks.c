@@ -55,7 +55,8 @@ static struct row *row_of(const struct gt_span *span, bool by_lock)
 {
     const char *what = by_lock ? NULL : gt_leaf_of(span->stack);
     const struct gt_where *site = by_lock ? NULL : gt_site_of(span->stack);
-    uint64_t key = mix_site(gt_hash_mix((uintptr_t)span->wanted->lock, (uintptr_t)what), site);
+    uint64_t lock = gt_hash_mix(0, (uintptr_t)span->wanted->lock);
+    uint64_t key = mix_site(gt_hash_mix(lock, (uintptr_t)what), site);
     uint64_t *slot = gt_need(gt_memo_at(&all.by_key, key));
     if (!*slot) {
         all.row = gt_need_room(all.row, all.n, &all.room, sizeof *all.row);

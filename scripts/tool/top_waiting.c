@@ -2,8 +2,10 @@
 #include "top_waiting.h"
 
 #include "deadlocks.h"
+#include "idle.h"
 #include "places.h"
 #include "reading.h"
+#include "select.h"
 #include "tool.h"
 
 #include "encoder/read/need.h"
@@ -58,7 +60,7 @@ void gt_print_waiting(const struct gt_threads *threads, unsigned kinds, size_t m
     const struct gt_thread_state **rows = gt_need(calloc(threads->n + 1, sizeof *rows));
     size_t n = 0;
     for (const struct gt_thread_state *t = threads->first; t; t = t->next) {
-        if (gt_is_waiting(t, kinds))
+        if (gt_is_waiting(t, kinds) && gt_select_waiting(t))
             rows[n++] = t;
     }
     qsort(rows, n, sizeof *rows, by_since);
@@ -71,7 +73,8 @@ void gt_print_waiting(const struct gt_threads *threads, unsigned kinds, size_t m
         gt_print_thread(rows[i]);
         printf(": ");
         gt_print_wait(threads, rows[i]);
-        puts("");
+        puts(!rows[i]->at_end && gt_is_idle_at(rows[i]->stack, gt_kind_of(rows[i])) ? " (idle)"
+                                                                                    : "");
     }
     if (n > most)
         printf("%10s  %zu more\n", "", n - most);

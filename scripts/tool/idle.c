@@ -1,0 +1,416 @@
+/* See idle.h. */
+#include "idle.h"
+
+#include "frames.h"
+#include "places.h"
+#include "tool.h"
+
+#include "encoder/base/hash.h"
+#include "encoder/read/need.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum way { NEVER, WORK, EVENTS, SLEEP }; /* in which a call waits */
+
+enum {
+    TIMES = 3,        /* a place that threads come back to */
+    BELOW_LOOP = 3,   /* functions between the loop and the call */
+    BELOW_EVENTS = 6, /* the same of calls that are the loop's own */
+    DEPTHS = 16,
+    WOKEN = 4
+};
+
+/* What one thread does at one place. */
+struct visits {
+    struct visits *next;            /* in `all.first` */
+    const struct gt_callers *stack; /* the first one */
+    uint64_t count, ns, answers, awaited;
+    uint64_t moves[DEPTHS]; /* to another place, by how many functions both have */
+    uint32_t g;
+    enum gt_kind kind;
+    enum way way;
+    uint64_t place;
+};
+
+struct worker {
+    struct visits *last;      /* where it waited last */
+    uint64_t from, to;        /* when */
+    uint64_t woken[WOKEN], n; /* whose waits it has ended lately */
+};
+
+struct verdict {
+    uint64_t idle, not_idle; /* waits */
+};
+
+static struct {
+    bool off;
+    struct visits *first;
+    struct gt_memo visits, workers; /* by thread and place; by thread */
+    struct gt_memo verdicts;        /* by place */
+    struct gt_memo own, common;     /* functions of a stack, of two, + 1 */
+    struct gt_memo ways;            /* of a call, + 1 */
+} all;
+
+void gt_idle_option(const char *value)
+{
+    if (strcmp(value, "none") == 0)
+        all.off = true;
+    else
+        gt_frames_rule(GT_FRAME_IDLE, value, "--idle");
+}
+
+/* The call ------------------------------------------------------------------------------------ */
+
+static enum way find_way(const char *call)
+{
+    static const struct {
+        const char *begins;
+        enum way way;
+    } ways[] = {
+        {"pthread_cond_", WORK},
+        {"cnd_", WORK},
+        {"sem_", WORK},
+        {"futex wait", WORK},
+        {"epoll_", EVENTS},
+        {"poll", EVENTS},
+        {"ppoll", EVENTS},
+        {"__poll", EVENTS},
+        {"__ppoll", EVENTS},
+        {"select", EVENTS},
+        {"pselect", EVENTS},
+        {"accept", EVENTS},
+        {"io_getevents", EVENTS},
+        {"io_pgetevents", EVENTS},
+        {"recv", WORK},
+        {"__recv", WORK},
+        {"read", WORK},
+        {"__read", WORK},
+        {"mq_receive", WORK},
+        {"mq_timedreceive", WORK},
+        {"msgrcv", WORK},
+        {"sigwait", EVENTS},
+        {"sigtimedwait", EVENTS},
+        {"pause", EVENTS},
+        {"sigsuspend", EVENTS},
+        {"semop", WORK},
+        {"semtimedop", WORK},
+        {"fgets", WORK},
+        {"getline", WORK},
+        {"sleep", SLEEP},
+        {"usleep", SLEEP},
+        {"nanosleep", SLEEP},
+        {"clock_nanosleep", SLEEP},
+        {"thrd_sleep", SLEEP},
+    };
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        if (strncmp(call, ways[i].begins, strlen(ways[i].begins)) == 0)
+            return ways[i].way;
+    }
+    return NEVER;
+}
+
+static enum way way_of(const char *call)
+{
+    uint64_t *slot = gt_need(gt_memo_at(&all.ways, (uintptr_t)call));
+    if (!*slot)
+        *slot = 1 + (uint64_t)find_way(call);
+    return (enum way)(*slot - 1);
+}
+
+/* The kind as it stands in a key: threads wait in a call by one kind. */
+static uint64_t place_of(const struct gt_callers *stack, enum gt_kind kind)
+{
+    uint64_t site = gt_hash_mix(0, (uintptr_t)gt_site_of(stack));
+    return gt_hash_mix(gt_hash_mix(site, (uintptr_t)gt_leaf_of(stack)), kind);
+}
+
+/* Stacks -------------------------------------------------------------------------------------- */
+
+/* From the outermost function of the program's own: how many there are, up to `until`. */
+static uint32_t count_own(const struct gt_callers *stack, uint32_t until)
+{
+    uint32_t n = 0;
+    for (uint32_t i = stack->n; i-- > until;)
+        n += i > 0 && gt_frame_is_own(stack, i);
+    return n;
+}
+
+static uint32_t own_of(const struct gt_callers *stack)
+{
+    uint64_t *slot = gt_need(gt_memo_at(&all.own, stack->number));
+    if (!*slot)
+        *slot = 1 + count_own(stack, 1);
+    return (uint32_t)*slot - 1;
+}
+
+/* How many of them two stacks have in common; a function that calls from elsewhere ends that. */
+static uint32_t find_common(const struct gt_callers *a, const struct gt_callers *b)
+{
+    uint32_t i = a->n, k = b->n;
+    while (i > 1 && k > 1 && a->frame[i - 1].func == b->frame[k - 1].func) {
+        i--;
+        k--;
+        if (a->frame[i].line != b->frame[k].line || a->frame[i].pc != b->frame[k].pc)
+            break;
+    }
+    return count_own(a, i);
+}
+
+static uint32_t common_of(const struct gt_callers *a, const struct gt_callers *b)
+{
+    uint64_t *slot = gt_need(gt_memo_at(&all.common, (uint64_t)a->number << 32 | b->number));
+    if (!*slot)
+        *slot = 1 + find_common(a, b);
+    return (uint32_t)*slot - 1;
+}
+
+static unsigned kinds_on(const struct gt_callers *stack)
+{
+    unsigned kinds = 0;
+    for (uint32_t i = 1; i < stack->n; i++)
+        kinds |= gt_frame_kinds(stack, i);
+    return kinds;
+}
+
+/* Noting -------------------------------------------------------------------------------------- */
+
+static void *item_of(struct gt_memo *memo, uint64_t key, size_t size)
+{
+    uint64_t *slot = gt_need(gt_memo_at(memo, key));
+    if (!*slot)
+        *slot = (uintptr_t)gt_need(calloc(1, size));
+    return (void *)(uintptr_t)*slot;
+}
+
+static struct visits *visits_of(const struct gt_span *span)
+{
+    uint64_t place = place_of(span->stack, span->kind), g = span->thread->g;
+    struct visits *v = item_of(&all.visits, gt_hash_mix(place, g), sizeof *v);
+    if (!v->stack) {
+        *v = (struct visits){.next = all.first,
+                             .stack = span->stack,
+                             .g = (uint32_t)g,
+                             .kind = span->kind,
+                             .way = way_of(gt_leaf_of(span->stack)),
+                             .place = place};
+        all.first = v;
+    }
+    return v;
+}
+
+/* Of a mutex that is a futex, the frames above say so. */
+static bool is_for_lock(const struct gt_span *span)
+{
+    const char *call = gt_leaf_of(span->stack);
+    if (span->kind != GT_SYNC || strstr(call, "_join"))
+        return false;
+    return way_of(call) == NEVER || kinds_on(span->stack) & GT_FRAME_BUSY;
+}
+
+/* Who has ended somebody's wait for a lock that began while it waited itself, had that lock. */
+static void note_end(const struct gt_span *span)
+{
+    struct worker *by = item_of(&all.workers, span->by->g, sizeof *by);
+    by->woken[by->n++ % WOKEN] = span->thread->g;
+    if (by->last && span->from < by->to && is_for_lock(span))
+        by->last->awaited++;
+}
+
+static bool was_woken(const struct worker *w, uint64_t g)
+{
+    for (uint64_t i = 0; i < w->n && i < WOKEN; i++) {
+        if (w->woken[i] == g)
+            return true;
+    }
+    return false;
+}
+
+void gt_idle_note(const struct gt_span *span)
+{
+    if (all.off || span->kind == GT_RUNNING || span->kind == GT_SCHED || !span->stack ||
+        !span->stack->n)
+        return;
+    struct visits *v = visits_of(span);
+    struct worker *w = item_of(&all.workers, span->thread->g, sizeof *w);
+    v->count++;
+    v->ns += span->ns;
+    v->answers += span->by && was_woken(w, span->by->g);
+    if (w->last && w->last != v) {
+        uint32_t common = common_of(w->last->stack, v->stack);
+        w->last->moves[common < DEPTHS ? common : DEPTHS - 1]++;
+    }
+    w->last = v;
+    w->from = span->from;
+    w->to = span->from + span->ns;
+    w->n = 0;
+    if (span->by)
+        note_end(span);
+}
+
+/* Deciding ------------------------------------------------------------------------------------ */
+
+/* The function in which the thread stays when it goes on to other places, mostly. */
+static uint32_t loop_of(const struct visits *v)
+{
+    uint64_t moves = 0, so_far = 0;
+    for (uint32_t i = 0; i < DEPTHS; i++)
+        moves += v->moves[i];
+    for (uint32_t i = 0; i < DEPTHS && moves; i++) {
+        so_far += v->moves[i];
+        if (so_far * 10 > moves)
+            return i ? i : 1;
+    }
+    return 1;
+}
+
+static uint32_t below_loop(const struct visits *v)
+{
+    uint32_t own = own_of(v->stack), loop = loop_of(v);
+    return own > loop ? own - loop : 0;
+}
+
+static bool is_main(const struct gt_callers *stack)
+{
+    return stack->n && strcmp(stack->frame[stack->n - 1].func, "_start") == 0;
+}
+
+/* Whether a thread can rest there, by itself. */
+static bool is_candidate(const struct visits *v)
+{
+    unsigned kinds = kinds_on(v->stack);
+    bool events = v->way == EVENTS || kinds & GT_FRAME_LOOP;
+    if (v->way == NEVER || kinds & GT_FRAME_BUSY || v->awaited * 10 > v->count ||
+        (v->count && v->answers == v->count))
+        return false;
+    if (v->kind == GT_SYNC && (v->g == 1 || is_main(v->stack)))
+        return false;
+    return below_loop(v) <= (kinds & GT_FRAME_LOOP ? UINT32_MAX
+                             : events              ? BELOW_EVENTS
+                                                   : BELOW_LOOP);
+}
+
+/* Which of two places of a thread it rests at, if at one only. */
+static bool is_nearer(const struct visits *a, const struct visits *b)
+{
+    if ((a->way == SLEEP) != (b->way == SLEEP))
+        return b->way == SLEEP;
+    return below_loop(a) < below_loop(b);
+}
+
+static struct verdict *verdict_of(uint64_t place)
+{
+    return item_of(&all.verdicts, place, sizeof(struct verdict));
+}
+
+static void judge_thread(struct visits *const *its, size_t n)
+{
+    const struct visits *nearest = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (its[i]->count >= TIMES && is_candidate(its[i]) &&
+            (!nearest || is_nearer(its[i], nearest)))
+            nearest = its[i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct verdict *verdict = verdict_of(its[i]->place);
+        bool idle = nearest && its[i]->count >= TIMES && is_candidate(its[i]) &&
+                    !is_nearer(nearest, its[i]);
+        bool ruled = kinds_on(its[i]->stack) & GT_FRAME_IDLE && its[i]->way != NEVER;
+        if (its[i]->count >= TIMES || ruled)
+            *(idle || ruled ? &verdict->idle : &verdict->not_idle) += its[i]->count;
+    }
+}
+
+static int by_thread(const void *a, const void *b)
+{
+    const struct visits *x = *(void *const *)a, *y = *(void *const *)b;
+    return x->g < y->g ? -1 : x->g > y->g;
+}
+
+/* Thread by thread; a place is what it is for most. */
+void gt_idle_decide(void)
+{
+    size_t n = 0;
+    for (const struct visits *v = all.first; v; v = v->next)
+        n++;
+    struct visits **list = gt_need(calloc(n + 1, sizeof *list));
+    n = 0;
+    for (struct visits *v = all.first; v; v = v->next)
+        list[n++] = v;
+    qsort(list, n, sizeof *list, by_thread);
+    for (size_t from = 0, to; from < n; from = to) {
+        for (to = from; to < n && list[to]->g == list[from]->g;)
+            to++;
+        judge_thread(list + from, to - from);
+    }
+    free(list);
+}
+
+static bool is_idle_place(uint64_t place)
+{
+    const struct verdict *v = (void *)(uintptr_t)gt_memo_find(&all.verdicts, place);
+    return v && v->idle > v->not_idle;
+}
+
+bool gt_is_idle_at(const struct gt_callers *stack, enum gt_kind kind)
+{
+    if (all.off || kind == GT_RUNNING || kind == GT_SCHED || !stack || !stack->n)
+        return false;
+    return is_idle_place(place_of(stack, kind));
+}
+
+bool gt_is_idle(const struct gt_span *span)
+{
+    return !(span->thread->at_end && !span->ended) && gt_is_idle_at(span->stack, span->kind);
+}
+
+uint64_t gt_idle_ns(const struct gt_thread_state *t, enum gt_kind kind)
+{
+    uint64_t ns = 0;
+    for (const struct visits *v = all.first; v; v = v->next) {
+        if (v->g == t->g && v->kind == kind && is_idle_place(v->place))
+            ns += v->ns;
+    }
+    return ns;
+}
+
+/* The line ------------------------------------------------------------------------------------ */
+
+void gt_idle_sum_add(struct gt_idle_sum *sum, const char *what, const struct gt_where *site,
+                     uint64_t count, uint64_t ns)
+{
+    sum->count += count;
+    sum->ns += ns;
+    for (size_t i = 0; i < sum->places; i++) {
+        if (sum->place[i].what == what && sum->place[i].site == site) {
+            sum->place[i].ns += ns;
+            return;
+        }
+    }
+    sum->place = gt_need_room(sum->place, sum->places, &sum->room, sizeof *sum->place);
+    sum->place[sum->places++] = (struct gt_idle_place){what, site, ns};
+}
+
+static int by_ns(const void *a, const void *b)
+{
+    const struct gt_idle_place *x = a, *y = b;
+    return x->ns > y->ns ? -1 : x->ns < y->ns;
+}
+
+void gt_idle_sum_print(struct gt_idle_sum *sum)
+{
+    enum { SHOWN = 3 };
+    if (!sum->count)
+        return;
+    qsort(sum->place, sum->places, sizeof *sum->place, by_ns);
+    printf("idle: %llu waits, %s, where threads come back to wait for work: ",
+           (unsigned long long)sum->count, gt_duration(sum->ns));
+    for (size_t i = 0; i < sum->places && i < SHOWN; i++) {
+        printf("%s", i ? ", " : "");
+        gt_print_place(sum->place[i].what, sum->place[i].site);
+    }
+    if (sum->places > SHOWN)
+        printf(" and %zu more places", sum->places - SHOWN);
+    puts(" (--idle=none: as other waits)");
+}
