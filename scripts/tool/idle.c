@@ -28,7 +28,7 @@ struct visits {
     const struct gt_callers *stack; /* the first one */
     uint64_t count, ns, answers, awaited;
     uint64_t moves[DEPTHS]; /* to another place, by how many functions both have */
-    uint32_t g;
+    const struct gt_thread_state *thread;
     enum gt_kind kind;
     enum way way;
     uint64_t place;
@@ -49,8 +49,10 @@ static struct {
     struct visits *first;
     struct gt_memo visits, workers; /* by thread and place; by thread */
     struct gt_memo verdicts;        /* by place */
-    struct gt_memo own, common;     /* functions of a stack, of two, + 1 */
+    struct gt_memo own, kinds;      /* of a stack: functions, what they are, + 1 */
+    struct gt_memo common;          /* functions of two, + 1 */
     struct gt_memo ways;            /* of a call, + 1 */
+    struct gt_memo idle_ns;         /* by thread: of each kind */
 } all;
 
 void gt_idle_option(const char *value)
@@ -119,13 +121,6 @@ static enum way way_of(const char *call)
     return (enum way)(*slot - 1);
 }
 
-/* The kind as it stands in a key: threads wait in a call by one kind. */
-static uint64_t place_of(const struct gt_callers *stack, enum gt_kind kind)
-{
-    uint64_t site = gt_hash_mix(0, (uintptr_t)gt_site_of(stack));
-    return gt_hash_mix(gt_hash_mix(site, (uintptr_t)gt_leaf_of(stack)), kind);
-}
-
 /* Stacks -------------------------------------------------------------------------------------- */
 
 /* From the outermost function of the program's own: how many there are, up to `until`. */
@@ -166,12 +161,35 @@ static uint32_t common_of(const struct gt_callers *a, const struct gt_callers *b
     return (uint32_t)*slot - 1;
 }
 
-static unsigned kinds_on(const struct gt_callers *stack)
+/* Of all that stands between the thread's own routine and the call. */
+static unsigned find_kinds(const struct gt_callers *stack)
 {
     unsigned kinds = 0;
-    for (uint32_t i = 1; i < stack->n; i++)
-        kinds |= gt_frame_kinds(stack, i);
+    uint32_t own = own_of(stack);
+    for (uint32_t i = 1; i < stack->n; i++) {
+        bool routine = gt_frame_is_own(stack, i) && --own == 0;
+        kinds |= gt_frame_kinds(stack, i) & (routine ? ~(unsigned)GT_FRAME_BUSY : ~0u);
+    }
     return kinds;
+}
+
+static unsigned kinds_on(const struct gt_callers *stack)
+{
+    uint64_t *slot = gt_need(gt_memo_at(&all.kinds, stack->number));
+    if (!*slot) {
+        unsigned kinds = find_kinds(stack);
+        slot = gt_need(gt_memo_at(&all.kinds, stack->number));
+        *slot = 1 + kinds;
+    }
+    return (unsigned)(*slot - 1);
+}
+
+/* One line may wait for work and for a lock. */
+static uint64_t place_of(const struct gt_callers *stack, enum gt_kind kind)
+{
+    uint64_t site = gt_hash_mix(0, (uintptr_t)gt_site_of(stack));
+    uint64_t busy = kinds_on(stack) & GT_FRAME_BUSY;
+    return gt_hash_mix(gt_hash_mix(site, (uintptr_t)gt_leaf_of(stack)), busy | kind);
 }
 
 /* Noting -------------------------------------------------------------------------------------- */
@@ -191,7 +209,7 @@ static struct visits *visits_of(const struct gt_span *span)
     if (!v->stack) {
         *v = (struct visits){.next = all.first,
                              .stack = span->stack,
-                             .g = (uint32_t)g,
+                             .thread = span->thread,
                              .kind = span->kind,
                              .way = way_of(gt_leaf_of(span->stack)),
                              .place = place};
@@ -284,7 +302,7 @@ static bool is_candidate(const struct visits *v)
     if (v->way == NEVER || kinds & GT_FRAME_BUSY || v->awaited * 10 > v->count ||
         (v->count && v->answers == v->count))
         return false;
-    if (v->kind == GT_SYNC && (v->g == 1 || is_main(v->stack)))
+    if (v->kind == GT_SYNC && (v->thread->g == 1 || is_main(v->stack)))
         return false;
     return below_loop(v) <= (kinds & GT_FRAME_LOOP ? UINT32_MAX
                              : events              ? BELOW_EVENTS
@@ -322,10 +340,16 @@ static void judge_thread(struct visits *const *its, size_t n)
     }
 }
 
+static bool is_idle_place(uint64_t place)
+{
+    const struct verdict *v = (void *)(uintptr_t)gt_memo_find(&all.verdicts, place);
+    return v && v->idle > v->not_idle;
+}
+
 static int by_thread(const void *a, const void *b)
 {
     const struct visits *x = *(void *const *)a, *y = *(void *const *)b;
-    return x->g < y->g ? -1 : x->g > y->g;
+    return x->thread->g < y->thread->g ? -1 : x->thread->g > y->thread->g;
 }
 
 /* Thread by thread; a place is what it is for most. */
@@ -340,17 +364,15 @@ void gt_idle_decide(void)
         list[n++] = v;
     qsort(list, n, sizeof *list, by_thread);
     for (size_t from = 0, to; from < n; from = to) {
-        for (to = from; to < n && list[to]->g == list[from]->g;)
+        for (to = from; to < n && list[to]->thread == list[from]->thread;)
             to++;
         judge_thread(list + from, to - from);
     }
     free(list);
-}
-
-static bool is_idle_place(uint64_t place)
-{
-    const struct verdict *v = (void *)(uintptr_t)gt_memo_find(&all.verdicts, place);
-    return v && v->idle > v->not_idle;
+    for (const struct visits *v = all.first; v; v = v->next) {
+        uint64_t *ns = item_of(&all.idle_ns, v->thread->g, GT_KINDS * sizeof *ns);
+        ns[v->kind] += is_idle_place(v->place) ? v->ns : 0;
+    }
 }
 
 bool gt_is_idle_at(const struct gt_callers *stack, enum gt_kind kind)
@@ -367,12 +389,8 @@ bool gt_is_idle(const struct gt_span *span)
 
 uint64_t gt_idle_ns(const struct gt_thread_state *t, enum gt_kind kind)
 {
-    uint64_t ns = 0;
-    for (const struct visits *v = all.first; v; v = v->next) {
-        if (v->g == t->g && v->kind == kind && is_idle_place(v->place))
-            ns += v->ns;
-    }
-    return ns;
+    const uint64_t *ns = (void *)(uintptr_t)gt_memo_find(&all.idle_ns, t->g);
+    return ns ? ns[kind] : 0;
 }
 
 /* The line ------------------------------------------------------------------------------------ */
@@ -390,6 +408,14 @@ void gt_idle_sum_add(struct gt_idle_sum *sum, const char *what, const struct gt_
     }
     sum->place = gt_need_room(sum->place, sum->places, &sum->room, sizeof *sum->place);
     sum->place[sum->places++] = (struct gt_idle_place){what, site, ns};
+}
+
+void gt_idle_sum_trace(struct gt_idle_sum *sum, bool (*of)(const struct gt_thread_state *t))
+{
+    for (const struct visits *v = all.first; v; v = v->next) {
+        if (is_idle_place(v->place) && of(v->thread))
+            gt_idle_sum_add(sum, gt_leaf_of(v->stack), gt_site_of(v->stack), v->count, v->ns);
+    }
 }
 
 static int by_ns(const void *a, const void *b)

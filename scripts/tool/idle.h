@@ -44,6 +44,9 @@ struct gt_idle_sum {
 };
 void gt_idle_sum_add(struct gt_idle_sum *sum, const char *what, const struct gt_where *site,
                      uint64_t count, uint64_t ns);
+
+/* All of the trace, of the threads that are of it. */
+void gt_idle_sum_trace(struct gt_idle_sum *sum, bool (*of)(const struct gt_thread_state *t));
 void gt_idle_sum_print(struct gt_idle_sum *sum);
 
 #endif

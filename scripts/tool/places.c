@@ -148,8 +148,9 @@ int gt_compare_sites(const struct gt_where *a, const struct gt_where *b)
 
 void gt_print_function(const char *function)
 {
+    enum { MOST = 72 };
     char buf[512];
-    printf("%s", gt_short_name(function, buf, sizeof buf));
+    printf("%s", gt_short_name(function, buf, sizeof buf, MOST));
 }
 
 void gt_print_site(const struct gt_where *site)

@@ -6,7 +6,7 @@
 
 bool gt_wide_names;
 
-enum { PARAMETERS_MAX = 24, NAME_MAX_BYTES = 72 };
+enum { PARAMETERS_MAX = 24 };
 
 struct out {
     char *buf;
@@ -134,6 +134,8 @@ static const char *put_parentheses(struct out *out, const char *p)
         put_text(out, "(anon)");
         return p + sizeof nameless - 1;
     }
+    if (is_at(p + length, "::"))
+        return p + length; /* of the function around it */
     if (length > PARAMETERS_MAX)
         put_text(out, "(…)");
     else
@@ -179,10 +181,10 @@ static const char *shorten(struct out *out, const char *p, const char *end)
 }
 
 /* The last parts of a name that is too long all the same. */
-static void cut_front(struct out *out)
+static void cut_front(struct out *out, size_t most)
 {
     static const char mark[] = "…";
-    char *from = out->buf + (out->n > NAME_MAX_BYTES ? out->n - NAME_MAX_BYTES : 0);
+    char *from = out->buf + (out->n > most ? out->n - most + sizeof mark - 1 : 0);
     char *part = from > out->buf ? strstr(from, "::") : NULL;
     if (!part || !part[2])
         return;
@@ -191,16 +193,22 @@ static void cut_front(struct out *out)
     out->n = strlen(out->buf);
 }
 
-const char *gt_short_name(const char *function, char *buf, size_t size)
+const char *gt_short_name(const char *function, char *buf, size_t size, size_t most)
 {
     struct out out = {.buf = buf, .size = size};
+    const char *lambda = function;
+    size_t length = strlen(function);
     *buf = 0;
     if (gt_wide_names)
         return function;
-    shorten(&out, function, function + strlen(function));
+    if (is_at(function, "std::") && strstr(function, "::_M_"))
+        length = gt_lambda_in(function, &lambda);
+    if (!length)
+        length = strlen(lambda = function);
+    shorten(&out, lambda, lambda + length);
     while (out.n && buf[out.n - 1] == ' ')
         buf[--out.n] = 0;
-    cut_front(&out);
+    cut_front(&out, most);
     return buf;
 }
 

@@ -10,10 +10,11 @@ extern bool gt_wide_names;
 
 /*
  * What to show of a function's name: without template arguments, long parameters, Rust's hashes
- * and the compiler's suffixes. In buf, cut at size; or the name itself where all of it is to be
- * shown.
+ * and the compiler's suffixes; the lambda that a thread's routine of the library's runs, instead of
+ * that. Its last parts, where it is longer than `most` all the same. In buf, cut at size; or the
+ * name itself where all of it is to be shown.
  */
-const char *gt_short_name(const char *function, char *buf, size_t size);
+const char *gt_short_name(const char *function, char *buf, size_t size, size_t most);
 
 /*
  * The program's lambda that a template of the library was made for, which is what runs there where
