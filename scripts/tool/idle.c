@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum way { NEVER, WORK, EVENTS, SLEEP }; /* in which a call waits */
+/* In which a call waits; LISTEN: for what comes from outside, whenever that is. */
+enum way { NEVER, WORK, EVENTS, LISTEN, SLEEP };
 
 enum {
     TIMES = 3,        /* a place that threads come back to */
@@ -31,6 +32,8 @@ struct visits {
     const struct gt_thread_state *thread;
     enum gt_kind kind;
     enum way way;
+    const char *wanted; /* the variable's name; or NULL */
+    bool ended;         /* any of them */
     uint64_t place;
 };
 
@@ -68,47 +71,23 @@ void gt_idle_option(const char *value)
 static enum way find_way(const char *call)
 {
     static const struct {
-        const char *begins;
         enum way way;
+        const char *begins[8];
     } ways[] = {
-        {"pthread_cond_", WORK},
-        {"cnd_", WORK},
-        {"sem_", WORK},
-        {"futex wait", WORK},
-        {"epoll_", EVENTS},
-        {"poll", EVENTS},
-        {"ppoll", EVENTS},
-        {"__poll", EVENTS},
-        {"__ppoll", EVENTS},
-        {"select", EVENTS},
-        {"pselect", EVENTS},
-        {"accept", EVENTS},
-        {"io_getevents", EVENTS},
-        {"io_pgetevents", EVENTS},
-        {"recv", WORK},
-        {"__recv", WORK},
-        {"read", WORK},
-        {"__read", WORK},
-        {"mq_receive", WORK},
-        {"mq_timedreceive", WORK},
-        {"msgrcv", WORK},
-        {"sigwait", EVENTS},
-        {"sigtimedwait", EVENTS},
-        {"pause", EVENTS},
-        {"sigsuspend", EVENTS},
-        {"semop", WORK},
-        {"semtimedop", WORK},
-        {"fgets", WORK},
-        {"getline", WORK},
-        {"sleep", SLEEP},
-        {"usleep", SLEEP},
-        {"nanosleep", SLEEP},
-        {"clock_nanosleep", SLEEP},
-        {"thrd_sleep", SLEEP},
+        {WORK,
+         {"pthread_cond_", "cnd_", "sem_wait", "sem_timedwait", "sem_clockwait", "futex wait"}},
+        {WORK, {"recv", "__recv", "read", "__read", "fgets", "getline", "getdelim"}},
+        {WORK, {"mq_receive", "mq_timedreceive", "msgrcv", "semop", "semtimedop"}},
+        {EVENTS, {"epoll_", "poll", "ppoll", "__poll", "__ppoll", "select", "pselect"}},
+        {EVENTS, {"io_getevents", "io_pgetevents"}},
+        {LISTEN, {"accept", "sigwait", "sigtimedwait", "sigsuspend", "pause"}},
+        {SLEEP, {"sleep", "usleep", "nanosleep", "clock_nanosleep", "thrd_sleep"}},
     };
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        if (strncmp(call, ways[i].begins, strlen(ways[i].begins)) == 0)
-            return ways[i].way;
+        for (const char *const *begins = ways[i].begins; *begins; begins++) {
+            if (strncmp(call, *begins, strlen(*begins)) == 0)
+                return ways[i].way;
+        }
     }
     return NEVER;
 }
@@ -255,6 +234,8 @@ void gt_idle_note(const struct gt_span *span)
     v->count++;
     v->ns += span->ns;
     v->answers += span->by && was_woken(w, span->by->g);
+    v->ended |= span->ended;
+    v->wanted = span->wanted ? span->wanted->lock->name : v->wanted;
     if (w->last && w->last != v) {
         uint32_t common = common_of(w->last->stack, v->stack);
         w->last->moves[common < DEPTHS ? common : DEPTHS - 1]++;
@@ -298,7 +279,7 @@ static bool is_main(const struct gt_callers *stack)
 static bool is_candidate(const struct visits *v)
 {
     unsigned kinds = kinds_on(v->stack);
-    bool events = v->way == EVENTS || kinds & GT_FRAME_LOOP;
+    bool events = v->way == EVENTS || v->way == LISTEN || kinds & GT_FRAME_LOOP;
     if (v->way == NEVER || kinds & GT_FRAME_BUSY || v->awaited * 10 > v->count ||
         (v->count && v->answers == v->count))
         return false;
@@ -322,21 +303,46 @@ static struct verdict *verdict_of(uint64_t place)
     return item_of(&all.verdicts, place, sizeof(struct verdict));
 }
 
-static void judge_thread(struct visits *const *its, size_t n)
+/* Whether somebody has signalled a variable when nobody waited: who waits now may have missed it.
+ */
+static bool is_missed(const struct gt_trace *trace, const char *variable)
+{
+    for (size_t i = 0; variable && i < trace->n_signals; i++) {
+        if (trace->signals[i].vain && strcmp(trace->signals[i].name, variable) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A thread that has never had any work: it does nothing but wait, in its routine, to the end. */
+static bool is_unused(const struct gt_trace *trace, const struct visits *v)
+{
+    uint64_t lived = trace->ns - v->thread->begin;
+    return v->count == 1 && !v->ended && v->ns * 10 > lived * 9 && is_candidate(v) &&
+           !is_missed(trace, v->wanted);
+}
+
+/* As often as an idle thread does it. */
+static bool is_repeated(const struct visits *v)
+{
+    return v->count >= (v->way == LISTEN ? 1 : TIMES);
+}
+
+static void judge_thread(const struct gt_trace *trace, struct visits *const *its, size_t n)
 {
     const struct visits *nearest = NULL;
+    bool unused = n == 1 && is_unused(trace, its[0]);
     for (size_t i = 0; i < n; i++) {
-        if (its[i]->count >= TIMES && is_candidate(its[i]) &&
-            (!nearest || is_nearer(its[i], nearest)))
+        if (is_repeated(its[i]) && is_candidate(its[i]) && (!nearest || is_nearer(its[i], nearest)))
             nearest = its[i];
     }
     for (size_t i = 0; i < n; i++) {
         struct verdict *verdict = verdict_of(its[i]->place);
-        bool idle = nearest && its[i]->count >= TIMES && is_candidate(its[i]) &&
-                    !is_nearer(nearest, its[i]);
+        bool idle =
+            nearest && is_repeated(its[i]) && is_candidate(its[i]) && !is_nearer(nearest, its[i]);
         bool ruled = kinds_on(its[i]->stack) & GT_FRAME_IDLE && its[i]->way != NEVER;
-        if (its[i]->count >= TIMES || ruled)
-            *(idle || ruled ? &verdict->idle : &verdict->not_idle) += its[i]->count;
+        if (is_repeated(its[i]) || ruled || unused)
+            *(idle || ruled || unused ? &verdict->idle : &verdict->not_idle) += its[i]->count;
     }
 }
 
@@ -353,7 +359,7 @@ static int by_thread(const void *a, const void *b)
 }
 
 /* Thread by thread; a place is what it is for most. */
-void gt_idle_decide(void)
+void gt_idle_decide(const struct gt_trace *trace)
 {
     size_t n = 0;
     for (const struct visits *v = all.first; v; v = v->next)
@@ -366,7 +372,7 @@ void gt_idle_decide(void)
     for (size_t from = 0, to; from < n; from = to) {
         for (to = from; to < n && list[to]->thread == list[from]->thread;)
             to++;
-        judge_thread(list + from, to - from);
+        judge_thread(trace, list + from, to - from);
     }
     free(list);
     for (const struct visits *v = all.first; v; v = v->next) {

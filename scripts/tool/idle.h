@@ -5,7 +5,8 @@
  * 1. It is a call that can wait for work: a condition variable, semaphore or futex (not of the main
  *    thread, which waits for results), a queue, poll and the like, a read, a sleep. Never a lock, a
  *    join, a barrier; nor what a rule says (frame_rules.def).
- * 2. The thread comes back there again and again: three times or more.
+ * 2. The thread comes back there again and again: three times or more. Or it never does anything
+ *    else, to the end, and nobody has signalled what it waits for in vain.
  * 3. It is called from the loop that the thread stays in between these waits, or not much below:
  *    not from deep inside of a request. Of several such places it is the one nearest to the loop.
  * 4. Nobody waits meanwhile for a lock that the thread has.
@@ -23,7 +24,7 @@ void gt_idle_option(const char *value);
 
 /* Each span of a trace, in its order; and the end of it, which is when the rest can be asked. */
 void gt_idle_note(const struct gt_span *span);
-void gt_idle_decide(void);
+void gt_idle_decide(const struct gt_trace *trace);
 
 /* Whether a thread is idle in such a span; or at such a place: not of one that ends the trace. */
 bool gt_is_idle(const struct gt_span *span);

@@ -107,16 +107,26 @@ static void print_columns(const struct parts *p, bool accounts)
     }
 }
 
+enum { ROUTINE = 24 }; /* columns */
+
+/* How many columns a text in UTF-8 is shorter than that. */
+static int missing_to(int columns, const char *text)
+{
+    for (; *text && columns; text++)
+        columns -= (*text & 0xc0) != 0x80;
+    return columns;
+}
+
 static void print_thread(const struct gt_thread_state *t, bool accounts)
 {
     char tid[24] = "-", routine[512];
     const struct parts p = parts_of(t, accounts);
     if (t->thread != GT_NO_THREAD)
         snprintf(tid, sizeof tid, "%llu", (unsigned long long)t->thread);
-    printf(gt_wide_names ? "  %8s  %-15s %-24s %10s" : "  %8s  %-15.15s %-24.24s %10s", tid,
-           *t->name ? t->name : "-",
-           *t->routine ? gt_short_name(t->routine, routine, sizeof routine, 24) : "-",
-           gt_duration(t->begin));
+    const char *shown =
+        *t->routine ? gt_short_name(t->routine, routine, sizeof routine, ROUTINE) : "-";
+    printf(gt_wide_names ? "  %8s  %-15s %s%*s %10s" : "  %8s  %-15.15s %s%*s %10s", tid,
+           *t->name ? t->name : "-", shown, missing_to(ROUTINE, shown), "", gt_duration(t->begin));
     printf(" %9s%s", gt_duration(t->end - t->begin), t->ended ? " " : "+");
     print_columns(&p, accounts);
     puts("");

@@ -75,7 +75,7 @@ void gt_read_threads(struct gt_threads *threads, struct gt_trace *trace)
     threads->arg = &its;
     gt_select_prepare(trace->path);
     bool whole = gt_threads_read(threads, trace);
-    gt_idle_decide();
+    gt_idle_decide(trace);
     if (trace->progress && isatty(2))
         fprintf(stderr, "\r\033[K");
     if (!whole)
