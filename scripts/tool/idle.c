@@ -290,12 +290,14 @@ static bool is_candidate(const struct visits *v)
                                                    : BELOW_LOOP);
 }
 
-/* Which of two places of a thread it rests at, if at one only. */
+/* Which of two places of a thread it rests at, if at one only. Answers are for requests. */
 static bool is_nearer(const struct visits *a, const struct visits *b)
 {
     if ((a->way == SLEEP) != (b->way == SLEEP))
         return b->way == SLEEP;
-    return below_loop(a) < below_loop(b);
+    if (below_loop(a) != below_loop(b))
+        return below_loop(a) < below_loop(b);
+    return b->answers * a->count > a->answers * b->count + a->count * b->count / 2;
 }
 
 static struct verdict *verdict_of(uint64_t place)
@@ -340,7 +342,8 @@ static void judge_thread(const struct gt_trace *trace, struct visits *const *its
         struct verdict *verdict = verdict_of(its[i]->place);
         bool idle =
             nearest && is_repeated(its[i]) && is_candidate(its[i]) && !is_nearer(nearest, its[i]);
-        bool ruled = kinds_on(its[i]->stack) & GT_FRAME_IDLE && its[i]->way != NEVER;
+        unsigned kinds = kinds_on(its[i]->stack);
+        bool ruled = kinds & GT_FRAME_IDLE && !(kinds & GT_FRAME_BUSY) && its[i]->way != NEVER;
         if (is_repeated(its[i]) || ruled || unused)
             *(idle || ruled || unused ? &verdict->idle : &verdict->not_idle) += its[i]->count;
     }
