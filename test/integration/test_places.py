@@ -323,7 +323,7 @@ def test_times_are_cut_exactly(traced, format):
 
 def test_threads_and_focus(traced):
     trace = traced([PROGRAMS / "truth"]).ok().trace
-    lock = [row for row in top(trace, "--idle=none", "--kind=sync") if "lock_waiter" in row[3]]
+    lock = [row for row in top(trace, "--idle=none", "--kind=sync") if " <- lock_waiter " in row[3]]
     assert top(trace, "--idle=none", "--kind=sync", "--focus=^lock_waiter$") == lock
     assert lock and all(row[3].startswith("pthread_") for row in lock)
     assert {row[3] for row in top(trace, "--idle=none", "--thread=^lock_waiter$", "--kind=sync")} == {row[3] for row in lock}
@@ -539,8 +539,10 @@ def test_idle_workers_are_no_rows(pool):
     assert sites >= {"put", "write_down", "fetch", "main"} and "take" not in sites, sites
     count, ns, where = IDLE.search(report("top", trace)).groups()
     assert "pthread_cond_wait <- take (prog.c:" in where and "backend (prog.c:" in where, where
-    measured = spent["take"] + spent["backend" if "backend" in spent else "answer"]
-    assert 0.8 * measured - 20e6 <= ns_of(ns) <= measured + 20e6, (ns, spent)
+    measured = spent["take"] + spent["answer"]
+    # The program's clock also counts until it has a CPU, and the mutex, again.
+    besides = sum(row[0] for row in top(trace) if row[2] == "sched" or re.search(r"_lock <- (take|backend) ", row[3]))
+    assert 0.9 * measured - besides - 20e6 <= ns_of(ns) <= measured + 20e6, (ns, besides, spent)
     everything = report("top", "--idle=none", trace)
     assert not IDLE.search(everything) and "pthread_cond_wait <- take (" in everything
     assert int(count) == sum(row[1] for row in top(trace, "--idle=none", "--kind=sync") if re.search(r"pthread_cond_wait <- (take|backend) ", row[3]))
@@ -550,7 +552,7 @@ def columns(trace, *options):
     """thread's routine → [{column: percent}]"""
     text = report("info", *options, trace)
     head = re.search(r"lived +(on cpu.*)$", text, re.M)[1]
-    names = re.split(r"  +", head)
+    names = re.findall(r"on cpu|\w+", head)
     rows = re.findall(r"^ +\d+  \S+ +(\S+) +\S+ +[\d.]+[mun]?s[ +]((?: +[\d.]+%)+)$", text, re.M)
     found = collections.defaultdict(list)
     for routine, rest in rows:
@@ -576,7 +578,7 @@ def test_who_is_idle_can_be_told(pool):
     trace, _ = pool
     assert "write_down" not in IDLE.search(report("top", "--idle=fetch|write_down", trace))[3]  # a lock
     assert re.search("<- fetch ", IDLE.search(report("top", "--idle=fetch|write_down", trace))[3])
-    assert not [row for row in top(trace, "--idle=fetch") if "cond_wait <- fetch" in row[3]]
+    assert not [row for row in top(trace, "--kind=sync", "--idle=fetch") if "cond_wait <- fetch" in row[3]]
 
 
 SLEEPER = r"""
@@ -672,7 +674,7 @@ int main(void)
 
 def test_who_waits_for_results_is_not_idle(traced, tmp_path):
     trace = traced([proc.compile(BATCHES, tmp_path / "prog")]).ok().trace
-    (main,) = [row for row in top(trace) if row[3].startswith("pthread_cond_wait <- main ")]
+    (main,) = [row for row in top(trace, "--kind=sync") if row[3].startswith("pthread_cond_wait <- main ")]
     assert main[0] > 40e6
     assert "pthread_cond_wait <- worker " in IDLE.search(report("top", trace))[3]
 
