@@ -191,9 +191,10 @@ static void print_doing(const struct doing *d, uint64_t of)
     printf("%10s %5.1f%%   ", "", 100.0 * (double)d->ns / (double)of);
     if (d->only)
         gt_print_thread(d->only);
+    else if (*d->name)
+        gt_print_function(d->name);
     else
-        printf("%s",
-               *d->name ? d->name : "nobody that is known: see top --wakers for who ended it");
+        printf("nobody that is known: see top --wakers for who ended it");
     if (*d->place)
         printf(", by %s", d->place);
     if (!d->what) {
