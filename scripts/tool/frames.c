@@ -270,9 +270,9 @@ unsigned gt_frame_kinds(const struct gt_callers *stack, uint32_t i)
 
 bool gt_frame_is_own(const struct gt_callers *stack, uint32_t i)
 {
-    enum { OTHERS = GT_FRAME_SKIP | GT_FRAME_START | GT_FRAME_LIBRARY | GT_FRAME_NAMELESS };
+    enum { WRAPS = GT_FRAME_SKIP | GT_FRAME_START | GT_FRAME_LOOP };
     unsigned kinds = gt_frame_kinds(stack, i);
-    return kinds & GT_FRAME_OWN || !(kinds & OTHERS);
+    return kinds & GT_FRAME_OWN || !(kinds & (WRAPS | GT_FRAME_LIBRARY | GT_FRAME_NAMELESS));
 }
 
 void gt_frames_use(const struct gt_trace *trace)

@@ -39,7 +39,7 @@ struct visits {
 
 struct worker {
     struct visits *last;      /* where it waited last */
-    uint64_t from, to;        /* when */
+    uint64_t to;              /* until when */
     uint64_t woken[WOKEN], n; /* whose waits it has ended lately */
 };
 
@@ -241,7 +241,6 @@ void gt_idle_note(const struct gt_span *span)
         w->last->moves[common < DEPTHS ? common : DEPTHS - 1]++;
     }
     w->last = v;
-    w->from = span->from;
     w->to = span->from + span->ns;
     w->n = 0;
     if (span->by)

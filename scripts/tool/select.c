@@ -21,8 +21,8 @@ const char gt_select_help[] =
     "  --skip=CODE    not a place: a module (libfoo.so.1), or functions by a regular expression\n"
     "  --focus=REGEX  only stacks with such a function\n"
     "  --thread=REGEX only threads of that name or routine\n"
-    "  --from=TIME --to=TIME\n"
-    "                 since the trace began: 1.5s, 200ms; what goes on longer is cut\n"
+    "  --from=TIME    since the trace began, 1.5s or 200ms: what began before is cut\n"
+    "  --to=TIME      likewise\n"
     "  --task=NAME    only what threads did in annotated tasks and regions of that name\n"
     "  --wide         names of functions as they are\n"
     "  --idle=REGEX   threads that wait there are idle, too; none: no wait is set apart as idle";
@@ -103,11 +103,7 @@ bool gt_select_any(void)
 
 /* Before -------------------------------------------------------------------------------------- */
 
-/* A task, and what one thread has said of it. */
-struct task {
-    uint64_t root; /* that has the name; 0: none */
-};
-
+/* What one thread has said of a task of that name, or of a part of one. */
 struct said {
     struct said *next;
     uint64_t g, from, to;
