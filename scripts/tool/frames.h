@@ -12,7 +12,7 @@ enum gt_frame_kind {
     GT_FRAME_SKIP = 2,      /* just wraps what is called there */
     GT_FRAME_START = 4,     /* runs the program or a thread */
     GT_FRAME_LIBRARY = 8,   /* of the system: not the program's */
-    GT_FRAME_LOOP = 16,     /* an event loop of a library: what waits in it waits for work */
+    GT_FRAME_LOOP = 16,     /* an event loop of a library's, which waits for work: no place */
     GT_FRAME_IDLE = 32,     /* what waits in it waits for work */
     GT_FRAME_BUSY = 64,     /* what waits in it never does */
     GT_FRAME_NAMELESS = 128 /* nobody knows what code it is */

@@ -323,10 +323,11 @@ static bool is_unused(const struct gt_trace *trace, const struct visits *v)
            !is_missed(trace, v->wanted);
 }
 
-/* As often as an idle thread does it. */
+/* As often as an idle thread does it: in an event loop once will do. */
 static bool is_repeated(const struct visits *v)
 {
-    return v->count >= (v->way == LISTEN ? 1 : TIMES);
+    bool loop = v->way == EVENTS && kinds_on(v->stack) & GT_FRAME_LOOP;
+    return v->count >= (v->way == LISTEN || loop ? 1 : TIMES);
 }
 
 static void judge_thread(const struct gt_trace *trace, struct visits *const *its, size_t n)

@@ -122,7 +122,9 @@ static const char *put_braces(struct out *out, const char *p)
         put(out, p, (size_t)(end - p) + (*end != 0));
     }
     end += *end != 0;
-    return lambda && is_at(end, "::operator()") ? end + strlen("::operator()") : end;
+    if (lambda && is_at(end, "::operator()"))
+        return end + strlen("::operator()");
+    return lambda && is_at(end, "::_FUN(void*)") ? end + strlen("::_FUN(void*)") : end;
 }
 
 static const char *put_parentheses(struct out *out, const char *p)

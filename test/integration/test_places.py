@@ -246,6 +246,7 @@ NAMES = {
     "Pool::Pool(int)::{lambda(int)#1}": "Pool::Pool::{lambda#1}",
     "(anonymous namespace)::work()::{lambda()#2}::operator()() const": "(anon)::work::{lambda#2}() const",
     "(anonymous namespace)::f": "(anon)::f",
+    "Scheduler::Start()::{lambda(void*)#1}::_FUN(void*)": "Scheduler::Start::{lambda#1}",
     "f[abi:cxx11](std::__cxx11::basic_string<char>)": "f(…)",
     "operator<(A const&, B const&)": "operator<(A const&, B const&)",
     "S::operator<< <int>(T<int>)": "S::operator<< <…>(T<int>)",
