@@ -19,8 +19,7 @@ enum {
     TIMES = 3,        /* a place that threads come back to */
     BELOW_LOOP = 3,   /* functions between the loop and the call */
     BELOW_EVENTS = 6, /* the same of calls that are the loop's own */
-    DEPTHS = 16,
-    WOKEN = 4
+    DEPTHS = 16
 };
 
 /* What one thread does at one place. */
@@ -38,9 +37,8 @@ struct visits {
 };
 
 struct worker {
-    struct visits *last;      /* where it waited last */
-    uint64_t to;              /* until when */
-    uint64_t woken[WOKEN], n; /* whose waits it has ended lately */
+    struct visits *last; /* where it waited last */
+    uint64_t to;         /* until when */
 };
 
 struct verdict {
@@ -53,6 +51,7 @@ static struct {
     struct gt_memo visits, workers; /* by thread and place; by thread */
     struct gt_memo verdicts;        /* by place */
     struct gt_memo own, kinds;      /* of a stack: functions, what they are, + 1 */
+    struct gt_memo first_waker;     /* of two roles: which has woken the other first */
     struct gt_memo common;          /* functions of two, + 1 */
     struct gt_memo ways;            /* of a call, + 1 */
     struct gt_memo idle_ns;         /* by thread: of each kind */
@@ -210,18 +209,33 @@ static bool is_for_lock(const struct gt_span *span)
 static void note_end(const struct gt_span *span)
 {
     struct worker *by = item_of(&all.workers, span->by->g, sizeof *by);
-    by->woken[by->n++ % WOKEN] = span->thread->g;
     if (by->last && span->from < by->to && is_for_lock(span))
         by->last->awaited++;
 }
 
-static bool was_woken(const struct worker *w, uint64_t g)
+/* What threads are for: those of one routine are alike, unless it is one for all that there are. */
+static uint64_t role_of(const struct gt_thread_state *t)
 {
-    for (uint64_t i = 0; i < w->n && i < WOKEN; i++) {
-        if (w->woken[i] == g)
-            return true;
-    }
-    return false;
+    bool told = *t->routine && !(t->its && t->its->n &&
+                                 gt_frame_kinds(t->its, 0) & (GT_FRAME_START | GT_FRAME_SKIP));
+    return told ? (uintptr_t)t->routine : t->g;
+}
+
+/*
+ * Whether who waits has got an answer, or room in a queue, and no work: from a thread that it made,
+ * or one of a role that its own has woken first. A thread that tells its maker that it is there
+ * says nothing of that.
+ */
+static bool is_answer(const struct gt_thread_state *waits, const struct gt_thread_state *by)
+{
+    uint64_t its = role_of(waits), other = role_of(by);
+    if (by->maker == waits || its == other)
+        return by->maker == waits;
+    uint64_t pair = gt_hash_mix(0, its) + gt_hash_mix(0, other);
+    uint64_t *first = gt_need(gt_memo_at(&all.first_waker, pair));
+    if (!*first)
+        *first = other;
+    return *first == its;
 }
 
 void gt_idle_note(const struct gt_span *span)
@@ -233,7 +247,7 @@ void gt_idle_note(const struct gt_span *span)
     struct worker *w = item_of(&all.workers, span->thread->g, sizeof *w);
     v->count++;
     v->ns += span->ns;
-    v->answers += span->by && was_woken(w, span->by->g);
+    v->answers += span->by && v->way == WORK && is_answer(span->thread, span->by);
     v->ended |= span->ended;
     v->wanted = span->wanted ? span->wanted->lock->name : v->wanted;
     if (w->last && w->last != v) {
@@ -242,7 +256,6 @@ void gt_idle_note(const struct gt_span *span)
     }
     w->last = v;
     w->to = span->from + span->ns;
-    w->n = 0;
     if (span->by)
         note_end(span);
 }
@@ -280,7 +293,7 @@ static bool is_candidate(const struct visits *v)
     unsigned kinds = kinds_on(v->stack);
     bool events = v->way == EVENTS || v->way == LISTEN || kinds & GT_FRAME_LOOP;
     if (v->way == NEVER || kinds & GT_FRAME_BUSY || v->awaited * 10 > v->count ||
-        (v->count && v->answers == v->count))
+        v->answers * 2 > v->count)
         return false;
     if (v->kind == GT_SYNC && (v->thread->g == 1 || is_main(v->stack)))
         return false;

@@ -10,7 +10,8 @@
  * 3. It is called from the loop that the thread stays in between these waits, or not much below:
  *    not from deep inside of a request. Of several such places it is the one nearest to the loop.
  * 4. Nobody waits meanwhile for a lock that the thread has.
- * 5. Not every one of its waits was ended by whom it had woken just before: those are answers.
+ * 5. What it gets is no answer, nor room in a queue: it is not woken by a thread that it has made,
+ *    nor by one whose like a thread like it has woken first. Who works is woken before it wakes.
  *
  * What waits when the trace ends for what has an owner is never idle.
  */
