@@ -537,7 +537,8 @@ def test_idle_workers_are_no_rows(pool):
     trace, spent = pool
     rows = totals(top(trace))
     sites = {place.split(" <- ")[1].split()[0] for kind, place in rows if kind == "sync"}
-    assert sites >= {"put", "write_down", "fetch", "main"} and "take" not in sites, sites
+    assert sites >= {"put", "write_down", "fetch", "main"}, sites
+    assert not [key for key in rows if key[0] == "sync" and re.match("pthread_cond_wait <- (take|backend) ", key[1])], rows
     count, ns, where = IDLE.search(report("top", trace)).groups()
     assert "pthread_cond_wait <- take (prog.c:" in where and "backend (prog.c:" in where, where
     measured = spent["take"] + spent["answer"]
@@ -678,6 +679,72 @@ def test_who_waits_for_results_is_not_idle(traced, tmp_path):
     (main,) = [row for row in top(trace, "--kind=sync") if row[3].startswith("pthread_cond_wait <- main ")]
     assert main[0] > 40e6
     assert "pthread_cond_wait <- worker " in IDLE.search(report("top", trace))[3]
+
+
+ANSWERS = r"""
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t work = PTHREAD_COND_INITIALIZER, changed = PTHREAD_COND_INITIALIZER;
+static int asked, done, over;
+__attribute__((noinline)) static void call(void)
+{
+    pthread_mutex_lock(&mutex);
+    int mine = ++asked;
+    pthread_cond_signal(&work);
+    while (done < mine)
+        pthread_cond_wait(&changed, &mutex);
+    pthread_mutex_unlock(&mutex);
+}
+static void *client(void *arg)
+{
+    for (int i = 0; i < 40; i++) {
+        call();
+        usleep(500);
+    }
+    return arg;
+}
+static void *server(void *arg)
+{
+    pthread_mutex_lock(&mutex);
+    for (;;) {
+        while (done == asked && !over)
+            pthread_cond_wait(&work, &mutex);
+        if (over)
+            break;
+        pthread_mutex_unlock(&mutex);
+        usleep(2000);
+        pthread_mutex_lock(&mutex);
+        done++;
+        pthread_cond_broadcast(&changed);
+    }
+    pthread_mutex_unlock(&mutex);
+    return arg;
+}
+int main(void)
+{
+    pthread_t s, c[3];
+    pthread_create(&s, 0, server, 0);
+    usleep(200000); /* so that it waits */
+    for (int i = 0; i < 3; i++)
+        pthread_create(&c[i], 0, client, 0);
+    for (int i = 0; i < 3; i++)
+        pthread_join(c[i], 0);
+    pthread_mutex_lock(&mutex);
+    over = 1;
+    pthread_cond_signal(&work);
+    pthread_mutex_unlock(&mutex);
+    return pthread_join(s, 0);
+}
+"""
+
+
+def test_answers_are_not_idle(traced, tmp_path):
+    """Clients of a slow thread wait just as it does, from their loops; but they ask, and have woken it first."""
+    trace = traced([proc.compile(ANSWERS, tmp_path / "prog")]).ok().trace
+    waits = {row[3].split(" <- ")[1].split()[0]: row[0] for row in top(trace, "--kind=sync") if "cond_wait" in row[3]}
+    assert waits["call"] > 100e6 and "server" not in waits, waits
+    assert not IDLE.search(report("top", trace)) or "call" not in IDLE.search(report("top", trace))[3]
 
 
 @pytest.mark.parametrize("mode, why", [("deadlock", "mutex"), ("missed", "cond")])
