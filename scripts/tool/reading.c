@@ -30,7 +30,6 @@ void gt_open_trace(struct gt_trace *trace, const char *path)
         gt_fail(GT_EXIT_FAILED, "%s: %s", path, why);
     if (trace->size >= LARGE)
         trace->progress = show_progress;
-    gt_frames_use(trace);
 }
 
 /* A command's own callbacks, behind what is selected. */
@@ -73,6 +72,7 @@ void gt_read_threads(struct gt_threads *threads, struct gt_trace *trace)
     threads->sample = its.sample ? pass_sample : NULL;
     threads->event = its.event ? pass_event : NULL;
     threads->arg = &its;
+    gt_frames_use(trace);
     gt_select_prepare(trace->path);
     bool whole = gt_threads_read(threads, trace);
     gt_idle_decide(trace);
