@@ -49,8 +49,10 @@ void gt_reader_keep_text(struct gt_reader *r, uint64_t id, const struct gt_bytes
 void gt_reader_keep_stack(struct gt_reader *r, uint64_t id, const struct gt_where *frames,
                           uint64_t n);
 
-/* The same for what the tracer alone says; what that says of the trace's
- * end is kept there. */
+/*
+ * The same for what the tracer alone says; what that says of the trace's end, or of nothing that is
+ * known here, is kept there.
+ */
 void gt_reader_keep_own_text(struct gt_reader *r, uint64_t id, const struct gt_bytes *text);
 
 /* "" and NULL: not known. */

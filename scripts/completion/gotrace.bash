@@ -26,6 +26,7 @@ _gotrace_value() { # option, value so far; false: it is no option with a value
     --kind) _gotrace_words "$2" all sync network syscall sched sleep other unseen cpu ;;
     --go) _gotrace_files "$2" ;;
     --debug-dir) compopt -o filenames && mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
+    --frames | --skip | --focus | --thread | --from | --to | --task | --idle) COMPREPLY=() ;;
     --syscall-min | --max-size | --max-mem | --delay | --duration | --ring | --cpu-hz | --hold-min | --hang | --last | --http | -n) COMPREPLY=() ;;
     *) return 1 ;;
     esac
@@ -103,8 +104,9 @@ _gotrace() {
     _gotrace_value "$option" "$cur" && return
     case $((COMP_CWORD > 1))${COMP_WORDS[1]} in
     1view) _gotrace_options_or_files "$cur" --go= --http= --no-browser --help ;;
-    1info) _gotrace_options_or_files "$cur" --help ;;
-    1top) _gotrace_options_or_files "$cur" --by-thread --cum --wakers --holders --by-lock --wakeups --preempted --cpu --kind= -n --help ;;
+    1info) _gotrace_options_or_files "$cur" --thread= --idle= --wide --help ;;
+    1top) _gotrace_options_or_files "$cur" --by-thread --cum --wakers --holders --by-lock --wakeups --preempted --cpu --kind= -n --frames= \
+        --skip= --focus= --thread= --from= --to= --task= --wide --idle= --help ;;
     1sql) _gotrace_options_or_files "$cur" --json --csv --output= --help ;;
     1symbolize) _gotrace_options_or_files "$cur" --debug-dir= --debuginfod --output= --help ;;
     1stacks) _gotrace_stacks "$cur" ;;

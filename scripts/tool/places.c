@@ -1,18 +1,131 @@
 /* See places.h. */
 #include "places.h"
 
-#include "symbolize/functions.h"
+#include "frames.h"
+#include "short_name.h"
+
+#include "encoder/base/hash.h"
+#include "encoder/read/need.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+unsigned gt_place_frames = 1;
+
+/* Its first frame is what callers of gt_site_of have. */
+struct place {
+    struct place *same_hash;
+    uint32_t n;
+    struct gt_where frame[];
+};
+
+static struct {
+    const struct gt_where **site; /* by the number of the stack; `none`: there is none */
+    size_t n;
+    struct gt_memo by_hash, by_site; /* struct place; by_site: of its first frame */
+    struct gt_contents names;        /* that are parts of others */
+} places;
+
+static const struct gt_where none;
+
+/* Which frame --------------------------------------------------------------------------------- */
+
+static uint32_t first_own(const struct gt_callers *stack, uint32_t i)
+{
+    while (i < stack->n && !gt_frame_is_own(stack, i))
+        i++;
+    return i;
+}
+
+/* A lambda of the program's that the compiler has put into a function of the library. */
+static uint32_t first_lambda(const struct gt_callers *stack)
+{
+    const char *begin;
+    uint32_t i = 1;
+    while (i < stack->n && !gt_lambda_in(stack->frame[i].func, &begin))
+        i++;
+    return i;
+}
+
+/* The outermost function that says most of what the program wanted. */
+static uint32_t outermost(const struct gt_callers *stack)
+{
+    enum { USELESS = GT_FRAME_START | GT_FRAME_NAMELESS };
+    for (uint32_t i = stack->n - 1; i > 0; i--) {
+        if (!(gt_frame_kinds(stack, i) & USELESS) && !strstr(stack->frame[i].func, "+0x"))
+            return i;
+    }
+    return 1;
+}
+
+uint32_t gt_site_index(const struct gt_callers *stack)
+{
+    if (!stack || stack->n < 2)
+        return 0;
+    uint32_t i = first_own(stack, 1);
+    i = i < stack->n ? i : first_lambda(stack);
+    return i < stack->n ? i : outermost(stack);
+}
+
+/* Places -------------------------------------------------------------------------------------- */
+
+/* As a place has it: all that is equal there is the same. */
+static struct gt_where frame_of(const struct gt_callers *stack, uint32_t i)
+{
+    struct gt_where frame = stack->frame[i];
+    const char *begin;
+    size_t length = gt_frame_is_own(stack, i) ? 0 : gt_lambda_in(frame.func, &begin);
+    if (length)
+        frame.func = gt_contents_text(&places.names, begin, length);
+    frame.pc = 0;
+    return frame;
+}
+
+static const struct gt_where *intern(const struct gt_where *frames, uint32_t n)
+{
+    uint64_t hash = n;
+    for (uint32_t i = 0; i < n; i++) {
+        hash = gt_hash_mix(gt_hash_mix(hash, (uintptr_t)frames[i].func), frames[i].line);
+        hash = gt_hash_mix(hash, (uintptr_t)frames[i].file);
+    }
+    uint64_t *slot = gt_need(gt_memo_at(&places.by_hash, hash));
+    for (struct place *p = (void *)(uintptr_t)*slot; p; p = p->same_hash) {
+        if (p->n == n && memcmp(p->frame, frames, n * sizeof *frames) == 0)
+            return p->frame;
+    }
+    struct place *p = gt_need(malloc(sizeof *p + n * sizeof *frames));
+    *p = (struct place){(void *)(uintptr_t)*slot, n};
+    memcpy(p->frame, frames, n * sizeof *frames);
+    *slot = (uintptr_t)p;
+    *(uint64_t *)gt_need(gt_memo_at(&places.by_site, (uintptr_t)p->frame)) = (uintptr_t)p;
+    return p->frame;
+}
+
+static const struct gt_where *find_site(const struct gt_callers *stack)
+{
+    enum { MOST = 64 };
+    struct gt_where frames[MOST];
+    uint32_t n = 0, i = gt_site_index(stack);
+    for (; i && i < stack->n && n < gt_place_frames && n < MOST; i = first_own(stack, i + 1))
+        frames[n++] = frame_of(stack, i);
+    return n ? intern(frames, n) : &none;
+}
 
 const struct gt_where *gt_site_of(const struct gt_callers *stack)
 {
-    for (uint32_t i = 1; stack && i < stack->n; i++) {
-        if (!gt_is_wrapper(stack->frame[i].func))
-            return &stack->frame[i];
+    if (!stack)
+        return NULL;
+    if (stack->number >= places.n) {
+        size_t n = 2 * (size_t)stack->number + 64;
+        places.site = gt_need(realloc(places.site, n * sizeof *places.site));
+        memset(places.site + places.n, 0, (n - places.n) * sizeof *places.site);
+        places.n = n;
     }
-    return stack && stack->n > 1 ? &stack->frame[1] : NULL;
+    const struct gt_where **site = &places.site[stack->number];
+    if (!*site)
+        *site = find_site(stack);
+    return *site == &none ? NULL : *site;
 }
 
 const char *gt_leaf_of(const struct gt_callers *stack)
@@ -26,26 +139,40 @@ int gt_compare_pointers(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Names are interned: pointers will do. */
 int gt_compare_sites(const struct gt_where *a, const struct gt_where *b)
 {
-    static const struct gt_where none;
-    a = a ? a : &none;
-    b = b ? b : &none;
-    int order = gt_compare_pointers(a->func, b->func);
-    order = order ? order : gt_compare_pointers(a->file, b->file);
-    return order ? order : a->line < b->line ? -1 : a->line > b->line;
+    return gt_compare_pointers(a, b);
+}
+
+/* Printing ------------------------------------------------------------------------------------ */
+
+void gt_print_function(const char *function)
+{
+    enum { MOST = 72 };
+    char buf[512];
+    printf("%s", gt_short_name(function, buf, sizeof buf, MOST));
+}
+
+void gt_print_site(const struct gt_where *site)
+{
+    const char *file = basename(site->file);
+    gt_print_function(site->func);
+    if (*file && site->line)
+        printf(" (%s:%llu)", file, (unsigned long long)site->line);
+    else if (*file)
+        printf(" (%s)", file);
 }
 
 void gt_print_place(const char *what, const struct gt_where *site)
 {
-    printf("%s", what);
-    if (site) {
-        const char *file = basename(site->file);
-        printf(" <- %s", site->func);
-        if (*file && site->line)
-            printf(" (%s:%llu)", file, (unsigned long long)site->line);
-        else if (*file)
-            printf(" (%s)", file);
+    gt_print_function(what);
+    if (!site)
+        return;
+    printf(" <- ");
+    gt_print_site(site);
+    const struct place *place = (void *)(uintptr_t)gt_memo_find(&places.by_site, (uintptr_t)site);
+    for (uint32_t i = 1; place && i < place->n; i++) {
+        printf(" < ");
+        gt_print_site(&place->frame[i]);
     }
 }

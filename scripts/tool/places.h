@@ -4,8 +4,18 @@
 
 #include "encoder/read/contents.h"
 
-/* The first caller that does not just wrap what was called; NULL: there is none. */
+/* How many frames of the program's own a place shows: 1, or --frames. */
+extern unsigned gt_place_frames;
+
+/*
+ * The place of a stack: the first frame of the program's own code (frames.h); where there is none,
+ * the outermost that is known. NULL: there is no caller. The same place is the same pointer, and
+ * valid for ever.
+ */
 const struct gt_where *gt_site_of(const struct gt_callers *stack);
+
+/* Which frame of the stack that is; 0: none. */
+uint32_t gt_site_index(const struct gt_callers *stack);
 
 /* The same if there is no stack: the function that waits, or "(no stack)". */
 const char *gt_leaf_of(const struct gt_callers *stack);
@@ -14,7 +24,13 @@ const char *gt_leaf_of(const struct gt_callers *stack);
 int gt_compare_pointers(const void *a, const void *b);
 int gt_compare_sites(const struct gt_where *a, const struct gt_where *b);
 
-/* "what <- function (file:line)" */
+/* "what <- function (file:line)", with as many callers as are to be shown */
 void gt_print_place(const char *what, const struct gt_where *site);
+
+/* "function (file:line)" */
+void gt_print_site(const struct gt_where *site);
+
+/* A function's name as reports have it. */
+void gt_print_function(const char *function);
 
 #endif

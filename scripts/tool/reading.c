@@ -1,6 +1,10 @@
 /* See reading.h. */
 #include "reading.h"
 
+#include "frames.h"
+#include "idle.h"
+#include "places.h"
+#include "select.h"
 #include "tool.h"
 
 #include <stdio.h>
@@ -28,9 +32,50 @@ void gt_open_trace(struct gt_trace *trace, const char *path)
         trace->progress = show_progress;
 }
 
+/* A command's own callbacks, behind what is selected. */
+struct behind {
+    void (*span)(void *arg, const struct gt_span *span);
+    void (*sample)(void *arg, const struct gt_thread_state *thread, const struct gt_callers *stack,
+                   uint64_t ns);
+    void (*event)(void *arg, const struct gt_happening *event, const struct gt_thread_state *thread,
+                  uint64_t ns);
+    void *arg;
+};
+
+static void pass_span(void *arg, const struct gt_span *span)
+{
+    const struct behind *its = arg;
+    gt_idle_note(span);
+    if (its->span)
+        gt_select_span(span, its->span, its->arg);
+}
+
+static void pass_sample(void *arg, const struct gt_thread_state *thread,
+                        const struct gt_callers *stack, uint64_t ns)
+{
+    const struct behind *its = arg;
+    if (gt_select_sample(thread, stack, ns))
+        its->sample(its->arg, thread, stack, ns);
+}
+
+static void pass_event(void *arg, const struct gt_happening *event,
+                       const struct gt_thread_state *thread, uint64_t ns)
+{
+    const struct behind *its = arg;
+    its->event(its->arg, event, thread, ns);
+}
+
 void gt_read_threads(struct gt_threads *threads, struct gt_trace *trace)
 {
+    struct behind its = {threads->span, threads->sample, threads->event, threads->arg};
+    threads->span = pass_span;
+    threads->sample = its.sample ? pass_sample : NULL;
+    threads->event = its.event ? pass_event : NULL;
+    threads->arg = &its;
+    gt_frames_use(trace);
+    gt_select_prepare(trace->path);
     bool whole = gt_threads_read(threads, trace);
+    gt_idle_decide(trace);
     if (trace->progress && isatty(2))
         fprintf(stderr, "\r\033[K");
     if (!whole)
@@ -44,5 +89,9 @@ void gt_print_thread(const struct gt_thread_state *t)
     else
         printf("-");
     printf("%s%s", *t->name ? " " : "", t->name);
-    printf(*t->routine ? " (%s)" : "%s", t->routine);
+    if (!*t->routine)
+        return;
+    printf(" (");
+    gt_print_function(t->routine);
+    printf(")");
 }

@@ -2,9 +2,11 @@
  * `gotrace top`: where threads waited longest. A row is a place in the program that waits in one
  * way: the function it called and the line that called it.
  */
+#include "idle.h"
 #include "nameless.h"
 #include "places.h"
 #include "reading.h"
+#include "select.h"
 #include "tool.h"
 #include "top_cpu.h"
 #include "top_locks.h"
@@ -27,9 +29,11 @@ struct row {
     const struct gt_where *site; /* who called it; NULL: not known */
     const struct gt_callers *waker;
     const char *end;                   /* the function that ended the wait */
+    const struct gt_thread_state *by;  /* whose it was; NULL: several threads' */
     const struct gt_where *waker_site; /* who called that */
     uint64_t ns, count, longest;
     bool ended;
+    bool owned; /* not ended, and somebody has what it waits for */
 };
 
 struct rows {
@@ -49,6 +53,7 @@ static struct {
 struct sums {
     const struct gt_threads *threads;
     struct rows over, cut; /* waits that ended, and those that the end of the trace cuts */
+    struct gt_idle_sum idle;
 };
 
 enum { ONLY_SCHED = 1u << GT_SCHED };
@@ -86,7 +91,9 @@ static void add(void *arg, const struct gt_span *span)
     struct row *row = row_at(span->ended ? &sums->over : &sums->cut,
                              (g | waker) << 35 | (uint64_t)span->kind << 32 | number);
     row->waker = span->waker;
+    row->by = row->count && row->by != span->by ? NULL : span->by;
     row->ended = span->ended;
+    row->owned |= span->thread->at_end && !span->ended;
     row->thread = options.by_thread ? span->thread : NULL;
     row->kind = span->kind;
     row->stack = span->stack;
@@ -112,15 +119,28 @@ static void add_sample(void *arg, const struct gt_thread_state *thread,
 
 /* Places ------------------------------------------------------------------------------------- */
 
+/* A join is ended by no call, but by the end of who is joined. */
+static bool is_end_of_thread(const struct gt_callers *waker)
+{
+    static const char *const joins[] = {"pthread_join", "pthread_tryjoin_np",
+                                        "pthread_timedjoin_np", "pthread_clockjoin_np",
+                                        "thrd_join"};
+    for (size_t i = 0; i < sizeof joins / sizeof *joins; i++) {
+        if (strcmp(gt_leaf_of(waker), joins[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void find_place(struct row *row)
 {
     row->what = gt_leaf_of(row->stack);
     row->site = options.cpu ? NULL : gt_site_of(row->stack);
     row->end = "";
-    if (options.wakers && row->waker && row->waker->n) {
-        row->end = row->waker->frame[0].func;
-        row->waker_site = gt_site_of(row->waker);
-    }
+    if (!options.wakers || !row->waker || !row->waker->n)
+        return;
+    row->end = row->waker->frame[0].func;
+    row->waker_site = is_end_of_thread(row->waker) ? NULL : gt_site_of(row->waker);
 }
 
 /* Names are interned: pointers will do. */
@@ -146,6 +166,7 @@ static void join(struct row *to, const struct row *from)
     to->ns += from->ns;
     to->count += from->count;
     to->longest = from->longest > to->longest ? from->longest : to->longest;
+    to->by = to->by == from->by ? to->by : NULL;
 }
 
 /* Stacks that wait at the same place become one row. */
@@ -165,6 +186,21 @@ static void fold(struct rows *rows)
     }
     rows->n = n + 1;
     qsort(rows->row, rows->n, sizeof *rows->row, by_time);
+}
+
+/* Takes rows of idle threads out; a wait for what somebody has when the trace ends stays. */
+static void set_idle_apart(struct rows *rows, struct gt_idle_sum *idle)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < rows->n; i++) {
+        const struct row *row = &rows->row[i];
+        if (!row->owned && gt_is_idle_at(row->stack, row->kind))
+            gt_idle_sum_add(idle, gt_leaf_of(row->stack), gt_site_of(row->stack), row->count,
+                            row->ns);
+        else
+            rows->row[n++] = *row;
+    }
+    rows->n = n;
 }
 
 static bool is_repeated(const struct gt_callers *stack, uint32_t i)
@@ -218,6 +254,10 @@ static void print_end(const struct row *row)
 {
     if (!row->ended) {
         printf(", still waiting when the trace ends");
+    } else if (*row->end && is_end_of_thread(row->waker)) {
+        printf(row->by ? ", ended by the end of thread " : ", ended by the ends of threads");
+        if (row->by)
+            gt_print_thread(row->by);
     } else if (*row->end) {
         printf(", ended by ");
         gt_print_place(row->end, row->waker_site);
@@ -281,6 +321,12 @@ static int by_total(const void *a, const void *b)
     return x->ns > y->ns ? -1 : x->ns < y->ns;
 }
 
+static uint64_t lived(const struct gt_thread_state *t)
+{
+    uint64_t from = t->begin;
+    return gt_select_clip(&from, t->end);
+}
+
 static void print_threads(const struct rows *rows, const struct rows *cut,
                           const struct gt_threads *threads)
 {
@@ -297,7 +343,7 @@ static void print_threads(const struct rows *rows, const struct rows *cut,
         if (options.cpu)
             printf("%llu CPU samples\n", (unsigned long long)totals[i].ns);
         else
-            printf("waited %s of %s\n", gt_duration(totals[i].ns), gt_duration(t->end - t->begin));
+            printf("waited %s of %s\n", gt_duration(totals[i].ns), gt_duration(lived(t)));
         print_rows(cut, t, totals[i].ns);
         print_rows(rows, t, totals[i].ns);
     }
@@ -325,7 +371,10 @@ static struct row sum_of(const struct rows *rows)
 static void print_totals(const struct gt_trace *t, const struct gt_threads *threads,
                          const struct row *all)
 {
+    uint64_t from = 0, ns = gt_select_clip(&from, t->ns);
     printf("%s: %s, %llu threads; ", t->path, gt_duration(t->ns), (unsigned long long)threads->n);
+    if (ns < t->ns)
+        printf("from %s to %s: ", gt_duration(from), gt_duration(from + ns));
     if (options.cpu)
         printf("%llu CPU samples\n", (unsigned long long)all->count);
     else if (options.preempted)
@@ -340,6 +389,10 @@ static void print_totals(const struct gt_trace *t, const struct gt_threads *thre
 
 static void print(struct sums *sums, const struct gt_threads *threads)
 {
+    if (!options.cpu) {
+        set_idle_apart(&sums->over, &sums->idle);
+        set_idle_apart(&sums->cut, &sums->idle);
+    }
     struct row all = sum_of(&sums->over), cut = sum_of(&sums->cut);
     join(&all, &cut);
     fold(&sums->cut);
@@ -349,6 +402,7 @@ static void print(struct sums *sums, const struct gt_threads *threads)
     print_totals(threads->trace, threads, &all);
     if (!options.cpu && !options.cumulative && !options.preempted)
         gt_print_waiting(threads, options.kinds, options.most);
+    gt_idle_sum_print(&sums->idle);
     print_head();
     if (options.by_thread)
         print_threads(&over, &sums->cut, threads);
@@ -392,6 +446,7 @@ static void help(void)
         "                 (by GOTRACE_SCHED) or all; otherwise the first four. Or cpu: which\n"
         "                 threads had the CPUs, which stood in run queues meanwhile\n"
         "  -n ROWS        so many; otherwise 20, or 5 of each thread");
+    puts(gt_select_help);
     exit(0);
 }
 
@@ -438,6 +493,7 @@ int gt_command_top(int argc, char **argv)
                                           {"by-lock", no_argument, NULL, 'b'},
                                           {"wakeups", no_argument, NULL, 'u'},
                                           {"help", no_argument, NULL, 'h'},
+                                          GT_SELECT_OPTIONS,
                                           {0}};
     struct gt_trace trace;
     struct sums sums = {0};
@@ -457,7 +513,9 @@ int gt_command_top(int argc, char **argv)
         case 'k': options.kinds = read_kinds(optarg); break;
         case 'n': options.most = read_rows(optarg); break;
         case 'h': help(); break;
-        default: return GT_EXIT_USAGE;
+        default:
+            if (!gt_select_option(c, optarg))
+                return GT_EXIT_USAGE;
         }
     }
     if (optind + 1 != argc)
@@ -472,6 +530,10 @@ int gt_command_top(int argc, char **argv)
         gt_fail(GT_EXIT_USAGE, "top: --cpu is not about waits");
     if (options.kinds == ON_CPU && (options.by_thread || options.cumulative || options.wakers))
         gt_fail(GT_EXIT_USAGE, "top: --kind=cpu is by thread, and no more");
+    if (options.wakeups && gt_select_any())
+        gt_fail(GT_EXIT_USAGE, "top: --wakeups is about the whole trace: signals have no time");
+    if (options.kinds == ON_CPU && gt_select_more_than_threads())
+        gt_fail(GT_EXIT_USAGE, "top: --kind=cpu is about the whole trace, or its threads");
     if (options.cpu) {
         threads.span = NULL;
         threads.sample = add_sample;

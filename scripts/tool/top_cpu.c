@@ -2,6 +2,7 @@
 #include "top_cpu.h"
 
 #include "reading.h"
+#include "select.h"
 #include "tool.h"
 
 #include "encoder/read/need.h"
@@ -50,6 +51,8 @@ void gt_top_cpu(const struct gt_threads *threads, size_t most)
         gt_fail(GT_EXIT_FAILED, "%s: does not tell what its threads used of CPUs",
                 threads->trace->path);
     for (const struct gt_thread_state *t = threads->first; t; t = t->next) {
+        if (!gt_select_thread(t))
+            continue;
         cpu += t->shares.cpu;
         queue += t->shares.queue;
         rows[n++] = t;

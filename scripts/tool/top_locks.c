@@ -55,7 +55,8 @@ static struct row *row_of(const struct gt_span *span, bool by_lock)
 {
     const char *what = by_lock ? NULL : gt_leaf_of(span->stack);
     const struct gt_where *site = by_lock ? NULL : gt_site_of(span->stack);
-    uint64_t key = mix_site(gt_hash_mix((uintptr_t)span->wanted->lock, (uintptr_t)what), site);
+    uint64_t lock = gt_hash_mix(0, (uintptr_t)span->wanted->lock);
+    uint64_t key = mix_site(gt_hash_mix(lock, (uintptr_t)what), site);
     uint64_t *slot = gt_need(gt_memo_at(&all.by_key, key));
     if (!*slot) {
         all.row = gt_need_room(all.row, all.n, &all.room, sizeof *all.row);
@@ -190,9 +191,10 @@ static void print_doing(const struct doing *d, uint64_t of)
     printf("%10s %5.1f%%   ", "", 100.0 * (double)d->ns / (double)of);
     if (d->only)
         gt_print_thread(d->only);
+    else if (*d->name)
+        gt_print_function(d->name);
     else
-        printf("%s",
-               *d->name ? d->name : "nobody that is known: see top --wakers for who ended it");
+        printf("nobody that is known: see top --wakers for who ended it");
     if (*d->place)
         printf(", by %s", d->place);
     if (!d->what) {

@@ -2,8 +2,10 @@
 #include "top_waiting.h"
 
 #include "deadlocks.h"
+#include "idle.h"
 #include "places.h"
 #include "reading.h"
+#include "select.h"
 #include "tool.h"
 
 #include "encoder/read/need.h"
@@ -45,9 +47,17 @@ void gt_print_wait(const struct gt_threads *threads, const struct gt_thread_stat
     print_holder(threads, &t->wanted);
 }
 
+static bool is_idle(const struct gt_thread_state *t)
+{
+    return !t->at_end && gt_is_idle_at(t->stack, gt_kind_of(t));
+}
+
+/* Who is idle comes last. */
 static int by_since(const void *a, const void *b)
 {
     const struct gt_thread_state *x = *(void *const *)a, *y = *(void *const *)b;
+    if (is_idle(x) != is_idle(y))
+        return is_idle(x) ? 1 : -1;
     if (x->since != y->since)
         return x->since < y->since ? -1 : 1;
     return x->g < y->g ? -1 : x->g > y->g;
@@ -58,7 +68,7 @@ void gt_print_waiting(const struct gt_threads *threads, unsigned kinds, size_t m
     const struct gt_thread_state **rows = gt_need(calloc(threads->n + 1, sizeof *rows));
     size_t n = 0;
     for (const struct gt_thread_state *t = threads->first; t; t = t->next) {
-        if (gt_is_waiting(t, kinds))
+        if (gt_is_waiting(t, kinds) && gt_select_waiting(t))
             rows[n++] = t;
     }
     qsort(rows, n, sizeof *rows, by_since);
@@ -71,7 +81,7 @@ void gt_print_waiting(const struct gt_threads *threads, unsigned kinds, size_t m
         gt_print_thread(rows[i]);
         printf(": ");
         gt_print_wait(threads, rows[i]);
-        puts("");
+        puts(is_idle(rows[i]) ? " (idle)" : "");
     }
     if (n > most)
         printf("%10s  %zu more\n", "", n - most);

@@ -46,8 +46,8 @@ class Row:
 
 
 def top(trace, *options):
-    """The rows of `gotrace top`, all of them, and those of waits that the end of the trace cuts."""
-    text = proc.run([GOTRACE, "top", "-n", "1000000", *options, trace]).ok().stdout
+    """The rows of `gotrace top`, all of them, idle threads' too, and those of waits that the end of the trace cuts."""
+    text = proc.run([GOTRACE, "top", "--idle=none", "-n", "1000000", *options, trace]).ok().stdout
     rows, cut, thread = [], [], None
     for line in text.splitlines():
         if head := THREAD.match(line):
@@ -124,7 +124,7 @@ def test_scheduler_profile(tmp_path, format):
 def test_wakers(traced, format):
     """Who ended a wait of test/prog/truth.c, and that nobody ended those that ran out."""
     result = record(traced, format, "truth")
-    report = proc.run([GOTRACE, "top", "--wakers", "--kind=sync,sleep", result.trace]).ok().stdout
+    report = proc.run([GOTRACE, "top", "--idle=none", "--wakers", "--kind=sync,sleep", result.trace]).ok().stdout
     ends = collections.defaultdict(set)
     for what, end in re.findall(r" (\w+) <- .*?, (?:ended by (\w+)|by itself)", report):
         ends[what].add(end)
@@ -195,12 +195,12 @@ def test_what_was_so_before(traced, format):
     shares = {int(t[0]): t[6] for t in threads}
     assert "damage" not in fields
     for hook, waiter, _, state in map(str.split, result.stdout.splitlines()):
-        cpu, queue, sync, _, syscall, sleep, other, _ = shares[int(waiter)]
+        cpu, queue, _, sync, _, syscall, sleep, other, _ = shares[int(waiter)]
         share = {"Running": cpu + queue, "Syscall": syscall, "Waiting": other + sync + sleep}[state]
         assert share > 0, (hook, state, shares[int(waiter)])
         assert state == "Running" or cpu + queue < 90, (hook, shares[int(waiter)])
     if gotools.FORMATS[format][0] >= 23:
-        report = proc.run([GOTRACE, "top", "--kind=all", "--by-thread", result.trace]).ok().stdout
+        report = proc.run([GOTRACE, "top", "--idle=none", "--kind=all", "--by-thread", result.trace]).ok().stdout
         assert re.search(r"other +sem_wait <- wait_sem \(control.c:\d+\)", report), report
 
 
@@ -339,7 +339,7 @@ def test_rows_and_order(traced):
     trace = traced([PROGRAMS / "truth"]).ok().trace
     rows, _ = top(trace, "--kind=all")
     assert [r.ns for r in rows] == sorted((r.ns for r in rows), reverse=True)
-    two = proc.run([GOTRACE, "top", "-n", "2", "--kind=all", trace]).ok().stdout
+    two = proc.run([GOTRACE, "top", "--idle=none", "-n", "2", "--kind=all", trace]).ok().stdout
     assert len([line for line in two.split("Still")[0].splitlines() if ROW.match(line)]) == 2
     assert all(row.longest <= 1.001 * row.ns and row.count >= 1 for row in rows)
 
@@ -383,7 +383,7 @@ NO_END = "without a mark of its end: up to a second may be missing there"
 
 
 def info(trace):
-    text = proc.run([GOTRACE, "info", trace]).ok().stdout
+    text = proc.run([GOTRACE, "info", "--wide", "--idle=none", trace]).ok().stdout
     fields = dict(re.findall(r"^  (format|duration|began|size|events|file|damage) +(.*)$", text, re.M))
     kinds = {name: int(n) for n, name in re.findall(r"^ +(\d+)  (\w+)$", text.split("events by kind:")[1], re.M)}
     threads = re.findall(r"^ +(\d+|-)  (\S+) +(\S+) +(\S+) +([\d.]+[mun]?s)([ +])((?: +[\d.]+%)+)$", text, re.M)

@@ -32,15 +32,20 @@ class Shares:
 
 
 def shares(trace):
-    """thread → Shares, by `gotrace info`"""
-    text = proc.run([GOTRACE, "info", trace], timeout=60).ok().stdout
-    assert re.search(r"routine +from +lived +on cpu +runnable +sync .* unseen$", text, re.M), text
-    rows = re.findall(r"^ +(\d+)  (\S+) +\S+ +\S+ +([\d.]+[mun]?s)[ +]((?: +[\d.]+%)+)$", text, re.M)
-    return {int(tid): Shares(name, ns_of(lived), *map(float, re.findall(r"[\d.]+", rest))) for tid, name, lived, rest in rows}
+    """thread → Shares, by `gotrace info`; no wait is set apart as idle."""
+    text = proc.run([GOTRACE, "info", "--wide", "--idle=none", trace], timeout=60).ok().stdout
+    assert re.search(r"routine +from +lived +on cpu +runnable +idle +sync .* unseen$", text, re.M), text
+    rows = re.findall(r"^ +(\d+)  (\S+) +\S.*? +\S+ +([\d.]+[mun]?s)[ +]((?: +[\d.]+%)+)$", text, re.M)
+    result = {}
+    for tid, name, lived, rest in rows:
+        cpu, queue, idle, *waits = map(float, re.findall(r"[\d.]+", rest))
+        assert idle == 0
+        result[int(tid)] = Shares(name, ns_of(lived), cpu, queue, *waits)
+    return result
 
 
 def waits(trace, kind):
-    """What was waited for → (ns, count), by `gotrace top`."""
-    text = proc.run([GOTRACE, "top", f"--kind={kind}", "-n", "1000", trace]).ok().stdout
+    """What was waited for → (ns, count), by `gotrace top`; idle threads' waits, too."""
+    text = proc.run([GOTRACE, "top", "--idle=none", f"--kind={kind}", "-n", "1000", trace]).ok().stdout
     rows = re.findall(r"^ *([\d.]+[mun]?s) +[\d.]+% +[\d.]+% +(\d+) +\S+ +\S+ +\w+ +(.*)$", text, re.M)
     return [(ns_of(ns), int(count), what) for ns, count, what in rows]
