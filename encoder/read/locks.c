@@ -132,20 +132,26 @@ static void keep(struct gt_lock_state *lock, const struct gt_hold_state *hold)
     lock->longest_ns = ns > lock->longest_ns ? ns : lock->longest_ns;
 }
 
-bool gt_locks_note_hold(struct gt_locks *locks, const char *category, const char *message,
-                        const struct gt_thread_state *thread, uint64_t now)
+const struct gt_hold_state *gt_lock_last_hold(const struct gt_lock_state *lock)
+{
+    return &lock->hold[(lock->holds - 1) % HOLDS_KEPT];
+}
+
+const struct gt_lock_state *gt_locks_note_hold(struct gt_locks *locks, const char *category,
+                                               const char *message,
+                                               const struct gt_thread_state *thread, uint64_t now)
 {
     static const char begin[] = "held ", taken[] = ", taken in ";
     uint64_t ns = read_time(message);
     if (!ns || strncmp(category, begin, sizeof begin - 1) != 0)
-        return false;
+        return NULL;
     const char *name = category + sizeof begin - 1, *end = strstr(name, taken);
     size_t len = end ? (size_t)(end - name) : strlen(name);
     const char *place = end ? end + sizeof taken - 1 : "";
+    struct gt_lock_state *lock = lock_of(locks, name, len);
     place = gt_contents_text(locks->contents, place, strlen(place));
-    keep(lock_of(locks, name, len),
-         &(struct gt_hold_state){thread, now > ns ? now - ns : 0, now, place});
-    return true;
+    keep(lock, &(struct gt_hold_state){thread, now > ns ? now - ns : 0, now, place});
+    return lock;
 }
 
 void gt_locks_holders(const struct gt_lock_state *lock, uint64_t from, uint64_t to, gt_held_fn *fn,

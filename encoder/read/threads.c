@@ -44,6 +44,7 @@ static struct gt_thread_state *get(struct gt_threads *all, uint64_t g, uint64_t 
         return t;
     t = gt_need(calloc(1, sizeof *t));
     *t = (struct gt_thread_state){.g = g,
+                                  .number = (uint32_t)all->n,
                                   .thread = GT_NO_THREAD,
                                   .name = "",
                                   .routine = g == 1 ? "main" : "", /* writers make it so */
@@ -232,10 +233,13 @@ static void log_of(struct gt_threads *all, struct gt_thread_state *t, const stru
 {
     if (h->task)
         return; /* the program's own */
-    if (gt_locks_read_wanted(&all->locks, h->text, h->more, &t->wanted))
+    if (gt_locks_read_wanted(&all->locks, h->text, h->more, &t->wanted)) {
         t->wanted_at = ns;
-    else
-        gt_locks_note_hold(&all->locks, h->text, h->more, t, ns);
+        return;
+    }
+    const struct gt_lock_state *lock = gt_locks_note_hold(&all->locks, h->text, h->more, t, ns);
+    if (lock && all->held)
+        all->held(all->arg, lock, gt_lock_last_hold(lock));
 }
 
 /* The goroutine of a thread that starts on a P may be in a call, or not be there yet. */

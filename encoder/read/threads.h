@@ -16,6 +16,7 @@ extern const char *const gt_kind_names[GT_KINDS];
 struct gt_thread_state {
     struct gt_thread_state *next; /* in order of appearance */
     uint64_t g, thread;           /* thread: as the kernel numbers them, GT_NO_THREAD: never ran */
+    uint32_t number;              /* in order of appearance, from 0 */
     const char *name;             /* that it gave itself, "" for none */
     const char *routine;          /* where it began, "" if that is not known */
     uint64_t seq;
@@ -54,6 +55,8 @@ struct gt_span {
 struct gt_threads {
     struct gt_trace *trace;
     void (*span)(void *arg, const struct gt_span *span); /* or NULL */
+    /* A lock was given up, and since when it was held is told; or NULL. */
+    void (*held)(void *arg, const struct gt_lock_state *lock, const struct gt_hold_state *hold);
     /* A sample of the CPU; or NULL. When it is told see gt_audience. */
     void (*sample)(void *arg, const struct gt_thread_state *thread, const struct gt_callers *stack,
                    uint64_t ns);

@@ -1,0 +1,71 @@
+/* What `gotrace why` looks at, and in which order: see why_page.h. */
+#include "why_page.h"
+
+#include "tool.h"
+
+#include "encoder/read/need.h"
+
+#include <stdlib.h>
+
+/* Whose end is that of the run: the main thread's, which ends the process; else the last one's. */
+static uint32_t last_thread(const struct gt_graph *graph, uint64_t to)
+{
+    uint32_t found = 0;
+    uint64_t latest = 0;
+    for (uint32_t i = 0; i < graph->lanes; i++) {
+        const struct gt_lane *lane = &graph->lane[i];
+        uint64_t until = lane->until < to ? lane->until : to;
+        if (!lane->steps || lane->begin >= to)
+            continue;
+        if (lane->thread->g == 1 && until == to)
+            return i;
+        if (until > latest) {
+            latest = until;
+            found = i;
+        }
+    }
+    return found;
+}
+
+size_t gt_why_off_path(struct gt_why *why, struct gt_off_path *out, size_t most)
+{
+    const struct gt_survey *v = &why->survey;
+    size_t n = 0;
+    for (uint32_t i = 0; i < why->graph.spots; i++) {
+        const struct gt_place_waits *p = &v->place[i];
+        if (!p->ns)
+            continue;
+        uint64_t on = gt_path_ns_of(&why->path, p->section);
+        struct gt_off_path it = {p->section, p->ns > on ? p->ns - on : 0, p->threads};
+        if (on * 10 > p->ns || !it.ns)
+            continue;
+        size_t at = n < most ? n++ : most;
+        for (; at && out[at - 1].ns < it.ns; at--) {
+            if (at < most)
+                out[at] = out[at - 1];
+        }
+        if (at < most)
+            out[at] = it;
+    }
+    return n;
+}
+
+void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
+{
+    why->to = to < why->graph.trace.ns ? to : why->graph.trace.ns;
+    why->from = from;
+    if (why->from >= why->to)
+        gt_fail(GT_EXIT_FAILED, "%s: nothing is recorded of that time", why->graph.trace.path);
+    gt_sections_begin(&why->sections, &why->graph);
+    if (why->task) {
+        gt_tasks_find(&why->tasks, &why->sections, why->task, why->from, why->to);
+        return;
+    }
+    why->thread = last_thread(&why->graph, why->to);
+    why->path.keep_marks = true;
+    gt_path_add(&why->path, &why->sections, why->thread, why->from, why->to);
+    gt_path_finish(&why->path);
+    gt_survey_make(&why->survey, &why->sections, why->from, why->to);
+    gt_whatifs_find(&why->whatifs, &why->sections, &why->path, &why->survey);
+    gt_findings_find(&why->findings, &why->sections, &why->path, &why->survey, &why->whatifs);
+}
