@@ -81,6 +81,7 @@ struct builder {
     uint64_t until;      /* of what has been added */
     bool skip_delay;     /* of a wake-up in vain: there will be others, or none */
     uint32_t lock;       /* that the last wait was for, or GT_NOBODY */
+    bool woken;          /* by another thread, just before */
 };
 
 static const struct gt_lane *lane_of(const struct gt_replay *r, uint32_t thread)
@@ -287,7 +288,7 @@ static void add_work(void *arg, const struct gt_part *part)
         ns = vain < ns ? ns - vain : 0;
         if (r->cpus > 0)
             ns = section->woken && ns > WAKE_NS ? WAKE_NS : section->woken ? ns : 0;
-        type = section->woken ? DELAY : WORK;
+        type = section->woken && b->woken ? DELAY : WORK;
     }
     if (ns)
         add_op(b->lane, type, part->section, ns)->held = section->lock != GT_NOBODY;
@@ -353,6 +354,7 @@ static void build_lane(struct gt_replay *r, uint32_t thread)
         size_t edge = edge_of(r, thread, its->begin, its->thread->maker->number);
         if (edge != SIZE_MAX)
             add_op(b.lane, AWAIT, (uint32_t)edge, its->begin);
+        b.woken = edge != SIZE_MAX;
     }
     for (const struct gt_step *s = first_step(&c, r); s && s->from < r->to;
          s = gt_cursor_next(&c)) {
@@ -363,6 +365,7 @@ static void build_lane(struct gt_replay *r, uint32_t thread)
             add_stretch(&b, s, from, to);
         b.skip_delay = b.skip_delay && s->by != GT_NOBODY;
         b.lock = s->kind == GT_SYNC ? s->lock : GT_NOBODY;
+        b.woken = s->by != GT_NOBODY;
         add_moments(&b, to);
     }
     add_moments(&b, r->to);

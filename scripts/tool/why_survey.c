@@ -81,12 +81,13 @@ static void note_rest(struct look *l, const struct gt_step *s, uint64_t ns)
 {
     l->pool->rests++;
     l->pool->rest_ns += ns;
-    if (s->by == GT_NOBODY)
+    if (s->by == GT_NOBODY || l->survey->pool_of[s->by] == l->survey->pool_of[l->thread])
         return;
+    l->pool->fed++;
     uint64_t *fed = gt_need(gt_memo_at(
         &l->feeders, (l->survey->pool_of[l->thread] + UINT64_C(1)) << 32 | s->by));
-    if (++*fed > l->pool->fed) {
-        l->pool->fed = *fed;
+    if (++*fed > l->pool->fed_by_that) {
+        l->pool->fed_by_that = *fed;
         l->pool->feeder = s->by;
     }
 }

@@ -34,8 +34,9 @@ struct gt_pool {
     uint64_t lock_ns;          /* for locks */
     uint64_t peer_ns;          /* of all that: ended by one of the same pool */
     uint64_t life_ns;
-    uint32_t feeder; /* who ended most rests; or GT_NOBODY */
-    uint64_t fed;    /* how many */
+    uint64_t fed;         /* rests that threads of others ended */
+    uint32_t feeder;      /* who of them ended most; or GT_NOBODY */
+    uint64_t fed_by_that; /* how many */
 };
 
 struct gt_survey {

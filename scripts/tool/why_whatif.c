@@ -42,7 +42,7 @@ static void consider(struct search *s, struct gt_whatif it, const struct gt_chan
 
 static bool can_take_half(const struct gt_section *section)
 {
-    return section->kind != GT_SCHED && section->kind != GT_SYNC;
+    return section->kind != GT_SCHED;
 }
 
 static void try_sections(struct search *s)
@@ -110,8 +110,8 @@ static int by_work(const void *a, const void *b)
 static bool can_grow(const struct search *s, const struct gt_pool *pool)
 {
     enum { THREADS_MOST = 256 };
-    return pool->threads > 1 && pool->threads <= THREADS_MOST && pool->rests >= pool->threads &&
-           *pool->routine && s->all->cpus <= 0;
+    return pool->threads > 1 && pool->threads <= THREADS_MOST && pool->fed >= pool->threads &&
+           pool->fed * 2 > pool->rests && *pool->routine && s->all->cpus <= 0;
 }
 
 static void try_pools(struct search *s)
