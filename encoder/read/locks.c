@@ -150,7 +150,8 @@ const struct gt_lock_state *gt_locks_note_hold(struct gt_locks *locks, const cha
     const char *place = end ? end + sizeof taken - 1 : "";
     struct gt_lock_state *lock = lock_of(locks, name, len);
     place = gt_contents_text(locks->contents, place, strlen(place));
-    keep(lock, &(struct gt_hold_state){thread, now > ns ? now - ns : 0, now, place});
+    keep(lock, &(struct gt_hold_state){thread, now > ns ? now - ns : 0, now, place,
+                                       strstr(message, GT_HELD_LONGER) != NULL});
     return lock;
 }
 

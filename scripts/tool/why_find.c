@@ -67,5 +67,6 @@ void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
     gt_path_finish(&why->path);
     gt_survey_make(&why->survey, &why->sections, why->from, why->to);
     gt_whatifs_find(&why->whatifs, &why->sections, &why->path, &why->survey);
-    gt_findings_find(&why->findings, &why->sections, &why->path, &why->survey, &why->whatifs);
+    gt_findings_find(&why->findings, &why->sections, why->thread, &why->path, &why->survey,
+                     &why->whatifs);
 }

@@ -5,20 +5,22 @@
 #include "why_survey.h"
 #include "why_whatif.h"
 
+#define GT_NO_TIME UINT64_MAX
+
 struct gt_finding {
     const char *name;    /* "convoy": one of a fixed set, for programs */
-    char *text;          /* a sentence or two */
     const char *command; /* "top --holders": what shows more */
-    uint64_t at;         /* where to look in the viewer, or GT_NO_TIME */
+    char *text;          /* a sentence or two */
+    uint64_t at;         /* ns, where to look in the viewer, or GT_NO_TIME */
 };
-#define GT_NO_TIME UINT64_MAX
 
 struct gt_findings {
     struct gt_finding *at; /* what matters most first */
     size_t n, room;
 };
 
-void gt_findings_find(struct gt_findings *all, struct gt_sections *sections,
+/* thread: at whose end the path begins. */
+void gt_findings_find(struct gt_findings *all, struct gt_sections *sections, uint32_t thread,
                       const struct gt_path *path, const struct gt_survey *survey,
                       const struct gt_whatifs *whatifs);
 

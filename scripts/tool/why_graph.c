@@ -272,7 +272,7 @@ static void add_hold(void *arg, const struct gt_lock_state *lock, const struct g
     struct gt_lane *lane = lane_of(graph, hold->thread);
     lane->hold = gt_need_room(lane->hold, lane->holds, &lane->holds_room, sizeof *lane->hold);
     lane->hold[lane->holds++] = (struct gt_hold){hold->from, hold->to, lock_number(graph, lock),
-                                                 text_number(graph, hold->place)};
+                                                 text_number(graph, hold->place), hold->longer};
     graph->holds++;
 }
 
@@ -314,6 +314,20 @@ static int by_time(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
+/* It had the lock since it was last in no call, at least: nobody takes one inside of another. */
+static void lengthen_holds(struct gt_graph *graph, uint32_t thread)
+{
+    struct gt_lane *lane = &graph->lane[thread];
+    struct gt_cursor c = {.graph = graph, .thread = thread};
+    for (size_t i = 0; i < lane->holds; i++) {
+        struct gt_hold *h = &lane->hold[i];
+        const struct gt_step *s = h->longer ? gt_cursor_seek(&c, h->from) : NULL;
+        if (s && !graph->spot[s->spot].runs)
+            h->from = s->from;
+    }
+    gt_cursor_close(&c);
+}
+
 void gt_graph_read(struct gt_graph *graph, const char *path)
 {
     *graph = (struct gt_graph){.threads = {.span = add_span,
@@ -330,6 +344,7 @@ void gt_graph_read(struct gt_graph *graph, const char *path)
         lane->pending = NULL;
         if (lane->samples)
             qsort(lane->sample, lane->samples, sizeof *lane->sample, by_time);
+        lengthen_holds(graph, (uint32_t)i);
     }
     for (const struct gt_thread_state *t = graph->threads.first; t; t = t->next)
         lane_of(graph, t); /* who did nothing */

@@ -32,6 +32,7 @@ struct gt_step {
 struct gt_hold {
     uint64_t from, to;
     uint32_t lock, place; /* place: index in gt_graph.text: the function that took it */
+    bool longer;          /* from: it had the lock then, and before */
 };
 
 struct gt_cpu_sample {

@@ -52,6 +52,7 @@ static void add_part(void *arg, const struct gt_part *part)
         row->longest_at = part->from;
     }
     w->path->ns += ns;
+    w->path->by_thread[w->thread] += ns;
     w->path->by_kind[w->sections->at[part->section].kind] += ns;
     w->path->stretches++;
 }
@@ -121,6 +122,8 @@ void gt_path_add(struct gt_path *path, struct gt_sections *sections, uint32_t th
 {
     size_t lanes = sections->graph->lanes, hops = 0;
     struct walk w = {path, sections, gt_need(calloc(lanes, sizeof *w.cursor)), thread};
+    if (!path->by_thread)
+        path->by_thread = gt_need(calloc(lanes + 1, sizeof *path->by_thread));
     path->from = path->stretches ? path->from : from;
     path->to = to;
     while (to > from)

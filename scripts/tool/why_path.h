@@ -21,6 +21,7 @@ struct gt_path {
     struct gt_memo by_section, threads;
     uint64_t from, to, ns; /* ns: of all rows together; of several intervals more than to - from */
     uint64_t by_kind[GT_KINDS];
+    uint64_t *by_thread; /* ns */
     uint64_t stretches, hops;
     struct gt_mark { /* on which thread the path is: its stretches where the thread changes */
         uint64_t from;

@@ -67,7 +67,7 @@ static struct op *add_op(struct lane *lane, enum op_type type, uint32_t arg, uin
 /* Building ------------------------------------------------------------------------------------ */
 
 enum {
-    SLACK_NS = 50000,   /* what the beginning of a hold is off, for it is told with four digits */
+    TAKEN_NS = 50000, /* from going on with a lock to the note that it was taken, at most */
     WAKE_NS = 50000,    /* a delay of a wake-up that is no lack of CPUs */
 };
 
@@ -82,6 +82,7 @@ struct builder {
     bool skip_delay;     /* of a wake-up in vain: there will be others, or none */
     uint32_t lock;       /* that the last wait was for, or GT_NOBODY */
     bool woken;          /* by another thread, just before */
+    struct gt_cursor ahead;
 };
 
 static const struct gt_lane *lane_of(const struct gt_replay *r, uint32_t thread)
@@ -213,6 +214,36 @@ static const struct gt_hold *next_hold(const struct builder *b)
     return b->next_hold < lane->holds ? &lane->hold[b->next_hold] : NULL;
 }
 
+enum { HOLDS_AT_ONCE = 8 };
+
+/* What the beginning of a hold may be off: it is told as a length, to a hundredth of its unit. */
+static uint64_t slack_of(const struct gt_hold *h)
+{
+    uint64_t ns = h->to - h->from;
+    return 2000 + (ns >= 1000000000 ? 10000000 : ns >= 1000000 ? 10000 : 0);
+}
+
+/*
+ * The thread asks for a lock at that time; before, for those that it has then and gives up later.
+ * Taken the other way round they would be in a circle with another thread's.
+ */
+static void take(struct builder *b, size_t hold, uint64_t at)
+{
+    const struct gt_lane *lane = lane_of(b->replay, b->thread);
+    const struct gt_hold *it = &lane->hold[hold];
+    for (size_t i = lane->holds < hold + HOLDS_AT_ONCE ? lane->holds : hold + HOLDS_AT_ONCE;
+         i-- > hold + 1;) {
+        const struct gt_hold *outer = &lane->hold[i];
+        bool *acquired = &b->acquired[i - b->first_hold];
+        if (*acquired || outer->to < it->to || outer->from > at + slack_of(outer))
+            continue;
+        *acquired = true;
+        add_op(b->lane, ACQUIRE, outer->lock, outer->from);
+    }
+    b->acquired[hold - b->first_hold] = true;
+    add_op(b->lane, ACQUIRE, it->lock, it->from);
+}
+
 /* What happens on the thread at a moment, up to that time: it lets others go on, takes and gives. */
 static void add_moments(struct builder *b, uint64_t until)
 {
@@ -233,13 +264,9 @@ static void add_moments(struct builder *b, uint64_t until)
             break;
         }
     }
-    for (size_t i = b->next_hold; i < lane->holds && i < b->next_hold + 8; i++) {
-        const struct gt_hold *h = &lane->hold[i];
-        bool *acquired = &b->acquired[i - b->first_hold];
-        if (h->from <= until && !*acquired) {
-            *acquired = true;
-            add_op(b->lane, ACQUIRE, h->lock, h->from);
-        }
+    for (size_t i = b->next_hold; i < lane->holds && i < b->next_hold + HOLDS_AT_ONCE; i++) {
+        if (lane->hold[i].from <= until && !b->acquired[i - b->first_hold])
+            take(b, i, lane->hold[i].from);
     }
 }
 
@@ -252,7 +279,7 @@ static uint64_t next_moment(const struct builder *b, uint64_t to)
         uint64_t at = r->edge[b->lane->first_edge + b->next_edge].at;
         to = at < to ? at : to;
     }
-    for (size_t i = b->next_hold; i < lane->holds && i < b->next_hold + 8; i++) {
+    for (size_t i = b->next_hold; i < lane->holds && i < b->next_hold + HOLDS_AT_ONCE; i++) {
         const struct gt_hold *h = &lane->hold[i];
         uint64_t at = b->acquired[i - b->first_hold] ? h->to : h->from;
         to = at < to ? at : to;
@@ -305,18 +332,34 @@ static void add_stretch(struct builder *b, const struct gt_step *s, uint64_t fro
     }
 }
 
+/* When the thread went on that waited so for a lock: it may have been woken in vain before. */
+static uint64_t had_it_by(struct builder *b, const struct gt_step *s)
+{
+    enum { LOOK_NS = 20000 };
+    uint64_t end = s->to;
+    uint32_t lock = s->lock;
+    const struct gt_step *n = gt_cursor_seek(&b->ahead, end);
+    while (n && (n = gt_cursor_next(&b->ahead))) {
+        bool looks = n->kind == GT_RUNNING && n->to - n->from < LOOK_NS;
+        bool again = n->kind == GT_SYNC && n->lock == lock;
+        if (n->kind != GT_SCHED && !looks && !again)
+            break;
+        end = n->to;
+    }
+    return end;
+}
+
 /* The thread's own hold that this wait, or it and more of them, led to. */
-static size_t hold_after(const struct builder *b, const struct gt_step *s)
+static size_t hold_after(struct builder *b, const struct gt_step *s)
 {
     const struct gt_lane *lane = lane_of(b->replay, b->thread);
-    for (size_t i = b->next_hold; i < lane->holds && i < b->next_hold + 8; i++) {
+    for (size_t i = b->next_hold; i < lane->holds && i < b->next_hold + HOLDS_AT_ONCE; i++) {
         const struct gt_hold *h = &lane->hold[i];
-        if (h->lock != s->lock)
+        if (h->lock != s->lock || h->to <= s->to)
             continue;
-        uint64_t slack = SLACK_NS + (h->to - h->from) / 1000;
-        return h->to > s->to && h->from + slack >= s->from && h->from <= s->to + 100 * slack
-                   ? i
-                   : SIZE_MAX;
+        uint64_t slack = slack_of(h);
+        bool its = h->from + slack >= s->from && h->from <= had_it_by(b, s) + slack + TAKEN_NS;
+        return its ? i : SIZE_MAX;
     }
     return SIZE_MAX;
 }
@@ -333,11 +376,9 @@ static void add_wait(struct builder *b, const struct gt_step *s)
             add_op(b->lane, AWAIT, (uint32_t)edge, s->to);
     }
     if (own != SIZE_MAX) {
-        bool *acquired = &b->acquired[own - b->first_hold];
-        b->skip_delay = *acquired;
-        if (!*acquired)
-            add_op(b->lane, ACQUIRE, s->lock, s->to);
-        *acquired = true;
+        b->skip_delay = b->acquired[own - b->first_hold];
+        if (!b->skip_delay)
+            take(b, own, s->from);
     } else if (of_lock) {
         add_op(b->lane, PASS, s->lock, s->to);
     }
@@ -347,7 +388,8 @@ static void build_lane(struct gt_replay *r, uint32_t thread)
 {
     const struct gt_lane *its = lane_of(r, thread);
     struct gt_cursor c = {.graph = r->sections->graph, .thread = thread};
-    struct builder b = {.replay = r, .thread = thread, .lane = &r->lane[thread]};
+    struct builder b = {
+        .replay = r, .thread = thread, .lane = &r->lane[thread], .lock = GT_NOBODY, .ahead = c};
     b.next_hold = b.first_hold = its->holds ? gt_lane_hold_after(its, r->from) : 0;
     b.acquired = gt_need(calloc(its->holds - b.first_hold + 1, 1));
     if (its->thread->maker && its->begin > r->from) {
@@ -374,6 +416,7 @@ static void build_lane(struct gt_replay *r, uint32_t thread)
             add_op(b.lane, RELEASE, its->hold[b.next_hold].lock, 0);
     }
     free(b.acquired);
+    gt_cursor_close(&b.ahead);
     gt_cursor_close(&c);
 }
 

@@ -1,13 +1,15 @@
 /* See why_survey.h. */
 #include "why_survey.h"
 
+#include "encoder/base/hash.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
 
 enum {
     SHORT_NS = 100000,    /* between two waits at one place: only a look whether there is work */
-    TOGETHER_NS = 500000, /* wake-ups of one broadcast */
+    TOGETHER_NS = 100000, /* wake-ups of one broadcast */
+    GROUPED_MOST = 1000000,
     USUAL_WAKE_NS = 50000,
 };
 
@@ -19,7 +21,8 @@ struct look {
     uint32_t last_spot; /* of the last wait */
     bool last_woken;    /* it was ended by another thread */
     uint64_t since;     /* that ended */
-    struct gt_memo feeders;
+    struct gt_memo feeders, groups;
+    size_t grouped;
 };
 
 static enum gt_band band_of(const struct gt_graph *graph, const struct gt_step *s)
@@ -56,8 +59,18 @@ static void note_place(struct look *l, const struct gt_step *s, uint64_t ns)
     p->count++;
     p->vain += again && l->last_woken;
     p->rounds += again && !l->last_woken && s->by == GT_NOBODY;
-    p->woken += s->by != GT_NOBODY;
-    p->alone += s->by == GT_NOBODY && s->ended;
+    if (ns > p->longest) {
+        p->longest = ns;
+        p->longest_at = s->from;
+    }
+    if (s->by != GT_NOBODY && l->grouped < GROUPED_MOST) {
+        uint64_t key = gt_hash_mix(gt_hash_mix(s->spot, s->by), s->to / TOGETHER_NS);
+        uint64_t *seen = gt_need(gt_memo_at(&l->groups, key | 1));
+        p->groups += !*seen;
+        p->woken++;
+        l->grouped++;
+        *seen = 1;
+    }
     l->last_spot = s->spot;
     l->last_woken = s->by != GT_NOBODY;
     l->since = s->to;
@@ -172,6 +185,7 @@ void gt_survey_make(struct gt_survey *v, struct gt_sections *sections, uint64_t 
     for (int i = 0; i < GT_BANDS; i++)
         v->total[i] /= GT_COLUMNS;
     gt_memo_free(&l.feeders);
+    gt_memo_free(&l.groups);
 }
 
 /* Parallelism ---------------------------------------------------------------------------------- */

@@ -13,11 +13,10 @@ enum gt_band { GT_BAND_RUNNING, GT_BAND_NO_CPU, GT_BAND_CALLS, GT_BAND_LOCKS, GT
 struct gt_place_waits {
     uint64_t ns, count, threads;
     uint64_t woken, vain; /* by others; vain: it was back there at once */
-    uint64_t groups;      /* wake-ups at one time by one thread */
-    uint64_t alone;       /* that ended by themselves */
-    uint64_t rounds;      /* of those: waits that follow each other, with nothing between */
+    uint64_t groups;      /* of wake-ups at one time by one thread */
+    uint64_t rounds;      /* waits that end by themselves, with hardly anything between */
+    uint64_t longest, longest_at;
     uint32_t thread, section;
-    uint64_t last_group;
 };
 
 struct gt_lock_waits {

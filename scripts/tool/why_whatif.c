@@ -161,9 +161,7 @@ static int by_score(const void *a, const void *b)
 bool gt_whatifs_are_sound(const struct gt_whatifs *all)
 {
     double length = (double)(all->to - all->from), base = (double)all->base_ns;
-    if (getenv("DBG")) 
-return true; 
-return base > 0.85 * length && base < 1.15 * length && all->forced * 20 <= all->waits + 20;
+    return base > 0.7 * length && base < 1.3 * length && all->forced * 20 <= all->waits + 20;
 }
 
 void gt_whatifs_find(struct gt_whatifs *all, struct gt_sections *sections,
@@ -179,6 +177,7 @@ void gt_whatifs_find(struct gt_whatifs *all, struct gt_sections *sections,
     s.replay = gt_replay_build(sections, thread, all->from, all->to);
     struct gt_outcome base = gt_replay_run(s.replay, &(struct gt_change){0});
     all->base_ns = base.ns;
+
     all->forced = base.forced;
     all->waits = base.waits;
     all->cpus = gt_replay_cpus(s.replay);
