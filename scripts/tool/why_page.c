@@ -77,15 +77,12 @@ static void print_off_path(struct gt_why *why)
     enum { SHOWN = 2 };
     struct gt_off_path off[SHOWN];
     size_t n = gt_why_off_path(why, off, SHOWN);
-    for (size_t i = 0; i < n; i++) {
-        printf("%s %" PRIu64 " %s waited %s in %s", i ? "" : "Off the path:", off[i].threads,
-               off[i].threads == 1 ? "thread" : "threads", gt_duration(off[i].ns),
+    if (n)
+        puts("Off the path, which costs nothing:");
+    for (size_t i = 0; i < n; i++)
+        printf("%10s  %" PRIu64 " %s in %s\n", gt_duration(off[i].ns), off[i].threads,
+               off[i].threads == 1 ? "thread waited" : "threads waited",
                gt_section_name(&why->sections, off[i].section));
-        printf(i + 1 < n ? "," : "\n%s",
-               n > 1 ? "those cost nothing.\n" : "that costs nothing.\n");
-        if (i + 1 < n)
-            printf("\n");
-    }
 }
 
 static void print_path(struct gt_why *why)
@@ -109,8 +106,8 @@ const char *gt_whatif_name(const struct gt_why *why, const struct gt_whatif *it)
                  gt_section_name(&why->sections, it->section));
         return text + (*text == ' ');
     case GT_FREE_LOCK:
-        snprintf(text, sizeof text, "lock %.1000s were never waited for",
-                 why->graph.lock[it->lock]->name);
+        snprintf(text, sizeof text, "nobody ever waited for %.1000s%s%.1000s",
+                 why->graph.lock[it->lock]->name, *it->taken ? ", taken in " : "", it->taken);
         break;
     case GT_MORE:
         snprintf(text, sizeof text, "one thread more in the pool %.1000s (now %" PRIu32 ")",

@@ -98,6 +98,7 @@ static uint64_t step_back(struct walk *w, uint64_t from, uint64_t at, size_t *ho
     uint32_t other = step ? step->by : creator_of(graph, w->thread, at);
     if (other != GT_NOBODY && !lost) {
         w->thread = other;
+        w->path->led_on[step ? step->spot : 0] += step ? at - step->from : 0;
         w->path->hops++;
         (*hops)++;
         return at;
@@ -122,8 +123,10 @@ void gt_path_add(struct gt_path *path, struct gt_sections *sections, uint32_t th
 {
     size_t lanes = sections->graph->lanes, hops = 0;
     struct walk w = {path, sections, gt_need(calloc(lanes, sizeof *w.cursor)), thread};
-    if (!path->by_thread)
+    if (!path->by_thread) {
         path->by_thread = gt_need(calloc(lanes + 1, sizeof *path->by_thread));
+        path->led_on = gt_need(calloc(sections->graph->spots + 1, sizeof *path->led_on));
+    }
     path->from = path->stretches ? path->from : from;
     path->to = to;
     while (to > from)

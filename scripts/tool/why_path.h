@@ -22,6 +22,7 @@ struct gt_path {
     uint64_t from, to, ns; /* ns: of all rows together; of several intervals more than to - from */
     uint64_t by_kind[GT_KINDS];
     uint64_t *by_thread; /* ns */
+    uint64_t *led_on;    /* by spot: ns of waits there that led it to who ended them */
     uint64_t stretches, hops;
     struct gt_mark { /* on which thread the path is: its stretches where the thread changes */
         uint64_t from;

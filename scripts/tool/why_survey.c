@@ -21,7 +21,7 @@ struct look {
     uint32_t last_spot; /* of the last wait */
     bool last_woken;    /* it was ended by another thread */
     uint64_t since;     /* that ended */
-    struct gt_memo feeders, groups;
+    struct gt_memo feeders, groups, resting;
     size_t grouped;
 };
 
@@ -55,6 +55,7 @@ static void note_place(struct look *l, const struct gt_step *s, uint64_t ns)
         p->section = gt_sections_of(l->sections, l->thread, s);
     p->threads += !p->count || p->thread != l->thread;
     p->thread = l->thread;
+    p->of_lock |= s->lock != GT_NOBODY && gt_graph_is_lock_wait(l->sections->graph, s);
     p->ns += ns;
     p->count++;
     p->vain += again && l->last_woken;
@@ -94,6 +95,12 @@ static void note_rest(struct look *l, const struct gt_step *s, uint64_t ns)
 {
     l->pool->rests++;
     l->pool->rest_ns += ns;
+    if (s->lock != GT_NOBODY) {
+        uint64_t key = (l->survey->pool_of[l->thread] + UINT64_C(1)) << 32 | s->lock;
+        uint64_t *first = gt_need(gt_memo_at(&l->resting, key));
+        *first = *first ? *first : l->thread + UINT64_C(1);
+        l->pool->shared += *first != l->thread + UINT64_C(1);
+    }
     if (s->by == GT_NOBODY || l->survey->pool_of[s->by] == l->survey->pool_of[l->thread])
         return;
     l->pool->fed++;
@@ -186,6 +193,7 @@ void gt_survey_make(struct gt_survey *v, struct gt_sections *sections, uint64_t 
         v->total[i] /= GT_COLUMNS;
     gt_memo_free(&l.feeders);
     gt_memo_free(&l.groups);
+    gt_memo_free(&l.resting);
 }
 
 /* Parallelism ---------------------------------------------------------------------------------- */

@@ -17,6 +17,7 @@ struct gt_place_waits {
     uint64_t rounds;      /* waits that end by themselves, with hardly anything between */
     uint64_t longest, longest_at;
     uint32_t thread, section;
+    bool of_lock;
 };
 
 struct gt_lock_waits {
@@ -34,6 +35,7 @@ struct gt_pool {
     uint64_t peer_ns;          /* of all that: ended by one of the same pool */
     uint64_t life_ns;
     uint64_t fed;         /* rests that threads of others ended */
+    uint64_t shared;      /* rests for what another thread of the pool has waited for, too */
     uint32_t feeder;      /* who of them ended most; or GT_NOBODY */
     uint64_t fed_by_that; /* how many */
 };

@@ -73,6 +73,23 @@ static int by_sum(const void *a, const void *b)
     return x->ns > y->ns ? -1 : x->ns < y->ns;
 }
 
+/* Which function held it longest. */
+static const char *taker_of(const struct gt_graph *graph, uint32_t lock)
+{
+    const char *found = "";
+    uint64_t longest = 0;
+    for (size_t i = 0; i < graph->lanes; i++) {
+        for (size_t k = 0; k < graph->lane[i].holds; k++) {
+            const struct gt_hold *h = &graph->lane[i].hold[k];
+            if (h->lock != lock || h->to - h->from <= longest)
+                continue;
+            longest = h->to - h->from;
+            found = graph->text[h->place];
+        }
+    }
+    return found;
+}
+
 static void try_locks(struct search *s)
 {
     const struct gt_graph *graph = s->sections->graph;
@@ -81,7 +98,10 @@ static void try_locks(struct search *s)
         sum[i] = (struct lock_sum){i, s->survey->lock[i].ns};
     qsort(sum, graph->locks, sizeof *sum, by_sum);
     for (size_t i = 0; i < graph->locks && i < LOCKS_MOST && sum[i].ns; i++) {
-        consider(s, (struct gt_whatif){.kind = GT_FREE_LOCK, .lock = sum[i].lock},
+        consider(s,
+                 (struct gt_whatif){.kind = GT_FREE_LOCK,
+                                    .lock = sum[i].lock,
+                                    .taken = taker_of(graph, sum[i].lock)},
                  &(struct gt_change){.free_lock = true, .lock = sum[i].lock});
     }
     free(sum);
@@ -111,7 +131,7 @@ static bool can_grow(const struct search *s, const struct gt_pool *pool)
 {
     enum { THREADS_MOST = 256 };
     return pool->threads > 1 && pool->threads <= THREADS_MOST && pool->fed >= pool->threads &&
-           pool->fed * 2 > pool->rests && *pool->routine && s->all->cpus <= 0;
+           pool->fed * 2 > pool->rests && pool->shared * 4 >= pool->rests && *pool->routine && s->all->cpus <= 0;
 }
 
 static void try_pools(struct search *s)

@@ -16,6 +16,7 @@ enum gt_whatif_kind {
 struct gt_whatif {
     enum gt_whatif_kind kind;
     uint32_t section, lock;
+    const char *taken; /* by the function that held the lock longest; "": not known */
     struct gt_pool pool;
     uint64_t ns; /* the run would take */
     double gain; /* a part of what it takes */

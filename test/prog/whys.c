@@ -120,30 +120,6 @@ static void journal(void)
     run_threads(4, journal_worker);
 }
 
-/* The same, and the disk is the reason. */
-static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static void store_row(void)
-{
-    pthread_mutex_lock(&table_lock);
-    DEVICE(HALF(4 * MS));
-    pthread_mutex_unlock(&table_lock);
-}
-
-static void *row_worker(void *arg)
-{
-    for (int i = 0; i < 20; i++) {
-        store_row();
-        DEVICE(500);
-    }
-    return arg;
-}
-
-static void rows(void)
-{
-    run_threads(3, row_worker);
-}
-
 /* All wait for the outer lock, whose holder waits for the inner one. */
 static pthread_mutex_t outer_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t inner_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -228,8 +204,11 @@ static volatile bool reading;
 
 static void rebuild_map(void)
 {
+    if (fixed)
+        DEVICE(10 * MS);
     pthread_rwlock_wrlock(&map_lock);
-    DEVICE(HALF(10 * MS));
+    if (!fixed)
+        DEVICE(10 * MS);
     pthread_rwlock_unlock(&map_lock);
 }
 
@@ -465,6 +444,83 @@ static void limited(void)
     run_threads(6, client);
 }
 
+/* Three answers are needed, and one of them comes late. */
+static sem_t asked[3], answered;
+
+static void look_up(int who)
+{
+    if (who == 1)
+        DEVICE(HALF(8 * MS));
+    else
+        DEVICE(2 * MS);
+}
+
+static void *helper(void *arg)
+{
+    for (int i = 0; i < 25; i++) {
+        sem_wait(&asked[(intptr_t)arg]);
+        look_up((int)(intptr_t)arg);
+        sem_post(&answered);
+    }
+    return NULL;
+}
+
+static void gather(void)
+{
+    pthread_t thread[3];
+    for (intptr_t i = 0; i < 3; i++)
+        pthread_create(&thread[i], NULL, helper, (void *)i);
+    for (int round = 0; round < 25; round++) {
+        for (int i = 0; i < 3; i++)
+            sem_post(&asked[i]);
+        for (int i = 0; i < 3; i++)
+            sem_wait(&answered);
+        DEVICE(500);
+    }
+    for (int i = 0; i < 3; i++)
+        pthread_join(thread[i], NULL);
+}
+
+/* What is to be sent waits for more of it, which comes only when it is sent. */
+static pthread_mutex_t batch_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t batch_full = PTHREAD_COND_INITIALIZER;
+static sem_t batched, sent;
+
+static void linger(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += HALF(10 * MS) * 1000L;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&batch_lock);
+    while (pthread_cond_timedwait(&batch_full, &batch_lock, &until) == 0)
+        ;
+    pthread_mutex_unlock(&batch_lock);
+}
+
+static void *sender(void *arg)
+{
+    for (int i = 0; i < 25; i++) {
+        sem_wait(&batched);
+        linger();
+        DEVICE(1 * MS);
+        sem_post(&sent);
+    }
+    return arg;
+}
+
+static void batches(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, sender, NULL);
+    for (int i = 0; i < 25; i++) {
+        sem_post(&batched);
+        sem_wait(&sent);
+    }
+    pthread_join(thread, NULL);
+}
+
 /* Beginnings and ends ---------------------------------------------------------------------------- */
 
 /* One of the threads has more to do. */
@@ -642,32 +698,6 @@ static void serial(void)
     run_threads(4, short_part);
 }
 
-/* Threads that compute with a lock held, one at a time. */
-static pthread_mutex_t sum_lock[3] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
-                                      PTHREAD_MUTEX_INITIALIZER};
-
-static void add_up(int who)
-{
-    pthread_mutex_t *lock = &sum_lock[fixed ? who : 0];
-    pthread_mutex_lock(lock);
-    COMPUTE(1 * MS);
-    pthread_mutex_unlock(lock);
-}
-
-static void *adder(void *arg)
-{
-    for (int i = 0; i < 50; i++) {
-        add_up((int)(intptr_t)arg);
-        DEVICE(2 * MS);
-    }
-    return NULL;
-}
-
-static void convoy(void)
-{
-    run_threads(3, adder);
-}
-
 /* A file is read block by block, ahead of who needs it. */
 static struct queue blocks = QUEUE(4);
 
@@ -717,10 +747,9 @@ static const struct scenario {
     bool misleads;     /* the longest wait is not it */
 } scenarios[] = {
     {"journal", journal, "journal_lock", true},
-    {"rows", rows, "table_lock", true},
     {"nested", nested, "inner_lock", true},
     {"rotation", rotation, "rotate_log", true},
-    {"readers", readers, "rebuild_map", true},
+    {"readers", readers, "map_lock", true},
     {"idle", idle, "load_item", true},
     {"pool", pool, "pool_worker", true},
     {"stages", stages, "transform", true},
@@ -734,7 +763,8 @@ static const struct scenario {
     {"settling", settling, "settle", false},
     {"chain", chain, "slow_source", true},
     {"serial", serial, "prepare", true},
-    {"convoy", convoy, "sum_lock", true},
+    {"gather", gather, "look_up", true},
+    {"batches", batches, "linger", true},
     {"ahead", ahead, "read_block", true},
 };
 
