@@ -62,7 +62,9 @@ void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
         return;
     }
     why->thread = last_thread(&why->graph, why->to);
-    why->path.keep_marks = true;
+    gt_whatifs_choose(&why->whatifs, &why->graph, why->from, why->to);
+    why->path.watch = why->whatifs.to;
+    why->path.watch_thread = GT_NOBODY;
     gt_path_add(&why->path, &why->sections, why->thread, why->from, why->to);
     gt_path_finish(&why->path);
     gt_survey_make(&why->survey, &why->sections, why->from, why->to);

@@ -212,7 +212,8 @@ static void look_for_serial(const struct look *l, size_t i)
     double any;
     if (pool->threads < 2 || (double)pool->peer_ns < from_on.serial_peers * l->length)
         return;
-    double at_once = gt_survey_parallelism(l->survey, l->sections->graph, i, &any);
+    double at_once = gt_survey_parallelism(l->survey, l->sections->graph, i, l->whatifs->from,
+                                           l->whatifs->to, &any);
     const struct gt_place_waits *wait = main_wait(l, i);
     if (at_once > from_on.serial || any < from_on.serial_part || !wait)
         return;
@@ -248,14 +249,14 @@ static void look_for_herds(const struct look *l)
     for (size_t i = 0; i < l->sections->graph->spots; i++) {
         const struct gt_place_waits *p = &l->survey->place[i];
         if (p->vain < from_on.herd_vain || p->threads < 3 || !p->groups ||
-            (double)p->vain < from_on.herd_vain_part * (double)p->woken ||
+            (double)p->vain < from_on.herd_vain_part * (double)p->count ||
             (double)p->woken < from_on.herd_size * (double)p->groups)
             continue;
         add(l, "thundering_herd", "top --wakeups", p->longest_at,
             "Thundering herd: in %s\n  %.1f threads are woken at a time, and %.0f %% of the %" PRIu64
             " wake-ups were in vain.",
             gt_section_name(l->sections, p->section), (double)p->woken / (double)p->groups,
-            100 * (double)p->vain / (double)p->woken, p->woken);
+            100 * (double)p->vain / (double)p->count, p->count);
     }
 }
 

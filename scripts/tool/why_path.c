@@ -57,23 +57,17 @@ static void add_part(void *arg, const struct gt_part *part)
     w->path->stretches++;
 }
 
-static void mark(const struct walk *w, uint64_t from)
+static void watch(const struct walk *w, uint64_t from, uint64_t to)
 {
     struct gt_path *path = w->path;
-    if (!path->keep_marks)
-        return;
-    if (path->marks && path->mark[path->marks - 1].thread == w->thread) {
-        path->mark[path->marks - 1].from = from;
-        return;
-    }
-    path->mark = gt_need_room(path->mark, path->marks, &path->marks_room, sizeof *path->mark);
-    path->mark[path->marks++] = (struct gt_mark){from, w->thread};
+    if (from < path->watch && path->watch <= to)
+        path->watch_thread = w->thread;
 }
 
 static void add_unknown(struct walk *w, uint64_t from, uint64_t to)
 {
     add_part(w, &(struct gt_part){from, to, w->sections->unknown});
-    mark(w, from);
+    watch(w, from, to);
 }
 
 /* Who let the thread go on that has no step before that time: it had just been created, or ended. */
@@ -111,7 +105,7 @@ static uint64_t step_back(struct walk *w, uint64_t from, uint64_t at, size_t *ho
     *hops = 0;
     if (step) {
         gt_sections_split(w->sections, w->thread, step, begin, at, add_part, w);
-        mark(w, begin);
+        watch(w, begin, at);
     } else {
         add_unknown(w, begin, at);
     }
@@ -151,19 +145,6 @@ void gt_path_finish(struct gt_path *path)
     gt_memo_free(&path->by_section);
     for (size_t i = 0; i < path->n; i++)
         *(uint64_t *)gt_need(gt_memo_at(&path->by_section, path->row[i].section + 1u)) = i + 1;
-}
-
-uint32_t gt_path_thread_at(const struct gt_path *path, uint64_t at)
-{
-    size_t low = 0, high = path->marks;
-    while (low < high) { /* marks that begin at `at` or later */
-        size_t middle = low + (high - low) / 2;
-        if (path->mark[middle].from >= at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < path->marks ? path->mark[low].thread : GT_NOBODY;
 }
 
 uint64_t gt_path_ns_of(const struct gt_path *path, uint32_t section)

@@ -24,12 +24,8 @@ struct gt_path {
     uint64_t *by_thread; /* ns */
     uint64_t *led_on;    /* by spot: ns of waits there that led it to who ended them */
     uint64_t stretches, hops;
-    struct gt_mark { /* on which thread the path is: its stretches where the thread changes */
-        uint64_t from;
-        uint32_t thread;
-    } * mark; /* the latest first */
-    size_t marks, marks_room;
-    bool keep_marks;
+    uint64_t watch;         /* a time, or 0; and on which thread the path is just before: */
+    uint32_t watch_thread;  /* GT_NOBODY: it does not get there */
 };
 
 /* Adds the path from that moment of the thread back to `from`. */
@@ -38,9 +34,6 @@ void gt_path_add(struct gt_path *path, struct gt_sections *sections, uint32_t th
 
 /* Sorts its rows. */
 void gt_path_finish(struct gt_path *path);
-
-/* On which thread it is just before that time, with keep_marks. */
-uint32_t gt_path_thread_at(const struct gt_path *path, uint64_t at);
 
 /* How long the path is in that section. */
 uint64_t gt_path_ns_of(const struct gt_path *path, uint32_t section);

@@ -9,7 +9,7 @@
 enum {
     SHORT_NS = 100000,    /* between two waits at one place: only a look whether there is work */
     TOGETHER_NS = 100000, /* wake-ups of one broadcast */
-    GROUPED_MOST = 1000000,
+    COUNTED_MOST = 1000000, /* waits: a sample is enough to know who feeds whom */
     USUAL_WAKE_NS = 50000,
 };
 
@@ -22,7 +22,7 @@ struct look {
     bool last_woken;    /* it was ended by another thread */
     uint64_t since;     /* that ended */
     struct gt_memo feeders, groups, resting;
-    size_t grouped;
+    size_t grouped, counted;
 };
 
 static enum gt_band band_of(const struct gt_graph *graph, const struct gt_step *s)
@@ -47,6 +47,23 @@ static void draw(struct gt_survey *v, enum gt_band band, uint64_t from, uint64_t
     }
 }
 
+static bool is_new(struct gt_memo *memo, uint64_t key)
+{
+    uint64_t *seen = gt_need(gt_memo_at(memo, key | 1));
+    bool fresh = !*seen;
+    *seen = 1;
+    return fresh;
+}
+
+/* Which threads are woken at one time by one other. */
+static void note_group(struct look *l, struct gt_place_waits *p, const struct gt_step *s)
+{
+    uint64_t key = gt_hash_mix(gt_hash_mix(gt_hash_mix(0, s->spot), s->by), s->to / TOGETHER_NS);
+    p->groups += is_new(&l->groups, key);
+    p->woken += is_new(&l->groups, gt_hash_mix(key, l->thread + 1u));
+    l->grouped++;
+}
+
 static void note_place(struct look *l, const struct gt_step *s, uint64_t ns)
 {
     struct gt_place_waits *p = &l->survey->place[s->spot];
@@ -64,14 +81,8 @@ static void note_place(struct look *l, const struct gt_step *s, uint64_t ns)
         p->longest = ns;
         p->longest_at = s->from;
     }
-    if (s->by != GT_NOBODY && l->grouped < GROUPED_MOST) {
-        uint64_t key = gt_hash_mix(gt_hash_mix(s->spot, s->by), s->to / TOGETHER_NS);
-        uint64_t *seen = gt_need(gt_memo_at(&l->groups, key | 1));
-        p->groups += !*seen;
-        p->woken++;
-        l->grouped++;
-        *seen = 1;
-    }
+    if (s->by != GT_NOBODY && l->grouped < COUNTED_MOST)
+        note_group(l, p, s);
     l->last_spot = s->spot;
     l->last_woken = s->by != GT_NOBODY;
     l->since = s->to;
@@ -93,8 +104,10 @@ static void note_lock(struct look *l, const struct gt_step *s, uint64_t ns)
 
 static void note_rest(struct look *l, const struct gt_step *s, uint64_t ns)
 {
-    l->pool->rests++;
     l->pool->rest_ns += ns;
+    if (l->counted++ > COUNTED_MOST)
+        return;
+    l->pool->rests++;
     if (s->lock != GT_NOBODY) {
         uint64_t key = (l->survey->pool_of[l->thread] + UINT64_C(1)) << 32 | s->lock;
         uint64_t *first = gt_need(gt_memo_at(&l->resting, key));
@@ -215,10 +228,8 @@ static bool works(const struct gt_step *s)
            (s->by == GT_NOBODY && (s->kind == GT_SLEEP || s->kind == GT_NETWORK));
 }
 
-enum { MOMENTS_MOST = 4000000 };
-
 double gt_survey_parallelism(const struct gt_survey *v, const struct gt_graph *graph, size_t pool,
-                             double *part)
+                             uint64_t from, uint64_t to, double *part)
 {
     struct moment *at = NULL;
     size_t n = 0, room = 0;
@@ -226,14 +237,15 @@ double gt_survey_parallelism(const struct gt_survey *v, const struct gt_graph *g
     int now = 0;
     for (uint32_t i = 0; i < graph->lanes; i++) {
         struct gt_cursor c = {.graph = graph, .thread = i};
-        if (v->pool_of[i] != pool || n >= MOMENTS_MOST)
+        if (v->pool_of[i] != pool)
             continue;
-        for (const struct gt_step *s; (s = gt_cursor_next(&c)) && n < MOMENTS_MOST;) {
-            if (!works(s) || s->to <= v->from || s->from >= v->to)
+        const struct gt_step *s = gt_cursor_seek(&c, from + 1);
+        for (s = s ? s : gt_cursor_next(&c); s && s->from < to; s = gt_cursor_next(&c)) {
+            if (!works(s) || s->to <= from)
                 continue;
             at = gt_need_room(at, n + 1, &room, sizeof *at);
-            at[n++] = (struct moment){s->from > v->from ? s->from : v->from, 1};
-            at[n++] = (struct moment){s->to < v->to ? s->to : v->to, -1};
+            at[n++] = (struct moment){s->from > from ? s->from : from, 1};
+            at[n++] = (struct moment){s->to < to ? s->to : to, -1};
         }
         gt_cursor_close(&c);
     }
@@ -246,6 +258,6 @@ double gt_survey_parallelism(const struct gt_survey *v, const struct gt_graph *g
         sum += ns * (uint64_t)(now > 0 ? now : 0);
     }
     free(at);
-    *part = (double)any / (double)(v->to - v->from);
+    *part = (double)any / (double)(to - from);
     return any ? (double)sum / (double)any : 0;
 }

@@ -56,10 +56,10 @@ void gt_survey_make(struct gt_survey *survey, struct gt_sections *sections, uint
                     uint64_t to);
 
 /*
- * How many threads of a pool did something at a time, while any did; *part: for how much of the
- * interval any did.
+ * How many threads of a pool did something at a time, while any did, between these times; *part:
+ * for how much of that any did.
  */
 double gt_survey_parallelism(const struct gt_survey *survey, const struct gt_graph *graph,
-                             size_t pool, double *part);
+                             size_t pool, uint64_t from, uint64_t to, double *part);
 
 #endif

@@ -81,7 +81,7 @@ static const char *taker_of(const struct gt_graph *graph, uint32_t lock)
     for (size_t i = 0; i < graph->lanes; i++) {
         for (size_t k = 0; k < graph->lane[i].holds; k++) {
             const struct gt_hold *h = &graph->lane[i].hold[k];
-            if (h->lock != lock || h->to - h->from <= longest)
+            if (h->lock != lock || h->to - h->from <= longest || !*graph->text[h->place])
                 continue;
             longest = h->to - h->from;
             found = graph->text[h->place];
@@ -157,13 +157,11 @@ static void try_pools(struct search *s)
 
 /* All of it ------------------------------------------------------------------------------------ */
 
-/* The path's interval; or its middle, where that is too much. */
-static void choose_interval(struct gt_whatifs *all, const struct gt_graph *graph,
-                            const struct gt_path *path)
+void gt_whatifs_choose(struct gt_whatifs *all, const struct gt_graph *graph, uint64_t from,
+                       uint64_t to)
 {
-    all->from = path->from;
-    all->to = path->to;
-    double length = (double)(path->to - path->from);
+    *all = (struct gt_whatifs){.from = from, .to = to};
+    double length = (double)(to - from);
     double steps = (double)graph->steps * length / (double)(graph->trace.ns + 1);
     if (steps <= STEPS_MOST)
         return;
@@ -188,9 +186,7 @@ void gt_whatifs_find(struct gt_whatifs *all, struct gt_sections *sections,
                      const struct gt_path *path, const struct gt_survey *survey)
 {
     const struct gt_graph *graph = sections->graph;
-    *all = (struct gt_whatifs){0};
-    choose_interval(all, graph, path);
-    uint32_t thread = gt_path_thread_at(path, all->to);
+    uint32_t thread = path->watch_thread;
     if (thread == GT_NOBODY)
         return;
     struct search s = {.all = all, .sections = sections, .path = path, .survey = survey};

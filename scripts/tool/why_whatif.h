@@ -32,7 +32,11 @@ struct gt_whatifs {
     uint64_t forced, waits;
 };
 
-/* path: of which these are to be parts, kept with marks, and finished. survey: of the same. */
+/* Which part of the interval is to be replayed: all of it, or so much of its middle as is quick. */
+void gt_whatifs_choose(struct gt_whatifs *all, const struct gt_graph *graph, uint64_t from,
+                       uint64_t to);
+
+/* path: of the interval, finished, with the end of that part watched. survey: of the interval. */
 void gt_whatifs_find(struct gt_whatifs *all, struct gt_sections *sections,
                      const struct gt_path *path, const struct gt_survey *survey);
 
