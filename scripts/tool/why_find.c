@@ -50,6 +50,75 @@ size_t gt_why_off_path(struct gt_why *why, struct gt_off_path *out, size_t most)
     return n;
 }
 
+/* Where the thread waits for input longest, a spot; GT_NOBODY: it does not. */
+static uint32_t resting_place(const struct gt_why *why, uint32_t thread, uint64_t *ns)
+{
+    const struct gt_graph *graph = &why->graph;
+    struct gt_cursor c = {.graph = graph, .thread = thread};
+    struct gt_memo by_spot = {0};
+    uint32_t found = GT_NOBODY;
+    *ns = 0;
+    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+        if (s->kind != GT_NETWORK || s->to <= why->from || s->from >= why->to)
+            continue;
+        uint64_t *sum = gt_need(gt_memo_at(&by_spot, s->spot + UINT64_C(1)));
+        *sum += s->to - s->from;
+        if (*sum > *ns) {
+            *ns = *sum;
+            found = s->spot;
+        }
+    }
+    gt_memo_free(&by_spot);
+    gt_cursor_close(&c);
+    return found;
+}
+
+enum { PIECES_MOST = 100000 };
+
+static void add_pieces(struct gt_why *why, uint32_t thread, uint32_t spot)
+{
+    struct gt_cursor c = {.graph = &why->graph, .thread = thread};
+    struct gt_pieces *pieces = &why->pieces;
+    uint64_t since = 0;
+    for (const struct gt_step *s; (s = gt_cursor_next(&c)) && pieces->n < PIECES_MOST;) {
+        if (s->spot != spot || s->kind != GT_NETWORK)
+            continue;
+        if (since >= why->from && since && s->from > since && s->from <= why->to) {
+            gt_path_add(&why->path, &why->sections, thread, since, s->from);
+            pieces->n++;
+            if (s->from - since > pieces->longest) {
+                pieces->longest = s->from - since;
+                pieces->longest_at = since;
+            }
+        }
+        since = s->to;
+    }
+    gt_cursor_close(&c);
+}
+
+/* Whether the run's path is a wait for what comes from outside: the end is not what is wanted. */
+static bool serves(const struct gt_why *why)
+{
+    const struct gt_lane *lane = &why->graph.lane[why->thread];
+    uint64_t ns;
+    return why->path.by_kind[GT_NETWORK] * 2 > why->path.ns && lane->thread->state != GT_G_NONE &&
+           resting_place(why, why->thread, &ns) != GT_NOBODY && ns * 2 > why->to - why->from;
+}
+
+static void find_pieces(struct gt_why *why)
+{
+    gt_path_free(&why->path);
+    for (uint32_t i = 0; i < why->graph.lanes; i++) {
+        uint64_t ns, before = why->pieces.n;
+        uint32_t spot = resting_place(why, i, &ns);
+        if (i != why->thread && spot != GT_NOBODY)
+            add_pieces(why, i, spot);
+        why->pieces.threads += why->pieces.n > before;
+    }
+    why->path.from = why->from;
+    why->path.to = why->to;
+}
+
 void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
 {
     why->to = to < why->graph.trace.ns ? to : why->graph.trace.ns;
@@ -66,9 +135,12 @@ void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
     why->path.watch = why->whatifs.to;
     why->path.watch_thread = GT_NOBODY;
     gt_path_add(&why->path, &why->sections, why->thread, why->from, why->to);
+    if (serves(why))
+        find_pieces(why);
     gt_path_finish(&why->path);
     gt_survey_make(&why->survey, &why->sections, why->from, why->to);
-    gt_whatifs_find(&why->whatifs, &why->sections, &why->path, &why->survey);
+    if (!why->pieces.n)
+        gt_whatifs_find(&why->whatifs, &why->sections, &why->path, &why->survey);
     gt_findings_find(&why->findings, &why->sections, why->thread, &why->path, &why->survey,
                      &why->whatifs);
 }

@@ -123,6 +123,7 @@ void gt_why_print_json(struct gt_why *why)
         put_path(why, "usual", &t->usual);
         put_path(why, "slow", &t->slow);
     } else {
+        put_number("pieces", why->pieces.n);
         put_path(why, "path", &why->path);
         put_whatifs(why);
         put_findings(why);

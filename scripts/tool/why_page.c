@@ -87,11 +87,20 @@ static void print_off_path(struct gt_why *why)
 
 static void print_path(struct gt_why *why)
 {
-    printf("\nCritical path: what each moment was waited for, back from the end of ");
-    gt_print_thread(why->graph.lane[why->thread].thread);
-    puts("");
+    const struct gt_pieces *pieces = &why->pieces;
+    if (pieces->n) {
+        printf("\nA server: nobody waits for its end. Critical path of %" PRIu64 " pieces of work of %" PRIu32
+               " threads, from input to\nthe next wait for it: %s on average, most %s (at %s)\n",
+               pieces->n, pieces->threads, gt_duration(why->path.ns / pieces->n),
+               gt_duration(pieces->longest), gt_duration(pieces->longest_at));
+    } else {
+        printf("\nCritical path: what each moment was waited for, back from the end of ");
+        gt_print_thread(why->graph.lane[why->thread].thread);
+        puts("");
+    }
     print_path_rows(why, &why->path);
-    print_off_path(why);
+    if (!why->pieces.n)
+        print_off_path(why);
 }
 
 /* What if ------------------------------------------------------------------------------------- */
@@ -242,7 +251,8 @@ void gt_why_print(struct gt_why *why)
                trace->lost);
     print_findings(why);
     print_path(why);
-    print_whatifs(why);
+    if (!why->pieces.n)
+        print_whatifs(why);
     print_parallelism(why);
     print_more(why);
 }

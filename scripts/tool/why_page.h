@@ -5,6 +5,15 @@
 #include "why_findings.h"
 #include "why_tasks.h"
 
+/*
+ * Of a server, whose end nobody waits for: what lies between two waits of a thread for input, at
+ * the place where it waits most.
+ */
+struct gt_pieces {
+    uint64_t n, longest, longest_at;
+    uint32_t threads;
+};
+
 struct gt_why {
     const char *task; /* that was asked for; NULL: the run */
     struct gt_graph graph;
@@ -12,6 +21,7 @@ struct gt_why {
     uint64_t from, to;
     uint32_t thread; /* at whose end the path begins */
     struct gt_path path;
+    struct gt_pieces pieces; /* n 0: the path is the run's */
     struct gt_survey survey;
     struct gt_whatifs whatifs;
     struct gt_findings findings;

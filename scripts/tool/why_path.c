@@ -130,6 +130,16 @@ void gt_path_add(struct gt_path *path, struct gt_sections *sections, uint32_t th
     free(w.cursor);
 }
 
+void gt_path_free(struct gt_path *path)
+{
+    free(path->row);
+    free(path->by_thread);
+    free(path->led_on);
+    gt_memo_free(&path->by_section);
+    gt_memo_free(&path->threads);
+    *path = (struct gt_path){0};
+}
+
 static int by_ns(const void *a, const void *b)
 {
     const struct gt_path_row *x = a, *y = b;

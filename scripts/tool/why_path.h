@@ -32,6 +32,9 @@ struct gt_path {
 void gt_path_add(struct gt_path *path, struct gt_sections *sections, uint32_t thread,
                  uint64_t from, uint64_t to);
 
+/* It is empty again. */
+void gt_path_free(struct gt_path *path);
+
 /* Sorts its rows. */
 void gt_path_finish(struct gt_path *path);
 

@@ -47,6 +47,18 @@ void gt_sections_begin(struct gt_sections *all, const struct gt_graph *graph)
 
 /* Running ------------------------------------------------------------------------------------- */
 
+/* Of every thread: where it began says more. */
+static bool is_start(const char *func)
+{
+    static const char *const starts[] = {"start_thread", "clone", "clone3", "__clone3", "_start",
+                                         "__clone", "__libc_start_main", "__libc_start_call_main"};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        if (strcmp(func, starts[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 /*
  * What ran between two calls: the innermost function that is on both stacks, at the place in it
  * that the first call was made from. Leaves, the calls themselves, do not count.
@@ -62,29 +74,14 @@ static const struct gt_where *common(const struct gt_callers *a, const struct gt
             break;
         found = x;
     }
-    return found && own && found < own ? own : found;
-}
-
-/* The outermost function of the program's own that a call was made through. */
-static const struct gt_where *outermost(const struct gt_callers *stack)
-{
-    static const char *const starts[] = {"start_thread", "clone", "_start", "__libc_start"};
-    const struct gt_where *own = place_of(stack), *found = own;
-    for (const struct gt_where *f = own; f && f < stack->frame + stack->n; f++) {
-        for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
-            if (strstr(f->func, starts[i]))
-                return found;
-        }
-        found = f;
-    }
-    return found;
+    found = found && own && found < own ? own : found;
+    return found && !is_start(found->func) ? found : NULL;
 }
 
 static struct gt_section between(const struct gt_graph *graph, uint32_t thread,
                                  const struct gt_spot *spot)
 {
     const struct gt_where *in = common(spot->stack, spot->after);
-    in = in ? in : outermost(spot->stack ? spot->stack : spot->after);
     struct gt_section s = {.kind = GT_RUNNING, .func = "", .file = ""};
     s.func = in ? in->func : graph->lane[thread].thread->routine;
     s.file = in ? in->file : "";
@@ -108,7 +105,7 @@ static uint32_t section_of_spot(struct gt_sections *all, uint32_t thread,
                                 const struct gt_step *step, const struct gt_hold *hold)
 {
     const struct gt_spot *spot = &all->graph->spot[step->spot];
-    bool of_routine = !spot->stack && !spot->after;
+    bool of_routine = spot->runs; /* it may stand for what has no other name */
     uint64_t key = ((uint64_t)step->spot << 3 | step->kind) + 1;
     if (hold || of_routine) /* the rest of the key is spread: it is not like one without */
         key = gt_hash_mix(gt_hash_mix(key, 0), of_routine ? thread + 1u : 0);

@@ -146,8 +146,10 @@ static void look_at(struct look *l, const struct gt_step *s)
     bool waits = band == GT_BAND_LOCKS || band == GT_BAND_OTHER;
     if (waits)
         note_place(l, s, ns);
-    if (s->by != GT_NOBODY && v->pool_of[s->by] == v->pool_of[l->thread])
-        l->pool->peer_ns += ns;
+    /* One that gives up to look again waits for its peers, too. */
+    bool peers = s->by != GT_NOBODY ? v->pool_of[s->by] == v->pool_of[l->thread]
+                                    : s->kind == GT_SYNC && s->ended && s->lock != GT_NOBODY;
+    l->pool->peer_ns += peers ? ns : 0;
     if (band == GT_BAND_LOCKS)
         note_lock(l, s, ns);
     else if (s->kind == GT_SYNC)
