@@ -22,6 +22,7 @@ struct gt_thread_state {
     uint64_t seq;
     enum gt_g_state state;
     const char *reason;                     /* of the last wait */
+    enum gt_kind waits_as;                  /* what that reason is */
     const struct gt_callers *its;           /* where it began; or NULL */
     const struct gt_thread_state *maker;    /* who created it; NULL: not known */
     const struct gt_callers *stack;         /* of the last wait or call */

@@ -265,7 +265,7 @@ static void look_for_polls(const struct look *l)
     for (size_t i = 0; i < l->sections->graph->spots; i++) {
         const struct gt_place_waits *p = &l->survey->place[i];
         uint64_t on = p->count ? gt_path_ns_of(l->path, p->section) : 0;
-        if (p->rounds < from_on.polls || p->woken * 10 > p->count ||
+        if (!p->count || l->sections->at[p->section].kind == GT_NETWORK || p->rounds < from_on.polls || p->woken * 10 > p->count ||
             part(l, on) < from_on.polls_path)
             continue;
         add(l, "polling", "top --by-thread", p->longest_at,

@@ -152,6 +152,22 @@ static uint32_t stack_number(struct gt_graph *graph, const struct gt_callers *st
     return stack->number;
 }
 
+/* Not for a signal, a post or an end. */
+static bool is_for_lock(const struct gt_callers *stack)
+{
+    static const char *const others[] = {"pthread_cond_",     "cnd_",
+                                         "sem_",              "pthread_join",
+                                         "thrd_join",         "futex",
+                                         "pthread_barr",      "pthread_timedjoin",
+                                         "pthread_clockjoin", "pthread_tryjoin"};
+    const char *leaf = gt_leaf_of(stack);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (strncmp(leaf, others[i], strlen(others[i])) == 0)
+            return false;
+    }
+    return true;
+}
+
 static uint32_t spot_number(struct gt_graph *graph, const struct gt_spot *spot)
 {
     uint64_t key = (uint64_t)stack_number(graph, spot->stack) << 32 |
@@ -161,6 +177,7 @@ static uint32_t spot_number(struct gt_graph *graph, const struct gt_spot *spot)
         graph->spot =
             gt_need_room(graph->spot, graph->spots, &graph->spots_room, sizeof *graph->spot);
         graph->spot[graph->spots] = *spot;
+        graph->spot[graph->spots].locks = !spot->runs && is_for_lock(spot->stack);
         *slot = ++graph->spots;
     }
     return (uint32_t)(*slot - 1);
@@ -190,7 +207,7 @@ enum { PENDING_MOST = 4096 };
 /* The steps that lead to that call. */
 static void settle(struct gt_graph *graph, struct gt_lane *lane, const struct gt_callers *after)
 {
-    struct gt_spot between = {lane->before, after, true};
+    struct gt_spot between = {.stack = lane->before, .after = after, .runs = true};
     uint32_t spot = lane->pendings ? spot_number(graph, &between) : 0;
     for (size_t i = 0; i < lane->pendings; i++) {
         lane->pending[i].spot = spot;
@@ -439,17 +456,8 @@ void gt_cursor_close(struct gt_cursor *c)
 
 bool gt_graph_is_lock_wait(const struct gt_graph *graph, const struct gt_step *step)
 {
-    static const char *const others[] = {"pthread_cond_", "cnd_",  "sem_",         "pthread_join",
-                                         "thrd_join",     "futex", "pthread_barr", "pthread_timedjoin",
-                                         "pthread_clockjoin", "pthread_tryjoin"};
-    if (step->kind != GT_SYNC || step->lock == GT_NOBODY || !*graph->lock[step->lock]->name)
-        return false;
-    const char *leaf = gt_leaf_of(graph->spot[step->spot].stack);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        if (strncmp(leaf, others[i], strlen(others[i])) == 0)
-            return false;
-    }
-    return true;
+    return step->kind == GT_SYNC && step->lock != GT_NOBODY && graph->spot[step->spot].locks &&
+           *graph->lock[step->lock]->name;
 }
 
 size_t gt_lane_hold_after(const struct gt_lane *lane, uint64_t at)

@@ -15,6 +15,7 @@ struct gt_spot {
     const struct gt_callers *stack; /* running: of what was before; or NULL */
     const struct gt_callers *after; /* running: of what came next; or NULL */
     bool runs;                      /* or would, if it had a CPU */
+    bool locks;                     /* the call is one for what somebody else may have */
 };
 
 struct gt_step {
