@@ -67,8 +67,9 @@ bool gt_locks_read_wanted(struct gt_locks *locks, const char *category, const ch
                           struct gt_wanted *wanted);
 
 /* Or about a lock that the thread has had up to now: which one; NULL: about none. */
-const struct gt_lock_state *gt_locks_note_hold(struct gt_locks *locks, const char *category, const char *message,
-                        const struct gt_thread_state *thread, uint64_t now);
+const struct gt_lock_state *gt_locks_note_hold(struct gt_locks *locks, const char *category,
+                                               const char *message,
+                                               const struct gt_thread_state *thread, uint64_t now);
 
 /* Of a lock with holds. */
 const struct gt_hold_state *gt_lock_last_hold(const struct gt_lock_state *lock);

@@ -11,14 +11,15 @@
 
 static void help(void)
 {
-    puts("usage: gotrace why [--from=TIME] [--to=TIME] [--task=NAME] [--json] TRACE\n\n"
-         "Prints what the time of a run went to, on one page: what is wrong, where that holds; the\n"
-         "critical path, which is what each moment was waited for, backwards from the end through\n"
-         "those who let others go on; and what would change with parts of it faster, replayed.\n\n"
-         "  --from=TIME    only from there on: 1.5 (s), 300ms, since the trace began\n"
-         "  --to=TIME      and up to there\n"
-         "  --task=NAME    of each annotated task of that name: the usual ones and the slow ones\n"
-         "  --json         for programs");
+    puts(
+        "usage: gotrace why [--from=TIME] [--to=TIME] [--task=NAME] [--json] TRACE\n\n"
+        "Prints what the time of a run went to, on one page: what is wrong, where that holds; the\n"
+        "critical path, which is what each moment was waited for, backwards from the end through\n"
+        "those who let others go on; and what would change with parts of it faster, replayed.\n\n"
+        "  --from=TIME    only from there on: 1.5 (s), 300ms, since the trace began\n"
+        "  --to=TIME      and up to there\n"
+        "  --task=NAME    of each annotated task of that name: the usual ones and the slow ones\n"
+        "  --json         for programs");
     exit(0);
 }
 
@@ -41,12 +42,10 @@ static uint64_t read_time(const char *option, const char *text)
 
 int gt_command_why(int argc, char **argv)
 {
-    static const struct option longs[] = {{"from", required_argument, NULL, 'f'},
-                                          {"to", required_argument, NULL, 't'},
-                                          {"task", required_argument, NULL, 'k'},
-                                          {"json", no_argument, NULL, 'j'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {0}};
+    static const struct option longs[] = {
+        {"from", required_argument, NULL, 'f'}, {"to", required_argument, NULL, 't'},
+        {"task", required_argument, NULL, 'k'}, {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},       {0}};
     static struct gt_why why;
     uint64_t from = 0, to = UINT64_MAX;
     bool json = false;

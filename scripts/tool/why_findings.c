@@ -33,9 +33,10 @@ static const struct {
     double starved;        /* of its life that a pool waits for work */
     double feeder_path;    /* of who feeds it */
     double feeder_part;    /* of the work that comes from it */
-    double polls_path;     /* in waits that end by themselves, one after the other */
-    uint64_t polls;        /* so many: a few are retries */
-    double lost_part;      /* of the run, up to its end, that its last thread waits */
+    double
+        polls_path;   /* in waits that end by themselves, one after the other: or it paces itself */
+    uint64_t polls;   /* so many: a few are retries */
+    double lost_part; /* of the run, up to its end, that its last thread waits */
     uint64_t lost_ns;
 } from_on = {
     .lock_path = 0.10,
@@ -55,7 +56,7 @@ static const struct {
     .starved = 0.6,
     .feeder_path = 0.5,
     .feeder_part = 0.8,
-    .polls_path = 0.2,
+    .polls_path = 0.5,
     .polls = 30,
     .lost_part = 0.3,
     .lost_ns = 100000000,
@@ -156,8 +157,7 @@ static bool look_at_lock(const struct look *l, uint32_t lock)
             "Convoy: %" PRIu64 " threads queue for the lock %s, %.1f of them at a time, %" PRIu64
             " times, %s in all.\n"
             "  Who has it runs: %s; that is %.0f %% of the critical path.",
-            w->threads, name, queue, w->count, gt_duration(w->ns), what,
-            100 * part(l, held.ns));
+            w->threads, name, queue, w->count, gt_duration(w->ns), what, 100 * part(l, held.ns));
     return true;
 }
 
@@ -169,7 +169,8 @@ static bool look_at_locks(const struct look *l)
     return any;
 }
 
-/* CPUs ------------------------------------------------------------------------------------------ */
+/* CPUs ------------------------------------------------------------------------------------------
+ */
 
 static void look_at_cpus(const struct look *l)
 {
@@ -236,13 +237,15 @@ static void look_for_starved(const struct look *l, size_t i)
     if (feeder < from_on.feeder_path)
         return;
     add(l, "false_idle", "top --wakers", GT_NO_TIME,
-        "False idle: %" PRIu32 " threads %s wait %.0f %% of their time for work, but not for lack of it: %s\n"
+        "False idle: %" PRIu32
+        " threads %s wait %.0f %% of their time for work, but not for lack of it: %s\n"
         "  cannot feed them faster; it is %.0f %% of the critical path.",
         pool->threads, pool->routine, 100 * (double)pool->rest_ns / (double)pool->life_ns,
         name_of(l, pool->feeder), 100 * feeder);
 }
 
-/* Waits ----------------------------------------------------------------------------------------- */
+/* Waits -----------------------------------------------------------------------------------------
+ */
 
 static void look_for_herds(const struct look *l)
 {
@@ -253,24 +256,26 @@ static void look_for_herds(const struct look *l)
             (double)p->woken < from_on.herd_size * (double)p->groups)
             continue;
         add(l, "thundering_herd", "top --wakeups", p->longest_at,
-            "Thundering herd: in %s\n  %.1f threads are woken at a time, and %.0f %% of the %" PRIu64
-            " wake-ups were in vain.",
+            "Thundering herd: in %s\n  %.1f threads are woken at a time, and %.0f %% of the "
+            "%" PRIu64 " wake-ups were in vain.",
             gt_section_name(l->sections, p->section), (double)p->woken / (double)p->groups,
             100 * (double)p->vain / (double)p->count, p->count);
     }
 }
 
+/* Of the last thread alone, and while others do something: many work by sleeping. */
 static void look_for_polls(const struct look *l)
 {
     for (size_t i = 0; i < l->sections->graph->spots; i++) {
         const struct gt_place_waits *p = &l->survey->place[i];
-        uint64_t on = p->count ? gt_path_ns_of(l->path, p->section) : 0;
-        if (!p->count || l->sections->at[p->section].kind == GT_NETWORK || p->rounds < from_on.polls || p->woken * 10 > p->count ||
-            part(l, on) < from_on.polls_path)
+        if (p->rounds < from_on.polls || p->threads > 1 || p->thread != l->thread ||
+            p->woken * 10 > p->count || l->sections->at[p->section].kind == GT_NETWORK ||
+            l->sections->graph->lanes < 2 ||
+            part(l, gt_path_ns_of(l->path, p->section)) < from_on.polls_path)
             continue;
         add(l, "polling", "top --by-thread", p->longest_at,
-            "Polling: %s asks again and again whether it may go on: %" PRIu64
-            " waits of %s in\n  %s. What it asks for is not in a trace.",
+            "Polling: %s waits again and again, %" PRIu64 " times for %s, in\n  %s.\n"
+            "  If it asks whether others are done, a wait for them would end at once.",
             name_of(l, p->thread), p->count, gt_duration(p->ns / p->count),
             gt_section_name(l->sections, p->section));
     }

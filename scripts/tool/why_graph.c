@@ -144,8 +144,7 @@ static uint32_t stack_number(struct gt_graph *graph, const struct gt_callers *st
     while (stack->number >= graph->stacks_room) {
         size_t room = graph->stacks_room ? 2 * graph->stacks_room : 1024;
         graph->stack = gt_need(realloc(graph->stack, room * sizeof(void *)));
-        memset(graph->stack + graph->stacks_room, 0,
-               (room - graph->stacks_room) * sizeof(void *));
+        memset(graph->stack + graph->stacks_room, 0, (room - graph->stacks_room) * sizeof(void *));
         graph->stacks_room = room;
     }
     graph->stack[stack->number] = stack;
@@ -155,11 +154,10 @@ static uint32_t stack_number(struct gt_graph *graph, const struct gt_callers *st
 /* Not for a signal, a post or an end. */
 static bool is_for_lock(const struct gt_callers *stack)
 {
-    static const char *const others[] = {"pthread_cond_",     "cnd_",
-                                         "sem_",              "pthread_join",
-                                         "thrd_join",         "futex",
-                                         "pthread_barr",      "pthread_timedjoin",
-                                         "pthread_clockjoin", "pthread_tryjoin"};
+    static const char *const others[] = {
+        "pthread_cond_",     "cnd_",           "sem_",         "pthread_join",
+        "thrd_join",         "futex",          "pthread_barr", "pthread_timedjoin",
+        "pthread_clockjoin", "pthread_tryjoin"};
     const char *leaf = gt_leaf_of(stack);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         if (strncmp(leaf, others[i], strlen(others[i])) == 0)
@@ -220,8 +218,8 @@ static void wait_for_call(struct gt_graph *graph, struct gt_lane *lane, const st
 {
     if (lane->pendings == PENDING_MOST)
         settle(graph, lane, NULL);
-    lane->pending = gt_need_room(lane->pending, lane->pendings, &lane->pendings_room,
-                                 sizeof *lane->pending);
+    lane->pending =
+        gt_need_room(lane->pending, lane->pendings, &lane->pendings_room, sizeof *lane->pending);
     lane->pending[lane->pendings++] = *step;
 }
 
@@ -304,8 +302,8 @@ static void add_sample(void *arg, const struct gt_thread_state *thread,
     graph->samples++;
 }
 
-static void add_event(void *arg, const struct gt_happening *h,
-                      const struct gt_thread_state *thread, uint64_t ns)
+static void add_event(void *arg, const struct gt_happening *h, const struct gt_thread_state *thread,
+                      uint64_t ns)
 {
     struct gt_graph *graph = arg;
     if (!thread || (h->type != GT_EV_USER_TASK_BEGIN && h->type != GT_EV_USER_TASK_END))
@@ -314,8 +312,8 @@ static void add_event(void *arg, const struct gt_happening *h,
     if (h->type == GT_EV_USER_TASK_BEGIN) {
         graph->task =
             gt_need_room(graph->task, graph->tasks, &graph->tasks_room, sizeof *graph->task);
-        graph->task[graph->tasks] = (struct gt_task){
-            .name = h->text, .id = h->task, .from = ns, .thread = thread->number};
+        graph->task[graph->tasks] =
+            (struct gt_task){.name = h->text, .id = h->task, .from = ns, .thread = thread->number};
         *slot = ++graph->tasks;
     } else if (*slot) {
         struct gt_task *task = &graph->task[*slot - 1];

@@ -89,7 +89,8 @@ static void print_path(struct gt_why *why)
 {
     const struct gt_pieces *pieces = &why->pieces;
     if (pieces->n) {
-        printf("\nA server: nobody waits for its end. Critical path of %" PRIu64 " pieces of work of %" PRIu32
+        printf("\nA server: nobody waits for its end. Critical path of %" PRIu64
+               " pieces of work of %" PRIu32
                " threads, from input to\nthe next wait for it: %s on average, most %s (at %s)\n",
                pieces->n, pieces->threads, gt_duration(why->path.ns / pieces->n),
                gt_duration(pieces->longest), gt_duration(pieces->longest_at));
@@ -148,15 +149,14 @@ static void print_whatifs(const struct gt_why *why)
     for (size_t i = 0; i < all->n && i < ROWS; i++) {
         const struct gt_whatif *it = &all->at[i];
         printf("%9.1f%% %10s  %s\n", -100 * it->gain,
-               gt_duration((uint64_t)((1 - it->gain) * (double)length)),
-               gt_whatif_name(why, it));
+               gt_duration((uint64_t)((1 - it->gain) * (double)length)), gt_whatif_name(why, it));
     }
 }
 
 /* Parallelism --------------------------------------------------------------------------------- */
 
 static const char *const band_names[GT_BANDS] = {
-    [GT_BAND_RUNNING] = "running", [GT_BAND_NO_CPU] = "no CPU",  [GT_BAND_CALLS] = "in calls",
+    [GT_BAND_RUNNING] = "running", [GT_BAND_NO_CPU] = "no CPU", [GT_BAND_CALLS] = "in calls",
     [GT_BAND_LOCKS] = "for locks", [GT_BAND_OTHER] = "waiting",
 };
 

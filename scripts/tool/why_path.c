@@ -38,8 +38,8 @@ static void add_part(void *arg, const struct gt_part *part)
     const struct gt_graph *graph = w->sections->graph;
     struct gt_path_row *row = row_of(w, part->section);
     uint64_t ns = part->to - part->from;
-    uint64_t *seen = gt_need(
-        gt_memo_at(&w->path->threads, (part->section + UINT64_C(1)) << 32 | w->thread));
+    uint64_t *seen =
+        gt_need(gt_memo_at(&w->path->threads, (part->section + UINT64_C(1)) << 32 | w->thread));
     if (!*seen) {
         *seen = 1;
         row->threads++;
@@ -70,7 +70,8 @@ static void add_unknown(struct walk *w, uint64_t from, uint64_t to)
     watch(w, from, to);
 }
 
-/* Who let the thread go on that has no step before that time: it had just been created, or ended. */
+/* Who let the thread go on that has no step before that time: it had just been created, or ended.
+ */
 static uint32_t creator_of(const struct gt_graph *graph, uint32_t thread, uint64_t at)
 {
     const struct gt_lane *lane = &graph->lane[thread];
@@ -98,9 +99,7 @@ static uint64_t step_back(struct walk *w, uint64_t from, uint64_t at, size_t *ho
         return at;
     }
     const struct gt_lane *lane = &graph->lane[w->thread];
-    uint64_t begin = step                ? step->from
-                     : at > lane->until && lane->steps ? lane->until
-                                         : 0;
+    uint64_t begin = step ? step->from : at > lane->until && lane->steps ? lane->until : 0;
     begin = begin > from ? begin : from;
     *hops = 0;
     if (step) {
@@ -112,8 +111,8 @@ static uint64_t step_back(struct walk *w, uint64_t from, uint64_t at, size_t *ho
     return begin;
 }
 
-void gt_path_add(struct gt_path *path, struct gt_sections *sections, uint32_t thread,
-                 uint64_t from, uint64_t to)
+void gt_path_add(struct gt_path *path, struct gt_sections *sections, uint32_t thread, uint64_t from,
+                 uint64_t to)
 {
     size_t lanes = sections->graph->lanes, hops = 0;
     struct walk w = {path, sections, gt_need(calloc(lanes, sizeof *w.cursor)), thread};

@@ -24,13 +24,13 @@ struct gt_path {
     uint64_t *by_thread; /* ns */
     uint64_t *led_on;    /* by spot: ns of waits there that led it to who ended them */
     uint64_t stretches, hops;
-    uint64_t watch;         /* a time, or 0; and on which thread the path is just before: */
-    uint32_t watch_thread;  /* GT_NOBODY: it does not get there */
+    uint64_t watch;        /* a time, or 0; and on which thread the path is just before: */
+    uint32_t watch_thread; /* GT_NOBODY: it does not get there */
 };
 
 /* Adds the path from that moment of the thread back to `from`. */
-void gt_path_add(struct gt_path *path, struct gt_sections *sections, uint32_t thread,
-                 uint64_t from, uint64_t to);
+void gt_path_add(struct gt_path *path, struct gt_sections *sections, uint32_t thread, uint64_t from,
+                 uint64_t to);
 
 /* It is empty again. */
 void gt_path_free(struct gt_path *path);

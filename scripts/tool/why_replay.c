@@ -68,7 +68,7 @@ static struct op *add_op(struct lane *lane, enum op_type type, uint32_t arg, uin
 
 enum {
     TAKEN_NS = 50000, /* from going on with a lock to the note that it was taken, at most */
-    WAKE_NS = 50000,    /* a delay of a wake-up that is no lack of CPUs */
+    WAKE_NS = 50000,  /* a delay of a wake-up that is no lack of CPUs */
 };
 
 struct builder {
@@ -76,12 +76,12 @@ struct builder {
     uint32_t thread;
     struct lane *lane;
     size_t next_edge, next_hold;
-    bool *acquired;      /* by hold */
-    size_t first_hold;   /* which that begins with */
-    uint64_t until;      /* of what has been added */
-    bool skip_delay;     /* of a wake-up in vain: there will be others, or none */
-    uint32_t lock;       /* that the last wait was for, or GT_NOBODY */
-    bool woken;          /* by another thread, just before */
+    bool *acquired;    /* by hold */
+    size_t first_hold; /* which that begins with */
+    uint64_t until;    /* of what has been added */
+    bool skip_delay;   /* of a wake-up in vain: there will be others, or none */
+    uint32_t lock;     /* that the last wait was for, or GT_NOBODY */
+    bool woken;        /* by another thread, just before */
     struct gt_cursor ahead;
 };
 
@@ -244,7 +244,8 @@ static void take(struct builder *b, size_t hold, uint64_t at)
     add_op(b->lane, ACQUIRE, it->lock, it->from);
 }
 
-/* What happens on the thread at a moment, up to that time: it lets others go on, takes and gives. */
+/* What happens on the thread at a moment, up to that time: it lets others go on, takes and gives.
+ */
 static void add_moments(struct builder *b, uint64_t until)
 {
     struct gt_replay *r = b->replay;
@@ -506,8 +507,7 @@ struct gt_replay *gt_replay_build(struct gt_sections *sections, uint32_t thread,
                                   uint64_t to)
 {
     struct gt_replay *r = gt_need(calloc(1, sizeof *r));
-    *r = (struct gt_replay){
-        .sections = sections, .target = thread, .from = from, .to = to};
+    *r = (struct gt_replay){.sections = sections, .target = thread, .from = from, .to = to};
     r->lanes = sections->graph->lanes;
     r->lane = gt_need(calloc(r->lanes + 1, sizeof *r->lane));
     r->cpus = measure_cpus(r);
@@ -544,7 +544,7 @@ struct run {
     struct gt_replay *replay;
     const struct gt_change *change;
     struct lock *lock;
-    uint8_t *posted; /* by edge: 1 posted, 2 awaited */
+    uint8_t *posted;                  /* by edge: 1 posted, 2 awaited */
     struct gt_queue timed, computing; /* by the time it is done; by work of each done then */
     double cpus, work;                /* work: that each thread on a CPU has done so far */
     uint64_t now;

@@ -38,11 +38,10 @@ static uint32_t section_number(struct gt_sections *all, const struct gt_section 
 void gt_sections_begin(struct gt_sections *all, const struct gt_graph *graph)
 {
     *all = (struct gt_sections){.graph = graph};
-    all->unknown = section_number(all, &(struct gt_section){.kind = GT_OTHER,
-                                                            .what = "(not recorded)",
-                                                            .func = "",
-                                                            .file = "",
-                                                            .lock = GT_NOBODY});
+    all->unknown = section_number(
+        all,
+        &(struct gt_section){
+            .kind = GT_OTHER, .what = "(not recorded)", .func = "", .file = "", .lock = GT_NOBODY});
 }
 
 /* Running ------------------------------------------------------------------------------------- */
@@ -50,8 +49,14 @@ void gt_sections_begin(struct gt_sections *all, const struct gt_graph *graph)
 /* Of every thread: where it began says more. */
 static bool is_start(const char *func)
 {
-    static const char *const starts[] = {"start_thread", "clone", "clone3", "__clone3", "_start",
-                                         "__clone", "__libc_start_main", "__libc_start_call_main"};
+    static const char *const starts[] = {"start_thread",
+                                         "clone",
+                                         "clone3",
+                                         "__clone3",
+                                         "_start",
+                                         "__clone",
+                                         "__libc_start_main",
+                                         "__libc_start_call_main"};
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
         if (strcmp(func, starts[i]) == 0)
             return true;

@@ -9,14 +9,14 @@
 
 struct gt_section {
     enum gt_kind kind;
-    const char *what;                  /* the call or wait; NULL: it runs */
-    const char *func, *file;           /* of the program's own; "": not known */
-    uint64_t line;                     /* of a call; 0: not known */
-    const struct gt_where *from, *to;  /* running: the calls that it was first seen between */
-    const char *from_what, *to_what;   /* what was called there, NULL: its thread's begin or end */
-    uint32_t lock;                     /* that it held, or GT_NOBODY */
-    bool sampled;                      /* func is known by CPU samples */
-    bool woken;                        /* a delay in a run queue after a wait that was over */
+    const char *what;                 /* the call or wait; NULL: it runs */
+    const char *func, *file;          /* of the program's own; "": not known */
+    uint64_t line;                    /* of a call; 0: not known */
+    const struct gt_where *from, *to; /* running: the calls that it was first seen between */
+    const char *from_what, *to_what;  /* what was called there, NULL: its thread's begin or end */
+    uint32_t lock;                    /* that it held, or GT_NOBODY */
+    bool sampled;                     /* func is known by CPU samples */
+    bool woken;                       /* a delay in a run queue after a wait that was over */
 };
 
 struct gt_sections {

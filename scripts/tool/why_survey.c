@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 enum {
-    SHORT_NS = 100000,    /* between two waits at one place: only a look whether there is work */
-    TOGETHER_NS = 100000, /* wake-ups of one broadcast */
+    SHORT_NS = 100000,      /* between two waits at one place: only a look whether there is work */
+    TOGETHER_NS = 100000,   /* wake-ups of one broadcast */
     COUNTED_MOST = 1000000, /* waits: a sample is enough to know who feeds whom */
     USUAL_WAKE_NS = 50000,
 };
@@ -117,8 +117,8 @@ static void note_rest(struct look *l, const struct gt_step *s, uint64_t ns)
     if (s->by == GT_NOBODY || l->survey->pool_of[s->by] == l->survey->pool_of[l->thread])
         return;
     l->pool->fed++;
-    uint64_t *fed = gt_need(gt_memo_at(
-        &l->feeders, (l->survey->pool_of[l->thread] + UINT64_C(1)) << 32 | s->by));
+    uint64_t *fed = gt_need(
+        gt_memo_at(&l->feeders, (l->survey->pool_of[l->thread] + UINT64_C(1)) << 32 | s->by));
     if (++*fed > l->pool->fed_by_that) {
         l->pool->fed_by_that = *fed;
         l->pool->feeder = s->by;

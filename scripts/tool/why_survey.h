@@ -7,7 +7,14 @@
 enum { GT_COLUMNS = 64 };
 
 /* How many threads did that, over time. */
-enum gt_band { GT_BAND_RUNNING, GT_BAND_NO_CPU, GT_BAND_CALLS, GT_BAND_LOCKS, GT_BAND_OTHER, GT_BANDS };
+enum gt_band {
+    GT_BAND_RUNNING,
+    GT_BAND_NO_CPU,
+    GT_BAND_CALLS,
+    GT_BAND_LOCKS,
+    GT_BAND_OTHER,
+    GT_BANDS
+};
 
 /* The waits of one place. */
 struct gt_place_waits {

@@ -54,8 +54,8 @@ void gt_tasks_find(struct gt_tasks *tasks, struct gt_sections *sections, const c
     tasks->most = length(task[n - 1]);
     tasks->slowest_at = task[n - 1]->from;
     size_t first = last + PATHS_MOST < n ? n - PATHS_MOST : last;
-    tasks->usual_n =
-        add_paths(&tasks->usual, sections, task, middle - spread, middle + spread + 1 > n ? n : middle + spread + 1);
+    tasks->usual_n = add_paths(&tasks->usual, sections, task, middle - spread,
+                               middle + spread + 1 > n ? n : middle + spread + 1);
     tasks->slow_n = add_paths(&tasks->slow, sections, task, first, n);
     free(task);
 }

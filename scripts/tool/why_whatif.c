@@ -131,7 +131,8 @@ static bool can_grow(const struct search *s, const struct gt_pool *pool)
 {
     enum { THREADS_MOST = 256 };
     return pool->threads > 1 && pool->threads <= THREADS_MOST && pool->fed >= pool->threads &&
-           pool->fed * 2 > pool->rests && pool->shared * 4 >= pool->rests && *pool->routine && s->all->cpus <= 0;
+           pool->fed * 2 > pool->rests && pool->shared * 4 >= pool->rests && *pool->routine &&
+           s->all->cpus <= 0;
 }
 
 static void try_pools(struct search *s)

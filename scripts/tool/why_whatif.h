@@ -26,8 +26,8 @@ struct gt_whatif {
 struct gt_whatifs {
     struct gt_whatif *at; /* the one to try first, first */
     size_t n, room;
-    uint64_t from, to;    /* that was replayed */
-    uint64_t base_ns;     /* without a change */
+    uint64_t from, to; /* that was replayed */
+    uint64_t base_ns;  /* without a change */
     double cpus;
     uint64_t forced, waits;
 };

@@ -1,7 +1,7 @@
 /*
  * Programs with a known reason for being slow: whys NAME [fixed] runs one, without its reason if it
- * is to be fixed, and prints how long that took in ns. whys lists them: the name, what `gotrace why`
- * is to name first, a part of its words, and whether the longest wait misleads.
+ * is to be fixed, and prints how long that took in ns. whys lists them: the name, what `gotrace
+ * why` is to name first, a part of its words, and whether the longest wait misleads.
  *
  * A device is a sleep: it takes the same time on any machine.
  */
@@ -27,17 +27,17 @@ static uint64_t now(clockid_t clock)
 }
 
 /* In the function that uses it: its name is the place. */
-#define DEVICE(us)                                                                                 \
-    do {                                                                                           \
-        struct timespec length_ = {(us) / 1000000, (us) % 1000000 * 1000L};                        \
-        clock_nanosleep(CLOCK_MONOTONIC, 0, &length_, NULL);                                       \
+#define DEVICE(us)                                                          \
+    do {                                                                    \
+        struct timespec length_ = {(us) / 1000000, (us) % 1000000 * 1000L}; \
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &length_, NULL);                \
     } while (0)
 
-#define COMPUTE(us)                                                                                \
-    do {                                                                                           \
-        uint64_t end_ = now(CLOCK_THREAD_CPUTIME_ID) + (us) * 1000u;                               \
-        while (now(CLOCK_THREAD_CPUTIME_ID) < end_)                                                \
-            ;                                                                                      \
+#define COMPUTE(us)                                                \
+    do {                                                           \
+        uint64_t end_ = now(CLOCK_THREAD_CPUTIME_ID) + (us)*1000u; \
+        while (now(CLOCK_THREAD_CPUTIME_ID) < end_)                \
+            ;                                                      \
     } while (0)
 
 #define HALF(us) ((us) / (fixed ? 2 : 1))
@@ -58,10 +58,10 @@ struct queue {
     int item[512], first, n, room;
 };
 
-#define QUEUE(most)                                                                                \
-    {                                                                                              \
-        PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, {0}, 0, 0,  \
-            most                                                                                   \
+#define QUEUE(most)                                                                               \
+    {                                                                                             \
+        PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, {0}, 0, 0, \
+            most                                                                                  \
     }
 
 static void put(struct queue *q, int item)
@@ -240,7 +240,8 @@ static void readers(void)
     reading = false;
 }
 
-/* Queues ---------------------------------------------------------------------------------------- */
+/* Queues ----------------------------------------------------------------------------------------
+ */
 
 /* Workers have nothing to do: what feeds them is slow. */
 static struct queue feed = QUEUE(512);
@@ -521,7 +522,8 @@ static void batches(void)
     pthread_join(thread, NULL);
 }
 
-/* Beginnings and ends ---------------------------------------------------------------------------- */
+/* Beginnings and ends ----------------------------------------------------------------------------
+ */
 
 /* One of the threads has more to do. */
 static void *part(void *arg)
@@ -675,7 +677,8 @@ static void chain(void)
         pthread_join(thread[i], NULL);
 }
 
-/* CPUs ------------------------------------------------------------------------------------------- */
+/* CPUs -------------------------------------------------------------------------------------------
+ */
 
 /* The part that only the main thread does. */
 static void prepare(void)
@@ -740,32 +743,73 @@ static void healthy(void)
     run_threads(4, healthy_thread);
 }
 
+/* Threads that compute with the same lock held. */
+static pthread_mutex_t busy_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void *adder(void *arg)
+{
+    for (int i = 0; i < 60; i++) {
+        pthread_mutex_lock(&busy_lock);
+        COMPUTE(2 * MS);
+        pthread_mutex_unlock(&busy_lock);
+        DEVICE(1 * MS);
+    }
+    return arg;
+}
+
+static void convoy(void)
+{
+    run_threads(4, adder);
+}
+
+/* The main thread asks every now and then whether the others are done. */
+static volatile bool finished;
+
+static void *long_part(void *arg)
+{
+    DEVICE(300 * MS);
+    finished = true;
+    return arg;
+}
+
+static void polling(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, long_part, NULL);
+    while (!finished)
+        DEVICE(2 * MS);
+    pthread_join(thread, NULL);
+}
+
 static const struct scenario {
     const char *name;
     void (*run)(void);
     const char *first; /* what is to be named first */
     bool misleads;     /* the longest wait is not it */
-} scenarios[] = {
-    {"journal", journal, "journal_lock", true},
-    {"nested", nested, "inner_lock", true},
-    {"rotation", rotation, "rotate_log", true},
-    {"readers", readers, "map_lock", true},
-    {"idle", idle, "load_item", true},
-    {"pool", pool, "pool_worker", true},
-    {"stages", stages, "transform", true},
-    {"turns", turns, "compress", true},
-    {"dialogue", dialogue, "answer", true},
-    {"limited", limited, "query", true},
-    {"straggler", straggler, "large_part", true},
-    {"rounds", rounds, "slow_share", true},
-    {"one_by_one", one_by_one, "task", true},
-    {"setup", setup, "set_up", true},
-    {"settling", settling, "settle", false},
-    {"chain", chain, "slow_source", true},
-    {"serial", serial, "prepare", true},
-    {"gather", gather, "look_up", true},
-    {"batches", batches, "linger", true},
-    {"ahead", ahead, "read_block", true},
+} others[] = {{"healthy", healthy, NULL, false},
+              {"convoy", convoy, NULL, false},
+              {"polling", polling, NULL, false}},
+  scenarios[] = {
+      {"journal", journal, "journal_lock", true},
+      {"nested", nested, "inner_lock", true},
+      {"rotation", rotation, "rotate_log", true},
+      {"readers", readers, "map_lock", true},
+      {"idle", idle, "load_item", true},
+      {"pool", pool, "pool_worker", true},
+      {"stages", stages, "transform", true},
+      {"turns", turns, "compress", true},
+      {"dialogue", dialogue, "answer", true},
+      {"limited", limited, "query", true},
+      {"straggler", straggler, "large_part", true},
+      {"rounds", rounds, "slow_share", true},
+      {"one_by_one", one_by_one, "task", true},
+      {"setup", setup, "set_up", true},
+      {"settling", settling, "settle", false},
+      {"chain", chain, "slow_source", true},
+      {"serial", serial, "prepare", true},
+      {"gather", gather, "look_up", true},
+      {"batches", batches, "linger", true},
+      {"ahead", ahead, "read_block", true},
 };
 
 int main(int argc, char **argv)
@@ -776,7 +820,9 @@ int main(int argc, char **argv)
     if (argc < 2)
         return 0;
     fixed = argc > 2 && strcmp(argv[2], "fixed") == 0;
-    void (*run)(void) = strcmp(argv[1], "healthy") == 0 ? healthy : NULL;
+    void (*run)(void) = NULL;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        run = strcmp(argv[1], others[i].name) == 0 ? others[i].run : run;
     for (int i = 0; i < N; i++)
         run = strcmp(argv[1], scenarios[i].name) == 0 ? scenarios[i].run : run;
     if (!run)
