@@ -35,9 +35,10 @@ size_t gt_why_off_path(struct gt_why *why, struct gt_off_path *out, size_t most)
         const struct gt_place_waits *p = &v->place[i];
         if (!p->ns)
             continue;
-        uint64_t on = gt_path_ns_of(&why->path, p->section) + why->path.led_on[i];
+        bool own = p->threads == 1 && p->thread == why->thread;
+        uint64_t on = why->path.seen[i];
         struct gt_off_path it = {p->section, p->ns > on ? p->ns - on : 0, p->threads};
-        if (on * 20 > p->ns || p->of_lock || it.ns * 20 < why->to - why->from)
+        if (on * 20 > p->ns || p->of_lock || own || it.ns * 20 < why->to - why->from)
             continue;
         size_t at = n < most ? n++ : most;
         for (; at && out[at - 1].ns < it.ns; at--) {

@@ -237,9 +237,8 @@ static void look_for_starved(const struct look *l, size_t i)
     if (feeder < from_on.feeder_path)
         return;
     add(l, "false_idle", "top --wakers", GT_NO_TIME,
-        "False idle: %" PRIu32
-        " threads %s wait %.0f %% of their time for work, but not for lack of it: %s\n"
-        "  cannot feed them faster; it is %.0f %% of the critical path.",
+        "False idle: %" PRIu32 " threads %s wait for work %.0f %% of their time, for %s\n"
+        "  cannot bring it faster: that is %.0f %% of the critical path.",
         pool->threads, pool->routine, 100 * (double)pool->rest_ns / (double)pool->life_ns,
         name_of(l, pool->feeder), 100 * feeder);
 }

@@ -93,7 +93,7 @@ static uint64_t step_back(struct walk *w, uint64_t from, uint64_t at, size_t *ho
     uint32_t other = step ? step->by : creator_of(graph, w->thread, at);
     if (other != GT_NOBODY && !lost) {
         w->thread = other;
-        w->path->led_on[step ? step->spot : 0] += step ? at - step->from : 0;
+        w->path->seen[step ? step->spot : 0] += step ? at - step->from : 0;
         w->path->hops++;
         (*hops)++;
         return at;
@@ -103,6 +103,7 @@ static uint64_t step_back(struct walk *w, uint64_t from, uint64_t at, size_t *ho
     begin = begin > from ? begin : from;
     *hops = 0;
     if (step) {
+        w->path->seen[step->spot] += at - begin;
         gt_sections_split(w->sections, w->thread, step, begin, at, add_part, w);
         watch(w, begin, at);
     } else {
@@ -118,7 +119,7 @@ void gt_path_add(struct gt_path *path, struct gt_sections *sections, uint32_t th
     struct walk w = {path, sections, gt_need(calloc(lanes, sizeof *w.cursor)), thread};
     if (!path->by_thread) {
         path->by_thread = gt_need(calloc(lanes + 1, sizeof *path->by_thread));
-        path->led_on = gt_need(calloc(sections->graph->spots + 1, sizeof *path->led_on));
+        path->seen = gt_need(calloc(sections->graph->spots + 1, sizeof *path->seen));
     }
     path->from = path->stretches ? path->from : from;
     path->to = to;
@@ -133,7 +134,7 @@ void gt_path_free(struct gt_path *path)
 {
     free(path->row);
     free(path->by_thread);
-    free(path->led_on);
+    free(path->seen);
     gt_memo_free(&path->by_section);
     gt_memo_free(&path->threads);
     *path = (struct gt_path){0};

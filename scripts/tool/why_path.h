@@ -22,7 +22,7 @@ struct gt_path {
     uint64_t from, to, ns; /* ns: of all rows together; of several intervals more than to - from */
     uint64_t by_kind[GT_KINDS];
     uint64_t *by_thread; /* ns */
-    uint64_t *led_on;    /* by spot: ns of waits there that led it to who ended them */
+    uint64_t *seen;      /* by spot: ns there, also of waits that led it to who ended them */
     uint64_t stretches, hops;
     uint64_t watch;        /* a time, or 0; and on which thread the path is just before: */
     uint32_t watch_thread; /* GT_NOBODY: it does not get there */
