@@ -433,15 +433,12 @@ const struct gt_step *gt_cursor_next(struct gt_cursor *c)
     return &c->step[0];
 }
 
-const struct gt_step *gt_cursor_previous(struct gt_cursor *c)
+const struct gt_step *gt_cursor_from(struct gt_cursor *c, uint64_t from)
 {
-    if (!c->open || (!c->i && !c->chunk))
+    const struct gt_lane *lane = lane_at(c);
+    if (!lane->chunks || from >= lane->until)
         return NULL;
-    if (!c->i) {
-        load(c, c->chunk - 1);
-        c->i = c->n;
-    }
-    return &c->step[--c->i];
+    return from >= lane->begin ? gt_cursor_seek(c, from + 1) : gt_cursor_seek(c, lane->begin + 1);
 }
 
 void gt_cursor_close(struct gt_cursor *c)

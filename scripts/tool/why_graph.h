@@ -90,7 +90,7 @@ struct gt_graph {
 void gt_graph_read(struct gt_graph *graph, const char *path);
 
 /*
- * A place in a thread's steps, which goes in either direction; it has some steps unpacked. Zeros,
+ * A place in a thread's steps, around which some are unpacked. Zeros,
  * but for graph and thread, to begin with.
  */
 struct gt_cursor {
@@ -104,9 +104,11 @@ struct gt_cursor {
 /* The step that ends at that time or after and begins before it; NULL: the thread had none. */
 const struct gt_step *gt_cursor_seek(struct gt_cursor *c, uint64_t at);
 
-/* The one after the last that was returned, or before it; NULL: there is none. */
+/* The first step that ends after that time; NULL: there is none. */
+const struct gt_step *gt_cursor_from(struct gt_cursor *c, uint64_t from);
+
+/* The one after the last that was returned; NULL: there is none. */
 const struct gt_step *gt_cursor_next(struct gt_cursor *c);
-const struct gt_step *gt_cursor_previous(struct gt_cursor *c);
 void gt_cursor_close(struct gt_cursor *c);
 
 /* Whether the wait is for a lock that somebody has, not for a signal, a post or an end. */

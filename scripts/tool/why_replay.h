@@ -6,9 +6,7 @@
 #ifndef GT_WHY_REPLAY_H
 #define GT_WHY_REPLAY_H
 
-#include "why_sections.h"
-
-struct gt_replay;
+#include "why_program.h"
 
 /* What is different. Zeros: nothing. */
 struct gt_change {
@@ -25,14 +23,6 @@ struct gt_outcome {
     uint64_t waits;
 };
 
-/* Of that interval, up to the end of what `thread` does in it. */
-struct gt_replay *gt_replay_build(struct gt_sections *sections, uint32_t thread, uint64_t from,
-                                  uint64_t to);
-struct gt_outcome gt_replay_run(struct gt_replay *replay, const struct gt_change *change);
-
-/* How many CPUs its threads had while one of them stood in a run queue; 0: they do not limit it. */
-double gt_replay_cpus(const struct gt_replay *replay);
-
-void gt_replay_free(struct gt_replay *replay);
+struct gt_outcome gt_replay_run(const struct gt_program *program, const struct gt_change *change);
 
 #endif

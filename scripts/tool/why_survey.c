@@ -1,6 +1,8 @@
 /* See why_survey.h. */
 #include "why_survey.h"
 
+#include "why_cpus.h"
+
 #include "encoder/base/hash.h"
 #include "encoder/read/need.h"
 
@@ -10,7 +12,6 @@ enum {
     SHORT_NS = 100000,      /* between two waits at one place: only a look whether there is work */
     TOGETHER_NS = 100000,   /* wake-ups of one broadcast */
     COUNTED_MOST = 1000000, /* waits: a sample is enough to know who feeds whom */
-    USUAL_WAKE_NS = 50000,
 };
 
 struct look {
@@ -156,7 +157,7 @@ static void look_at(struct look *l, const struct gt_step *s)
         note_rest(l, s, ns);
     else if (band == GT_BAND_NO_CPU && graph->spot[s->spot].runs)
         v->preempted_ns += ns;
-    else if (band == GT_BAND_NO_CPU && ns > USUAL_WAKE_NS)
+    else if (band == GT_BAND_NO_CPU && ns > GT_USUAL_WAKE_NS)
         v->woken_delays++, v->woken_delay_ns += ns;
     if (band != GT_BAND_NO_CPU && s->kind != GT_SYNC)
         gt_sections_split(l->sections, l->thread, s, from, to, add_part, l);
@@ -168,8 +169,8 @@ static void look_at_thread(struct look *l)
     struct gt_cursor c = {.graph = l->sections->graph, .thread = l->thread};
     l->last_spot = UINT32_MAX;
     l->pool = &l->survey->pool[v->pool_of[l->thread]];
-    const struct gt_step *s = gt_cursor_seek(&c, v->from + 1);
-    for (s = s ? s : gt_cursor_next(&c); s && s->from < v->to; s = gt_cursor_next(&c))
+    for (const struct gt_step *s = gt_cursor_from(&c, v->from); s && s->from < v->to;
+         s = gt_cursor_next(&c))
         look_at(l, s);
     gt_cursor_close(&c);
 }
@@ -241,8 +242,8 @@ double gt_survey_parallelism(const struct gt_survey *v, const struct gt_graph *g
         struct gt_cursor c = {.graph = graph, .thread = i};
         if (v->pool_of[i] != pool)
             continue;
-        const struct gt_step *s = gt_cursor_seek(&c, from + 1);
-        for (s = s ? s : gt_cursor_next(&c); s && s->from < to; s = gt_cursor_next(&c)) {
+        for (const struct gt_step *s = gt_cursor_from(&c, from); s && s->from < to;
+             s = gt_cursor_next(&c)) {
             if (!works(s) || s->to <= from)
                 continue;
             at = gt_need_room(at, n + 1, &room, sizeof *at);

@@ -20,7 +20,7 @@ struct search {
     struct gt_sections *sections;
     const struct gt_path *path;
     const struct gt_survey *survey;
-    struct gt_replay *replay;
+    struct gt_program *program;
     double *of_section, *of_thread;
 };
 
@@ -29,7 +29,7 @@ struct search {
 static void consider(struct search *s, struct gt_whatif it, const struct gt_change *change)
 {
     struct gt_whatifs *all = s->all;
-    struct gt_outcome outcome = gt_replay_run(s->replay, change);
+    struct gt_outcome outcome = gt_replay_run(s->program, change);
     it.ns = outcome.ns;
     it.gain = all->base_ns ? 1 - (double)outcome.ns / (double)all->base_ns : 0;
     if (it.gain < LEAST_GAIN)
@@ -191,13 +191,13 @@ void gt_whatifs_find(struct gt_whatifs *all, struct gt_sections *sections,
     if (thread == GT_NOBODY)
         return;
     struct search s = {.all = all, .sections = sections, .path = path, .survey = survey};
-    s.replay = gt_replay_build(sections, thread, all->from, all->to);
-    struct gt_outcome base = gt_replay_run(s.replay, &(struct gt_change){0});
+    s.program = gt_program_build(sections, thread, all->from, all->to);
+    struct gt_outcome base = gt_replay_run(s.program, &(struct gt_change){0});
     all->base_ns = base.ns;
 
     all->forced = base.forced;
     all->waits = base.waits;
-    all->cpus = gt_replay_cpus(s.replay);
+    all->cpus = s.program->cpus;
     s.of_section = gt_need(malloc((sections->n + 1) * sizeof *s.of_section));
     for (size_t i = 0; i < sections->n; i++)
         s.of_section[i] = 1;
@@ -209,7 +209,7 @@ void gt_whatifs_find(struct gt_whatifs *all, struct gt_sections *sections,
         consider(&s, (struct gt_whatif){.kind = GT_CPUS}, &(struct gt_change){.cpus = true});
     if (all->n)
         qsort(all->at, all->n, sizeof *all->at, by_score);
-    gt_replay_free(s.replay);
+    gt_program_free(s.program);
     free(s.of_section);
     free(s.of_thread);
 }
