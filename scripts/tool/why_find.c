@@ -7,10 +7,13 @@
 
 #include <stdlib.h>
 
-/* Whose end is that of the run: the main thread's, which ends the process; else the last one's. */
+/*
+ * Whose end is that of the run: the main thread's, which ends the process; else the last one's.
+ * GT_NOBODY: no thread did anything.
+ */
 static uint32_t last_thread(const struct gt_graph *graph, uint64_t to)
 {
-    uint32_t found = 0;
+    uint32_t found = GT_NOBODY;
     uint64_t latest = 0;
     for (uint32_t i = 0; i < graph->lanes; i++) {
         const struct gt_lane *lane = &graph->lane[i];
@@ -124,14 +127,14 @@ void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
 {
     why->to = to < why->graph.trace.ns ? to : why->graph.trace.ns;
     why->from = from;
-    if (why->from >= why->to)
+    why->thread = last_thread(&why->graph, why->to);
+    if (why->from >= why->to || why->thread == GT_NOBODY)
         gt_fail(GT_EXIT_FAILED, "%s: nothing is recorded of that time", why->graph.trace.path);
     gt_sections_begin(&why->sections, &why->graph);
     if (why->task) {
         gt_tasks_find(&why->tasks, &why->sections, why->task, why->from, why->to);
         return;
     }
-    why->thread = last_thread(&why->graph, why->to);
     gt_whatifs_choose(&why->whatifs, &why->graph, why->from, why->to);
     why->path.watch = why->whatifs.to;
     why->path.watch_thread = GT_NOBODY;

@@ -12,6 +12,7 @@ GOTRACE = ROOT / "build/gotrace"
 SCENARIOS = [line.split() for line in proc.run([PROGRAMS / "whys"]).ok().stdout.splitlines()]
 TRIES = 5  # of a scenario: this machine may have been busy while one of its three runs was measured
 GAIN_OFF = 0.10
+formats = pytest.mark.parametrize("format", gotools.FORMATS)
 
 
 def why(trace, *options):
@@ -104,12 +105,27 @@ def check(report):
         assert abs(sum(threads) / len(threads) - report["parallelism"][band]["average"]) < 0.01
 
 
-@pytest.mark.parametrize("format", gotools.FORMATS)
+@formats
 @pytest.mark.parametrize("program", ["truth", "rounds", "incidents"])
 def test_path_is_the_interval(traced, format, program):
     argv = [PROGRAMS / program, *(["convoy"] if program == "incidents" else [])]
     result = traced(argv, env={"GOTRACE_FORMAT": format}).ok()
     check(why(result.trace))
+
+
+@formats
+def test_path_of_any_schedule(tmp_path, format):
+    """Of those of test/fuzz/schedules.c, with clocks that disagree, wake-ups in vain and threads that are lost."""
+    proc.run([ROOT / "build/test/fuzz/schedules", format, 1, 20, tmp_path], timeout=60).ok()
+    traces = list(tmp_path.rglob("*.trace"))
+    assert len(traces) == 20
+    for trace in traces:
+        result = proc.run([GOTRACE, "why", "--json", trace])
+        assert proc.run([GOTRACE, "why", trace]).returncode == result.returncode
+        if result.returncode == 0:
+            check(json.loads(result.stdout))
+        else:
+            assert result.returncode == 1 and "nothing is recorded" in result.stderr, result
 
 
 @pytest.mark.parametrize("env", [{"GOTRACE_SCHED": "on"}, {"GOTRACE_CPU_HZ": "500"}, {"GOTRACE_RING": "64M"}, {"GOTRACE_DELAY": "0.05"}])
