@@ -109,9 +109,12 @@ static bool serves(const struct gt_why *why)
            resting_place(why, why->thread, &ns) != GT_NOBODY && ns * 2 > why->to - why->from;
 }
 
+/* Where there are some the path is theirs. */
 static void find_pieces(struct gt_why *why)
 {
-    gt_path_free(&why->path);
+    enum { LEAST = 10 };
+    struct gt_path of_run = why->path;
+    why->path = (struct gt_path){0};
     for (uint32_t i = 0; i < why->graph.lanes; i++) {
         uint64_t ns, before = why->pieces.n;
         uint32_t spot = resting_place(why, i, &ns);
@@ -119,6 +122,9 @@ static void find_pieces(struct gt_why *why)
             add_pieces(why, i, spot);
         why->pieces.threads += why->pieces.n > before;
     }
+    gt_path_free(why->pieces.n < LEAST ? &why->path : &of_run);
+    why->path = why->pieces.n < LEAST ? of_run : why->path;
+    why->pieces = why->pieces.n < LEAST ? (struct gt_pieces){0} : why->pieces;
     why->path.from = why->from;
     why->path.to = why->to;
 }
