@@ -21,7 +21,7 @@ struct look {
     struct gt_pool *pool;
     uint32_t last_spot; /* of the last wait */
     bool last_woken;    /* it was ended by another thread */
-    uint64_t since;     /* that ended */
+    uint64_t between;   /* ns that it did something since */
     struct gt_memo feeders, groups, resting;
     size_t grouped, counted;
 };
@@ -68,7 +68,7 @@ static void note_group(struct look *l, struct gt_place_waits *p, const struct gt
 static void note_place(struct look *l, const struct gt_step *s, uint64_t ns)
 {
     struct gt_place_waits *p = &l->survey->place[s->spot];
-    bool again = l->last_spot == s->spot && s->from - l->since < SHORT_NS;
+    bool again = l->last_spot == s->spot && l->between < SHORT_NS;
     if (!p->count)
         p->section = gt_sections_of(l->sections, l->thread, s);
     p->threads += !p->count || p->thread != l->thread;
@@ -86,7 +86,7 @@ static void note_place(struct look *l, const struct gt_step *s, uint64_t ns)
         note_group(l, p, s);
     l->last_spot = s->spot;
     l->last_woken = s->by != GT_NOBODY;
-    l->since = s->to;
+    l->between = 0;
 }
 
 static void note_lock(struct look *l, const struct gt_step *s, uint64_t ns)
@@ -147,6 +147,8 @@ static void look_at(struct look *l, const struct gt_step *s)
     bool waits = band == GT_BAND_LOCKS || band == GT_BAND_OTHER;
     if (waits)
         note_place(l, s, ns);
+    else if (band != GT_BAND_NO_CPU)
+        l->between += ns;
     /* One that gives up to look again waits for its peers, too. */
     bool peers = s->by != GT_NOBODY ? v->pool_of[s->by] == v->pool_of[l->thread]
                                     : s->kind == GT_SYNC && s->ended && s->lock != GT_NOBODY;

@@ -767,7 +767,7 @@ static volatile bool finished;
 
 static void *long_part(void *arg)
 {
-    DEVICE(300 * MS);
+    DEVICE(900 * MS);
     finished = true;
     return arg;
 }
