@@ -15,6 +15,8 @@
 
 #include "format.h"
 
+#define GT_HELD_LONGER " or longer" /* behind the time: nobody looked before */
+
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -145,9 +145,10 @@ const struct gt_lock_state *gt_locks_note_hold(struct gt_locks *locks, const cha
     const char *name = category + sizeof held - 1, *end = strstr(name, taken);
     size_t len = end ? (size_t)(end - name) : strlen(name);
     const char *place = end ? end + sizeof taken - 1 : "";
-    place = gt_contents_text(locks->contents, place, strlen(place));
     struct gt_lock_state *lock = lock_of(locks, name, len);
-    keep(lock, &(struct gt_hold_state){thread, now > ns ? now - ns : 0, now, place});
+    place = gt_contents_text(locks->contents, place, strlen(place));
+    keep(lock, &(struct gt_hold_state){thread, now > ns ? now - ns : 0, now, place,
+                                       strstr(message, GT_HELD_LONGER) != NULL});
     return lock;
 }
 

@@ -20,6 +20,7 @@ struct gt_lock_state {
         const struct gt_thread_state *thread;
         uint64_t from, to;
         const char *place; /* the function that took it; "": not known */
+        bool longer;       /* it had the lock before, for nobody knows how long */
     } * hold;
 };
 

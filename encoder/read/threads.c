@@ -28,7 +28,7 @@ enum gt_kind gt_kind_of(const struct gt_thread_state *t)
     case GT_G_RUNNABLE: return GT_SCHED;
     case GT_G_RUNNING: return GT_RUNNING;
     case GT_G_SYSCALL: return GT_SYSCALL;
-    default: return kind_of_reason(t->reason);
+    default: return t->waits_as;
     }
 }
 
@@ -44,10 +44,12 @@ static struct gt_thread_state *get(struct gt_threads *all, uint64_t g, uint64_t 
         return t;
     t = gt_need(calloc(1, sizeof *t));
     *t = (struct gt_thread_state){.g = g,
+                                  .number = (uint32_t)all->n,
                                   .thread = GT_NO_THREAD,
                                   .name = "",
                                   .routine = g == 1 ? "main" : "", /* writers make it so */
                                   .reason = "",
+                                  .waits_as = GT_OTHER,
                                   .begin = ns,
                                   .since = ns,
                                   .shares = {.until = ns, .runs = true}};
@@ -180,6 +182,7 @@ static void stop(struct gt_threads *all, struct gt_thread_state *t, const struct
     /* One that is woken in vain goes on to wait for the same: it runs for no time. */
     bool again = t->wanted_at < t->woke;
     t->again = again && t->woke == ns;
+    t->waits_as = t->reason == h->text ? t->waits_as : kind_of_reason(h->text); /* interned */
     t->reason = h->text;
     if (again ? t->woke < ns : t->wanted_at + LOG_NS < ns || gt_kind_of(t) != GT_SYNC)
         t->wanted.lock = NULL;

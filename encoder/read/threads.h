@@ -16,11 +16,13 @@ extern const char *const gt_kind_names[GT_KINDS];
 struct gt_thread_state {
     struct gt_thread_state *next; /* in order of appearance */
     uint64_t g, thread;           /* thread: as the kernel numbers them, GT_NO_THREAD: never ran */
+    uint32_t number;              /* in order of appearance, from 0 */
     const char *name;             /* that it gave itself, "" for none */
     const char *routine;          /* where it began, "" if that is not known */
     uint64_t seq;
     enum gt_g_state state;
     const char *reason;                     /* of the last wait */
+    enum gt_kind waits_as;                  /* what that reason is */
     const struct gt_callers *its;           /* where it began; or NULL */
     const struct gt_thread_state *maker;    /* who created it; NULL: not known */
     const struct gt_callers *stack;         /* of the last wait or call */

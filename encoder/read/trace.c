@@ -44,6 +44,15 @@ const char *gt_trace_map(struct gt_bytes *bytes, const char *path, size_t least)
     return NULL;
 }
 
+void gt_trace_forget(const struct gt_trace *trace, const uint8_t *start, const uint8_t *end)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t from = (size_t)(start - trace->base) / page * page;
+    size_t to = (size_t)(end - trace->base) / page * page;
+    if (to > from)
+        madvise((void *)(uintptr_t)(trace->base + from), to - from, MADV_DONTNEED);
+}
+
 const char *gt_trace_open(struct gt_trace *trace, const char *path)
 {
     *trace = (struct gt_trace){.path = path};

@@ -80,6 +80,9 @@ struct gt_trace {
 /* Maps a file of at least so many bytes; else `bytes` stays. NULL, or why it is not opened. */
 const char *gt_trace_map(struct gt_bytes *bytes, const char *path, size_t least);
 
+/* That part of the file is read, and need not stay in memory; it may be read again. */
+void gt_trace_forget(const struct gt_trace *trace, const uint8_t *start, const uint8_t *end);
+
 /* Opens the file, which stays mapped, and finds out its format. NULL, or why that failed. */
 const char *gt_trace_open(struct gt_trace *trace, const char *path);
 

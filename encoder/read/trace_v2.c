@@ -253,6 +253,7 @@ void gt_trace_read_v2(struct gt_trace *trace, const struct gt_audience *audience
     const uint8_t *end;
     while (!*trace->damage && (end = gt_generation_end(rest, trace->format))) {
         read_generation(&r, rest.p, end);
+        gt_trace_forget(trace, rest.p, end);
         rest.p = end;
     }
     gt_order_accounts(&r, UINT64_MAX);

@@ -183,7 +183,7 @@ static void describe(struct gt_strbuf *t, const struct gt_hold *hold, uint64_t u
 {
     put_time(t, units);
     if (hold->longer)
-        gt_strbuf_add(t, " or longer");
+        gt_strbuf_add(t, GT_HELD_LONGER);
     if (hold->spent < units / 10)
         return;
     gt_strbuf_add(t, ", of it ");

@@ -45,6 +45,8 @@ static const struct command {
     {"view", "TRACE", "open the viewer, `go tool trace`, in a browser", gt_command_view},
     {"info", "TRACE", "print what is in a trace", gt_command_info},
     {"top", "[options] TRACE", "print where threads waited longest", gt_command_top},
+    {"why", "[options] TRACE", "print what a run's time went to, and what would help",
+     gt_command_why},
     {"sql", "[options] TRACE [STATEMENT]", "ask a trace as a database", gt_command_sql},
     {"symbolize", "[options] TRACE", "fill in names from debug files that the host did not have",
      gt_command_symbolize},

@@ -17,6 +17,7 @@ int gt_command_run(int argc, char **argv); /* argv[0]: "gotrace" */
 int gt_command_view(int argc, char **argv);
 int gt_command_info(int argc, char **argv);
 int gt_command_top(int argc, char **argv);
+int gt_command_why(int argc, char **argv);
 int gt_command_sql(int argc, char **argv);
 int gt_command_symbolize(int argc, char **argv);
 int gt_command_stacks(int argc, char **argv);

@@ -139,7 +139,7 @@ static void add_rest(const struct gt_threads *threads, const struct blame *blame
         return;
     if (holder && !blame->told)
         add_holder(&(struct blame){0},
-                   &(struct gt_hold_state){holder, span->from, span->from + span->ns, ""});
+                   &(struct gt_hold_state){holder, span->from, span->from + span->ns, "", false});
     else
         add_doing(&(struct doing){.place = "",
                                   .name = blame->told ? changing_hands : span->wanted->who,

@@ -1,0 +1,834 @@
+/*
+ * Programs with a known reason for being slow: whys NAME [fixed] runs one, without its reason if it
+ * is to be fixed, and prints how long that took in ns. whys lists them: the name, what `gotrace
+ * why` is to name first, a part of its words, and whether the longest wait misleads.
+ *
+ * A device is a sleep: it takes the same time on any machine.
+ */
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MS = 1000 };
+
+static bool fixed;
+
+static uint64_t now(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* In the function that uses it: its name is the place. */
+#define DEVICE(us)                                                          \
+    do {                                                                    \
+        struct timespec length_ = {(us) / 1000000, (us) % 1000000 * 1000L}; \
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &length_, NULL);                \
+    } while (0)
+
+#define COMPUTE(us)                                                \
+    do {                                                           \
+        uint64_t end_ = now(CLOCK_THREAD_CPUTIME_ID) + (us)*1000u; \
+        while (now(CLOCK_THREAD_CPUTIME_ID) < end_)                \
+            ;                                                      \
+    } while (0)
+
+#define HALF(us) ((us) / (fixed ? 2 : 1))
+
+static void run_threads(int n, void *(*routine)(void *))
+{
+    pthread_t thread[16];
+    for (intptr_t i = 0; i < n; i++)
+        pthread_create(&thread[i], NULL, routine, (void *)i);
+    for (int i = 0; i < n; i++)
+        pthread_join(thread[i], NULL);
+}
+
+/* A queue of numbers, bounded or not; -1 is its end. */
+struct queue {
+    pthread_mutex_t lock;
+    pthread_cond_t filled, emptied;
+    int item[512], first, n, room;
+};
+
+#define QUEUE(most)                                                                               \
+    {                                                                                             \
+        PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, {0}, 0, 0, \
+            most                                                                                  \
+    }
+
+static void put(struct queue *q, int item)
+{
+    pthread_mutex_lock(&q->lock);
+    while (q->n == q->room)
+        pthread_cond_wait(&q->emptied, &q->lock);
+    q->item[(q->first + q->n++) % 512] = item;
+    pthread_cond_signal(&q->filled);
+    pthread_mutex_unlock(&q->lock);
+}
+
+static int take(struct queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    while (!q->n)
+        pthread_cond_wait(&q->filled, &q->lock);
+    int item = q->item[q->first];
+    q->first = (q->first + 1) % 512;
+    q->n--;
+    pthread_cond_signal(&q->emptied);
+    pthread_mutex_unlock(&q->lock);
+    return item;
+}
+
+/* Locks ---------------------------------------------------------------------------------------- */
+
+/* The disk is waited for with the lock held. */
+static pthread_mutex_t journal_lock[4] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+                                          PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+
+static void write_journal(int who)
+{
+    pthread_mutex_t *lock = &journal_lock[fixed ? who : 0];
+    pthread_mutex_lock(lock);
+    DEVICE(3 * MS);
+    pthread_mutex_unlock(lock);
+}
+
+static void serve_request(void)
+{
+    DEVICE(1 * MS);
+}
+
+static void *journal_worker(void *arg)
+{
+    for (int i = 0; i < 25; i++) {
+        serve_request();
+        write_journal((int)(intptr_t)arg);
+    }
+    return NULL;
+}
+
+static void journal(void)
+{
+    run_threads(4, journal_worker);
+}
+
+/* All wait for the outer lock, whose holder waits for the inner one. */
+static pthread_mutex_t outer_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t inner_lock = PTHREAD_MUTEX_INITIALIZER;
+static volatile bool flushing;
+
+static void *flusher(void *arg)
+{
+    while (flushing) {
+        if (!fixed)
+            pthread_mutex_lock(&inner_lock);
+        DEVICE(8 * MS);
+        if (!fixed)
+            pthread_mutex_unlock(&inner_lock);
+        DEVICE(1 * MS);
+    }
+    return arg;
+}
+
+static void update_inner(void)
+{
+    pthread_mutex_lock(&inner_lock);
+    DEVICE(200);
+    pthread_mutex_unlock(&inner_lock);
+}
+
+static void *updater(void *arg)
+{
+    for (int i = 0; i < 12; i++) {
+        pthread_mutex_lock(&outer_lock);
+        update_inner();
+        pthread_mutex_unlock(&outer_lock);
+        DEVICE(300);
+    }
+    return arg;
+}
+
+static void nested(void)
+{
+    pthread_t thread;
+    flushing = true;
+    pthread_create(&thread, NULL, flusher, NULL);
+    DEVICE(1 * MS);
+    run_threads(3, updater);
+    flushing = false;
+}
+
+/* Many short holds, and a long one now and then. */
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void rotate_log(void)
+{
+    pthread_mutex_lock(&log_lock);
+    DEVICE(HALF(30 * MS));
+    pthread_mutex_unlock(&log_lock);
+}
+
+static void write_log(void)
+{
+    pthread_mutex_lock(&log_lock);
+    pthread_mutex_unlock(&log_lock);
+}
+
+static void *logging_worker(void *arg)
+{
+    for (int i = 0; i < 20; i++) {
+        DEVICE(1 * MS);
+        write_log();
+        if (!arg && i % 3 == 0)
+            rotate_log();
+    }
+    return NULL;
+}
+
+static void rotation(void)
+{
+    run_threads(4, logging_worker);
+}
+
+/* Readers wait for a writer that computes nothing. */
+static pthread_rwlock_t map_lock = PTHREAD_RWLOCK_INITIALIZER;
+static volatile bool reading;
+
+static void rebuild_map(void)
+{
+    if (fixed)
+        DEVICE(10 * MS);
+    pthread_rwlock_wrlock(&map_lock);
+    if (!fixed)
+        DEVICE(10 * MS);
+    pthread_rwlock_unlock(&map_lock);
+}
+
+static void *map_writer(void *arg)
+{
+    while (reading) {
+        rebuild_map();
+        DEVICE(1 * MS);
+    }
+    return arg;
+}
+
+static void *map_reader(void *arg)
+{
+    for (int i = 0; i < 20; i++) {
+        pthread_rwlock_rdlock(&map_lock);
+        pthread_rwlock_unlock(&map_lock);
+        DEVICE(2 * MS);
+    }
+    return arg;
+}
+
+static void readers(void)
+{
+    pthread_t thread;
+    reading = true;
+    pthread_create(&thread, NULL, map_writer, NULL);
+    run_threads(3, map_reader);
+    reading = false;
+}
+
+/* Queues ----------------------------------------------------------------------------------------
+ */
+
+/* Workers have nothing to do: what feeds them is slow. */
+static struct queue feed = QUEUE(512);
+
+static void load_item(void)
+{
+    DEVICE(HALF(4 * MS));
+}
+
+static void *fed_worker(void *arg)
+{
+    while (take(&feed) >= 0)
+        DEVICE(1 * MS);
+    return arg;
+}
+
+static void *feeder(void *arg)
+{
+    for (int i = 0; i < 50; i++) {
+        load_item();
+        put(&feed, i);
+    }
+    for (int i = 0; i < 6; i++)
+        put(&feed, -1);
+    return arg;
+}
+
+static void idle(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, feeder, NULL);
+    run_threads(6, fed_worker);
+}
+
+/* Too few workers. */
+static struct queue jobs = QUEUE(512);
+
+static void handle_job(void)
+{
+    DEVICE(5 * MS);
+}
+
+static void *pool_worker(void *arg)
+{
+    while (take(&jobs) >= 0)
+        handle_job();
+    return arg;
+}
+
+static void pool(void)
+{
+    int n = fixed ? 3 : 2;
+    pthread_t thread[3];
+    for (int i = 0; i < n; i++)
+        pthread_create(&thread[i], NULL, pool_worker, NULL);
+    DEVICE(1 * MS);
+    for (int i = 0; i < 90; i++)
+        put(&jobs, i);
+    for (int i = 0; i < n; i++)
+        put(&jobs, -1);
+    for (int i = 0; i < n; i++)
+        pthread_join(thread[i], NULL);
+}
+
+/* Three stages with little room between; the second is slow. */
+static struct queue first_stage = QUEUE(2), second_stage = QUEUE(2);
+
+static void transform(void)
+{
+    DEVICE(HALF(4 * MS));
+}
+
+static void *transformer(void *arg)
+{
+    int item;
+    while ((item = take(&first_stage)) >= 0) {
+        transform();
+        put(&second_stage, item);
+    }
+    put(&second_stage, -1);
+    return arg;
+}
+
+static void *consumer(void *arg)
+{
+    while (take(&second_stage) >= 0)
+        DEVICE(1 * MS);
+    return arg;
+}
+
+static void *source(void *arg)
+{
+    for (int i = 0; i < 60; i++) {
+        DEVICE(1 * MS);
+        put(&first_stage, i);
+    }
+    put(&first_stage, -1);
+    return arg;
+}
+
+static void stages(void)
+{
+    void *(*const routine[])(void *) = {source, transformer, consumer};
+    pthread_t thread[3];
+    for (int i = 0; i < 3; i++)
+        pthread_create(&thread[i], NULL, routine[i], NULL);
+    for (int i = 0; i < 3; i++)
+        pthread_join(thread[i], NULL);
+}
+
+/* Who commits waits for its turn; what all wait for is the compressing before. */
+static pthread_mutex_t turn_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t turn_changed = PTHREAD_COND_INITIALIZER;
+static int turn;
+
+static void compress(int who)
+{
+    DEVICE(HALF(who == 0 ? 16 * MS : 6 * MS));
+}
+
+static void commit_in_turn(int ticket)
+{
+    pthread_mutex_lock(&turn_lock);
+    while (turn != ticket)
+        pthread_cond_wait(&turn_changed, &turn_lock);
+    pthread_mutex_unlock(&turn_lock);
+    DEVICE(500);
+    pthread_mutex_lock(&turn_lock);
+    turn++;
+    pthread_cond_broadcast(&turn_changed);
+    pthread_mutex_unlock(&turn_lock);
+}
+
+static void *committer(void *arg)
+{
+    int who = (int)(intptr_t)arg;
+    for (int i = 0; i < 15; i++) {
+        compress(who);
+        commit_in_turn(i * 4 + who);
+    }
+    return NULL;
+}
+
+static void turns(void)
+{
+    run_threads(4, committer);
+}
+
+/* Two reply to each other. */
+static sem_t ping, pong;
+
+static void answer(void)
+{
+    DEVICE(HALF(5 * MS));
+}
+
+static void *answerer(void *arg)
+{
+    for (int i = 0; i < 30; i++) {
+        sem_wait(&ping);
+        answer();
+        sem_post(&pong);
+    }
+    return arg;
+}
+
+static void dialogue(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, answerer, NULL);
+    for (int i = 0; i < 30; i++) {
+        DEVICE(1 * MS);
+        sem_post(&ping);
+        sem_wait(&pong);
+    }
+    pthread_join(thread, NULL);
+}
+
+/* Six threads, two connections. */
+static sem_t connections;
+
+static void query(void)
+{
+    DEVICE(HALF(6 * MS));
+}
+
+static void *client(void *arg)
+{
+    for (int i = 0; i < 10; i++) {
+        sem_wait(&connections);
+        query();
+        sem_post(&connections);
+        DEVICE(500);
+    }
+    return arg;
+}
+
+static void limited(void)
+{
+    sem_init(&connections, 0, 2);
+    run_threads(6, client);
+}
+
+/* Three answers are needed, and one of them comes late. */
+static sem_t asked[3], answered;
+
+static void look_up(int who)
+{
+    if (who == 1)
+        DEVICE(HALF(8 * MS));
+    else
+        DEVICE(2 * MS);
+}
+
+static void *helper(void *arg)
+{
+    for (int i = 0; i < 25; i++) {
+        sem_wait(&asked[(intptr_t)arg]);
+        look_up((int)(intptr_t)arg);
+        sem_post(&answered);
+    }
+    return NULL;
+}
+
+static void gather(void)
+{
+    pthread_t thread[3];
+    for (intptr_t i = 0; i < 3; i++)
+        pthread_create(&thread[i], NULL, helper, (void *)i);
+    for (int round = 0; round < 25; round++) {
+        for (int i = 0; i < 3; i++)
+            sem_post(&asked[i]);
+        for (int i = 0; i < 3; i++)
+            sem_wait(&answered);
+        DEVICE(500);
+    }
+    for (int i = 0; i < 3; i++)
+        pthread_join(thread[i], NULL);
+}
+
+/* What is to be sent waits for more of it, which comes only when it is sent. */
+static pthread_mutex_t batch_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t batch_full = PTHREAD_COND_INITIALIZER;
+static sem_t batched, sent;
+
+static void linger(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += HALF(10 * MS) * 1000L;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&batch_lock);
+    while (pthread_cond_timedwait(&batch_full, &batch_lock, &until) == 0)
+        ;
+    pthread_mutex_unlock(&batch_lock);
+}
+
+static void *sender(void *arg)
+{
+    for (int i = 0; i < 25; i++) {
+        sem_wait(&batched);
+        linger();
+        DEVICE(1 * MS);
+        sem_post(&sent);
+    }
+    return arg;
+}
+
+static void batches(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, sender, NULL);
+    for (int i = 0; i < 25; i++) {
+        sem_post(&batched);
+        sem_wait(&sent);
+    }
+    pthread_join(thread, NULL);
+}
+
+/* Beginnings and ends ----------------------------------------------------------------------------
+ */
+
+/* One of the threads has more to do. */
+static void *part(void *arg)
+{
+    for (int i = 0; i < 10; i++)
+        DEVICE(3 * MS);
+    return arg;
+}
+
+static void *large_part(void *arg)
+{
+    for (int i = 0; i < 10; i++)
+        DEVICE(HALF(20 * MS));
+    return arg;
+}
+
+static void straggler(void)
+{
+    pthread_t thread[4];
+    for (int i = 0; i < 4; i++)
+        pthread_create(&thread[i], NULL, i == 2 ? large_part : part, NULL);
+    for (int i = 0; i < 4; i++)
+        pthread_join(thread[i], NULL);
+}
+
+/* Rounds, each as long as the slowest takes. */
+static pthread_barrier_t round_end;
+
+static void slow_share(void)
+{
+    DEVICE(HALF(8 * MS));
+}
+
+static void fast_share(void)
+{
+    DEVICE(2 * MS);
+}
+
+static void *rounds_thread(void *arg)
+{
+    for (int i = 0; i < 25; i++) {
+        if (arg)
+            fast_share();
+        else
+            slow_share();
+        pthread_barrier_wait(&round_end);
+    }
+    return NULL;
+}
+
+static void rounds(void)
+{
+    pthread_barrier_init(&round_end, NULL, 4);
+    run_threads(4, rounds_thread);
+}
+
+/* A thread for each task, and the next one only when it is done. */
+static void *task(void *arg)
+{
+    DEVICE(HALF(6 * MS));
+    return arg;
+}
+
+static void one_by_one(void)
+{
+    for (int i = 0; i < 30; i++)
+        run_threads(1, task);
+}
+
+/* Everybody waits for what one has to set up. */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void set_up(void)
+{
+    DEVICE(HALF(150 * MS));
+}
+
+static void *needs_set_up(void *arg)
+{
+    pthread_once(&once, set_up);
+    for (int i = 0; i < 10; i++)
+        DEVICE(3 * MS);
+    return arg;
+}
+
+static void setup(void)
+{
+    run_threads(5, needs_set_up);
+}
+
+/* The main thread sleeps though all is done. */
+static void *done_soon(void *arg)
+{
+    for (int i = 0; i < 10; i++)
+        DEVICE(2 * MS);
+    return arg;
+}
+
+static void settle(void)
+{
+    DEVICE(HALF(200 * MS));
+}
+
+static void settling(void)
+{
+    pthread_t thread[6];
+    for (int i = 0; i < 6; i++)
+        pthread_create(&thread[i], NULL, done_soon, NULL);
+    settle();
+    for (int i = 0; i < 6; i++)
+        pthread_join(thread[i], NULL);
+}
+
+/* A waits for B, B for C. */
+static sem_t b_done, c_done;
+
+static void slow_source(void)
+{
+    DEVICE(HALF(8 * MS));
+}
+
+static void *chain_c(void *arg)
+{
+    for (int i = 0; i < 20; i++) {
+        slow_source();
+        sem_post(&c_done);
+    }
+    return arg;
+}
+
+static void *chain_b(void *arg)
+{
+    for (int i = 0; i < 20; i++) {
+        sem_wait(&c_done);
+        DEVICE(1 * MS);
+        sem_post(&b_done);
+    }
+    return arg;
+}
+
+static void chain(void)
+{
+    pthread_t thread[2];
+    pthread_create(&thread[0], NULL, chain_b, NULL);
+    pthread_create(&thread[1], NULL, chain_c, NULL);
+    for (int i = 0; i < 20; i++) {
+        sem_wait(&b_done);
+        DEVICE(500);
+    }
+    for (int i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
+}
+
+/* CPUs -------------------------------------------------------------------------------------------
+ */
+
+/* The part that only the main thread does. */
+static void prepare(void)
+{
+    for (int i = 0; i < 40; i++) {
+        COMPUTE(HALF(5 * MS));
+        usleep(1);
+    }
+}
+
+static void *short_part(void *arg)
+{
+    DEVICE(20 * MS);
+    return arg;
+}
+
+static void serial(void)
+{
+    prepare();
+    run_threads(4, short_part);
+}
+
+/* A file is read block by block, ahead of who needs it. */
+static struct queue blocks = QUEUE(4);
+
+static void read_block(void)
+{
+    DEVICE(HALF(5 * MS));
+}
+
+static void *read_ahead(void *arg)
+{
+    for (int i = 0; i < 50; i++) {
+        read_block();
+        put(&blocks, i);
+    }
+    put(&blocks, -1);
+    return arg;
+}
+
+static void ahead(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, read_ahead, NULL);
+    while (take(&blocks) >= 0)
+        COMPUTE(1 * MS);
+    pthread_join(thread, NULL);
+}
+
+/* Nothing is wrong: all is done at the same time, and nobody waits long. */
+static void *healthy_thread(void *arg)
+{
+    for (int i = 0; i < 30; i++) {
+        DEVICE(5 * MS);
+        write_log();
+    }
+    return arg;
+}
+
+static void healthy(void)
+{
+    run_threads(4, healthy_thread);
+}
+
+/* Threads that compute with the same lock held. */
+static pthread_mutex_t busy_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void *adder(void *arg)
+{
+    for (int i = 0; i < 60; i++) {
+        pthread_mutex_lock(&busy_lock);
+        COMPUTE(2 * MS);
+        pthread_mutex_unlock(&busy_lock);
+        DEVICE(1 * MS);
+    }
+    return arg;
+}
+
+static void convoy(void)
+{
+    run_threads(4, adder);
+}
+
+/* The main thread asks every now and then whether the others are done. */
+static volatile bool finished;
+
+static void *long_part(void *arg)
+{
+    DEVICE(900 * MS);
+    finished = true;
+    return arg;
+}
+
+static void polling(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, long_part, NULL);
+    while (!finished)
+        DEVICE(2 * MS);
+    pthread_join(thread, NULL);
+}
+
+static const struct scenario {
+    const char *name;
+    void (*run)(void);
+    const char *first; /* what is to be named first */
+    bool misleads;     /* the longest wait is not it */
+} others[] = {{"healthy", healthy, NULL, false},
+              {"convoy", convoy, NULL, false},
+              {"polling", polling, NULL, false}},
+  scenarios[] = {
+      {"journal", journal, "journal_lock", true},
+      {"nested", nested, "inner_lock", true},
+      {"rotation", rotation, "rotate_log", true},
+      {"readers", readers, "map_lock", true},
+      {"idle", idle, "load_item", true},
+      {"pool", pool, "pool_worker", true},
+      {"stages", stages, "transform", true},
+      {"turns", turns, "compress", true},
+      {"dialogue", dialogue, "answer", true},
+      {"limited", limited, "query", true},
+      {"straggler", straggler, "large_part", true},
+      {"rounds", rounds, "slow_share", true},
+      {"one_by_one", one_by_one, "task", true},
+      {"setup", setup, "set_up", true},
+      {"settling", settling, "settle", false},
+      {"chain", chain, "slow_source", true},
+      {"serial", serial, "prepare", true},
+      {"gather", gather, "look_up", true},
+      {"batches", batches, "linger", true},
+      {"ahead", ahead, "read_block", true},
+};
+
+int main(int argc, char **argv)
+{
+    enum { N = sizeof scenarios / sizeof *scenarios };
+    for (int i = 0; argc < 2 && i < N; i++)
+        printf("%s %s %d\n", scenarios[i].name, scenarios[i].first, scenarios[i].misleads);
+    if (argc < 2)
+        return 0;
+    fixed = argc > 2 && strcmp(argv[2], "fixed") == 0;
+    void (*run)(void) = NULL;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        run = strcmp(argv[1], others[i].name) == 0 ? others[i].run : run;
+    for (int i = 0; i < N; i++)
+        run = strcmp(argv[1], scenarios[i].name) == 0 ? scenarios[i].run : run;
+    if (!run)
+        return 2;
+    uint64_t begin = now(CLOCK_MONOTONIC);
+    run();
+    printf("%llu\n", (unsigned long long)(now(CLOCK_MONOTONIC) - begin));
+    return 0;
+}
