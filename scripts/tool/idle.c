@@ -26,7 +26,8 @@ enum {
 struct visits {
     struct visits *next;            /* in `all.first` */
     const struct gt_callers *stack; /* the first one */
-    uint64_t count, ns, answers, awaited;
+    uint64_t count, ns, answers;
+    uint64_t awaited;       /* ns of it in which others waited for a lock that it had */
     uint64_t moves[DEPTHS]; /* to another place, by how many functions both have */
     const struct gt_thread_state *thread;
     enum gt_kind kind;
@@ -38,7 +39,7 @@ struct visits {
 
 struct worker {
     struct visits *last; /* where it waited last */
-    uint64_t to;         /* until when */
+    uint64_t from, to;   /* when */
 };
 
 struct verdict {
@@ -210,7 +211,7 @@ static void note_end(const struct gt_span *span)
 {
     struct worker *by = item_of(&all.workers, span->by->g, sizeof *by);
     if (by->last && span->from < by->to && is_for_lock(span))
-        by->last->awaited++;
+        by->last->awaited += by->to - (span->from > by->from ? span->from : by->from);
 }
 
 /* What threads are for: those of one routine are alike, unless it is one for all that there are. */
@@ -255,6 +256,7 @@ void gt_idle_note(const struct gt_span *span)
         w->last->moves[common < DEPTHS ? common : DEPTHS - 1]++;
     }
     w->last = v;
+    w->from = span->from;
     w->to = span->from + span->ns;
     if (span->by)
         note_end(span);
@@ -292,7 +294,7 @@ static bool is_candidate(const struct visits *v)
 {
     unsigned kinds = kinds_on(v->stack);
     bool events = v->way == EVENTS || v->way == LISTEN || kinds & GT_FRAME_LOOP;
-    if (v->way == NEVER || kinds & GT_FRAME_BUSY || v->awaited * 10 > v->count ||
+    if (v->way == NEVER || kinds & GT_FRAME_BUSY || v->awaited * 10 > v->ns ||
         v->answers * 2 > v->count)
         return false;
     if (v->kind == GT_SYNC && (v->thread->g == 1 || is_main(v->stack)))
