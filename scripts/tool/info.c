@@ -209,7 +209,7 @@ int gt_command_info(int argc, char **argv)
     if (optind + 1 != argc)
         gt_fail(GT_EXIT_USAGE, "info: which trace? One");
     gt_open_trace(&trace, argv[optind]);
-    gt_read_threads(&threads, &trace);
+    gt_read_selected(&threads, &trace);
     print_file(&trace);
     print_tracer(&threads);
     print_lost(&trace);

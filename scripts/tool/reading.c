@@ -32,54 +32,46 @@ void gt_open_trace(struct gt_trace *trace, const char *path)
         trace->progress = show_progress;
 }
 
+void gt_read_threads(struct gt_threads *threads, struct gt_trace *trace)
+{
+    gt_frames_use(trace);
+    bool whole = gt_threads_read(threads, trace);
+    if (trace->progress && isatty(2))
+        fprintf(stderr, "\r\033[K");
+    if (!whole)
+        gt_fail(GT_EXIT_FAILED, "%s: damaged: %s", trace->path, trace->damage);
+}
+
 /* A command's own callbacks, behind what is selected. */
-struct behind {
+static struct {
     void (*span)(void *arg, const struct gt_span *span);
     void (*sample)(void *arg, const struct gt_thread_state *thread, const struct gt_callers *stack,
                    uint64_t ns);
-    void (*event)(void *arg, const struct gt_happening *event, const struct gt_thread_state *thread,
-                  uint64_t ns);
-    void *arg;
-};
+} its;
 
 static void pass_span(void *arg, const struct gt_span *span)
 {
-    const struct behind *its = arg;
     gt_idle_note(span);
-    if (its->span)
-        gt_select_span(span, its->span, its->arg);
+    if (its.span)
+        gt_select_span(span, its.span, arg);
 }
 
 static void pass_sample(void *arg, const struct gt_thread_state *thread,
                         const struct gt_callers *stack, uint64_t ns)
 {
-    const struct behind *its = arg;
     if (gt_select_sample(thread, stack, ns))
-        its->sample(its->arg, thread, stack, ns);
+        its.sample(arg, thread, stack, ns);
 }
 
-static void pass_event(void *arg, const struct gt_happening *event,
-                       const struct gt_thread_state *thread, uint64_t ns)
+void gt_read_selected(struct gt_threads *threads, struct gt_trace *trace)
 {
-    const struct behind *its = arg;
-    its->event(its->arg, event, thread, ns);
-}
-
-void gt_read_threads(struct gt_threads *threads, struct gt_trace *trace)
-{
-    struct behind its = {threads->span, threads->sample, threads->event, threads->arg};
+    its.span = threads->span;
+    its.sample = threads->sample;
     threads->span = pass_span;
     threads->sample = its.sample ? pass_sample : NULL;
-    threads->event = its.event ? pass_event : NULL;
-    threads->arg = &its;
-    gt_frames_use(trace);
     gt_select_prepare(trace->path);
-    bool whole = gt_threads_read(threads, trace);
+    gt_read_threads(threads, trace);
     gt_idle_decide(trace);
-    if (trace->progress && isatty(2))
-        fprintf(stderr, "\r\033[K");
-    if (!whole)
-        gt_fail(GT_EXIT_FAILED, "%s: damaged: %s", trace->path, trace->damage);
 }
 
 void gt_print_thread(const struct gt_thread_state *t)

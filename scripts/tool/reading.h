@@ -6,12 +6,14 @@
 
 void gt_open_trace(struct gt_trace *trace, const char *path);
 
-/*
- * Reads an open trace, and says on standard error how far that is where it takes long. Spans and
- * samples that are told are those that are selected (select.h); all events are. After that, what is
- * idle is known (idle.h).
- */
+/* Reads an open trace, and says on standard error how far that is where it takes long. */
 void gt_read_threads(struct gt_threads *threads, struct gt_trace *trace);
+
+/*
+ * The same of what is selected (select.h): spans and samples. All else is told as it is. After that
+ * it is known what is idle (idle.h).
+ */
+void gt_read_selected(struct gt_threads *threads, struct gt_trace *trace);
 
 /* Its number, the name it gave itself, where it began. */
 void gt_print_thread(const struct gt_thread_state *t);

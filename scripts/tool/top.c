@@ -543,7 +543,7 @@ int gt_command_top(int argc, char **argv)
     threads.keep_history = options.holders;
     threads.keep_running = options.preempted || options.kinds == ONLY_SCHED;
     gt_open_trace(&trace, argv[optind]);
-    gt_read_threads(&threads, &trace);
+    gt_read_selected(&threads, &trace);
     if (options.preempted && !threads.cpus)
         gt_fail(GT_EXIT_FAILED,
                 "%s: does not tell when threads lost their CPUs: trace with GOTRACE_SCHED=on",

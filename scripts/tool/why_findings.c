@@ -102,13 +102,14 @@ static const char *name_of(const struct look *l, uint32_t thread)
 /* Locks ---------------------------------------------------------------------------------------- */
 
 struct held {
+    uint32_t lock;
     uint64_t ns, calls;            /* of the path, with the lock held */
     const struct gt_path_row *row; /* of which most is */
 };
 
 static struct held held_on_path(const struct look *l, uint32_t lock)
 {
-    struct held held = {0};
+    struct held held = {.lock = lock};
     for (size_t i = 0; i < l->path->n; i++) {
         const struct gt_path_row *row = &l->path->row[i];
         const struct gt_section *s = &l->sections->at[row->section];
@@ -133,40 +134,55 @@ static double gain_without(const struct look *l, uint32_t lock)
     return gain;
 }
 
-static bool look_at_lock(const struct look *l, uint32_t lock)
+static bool is_queue(const struct look *l, uint32_t lock)
 {
     const struct gt_lock_waits *w = &l->survey->lock[lock];
+    return w->count >= from_on.lock_waits && (double)w->ns >= from_on.lock_queue * l->length &&
+           w->threads >= 2;
+}
+
+static void tell_lock(const struct look *l, const struct held *held)
+{
+    const struct gt_lock_waits *w = &l->survey->lock[held->lock];
     double queue = (double)w->ns / l->length;
-    if (w->count < from_on.lock_waits || queue < from_on.lock_queue || w->threads < 2)
-        return false;
-    struct held held = held_on_path(l, lock);
-    if (part(l, held.ns) < from_on.lock_path || gain_without(l, lock) < from_on.lock_gain)
-        return false;
-    bool io = (double)held.calls > from_on.io * (double)held.ns;
-    const char *name = l->sections->graph->lock[lock]->name;
-    const char *what = gt_section_name(l->sections, held.row->section);
-    if (io)
+    const char *name = l->sections->graph->lock[held->lock]->name;
+    const char *what = gt_section_name(l->sections, held->row->section);
+    if ((double)held->calls > from_on.io * (double)held->ns)
         add(l, "lock_held_across_io", "top --holders", w->longest_at,
             "Lock held across I/O: %s is held during %s of the critical path (%.0f %%), mostly in\n"
             "  %s.\n"
             "  Meanwhile %" PRIu64 " threads waited for it %" PRIu64 " times, %s in all.",
-            name, gt_duration(held.ns), 100 * part(l, held.ns), what, w->threads, w->count,
+            name, gt_duration(held->ns), 100 * part(l, held->ns), what, w->threads, w->count,
             gt_duration(w->ns));
     else
         add(l, "convoy", "top --holders", w->longest_at,
             "Convoy: %" PRIu64 " threads queue for the lock %s, %.1f of them at a time, %" PRIu64
             " times, %s in all.\n"
             "  Who has it runs: %s; that is %.0f %% of the critical path.",
-            w->threads, name, queue, w->count, gt_duration(w->ns), what, 100 * part(l, held.ns));
-    return true;
+            w->threads, name, queue, w->count, gt_duration(w->ns), what, 100 * part(l, held->ns));
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct held *x = a, *y = b;
+    return x->ns > y->ns ? -1 : x->ns < y->ns;
 }
 
 static bool look_at_locks(const struct look *l)
 {
-    bool any = false;
-    for (uint32_t i = 0; i < l->sections->graph->locks; i++)
-        any |= look_at_lock(l, i);
-    return any;
+    uint32_t locks = l->sections->graph->locks, n = 0;
+    struct held *held = gt_need(calloc(locks + 1, sizeof *held));
+    for (uint32_t i = 0; i < locks; i++) {
+        struct held its = is_queue(l, i) ? held_on_path(l, i) : (struct held){0};
+        if (its.row && part(l, its.ns) >= from_on.lock_path &&
+            gain_without(l, i) >= from_on.lock_gain)
+            held[n++] = its;
+    }
+    qsort(held, n, sizeof *held, by_time);
+    for (uint32_t i = 0; i < n; i++)
+        tell_lock(l, &held[i]);
+    free(held);
+    return n > 0;
 }
 
 /* CPUs ------------------------------------------------------------------------------------------

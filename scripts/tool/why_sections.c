@@ -1,6 +1,7 @@
 /* See why_sections.h. */
 #include "why_sections.h"
 
+#include "frames.h"
 #include "places.h"
 
 #include "encoder/base/hash.h"
@@ -46,41 +47,22 @@ void gt_sections_begin(struct gt_sections *all, const struct gt_graph *graph)
 
 /* Running ------------------------------------------------------------------------------------- */
 
-/* Of every thread: where it began says more. */
-static bool is_start(const char *func)
-{
-    static const char *const starts[] = {"start_thread",
-                                         "clone",
-                                         "clone3",
-                                         "__clone3",
-                                         "_start",
-                                         "__clone",
-                                         "__libc_start_main",
-                                         "__libc_start_call_main"};
-    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
-        if (strcmp(func, starts[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
 /*
  * What ran between two calls: the innermost function that is on both stacks, at the place in it
- * that the first call was made from. Leaves, the calls themselves, do not count.
+ * that the first call was made from. Leaves, the calls themselves, do not count, nor does what only
+ * stands between them and the program's own code.
  */
 static const struct gt_where *common(const struct gt_callers *a, const struct gt_callers *b)
 {
-    const struct gt_where *found = NULL, *own = place_of(a);
-    if (!a || !b)
-        return NULL;
-    for (uint32_t i = 1; i < a->n && i < b->n; i++) {
-        const struct gt_where *x = &a->frame[a->n - i], *y = &b->frame[b->n - i];
-        if (x->func != y->func)
-            break;
-        found = x;
+    uint32_t i = a ? a->n : 0, k = b ? b->n : 0, own = 1, all = i;
+    while (i > 1 && k > 1 && a->frame[i - 1].func == b->frame[k - 1].func) {
+        i--;
+        k--;
     }
-    found = found && own && found < own ? own : found;
-    return found && !is_start(found->func) ? found : NULL;
+    while (own < all && !gt_frame_is_own(a, own))
+        own++;
+    i = i < own && own < all ? own : i;
+    return i == all || gt_frame_kinds(a, i) & GT_FRAME_START ? NULL : &a->frame[i];
 }
 
 static struct gt_section between(const struct gt_graph *graph, uint32_t thread,
