@@ -54,7 +54,13 @@ static bool set_registers(Dwfl_Thread *thread, void *task)
     uint64_t words[GT_DWARF_REGISTERS];
     unsigned n = gt_registers_dwarf(&t->registers, words);
     state.dw->dwfl_thread_state_register_pc(thread, gt_registers_pc(&t->registers));
-    return state.dw->dwfl_thread_state_registers(thread, 0, n, words);
+    if (t->state != GT_UNSTOPPABLE)
+        return state.dw->dwfl_thread_state_registers(thread, 0, n, words);
+    bool set = true;
+    for (unsigned i = 0; i < n; i++)
+        set &= !gt_registers_in_call(i) ||
+               state.dw->dwfl_thread_state_registers(thread, (int)i, 1, &words[i]);
+    return set;
 }
 
 static const Dwfl_Thread_Callbacks asked = {.next_thread = next_thread,
@@ -105,8 +111,9 @@ static void walk_all(void)
         return;
     for (size_t i = 0; i < state.still->tasks; i++) {
         struct gt_task *t = &state.still->task[i];
-        if (t->state != GT_UNSTOPPABLE)
-            state.dw->dwfl_getthread_frames(state.dwfl, t->tid, add_pc, t);
+        if (gt_registers_pc(&t->registers))
+            t->unknown = state.dw->dwfl_getthread_frames(state.dwfl, t->tid, add_pc, t) < 0;
+        t->cut |= t->unknown;
     }
 }
 

@@ -311,7 +311,7 @@ static void of_epoll(struct waiting *w)
     w->wait->kind = GT_WAIT_POLL;
     add_fd(w, epoll);
     if (!w->still->core)
-        gt_add_watched(w->still->pid, epoll, w->wait);
+        gt_add_watched(w->still->alive, epoll, w->wait);
 }
 
 /* The rest ----------------------------------------------------------------------------------- */
@@ -396,7 +396,7 @@ static void find_wait(const struct gt_still *still, struct gt_task *t)
     if (t->wait.address)
         gt_unwind_symbol(t->wait.address, t->wait.name, sizeof t->wait.name);
     for (size_t i = 0; i < t->wait.fds && !still->core; i++)
-        gt_describe_fd(still->pid, &t->wait.fd[i]);
+        gt_describe_fd(still->alive, &t->wait.fd[i]);
 }
 
 void gt_find_waits(struct gt_still *still)
