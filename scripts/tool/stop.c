@@ -134,16 +134,11 @@ static int try_to_seize(struct stop *s, pid_t tid)
     return error;
 }
 
+/* It is known from before the call on: its stop may be reported in the middle of that. */
 static void seize(struct stop *s, pid_t tid)
 {
     if (is_over(tid))
         return;
-    int error = try_to_seize(s, tid);
-    if (error) {
-        if (error != ESRCH && !is_over(tid) && !s->error)
-            s->error = error;
-        return;
-    }
     struct gt_task *t = GT_MORE(s->still->task, s->still->tasks);
     t->tid = tid;
     t->own = s->foreign ? (pid_t)gt_status_of(tid, "NSpid:") : tid;
@@ -152,6 +147,13 @@ static void seize(struct stop *s, pid_t tid)
     t->call = t->before;
     read_name(tid, t->name);
     s->waiting++;
+    int error = try_to_seize(s, tid);
+    if (!error)
+        return;
+    s->waiting--;
+    s->still->tasks--;
+    if (error != ESRCH && !is_over(tid) && !s->error)
+        s->error = error;
 }
 
 /* Whether there were threads that we had not seen. */
@@ -244,10 +246,19 @@ static void set_timer(bool on)
     setitimer(ITIMER_REAL, &every, NULL);
 }
 
+/* What waitpid(2) has told, or will, of a thread that has stopped. */
+static int status_of_stop(pid_t tid)
+{
+    siginfo_t info = {0};
+    ptrace(PTRACE_GETSIGINFO, tid, 0, &info);
+    bool ours = info.si_code >> 8 == PTRACE_EVENT_STOP;
+    return (ours ? info.si_code : info.si_signo) << 8 | 0x7f;
+}
+
 /*
  * Whether those that have not stopped sleep so deeply that it is vain to wait. Nobody tells us of
  * the end of the first thread while others run, or when one of these has become it; that one may be
- * none that we have seized.
+ * none that we have seized, or its stop was reported when we knew of no such thread.
  */
 static bool is_vain(struct stop *s)
 {
@@ -256,6 +267,8 @@ static bool is_vain(struct stop *s)
         struct gt_task *t = &s->still->task[i];
         if (!t->arrived && (is_over(t->tid) || !is_ours(t->tid)))
             end(s, t);
+        else if (!t->arrived && state_of(t->tid) == 't')
+            arrived(s, t->tid, status_of_stop(t->tid));
         else if (!t->arrived)
             vain &= state_of(t->tid) == 'D';
     }
@@ -446,6 +459,12 @@ static void look(struct stop *s)
     close(s->memory);
 }
 
+/* Those that we knew are gone, and the one that has become the process is not known yet. */
+static bool is_another(const struct stop *s)
+{
+    return !s->error && !find_alive(s->still) && !is_over(s->still->pid);
+}
+
 static void *stop_and_look(void *arg)
 {
     struct stop *s = arg;
@@ -457,7 +476,7 @@ static void *stop_and_look(void *arg)
     uint64_t begin = now();
     do
         interrupt(s);
-    while (seize_new(s));
+    while (seize_new(s) || is_another(s));
     set_timer(false);
     s->still->alive = find_alive(s->still);
     if (s->still->alive && !s->error && !s->other_machine)
