@@ -113,7 +113,6 @@ static void walk_all(void)
         struct gt_task *t = &state.still->task[i];
         if (gt_registers_pc(&t->registers))
             t->unknown = state.dw->dwfl_getthread_frames(state.dwfl, t->tid, add_pc, t) < 0;
-        t->cut |= t->unknown;
     }
 }
 
@@ -153,6 +152,18 @@ static void name_frames(struct gt_symbolizer *symbolizer, struct gt_task *t)
     t->frames = n;
 }
 
+/*
+ * Of a thread in a deep sleep not all registers are known: a frame that needs another one is the
+ * outermost for libdwfl, too.
+ */
+static bool is_whole(const struct gt_task *t)
+{
+    const char *last = t->frames ? t->frame[t->frames - 1].function : "start";
+    last += strspn(last, "_");
+    return t->state != GT_UNSTOPPABLE || strcmp(last, "start") == 0 ||
+           strncmp(last, "clone", 5) == 0;
+}
+
 bool gt_unwind(struct gt_still *still)
 {
     jmp_buf bail;
@@ -170,8 +181,12 @@ bool gt_unwind(struct gt_still *still)
     }
     gt_elfutils_leave();
     struct gt_symbolizer *symbolizer = gt_symbolizer_new();
-    for (size_t i = 0; i < still->tasks; i++)
-        name_frames(symbolizer, &still->task[i]);
+    for (size_t i = 0; i < still->tasks; i++) {
+        struct gt_task *t = &still->task[i];
+        name_frames(symbolizer, t);
+        t->unknown |= !is_whole(t);
+        t->cut |= t->unknown;
+    }
     return state.dw != NULL;
 }
 

@@ -555,7 +555,8 @@ def test_a_program_that_was_deleted(tmp_path):
         assert sum("philosopher" in functions(t) for t in expect(program, 2)["threads"]) == 2
 
 
-def test_a_thread_that_no_signal_wakes(tmp_path):
+@pytest.mark.parametrize("pointers", [False, True], ids=["plain", "frame pointers"])
+def test_a_thread_that_no_signal_wakes(tmp_path, pointers):
     """Its stack is that of its call, and the others do not wait for it; it goes on when it can."""
     source = """
         #include <pthread.h>
@@ -576,12 +577,14 @@ def test_a_thread_that_no_signal_wakes(tmp_path):
             return 0;
         }
     """
-    with Program(proc.compile(source, tmp_path / "vforks")) as program:
+    flag = "-fno-omit-frame-pointer" if pointers else "-fomit-frame-pointer"
+    with Program(proc.compile(source, tmp_path / "vforks", flag)) as program:
         assert program.line() == "ready"
         _, found = await_stacks(program.pid, lambda found: "uninterruptible" in [t["state"] for t in found["threads"]])
         deep, idle = found["threads"]
         assert deep["waits"]["call"] == "vfork"
         assert not X86 or (functions(deep)[:2] == ["vfork", "main"] and deep["stack"][1]["line"] == 12), deep
+        assert not X86 or deep["cut"] == pointers == (functions(deep)[-1] == "main"), deep
         assert idle["waits"]["call"] in ("pause", "ppoll") and "idle" in functions(idle)
         assert found["stopped_ns"] < 100e6
         assert program.child.communicate("x", timeout=10)[0] == "on\n"
