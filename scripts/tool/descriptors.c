@@ -6,8 +6,10 @@
 #include "still.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 /* Addresses as they stand in /proc/net: words of 32 bits, in the machine's order. */
@@ -63,7 +65,20 @@ static const struct {
     {"net/udp6", "udp", inet_line}, {"net/unix", "unix", unix_line},
 };
 
-static void describe_socket(pid_t pid, unsigned long inode, char *out, size_t size)
+/* Of one that is in no table: another family's, or not bound yet. */
+static void name_protocol(const char *path, char *out, size_t size)
+{
+    char protocol[32];
+    ssize_t n = getxattr(path, "system.sockprotoname", protocol, sizeof protocol - 1);
+    if (n <= 0)
+        return;
+    protocol[n] = 0;
+    for (char *c = protocol; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    snprintf(out, size, "%s socket", protocol);
+}
+
+static bool describe_socket(pid_t pid, unsigned long inode, char *out, size_t size)
 {
     bool found = false;
     for (size_t i = 0; i < sizeof tables / sizeof *tables && !found; i++) {
@@ -74,6 +89,7 @@ static void describe_socket(pid_t pid, unsigned long inode, char *out, size_t si
         if (f)
             fclose(f);
     }
+    return found;
 }
 
 void gt_describe_fd(pid_t pid, struct gt_fd *fd)
@@ -83,8 +99,9 @@ void gt_describe_fd(pid_t pid, struct gt_fd *fd)
     snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd->number);
     ssize_t n = readlink(path, fd->what, sizeof fd->what - 1);
     fd->what[n < 0 ? 0 : n] = 0;
-    if (sscanf(fd->what, "socket:[%lu]", &inode) == 1)
-        describe_socket(pid, inode, fd->what, sizeof fd->what);
+    if (sscanf(fd->what, "socket:[%lu]", &inode) == 1 &&
+        !describe_socket(pid, inode, fd->what, sizeof fd->what))
+        name_protocol(path, fd->what, sizeof fd->what);
 }
 
 void gt_add_watched(pid_t pid, int epoll, struct gt_wait *wait)

@@ -124,9 +124,9 @@ static const char *path_of(const struct gt_still *s, const struct gt_mapping *m,
     unsigned long lo = m->lo, hi = m->hi;
     const char *paths[] = {
         s->program,
-        s->core ? m->path : text("/proc/%d/root%s", s->pid, m->path),
-        s->core ? NULL : text("/proc/%d/exe", s->pid),
-        s->core ? NULL : text("/proc/%d/map_files/%lx-%lx", s->pid, lo, hi),
+        s->core ? m->path : text("/proc/%d/root%s", s->alive, m->path),
+        s->core ? NULL : text("/proc/%d/exe", s->alive),
+        s->core ? NULL : text("/proc/%d/map_files/%lx-%lx", s->alive, lo, hi),
     };
     if (lo == s->vdso)
         return path_of_vdso(s, m);

@@ -35,6 +35,27 @@ unsigned gt_registers_saved(const struct user_regs_struct *r, uint64_t out[GT_SA
     return sizeof saved / sizeof *saved;
 }
 
+struct user_regs_struct gt_registers_of_call(const struct gt_call *call)
+{
+    const uint64_t *argument = call->argument;
+    return (struct user_regs_struct){.rip = call->pc,
+                                     .rsp = call->sp,
+                                     .rdi = argument[0],
+                                     .rsi = argument[1],
+                                     .rdx = argument[2],
+                                     .r10 = argument[3],
+                                     .r8 = argument[4],
+                                     .r9 = argument[5]};
+}
+
+bool gt_registers_in_call(unsigned dwarf)
+{
+    enum { RDX = 1, RSI = 4, RDI = 5, RSP = 7, R8 = 8, R9 = 9, R10 = 10 };
+    return (1u << RDX | 1u << RSI | 1u << RDI | 1u << RSP | 1u << R8 | 1u << R9 | 1u << R10) >>
+               dwarf &
+           1;
+}
+
 static bool is_interrupted(long result)
 {
     switch (-result) {
@@ -82,6 +103,19 @@ unsigned gt_registers_dwarf(const struct user_regs_struct *r, uint64_t out[GT_DW
     memcpy(out, r->regs, sizeof r->regs);
     out[31] = r->sp;
     return 32;
+}
+
+struct user_regs_struct gt_registers_of_call(const struct gt_call *call)
+{
+    struct user_regs_struct r = {.sp = call->sp, .pc = call->pc};
+    memcpy(r.regs, call->argument, sizeof call->argument);
+    return r;
+}
+
+bool gt_registers_in_call(unsigned dwarf)
+{
+    enum { X5 = 5, SP = 31 };
+    return dwarf <= X5 || dwarf == SP;
 }
 
 unsigned gt_registers_saved(const struct user_regs_struct *r, uint64_t out[GT_SAVED_REGISTERS])

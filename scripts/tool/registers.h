@@ -22,6 +22,12 @@ uint64_t gt_registers_sp(const struct user_regs_struct *r);
 /* In DWARF's order; how many. */
 unsigned gt_registers_dwarf(const struct user_regs_struct *r, uint64_t out[GT_DWARF_REGISTERS]);
 
+/* Of a thread that can only be asked for its call: what that tells, and 0. */
+struct user_regs_struct gt_registers_of_call(const struct gt_call *call);
+
+/* Whether that tells this one, by its place in DWARF's order. */
+bool gt_registers_in_call(unsigned dwarf);
+
 /* Those that a function keeps for its caller; how many. */
 unsigned gt_registers_saved(const struct user_regs_struct *r, uint64_t out[GT_SAVED_REGISTERS]);
 

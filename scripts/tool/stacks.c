@@ -9,6 +9,7 @@
 
 #include <ctype.h>
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -104,7 +105,7 @@ static void print_stack(FILE *out, const struct gt_task *t)
         fputs("\n", out);
     }
     if (t->cut)
-        fputs("    ...\n", out);
+        fputs(t->unknown ? "    ... (nothing tells how it goes on)\n" : "    ...\n", out);
 }
 
 /* What a thread does, as a text that is the same for those that do the same. */
@@ -237,6 +238,16 @@ static unsigned read_last(const char *text)
     return (unsigned)n;
 }
 
+static pid_t read_pid(const char *text)
+{
+    unsigned long n = strtoul(text, NULL, 10);
+    if (!*text)
+        gt_fail(GT_EXIT_USAGE, "stacks: of which process, or core file? One");
+    if (!n || n > INT_MAX)
+        gt_fail(GT_EXIT_FAILED, "there is no process %s", text);
+    return (pid_t)n;
+}
+
 static void read_options(int argc, char **argv)
 {
     static const struct option longs[] = {{"json", no_argument, NULL, 'j'},
@@ -266,7 +277,7 @@ int gt_command_stacks(int argc, char **argv)
     if (what[strspn(what, "0123456789")])
         gt_core_open(&still, what);
     else
-        gt_stop(&still, atoi(what));
+        gt_stop(&still, read_pid(what));
     if (options.last && !still.core)
         gt_recent_read(still.pid, options.last);
     if (!gt_unwind(&still))

@@ -75,7 +75,8 @@ struct gt_task {
     struct user_regs_struct registers;
     struct gt_place *frame;
     size_t frames;
-    bool cut; /* the stack is longer */
+    bool cut;     /* the stack is longer than what is shown */
+    bool unknown; /* and nothing tells how it goes on: code that was made at run time, mostly */
     struct gt_wait wait;
 };
 
@@ -97,7 +98,8 @@ struct gt_deadlock {
 };
 
 struct gt_still {
-    pid_t pid; /* 0: of a core file that does not tell */
+    pid_t pid;   /* 0: of a core file that does not tell */
+    pid_t alive; /* the thread by which /proc tells of files: of the first, not when it has ended */
     char name[17];
     const char *core, *program; /* NULL: none was named */
     uint64_t stopped_ns;

@@ -8,6 +8,10 @@
  *
  * A thread that is to stop finds some of its calls failed with EINTR, as no other call of the
  * program's would be. Those are made again, each from the moment on that its thread stands.
+ *
+ * A thread that executes another program holds off who wants to seize it until all others are gone,
+ * and a thread that we have seized is only gone when we have taken note of its end. A timer has us
+ * do that in the middle of the call, which the kernel then makes again.
  */
 #include "alone.h"
 #include "calls.h"
@@ -28,13 +32,14 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { STACK_MAX = 256 << 10, HEAD = 4096 };
-enum { PATIENCE_NS = 1000000000, LOOK_NS = 10000000 };
+enum { PATIENCE_NS = 1000000000, LOOK_NS = 10000000, TICK_US = 10000, TICKS_MAX = 500 };
 
 struct stop {
     struct gt_still *still;
@@ -43,7 +48,10 @@ struct stop {
     int error; /* of the first thread that could not be stopped */
     bool other_machine;
     size_t waiting; /* seized, and not stopped yet */
+    int ticks;      /* that the call to seize a thread lasts for */
 };
+
+static struct stop *volatile seizing; /* NULL but in that call */
 
 static uint64_t now(void)
 {
@@ -102,15 +110,35 @@ static struct gt_call call_before(pid_t tid)
 
 /* Stopping ----------------------------------------------------------------------------------- */
 
+static bool is_ours(pid_t tid)
+{
+    return gt_status_of(tid, "TracerPid:") == gettid();
+}
+
+/*
+ * 0, or an errno. Who executes a program becomes the process's first thread: that may have been
+ * seized as another one, or may have become one that lives when the call has met the one before.
+ */
+static int try_to_seize(struct stop *s, pid_t tid)
+{
+    enum { TRIES = 3 };
+    int error = 0;
+    for (int i = 0; i < TRIES; i++) {
+        s->ticks = 0;
+        seizing = s;
+        error = ptrace(PTRACE_SEIZE, tid, 0, 0) ? errno : 0;
+        seizing = NULL;
+        if (error != EPERM || is_ours(tid))
+            return error == EPERM ? 0 : error;
+    }
+    return error;
+}
+
+/* It is known from before the call on: its stop may be reported in the middle of that. */
 static void seize(struct stop *s, pid_t tid)
 {
     if (is_over(tid))
         return;
-    if (ptrace(PTRACE_SEIZE, tid, 0, 0) != 0) {
-        if (errno != ESRCH && !is_over(tid) && !s->error)
-            s->error = errno;
-        return;
-    }
     struct gt_task *t = GT_MORE(s->still->task, s->still->tasks);
     t->tid = tid;
     t->own = s->foreign ? (pid_t)gt_status_of(tid, "NSpid:") : tid;
@@ -119,6 +147,13 @@ static void seize(struct stop *s, pid_t tid)
     t->call = t->before;
     read_name(tid, t->name);
     s->waiting++;
+    int error = try_to_seize(s, tid);
+    if (!error)
+        return;
+    s->waiting--;
+    s->still->tasks--;
+    if (error != ESRCH && !is_over(tid) && !s->error)
+        s->error = error;
 }
 
 /* Whether there were threads that we had not seen. */
@@ -157,6 +192,13 @@ static void read_registers(struct stop *s, struct gt_task *t)
     }
 }
 
+static void end(struct stop *s, struct gt_task *t)
+{
+    s->waiting -= !t->arrived;
+    t->arrived = true;
+    t->tid = 0;
+}
+
 /*
  * Any stop will do: by our request, by a signal that the thread was about to get and that it gets
  * when we let go of it, or because the process has been stopped, and will be again.
@@ -164,37 +206,87 @@ static void read_registers(struct stop *s, struct gt_task *t)
 static void arrived(struct stop *s, pid_t tid, int status)
 {
     struct gt_task *t = (struct gt_task *)gt_still_task(s->still, tid);
+    if (t && !WIFSTOPPED(status))
+        end(s, t);
     if (!t || t->arrived)
         return;
     s->waiting--;
     t->arrived = true;
-    if (!WIFSTOPPED(status)) {
-        t->tid = 0; /* it has ended */
-        return;
-    }
     bool ours = status >> 16 == PTRACE_EVENT_STOP;
     t->state = ours && WSTOPSIG(status) != SIGTRAP ? GT_HELD : GT_RUNS;
     t->signal = ours ? 0 : WSTOPSIG(status);
     read_registers(s, t);
 }
 
-/* Whether those that have not stopped sleep so deeply that it is vain to wait. */
-static bool only_deep_sleepers(const struct gt_still *still)
+/* By the timer. In the call to seize no lock is held and nothing is half done. */
+static void take_note(int sig)
 {
-    for (size_t i = 0; i < still->tasks; i++) {
-        if (!still->task[i].arrived && state_of(still->task[i].tid) != 'D')
-            return false;
-    }
-    return true;
+    struct stop *s = seizing;
+    int status, saved = errno;
+    (void)sig;
+    if (!s)
+        return;
+    for (pid_t tid; (tid = waitpid(-1, &status, __WALL | __WNOTHREAD | WNOHANG)) > 0;)
+        arrived(s, tid, status);
+    if (++s->ticks > TICKS_MAX)
+        gt_fail(GT_EXIT_FAILED,
+                "process %d cannot be stopped: it executes another program, and does not get on",
+                s->still->pid);
+    errno = saved;
 }
 
-static void interrupt(struct stop *s)
+static void set_timer(bool on)
 {
-    struct gt_still *still = s->still;
+    struct itimerval every = {{0, on ? TICK_US : 0}, {0, on ? TICK_US : 0}};
+    sigset_t its;
+    sigaction(SIGALRM, &(struct sigaction){.sa_handler = take_note, .sa_flags = SA_RESTART}, NULL);
+    sigemptyset(&its);
+    sigaddset(&its, SIGALRM);
+    pthread_sigmask(SIG_UNBLOCK, &its, NULL);
+    setitimer(ITIMER_REAL, &every, NULL);
+}
+
+/* What waitpid(2) has told, or will, of a thread that has stopped. */
+static int status_of_stop(pid_t tid)
+{
+    siginfo_t info = {0};
+    ptrace(PTRACE_GETSIGINFO, tid, 0, &info);
+    bool ours = info.si_code >> 8 == PTRACE_EVENT_STOP;
+    return (ours ? info.si_code : info.si_signo) << 8 | 0x7f;
+}
+
+/*
+ * Whether those that have not stopped sleep so deeply that it is vain to wait. Nobody tells us of
+ * the end of the first thread while others run, or when one of these has become it; that one may be
+ * none that we have seized, or its stop was reported when we knew of no such thread.
+ */
+static bool is_vain(struct stop *s)
+{
+    bool vain = true;
+    for (size_t i = 0; i < s->still->tasks; i++) {
+        struct gt_task *t = &s->still->task[i];
+        if (!t->arrived && (is_over(t->tid) || !is_ours(t->tid)))
+            end(s, t);
+        else if (!t->arrived && state_of(t->tid) == 't')
+            arrived(s, t->tid, status_of_stop(t->tid));
+        else if (!t->arrived)
+            vain &= state_of(t->tid) == 'D';
+    }
+    return vain;
+}
+
+static void ask_all(const struct gt_still *still)
+{
     for (size_t i = 0; i < still->tasks; i++) {
         if (!still->task[i].arrived)
             ptrace(PTRACE_INTERRUPT, still->task[i].tid, 0, 0);
     }
+}
+
+/* Asks again now and then: who becomes another one meanwhile may have been asked as neither. */
+static void interrupt(struct stop *s)
+{
+    ask_all(s->still);
     uint64_t begin = now(), last = begin;
     while (s->waiting && now() - begin < PATIENCE_NS) {
         int status;
@@ -207,8 +299,12 @@ static void interrupt(struct stop *s)
         } else {
             nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
         }
-        if (now() - last > LOOK_NS && only_deep_sleepers(still))
-            return;
+        if (now() - last > LOOK_NS) {
+            if (is_vain(s))
+                return;
+            ask_all(s->still);
+            last = now();
+        }
     }
 }
 
@@ -283,6 +379,25 @@ static void copy_stack(struct stop *s, const struct gt_task *t)
         copy(s, sp, m->hi - sp < STACK_MAX ? m->hi - sp : STACK_MAX);
 }
 
+/*
+ * One that nothing can stop stands still as well while it sleeps. It has, when by the kernel's
+ * account it has not been on a CPU since before we looked.
+ */
+static void copy_deep_sleeper(struct stop *s, struct gt_task *t)
+{
+    static const char account[] = "voluntary_ctxt_switches:";
+    long switches = gt_status_of(t->tid, account);
+    struct gt_call call = call_before(t->tid);
+    if (call.number < 0 || state_of(t->tid) != 'D')
+        return;
+    t->call = call;
+    t->registers = gt_registers_of_call(&call);
+    copy_stack(s, t);
+    copy_pointed(s, t);
+    if (state_of(t->tid) != 'D' || gt_status_of(t->tid, account) != switches)
+        t->registers = (struct user_regs_struct){0};
+}
+
 static void read_maps(struct stop *s, pid_t tid)
 {
     char line[PATH_MAX + 128], rights[8];
@@ -313,28 +428,47 @@ static void open_memory(struct stop *s, pid_t tid)
     s->memory = open(path, O_RDONLY | O_CLOEXEC);
 }
 
+/* One that stands still does not end; the first may have, when others go on. */
+static pid_t find_alive(const struct gt_still *still)
+{
+    pid_t any = 0;
+    for (size_t i = 0; i < still->tasks; i++) {
+        const struct gt_task *t = &still->task[i];
+        if (t->arrived && t->tid)
+            return t->tid;
+        any = t->tid ? t->tid : any;
+    }
+    return any;
+}
+
 static void look(struct stop *s)
 {
     struct gt_still *still = s->still;
-    pid_t any = 0;
-    for (size_t i = 0; i < still->tasks && !any; i++)
-        any = still->task[i].arrived ? still->task[i].tid : 0;
-    open_memory(s, any);
-    read_maps(s, any);
+    open_memory(s, still->alive);
+    read_maps(s, still->alive);
     for (size_t i = 0; i < still->tasks; i++) {
-        const struct gt_task *t = &still->task[i];
-        if (!t->arrived || !t->tid)
-            continue;
-        copy_stack(s, t);
-        copy_pointed(s, t);
-        copy_refused(s, t);
+        struct gt_task *t = &still->task[i];
+        if (!t->arrived) {
+            copy_deep_sleeper(s, t);
+        } else if (t->tid) {
+            copy_stack(s, t);
+            copy_pointed(s, t);
+            copy_refused(s, t);
+        }
     }
     close(s->memory);
+}
+
+/* Those that we knew are gone, and the one that has become the process is not known yet. */
+static bool is_another(const struct stop *s)
+{
+    return !s->error && !find_alive(s->still) && !is_over(s->still->pid);
 }
 
 static void *stop_and_look(void *arg)
 {
     struct stop *s = arg;
+    set_timer(true);
     while (seize_new(s))
         ;
     if (s->error)
@@ -342,8 +476,10 @@ static void *stop_and_look(void *arg)
     uint64_t begin = now();
     do
         interrupt(s);
-    while (seize_new(s));
-    if (s->still->tasks && !s->error && !s->other_machine)
+    while (seize_new(s) || is_another(s));
+    set_timer(false);
+    s->still->alive = find_alive(s->still);
+    if (s->still->alive && !s->error && !s->other_machine)
         look(s);
     let_go(s->still);
     s->still->stopped_ns = now() - begin;
@@ -363,6 +499,12 @@ static long yama(void)
     return scope;
 }
 
+/* It has no memory of its own, and nothing tells how much of that. */
+static bool is_kernels(pid_t pid)
+{
+    return !is_over(pid) && !gt_status_of(pid, "VmSize:");
+}
+
 static _Noreturn void refused(pid_t pid, int error)
 {
     char other[17] = "";
@@ -372,6 +514,8 @@ static _Noreturn void refused(pid_t pid, int error)
         read_name(tracer, other);
     if (is_over(pid) && error != EPERM)
         gt_fail(GT_EXIT_FAILED, "there is no process %d", pid);
+    if (is_kernels(pid))
+        gt_fail(GT_EXIT_FAILED, "process %d is no program: it is the kernel's", pid);
     if (tracer)
         gt_fail(GT_EXIT_FAILED,
                 "process %d is being debugged already, by process %d (%s): end that first", pid,
@@ -386,6 +530,11 @@ static _Noreturn void refused(pid_t pid, int error)
         gt_fail(GT_EXIT_FAILED,
                 "process %d has or had more privileges than its user, or wants nobody to read its "
                 "memory; try as root",
+                pid);
+    if (error == EPERM && geteuid() == 0)
+        gt_fail(GT_EXIT_FAILED,
+                "process %d may not be debugged even by root here: without CAP_SYS_PTRACE, as in "
+                "containers, or a security module forbids it",
                 pid);
     gt_fail(GT_EXIT_FAILED, "process %d cannot be stopped: %s", pid, strerror(error));
 }
@@ -435,8 +584,6 @@ void gt_stop(struct gt_still *still, pid_t pid)
         gt_fail(GT_EXIT_FAILED, "process %d is a program for another kind of processor", pid);
     drop_ended(still);
     if (!still->tasks)
-        gt_fail(GT_EXIT_FAILED,
-                "process %d is no program that runs: it has ended, or is the "
-                "kernel's",
-                pid);
+        gt_fail(GT_EXIT_FAILED, "process %d has ended%s", pid,
+                state_of(pid) == 'Z' ? "; its parent has not asked for its status yet" : "");
 }

@@ -54,7 +54,13 @@ static bool set_registers(Dwfl_Thread *thread, void *task)
     uint64_t words[GT_DWARF_REGISTERS];
     unsigned n = gt_registers_dwarf(&t->registers, words);
     state.dw->dwfl_thread_state_register_pc(thread, gt_registers_pc(&t->registers));
-    return state.dw->dwfl_thread_state_registers(thread, 0, n, words);
+    if (t->state != GT_UNSTOPPABLE)
+        return state.dw->dwfl_thread_state_registers(thread, 0, n, words);
+    bool set = true;
+    for (unsigned i = 0; i < n; i++)
+        set &= !gt_registers_in_call(i) ||
+               state.dw->dwfl_thread_state_registers(thread, (int)i, 1, &words[i]);
+    return set;
 }
 
 static const Dwfl_Thread_Callbacks asked = {.next_thread = next_thread,
@@ -105,8 +111,8 @@ static void walk_all(void)
         return;
     for (size_t i = 0; i < state.still->tasks; i++) {
         struct gt_task *t = &state.still->task[i];
-        if (t->state != GT_UNSTOPPABLE)
-            state.dw->dwfl_getthread_frames(state.dwfl, t->tid, add_pc, t);
+        if (gt_registers_pc(&t->registers))
+            t->unknown = state.dw->dwfl_getthread_frames(state.dwfl, t->tid, add_pc, t) < 0;
     }
 }
 
@@ -146,6 +152,18 @@ static void name_frames(struct gt_symbolizer *symbolizer, struct gt_task *t)
     t->frames = n;
 }
 
+/*
+ * Of a thread in a deep sleep not all registers are known: a frame that needs another one is the
+ * outermost for libdwfl, too.
+ */
+static bool is_whole(const struct gt_task *t)
+{
+    const char *last = t->frames ? t->frame[t->frames - 1].function : "start";
+    last += strspn(last, "_");
+    return t->state != GT_UNSTOPPABLE || strcmp(last, "start") == 0 ||
+           strncmp(last, "clone", 5) == 0;
+}
+
 bool gt_unwind(struct gt_still *still)
 {
     jmp_buf bail;
@@ -163,8 +181,12 @@ bool gt_unwind(struct gt_still *still)
     }
     gt_elfutils_leave();
     struct gt_symbolizer *symbolizer = gt_symbolizer_new();
-    for (size_t i = 0; i < still->tasks; i++)
-        name_frames(symbolizer, &still->task[i]);
+    for (size_t i = 0; i < still->tasks; i++) {
+        struct gt_task *t = &still->task[i];
+        name_frames(symbolizer, t);
+        t->unknown |= !is_whole(t);
+        t->cut |= t->unknown;
+    }
     return state.dw != NULL;
 }
 

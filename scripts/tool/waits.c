@@ -56,15 +56,17 @@ static uint32_t refused_owner(const struct waiting *w, uint64_t at)
 
 /*
  * Told by the kernel that waiting would be a deadlock, or that the owner has ended, glibc has the
- * thread wait for a word on its own stack, for ever. A register still has the address of the mutex,
- * or of its kind, which was looked at last.
+ * thread wait for a word on its own stack, for ever: one that is 0, and that it expects to be. (So
+ * is a mutex there that has just come free, but who waits for that expects another value.) A
+ * register still has the address of the mutex, or of its kind, which was looked at last.
  */
 static bool mutex_refused(struct waiting *w)
 {
     uint64_t saved[GT_SAVED_REGISTERS], found = 0;
     uint64_t sp = gt_registers_sp(&w->task->registers), at = w->wait->address;
     unsigned n = gt_registers_saved(&w->task->registers, saved);
-    if (at - sp > 4096 || w->word != 0 || w->wait->timed)
+    if (at - sp > 4096 || w->word != 0 || (uint32_t)w->task->call.argument[2] != 0 ||
+        w->wait->timed)
         return false;
     w->wait->refused = true;
     w->wait->address = 0;
@@ -95,8 +97,8 @@ static bool mutex(struct waiting *w)
         set_owner(w, w->word & FUTEX_TID_MASK, true);
     else if (w->word == 1 || w->word == 2)
         set_owner(w, (uint32_t)m.__data.__owner, kind & SHARED);
-    else
-        return false;
+    else if (w->word != 0)
+        return false; /* 0: it has just come free */
     w->wait->certain &= w->word == (uint32_t)w->task->call.argument[2] &&
                         !(kind & ROBUST && w->word & FUTEX_OWNER_DIED);
     return true;
@@ -309,7 +311,7 @@ static void of_epoll(struct waiting *w)
     w->wait->kind = GT_WAIT_POLL;
     add_fd(w, epoll);
     if (!w->still->core)
-        gt_add_watched(w->still->pid, epoll, w->wait);
+        gt_add_watched(w->still->alive, epoll, w->wait);
 }
 
 /* The rest ----------------------------------------------------------------------------------- */
@@ -394,7 +396,7 @@ static void find_wait(const struct gt_still *still, struct gt_task *t)
     if (t->wait.address)
         gt_unwind_symbol(t->wait.address, t->wait.name, sizeof t->wait.name);
     for (size_t i = 0; i < t->wait.fds && !still->core; i++)
-        gt_describe_fd(still->pid, &t->wait.fd[i]);
+        gt_describe_fd(still->alive, &t->wait.fd[i]);
 }
 
 void gt_find_waits(struct gt_still *still)

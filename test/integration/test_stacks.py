@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import platform
 import random
 import re
 import resource
@@ -19,6 +20,7 @@ from lib.reports import ns_of
 GOTRACE = ROOT / "build/gotrace"
 DEADLOCK = 3
 RUNS = int(os.environ.get("STACKS_RUNS", "300"))
+X86 = platform.machine() == "x86_64"
 QUICK = 1.0  # seconds that finding a deadlock may take
 
 
@@ -190,6 +192,50 @@ def test_what_only_looks_like_one(case):
         waits = [t["waits"] for t in found["threads"] if t["waits"]["kind"] == "mutex"]
         assert waits and not found["deadlocks"]
         assert all(w["timed"] or w["owner_is"] == "foreign" for w in waits), waits
+
+
+def test_a_mutex_on_a_stack_that_has_just_come_free(tmp_path):
+    """As Chromium's threads have them: who waits for it sleeps on until it is woken, and no kernel has refused it anything."""
+    source = r"""
+        #include <pthread.h>
+        #include <stdio.h>
+        #include <unistd.h>
+        static void *wait_for(void *mutex) { pthread_mutex_lock(mutex); return NULL; }
+        static void *has_one(void *at)
+        {
+            pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+            *(pthread_mutex_t **)at = &mutex;
+            pthread_mutex_lock(&mutex);
+            pthread_t held;
+            pthread_create(&held, NULL, wait_for, &mutex);
+            return wait_for(&mutex);
+        }
+        int main(void)
+        {
+            pthread_mutex_t *volatile mutex = NULL;
+            pthread_t thread;
+            pthread_create(&thread, NULL, has_one, (void *)&mutex);
+            getchar();
+            mutex->__data.__owner = 0;
+            mutex->__data.__lock = 0;
+            puts("free");
+            fflush(stdout);
+            return pause();
+        }
+    """
+    with Program(proc.compile(source, tmp_path / "frees")) as program:
+
+        def two_wait(found):
+            return sum("wait_for" in functions(t) and t["waits"] is not None and t["waits"]["kind"] == "mutex" for t in found["threads"]) == 2
+
+        _, found = await_stacks(program.pid, two_wait)
+        assert two_wait(found)
+        program.child.stdin.write("\n")
+        program.child.stdin.flush()
+        assert program.line() == "free"
+        _, found = stacks(program.pid)
+        assert two_wait(found) and not found["deadlocks"], found
+        assert {t["waits"]["owner_is"] for t in found["threads"] if t["waits"]["kind"] == "mutex"} == {"unknown"}
 
 
 # --- core files
@@ -458,6 +504,9 @@ def test_no_such_process(tmp_path):
     assert "neither a process id nor a core file" in refused(tmp_path / "text")
     assert "neither a process id nor a core file" in refused(tmp_path)
     assert proc.run([GOTRACE, "stacks"]).returncode == 2
+    assert proc.run([GOTRACE, "stacks", ""]).returncode == 2
+    for none in 0, 2**32 + os.getpid(), 2**64 + os.getpid():
+        assert refused(none) == f"gotrace: there is no process {none}\n"
 
 
 @pytest.mark.needs("strace")
@@ -511,8 +560,9 @@ def test_a_program_that_was_deleted(tmp_path):
         assert sum("philosopher" in functions(t) for t in expect(program, 2)["threads"]) == 2
 
 
-def test_a_thread_that_no_signal_wakes(tmp_path):
-    """It has no stack, and the others do not wait for it; it goes on when it can."""
+@pytest.mark.parametrize("pointers", [False, True], ids=["plain", "frame pointers"])
+def test_a_thread_that_no_signal_wakes(tmp_path, pointers):
+    """Its stack is that of its call, and the others do not wait for it; it goes on when it can."""
     source = """
         #include <pthread.h>
         #include <stdio.h>
@@ -532,11 +582,14 @@ def test_a_thread_that_no_signal_wakes(tmp_path):
             return 0;
         }
     """
-    with Program(proc.compile(source, tmp_path / "vforks")) as program:
+    flag = "-fno-omit-frame-pointer" if pointers else "-fomit-frame-pointer"
+    with Program(proc.compile(source, tmp_path / "vforks", flag)) as program:
         assert program.line() == "ready"
         _, found = await_stacks(program.pid, lambda found: "uninterruptible" in [t["state"] for t in found["threads"]])
         deep, idle = found["threads"]
-        assert deep["waits"]["call"] == "vfork" and not deep["stack"]
+        assert deep["waits"]["call"] == "vfork"
+        assert not X86 or (functions(deep)[:2] == ["vfork", "main"] and deep["stack"][1]["line"] == 12), deep
+        assert not X86 or deep["cut"] == pointers == (functions(deep)[-1] == "main"), deep
         assert idle["waits"]["call"] in ("pause", "ppoll") and "idle" in functions(idle)
         assert found["stopped_ns"] < 100e6
         assert program.child.communicate("x", timeout=10)[0] == "on\n"
@@ -544,12 +597,172 @@ def test_a_thread_that_no_signal_wakes(tmp_path):
 
 
 def test_kernel_threads():
-    if os.geteuid() != 0 or not pathlib.Path("/proc/2/comm").exists() or pathlib.Path("/proc/2/exe").exists():
+    if not pathlib.Path("/proc/2/comm").exists() or "VmSize" in pathlib.Path("/proc/2/status").read_text():
         pytest.skip("no kernel thread to be seen here")
-    assert "process 2 " in refused(2)
+    assert refused(2) == "gotrace: process 2 is no program: it is the kernel's\n"
 
 
-# --- names that others chose
+def test_one_that_has_ended():
+    child = proc.spawn(["true"])
+    while state_of(child.pid) != "Z":
+        time.sleep(0.01)
+    assert refused(child.pid) == f"gotrace: process {child.pid} has ended; its parent has not asked for its status yet\n"
+
+
+@root
+@pytest.mark.needs("setpriv")
+def test_a_root_that_may_not(asleep):
+    argv = ["setpriv", "--bounding-set=-sys_ptrace", GOTRACE, "stacks", asleep.pid]
+    result = proc.run(argv)
+    assert result.returncode == 1 and "may not be debugged even by root here" in result.stderr, str(result)
+
+
+def test_the_first_thread_has_ended(tmp_path):
+    """Then /proc has files and memory by the others only."""
+    source = r"""
+        #include <pthread.h>
+        #include <unistd.h>
+        static void *reads(void *arg) { char c; return read(0, &c, 1) < 0 ? arg : NULL; }
+        int main(void)
+        {
+            pthread_t thread;
+            pthread_create(&thread, NULL, reads, NULL);
+            pthread_exit(NULL);
+        }
+    """
+    with Program(proc.compile(source, tmp_path / "leaves")) as program:
+        while state_of(program.pid) != "Z":
+            time.sleep(0.01)
+        _, found = await_stacks(program.pid, lambda found: found["threads"][0]["waits"])
+        (thread,) = found["threads"]
+        assert "reads" in functions(thread) and not thread["cut"]
+        assert thread["waits"]["call"] == "read" and thread["waits"]["fds"][0]["what"].startswith("pipe:")
+
+
+@pytest.mark.limit(120)
+def test_executing_programs_all_the_time(tmp_path):
+    """From a thread that becomes the first one; the kernel does that when we have taken note of all others' end."""
+    source = r"""
+        #include <pthread.h>
+        #include <stdio.h>
+        #include <unistd.h>
+        static char **args;
+        static void *idle(void *arg) { pause(); return arg; }
+        static void *again(void *arg) { usleep(1500); execv(args[0], args); return arg; }
+        int main(int argc, char **argv)
+        {
+            pthread_t thread;
+            args = argv;
+            for (int i = 0; i < 6; i++)
+                pthread_create(&thread, NULL, idle, NULL);
+            pthread_create(&thread, NULL, again, NULL);
+            return argc ? pause() : 1;
+        }
+    """
+    with Program(proc.compile(source, tmp_path / "becomes")) as program:
+        for _ in range(RUNS // 3):
+            stacks(program.pid)
+        assert program.child.poll() is None
+
+
+def test_executing_a_program_for_ever(tmp_path):
+    """As another debugger takes no note of a thread's end: nobody can stop that process, and we do not hang."""
+    source = r"""
+        #include <pthread.h>
+        #include <stdio.h>
+        #include <sys/ptrace.h>
+        #include <sys/syscall.h>
+        #include <unistd.h>
+        static int told[2], go[2];
+        static void *debugged(void *arg)
+        {
+            long tid = syscall(SYS_gettid);
+            if (write(told[1], &tid, sizeof tid) < 0)
+                return arg;
+            pause();
+            return arg;
+        }
+        static void *executes(void *arg)
+        {
+            char c;
+            if (read(go[0], &c, 1) == 1)
+                execl("/bin/true", "true", NULL);
+            return arg;
+        }
+        int main(void)
+        {
+            long tid;
+            if (pipe(told) || pipe(go))
+                return 1;
+            pid_t child = fork();
+            if (child == 0) {
+                pthread_t thread;
+                pthread_create(&thread, NULL, debugged, NULL);
+                pthread_create(&thread, NULL, executes, NULL);
+                return pause();
+            }
+            if (read(told[0], &tid, sizeof tid) != sizeof tid || ptrace(PTRACE_SEIZE, (pid_t)tid, 0, 0) != 0 || write(go[1], "", 1) != 1)
+                return 1;
+            printf("%d %ld\n", child, tid);
+            fflush(stdout);
+            return getchar();
+        }
+    """
+    with Program(proc.compile(source, tmp_path / "hinders")) as program:
+        child, tid = map(int, program.line().split())
+        while state_of(f"{child}/task/{tid}") != "Z":
+            time.sleep(0.01)
+        assert "it executes another program, and does not get on" in refused(child)
+
+
+# --- what others chose
+
+
+@pytest.mark.skipif(not X86, reason="has instructions of x86-64")
+def test_code_made_at_run_time(tmp_path):
+    """As of a compiler in a JVM: nothing tells who called that, and the stack says so."""
+    source = r"""
+        #include <string.h>
+        #include <sys/mman.h>
+        #include <unistd.h>
+        static void waits(void) { pause(); }
+        int main(void)
+        {
+            static const unsigned char code[] = {
+                0x55,                   /* push %rbp */
+                0x48, 0x83, 0xec, 0x10, /* sub $16,%rsp */
+                0x31, 0xed,             /* xor %ebp,%ebp */
+                0xff, 0xd7,             /* call *%rdi */
+                0x48, 0x83, 0xc4, 0x10, /* add $16,%rsp */
+                0x5d, 0xc3,             /* pop %rbp; ret */
+            };
+            void *made = mmap(NULL, sizeof code, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            memcpy(made, code, sizeof code);
+            ((void (*)(void (*)(void)))made)(waits);
+            return 0;
+        }
+    """
+    with Program(proc.compile(source, tmp_path / "makes", "-fno-optimize-sibling-calls")) as program:
+        _, found = await_stacks(program.pid, lambda found: "waits" in functions(found["threads"][0]))
+        (thread,) = found["threads"]
+        assert functions(thread)[:2] == ["pause", "waits"] and re.fullmatch(r"0x\w+", functions(thread)[2])
+        assert len(thread["stack"]) == 3 and thread["cut"]
+        assert re.search(r"^    waits .*\n    0x\w+\n    \.\.\. \(nothing tells how it goes on\)$", proc.run([GOTRACE, "stacks", program.pid]).ok().stdout, re.M)
+
+
+def test_sockets_in_no_table(tmp_path):
+    source = r"""
+        #include <poll.h>
+        #include <sys/socket.h>
+        int main(void)
+        {
+            struct pollfd p[] = {{.fd = socket(AF_NETLINK, SOCK_RAW, 0)}, {.fd = socket(AF_INET, SOCK_DGRAM, 0)}};
+            return poll(p, 2, -1);
+        }
+    """
+    with Program(proc.compile(source, tmp_path / "sockets")) as program:
+        _, found = await_stacks(program.pid, lambda found: found["threads"][0]["waits"] and found["threads"][0]["waits"]["kind"] == "poll")
+        assert [fd["what"] for fd in found["threads"][0]["waits"]["fds"]] == ["netlink socket", "udp socket"]
 
 
 def test_json_whatever_names_there_are(tmp_path):
