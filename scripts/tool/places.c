@@ -146,33 +146,48 @@ int gt_compare_sites(const struct gt_where *a, const struct gt_where *b)
 
 /* Printing ------------------------------------------------------------------------------------ */
 
-void gt_print_function(const char *function)
+static void put_function(FILE *out, const char *function)
 {
     enum { MOST = 72 };
     char buf[512];
-    printf("%s", gt_short_name(function, buf, sizeof buf, MOST));
+    fputs(gt_short_name(function, buf, sizeof buf, MOST), out);
+}
+
+void gt_print_function(const char *function)
+{
+    put_function(stdout, function);
+}
+
+static void put_site(FILE *out, const struct gt_where *site)
+{
+    const char *file = basename(site->file);
+    put_function(out, site->func);
+    if (*file && site->line)
+        fprintf(out, " (%s:%llu)", file, (unsigned long long)site->line);
+    else if (*file)
+        fprintf(out, " (%s)", file);
 }
 
 void gt_print_site(const struct gt_where *site)
 {
-    const char *file = basename(site->file);
-    gt_print_function(site->func);
-    if (*file && site->line)
-        printf(" (%s:%llu)", file, (unsigned long long)site->line);
-    else if (*file)
-        printf(" (%s)", file);
+    put_site(stdout, site);
+}
+
+void gt_put_place(FILE *out, const char *what, const struct gt_where *site)
+{
+    put_function(out, what);
+    if (!site)
+        return;
+    fputs(" <- ", out);
+    put_site(out, site);
+    const struct place *place = (void *)(uintptr_t)gt_memo_find(&places.by_site, (uintptr_t)site);
+    for (uint32_t i = 1; place && i < place->n; i++) {
+        fputs(" < ", out);
+        put_site(out, &place->frame[i]);
+    }
 }
 
 void gt_print_place(const char *what, const struct gt_where *site)
 {
-    gt_print_function(what);
-    if (!site)
-        return;
-    printf(" <- ");
-    gt_print_site(site);
-    const struct place *place = (void *)(uintptr_t)gt_memo_find(&places.by_site, (uintptr_t)site);
-    for (uint32_t i = 1; place && i < place->n; i++) {
-        printf(" < ");
-        gt_print_site(&place->frame[i]);
-    }
+    gt_put_place(stdout, what, site);
 }

@@ -4,6 +4,8 @@
 
 #include "encoder/read/contents.h"
 
+#include <stdio.h>
+
 /* How many frames of the program's own a place shows: 1, or --frames. */
 extern unsigned gt_place_frames;
 
@@ -25,6 +27,7 @@ int gt_compare_pointers(const void *a, const void *b);
 int gt_compare_sites(const struct gt_where *a, const struct gt_where *b);
 
 /* "what <- function (file:line)", with as many callers as are to be shown */
+void gt_put_place(FILE *out, const char *what, const struct gt_where *site);
 void gt_print_place(const char *what, const struct gt_where *site);
 
 /* "function (file:line)" */

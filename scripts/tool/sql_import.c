@@ -1,7 +1,7 @@
 /* See sql_import.h. */
 #include "sql_import.h"
 
-#include "places.h"
+#include "idle.h"
 #include "reading.h"
 #include "sql_insert.h"
 #include "sql_stacks.h"
@@ -107,6 +107,7 @@ static void add_span(void *arg, const struct gt_span *s)
 {
     struct import *im = arg;
     struct doing *d = doing_of(im, s->thread);
+    gt_idle_note(s);
     finish_wait(im, d, s->kind == GT_SCHED ? s->ns : 0);
     switch (s->kind) {
     case GT_RUNNING:
@@ -338,6 +339,7 @@ void gt_sql_import(struct gt_trace *trace, const struct stat *st, const char *da
     im.threads.arg = &im;
     gt_sql_begin(database);
     gt_read_threads(&im.threads, trace);
+    gt_idle_decide(trace);
     for (const struct gt_thread_state *t = im.threads.first; t; t = t->next)
         add_thread(&im, t);
     add_open_tasks(&im);

@@ -1,6 +1,7 @@
 /* See sql_stacks.h. */
 #include "sql_stacks.h"
 
+#include "idle.h"
 #include "places.h"
 #include "sql_insert.h"
 
@@ -51,23 +52,24 @@ static uint64_t frame_of(struct frames *frames, const struct gt_where *w)
     return f->id;
 }
 
-/* As gt_print_place prints it. It stays, as the contents do. */
+/* As reports have it. It stays, as the contents do. */
 static char *place_of(const char *what, const struct gt_where *site)
 {
     char *text;
     size_t size;
     FILE *out = gt_need(open_memstream(&text, &size));
-    fprintf(out, "%s", what);
-    if (site) {
-        const char *file = basename(site->file);
-        fprintf(out, " <- %s", site->func);
-        if (*file && site->line)
-            fprintf(out, " (%s:%llu)", file, (unsigned long long)site->line);
-        else if (*file)
-            fprintf(out, " (%s)", file);
-    }
+    gt_put_place(out, what, site);
     fclose(out);
     return gt_need(text);
+}
+
+static bool is_idle(const struct gt_callers *stack)
+{
+    for (int kind = GT_SYNC; kind < GT_KINDS; kind++) {
+        if (gt_is_idle_at(stack, (enum gt_kind)kind))
+            return true;
+    }
+    return false;
 }
 
 static void add_stack(struct frames *frames, const struct gt_callers *stack)
@@ -80,7 +82,7 @@ static void add_stack(struct frames *frames, const struct gt_callers *stack)
     gt_sql_add(GT_SQL_stacks,
                (struct gt_sql_value[]){gt_number(stack->number), gt_text(place), gt_text(what),
                                        text_or_null(its->func), text_or_null(its->file),
-                                       gt_known(its->line)});
+                                       gt_known(its->line), gt_number(is_idle(stack))});
     for (uint32_t i = 0; i < stack->n; i++)
         gt_sql_add(GT_SQL_stack_frames,
                    (struct gt_sql_value[]){gt_number(stack->number), gt_number(i),

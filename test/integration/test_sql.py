@@ -110,7 +110,7 @@ def test_sums(traced, format, program, sched):
         )
     }
     for kind in KINDS + ["all"]:
-        head = proc.run([GOTRACE, "top", f"--kind={kind}", trace]).ok().stdout.splitlines()[0]
+        head = proc.run([GOTRACE, "top", "--idle=none", f"--kind={kind}", trace]).ok().stdout.splitlines()[0]
         n, ns = re.search(r"; (\d+) waits, (\S+) in all$", head).groups()
         rows = [row for name, row in ours.items() if kind in (name, "all")]
         assert sum(row["n"] for row in rows) == int(n), (kind, head, ours)
@@ -129,7 +129,7 @@ def test_sums(traced, format, program, sched):
 def test_places(trace):
     """As `gotrace top` prints them."""
     places = {row["place"] for row in sql(trace, "SELECT place FROM waits_by_place WHERE kind = 'sync'")}
-    text = proc.run([GOTRACE, "top", "--kind=sync", "-n", "1000", trace]).ok().stdout
+    text = proc.run([GOTRACE, "top", "--idle=none", "--kind=sync", "-n", "1000", trace]).ok().stdout
     rows = re.findall(r"^ *[\d.]+\w+ +[\d.]+% +[\d.]+% +\d+ +\S+ +\S+ +sync +(.*)$", text, re.M)
     assert rows and places == set(rows)
     lines = sql(trace, "SELECT DISTINCT function, file FROM stack_lines WHERE function = 'lock_waiter'")
