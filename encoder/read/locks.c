@@ -12,6 +12,8 @@
 
 enum { HOLDS_KEPT = 256 };
 
+static const char held[] = "held ", held_by[] = "held by", waits_for[] = "waits for";
+
 static struct gt_lock_state *lock_of(struct gt_locks *locks, const char *name, size_t len)
 {
     name = gt_contents_text(locks->contents, name, len);
@@ -39,9 +41,9 @@ static bool read_held_by(struct gt_locks *locks, const char *message, struct gt_
 bool gt_locks_read_wanted(struct gt_locks *locks, const char *category, const char *message,
                           struct gt_wanted *wanted)
 {
-    if (strcmp(category, "held by") == 0)
+    if (strcmp(category, held_by) == 0)
         return read_held_by(locks, message, wanted);
-    if (strcmp(category, "waits for") != 0)
+    if (strcmp(category, waits_for) != 0)
         return false;
     *wanted = (struct gt_wanted){.who = "", .lock = lock_of(locks, message, strlen(message))};
     return true;
@@ -132,20 +134,31 @@ static void keep(struct gt_lock_state *lock, const struct gt_hold_state *hold)
     lock->longest_ns = ns > lock->longest_ns ? ns : lock->longest_ns;
 }
 
-bool gt_locks_note_hold(struct gt_locks *locks, const char *category, const char *message,
-                        const struct gt_thread_state *thread, uint64_t now)
+const struct gt_lock_state *gt_locks_note_hold(struct gt_locks *locks, const char *category,
+                                               const char *message,
+                                               const struct gt_thread_state *thread, uint64_t now)
 {
-    static const char begin[] = "held ", taken[] = ", taken in ";
+    static const char taken[] = ", taken in ";
     uint64_t ns = read_time(message);
-    if (!ns || strncmp(category, begin, sizeof begin - 1) != 0)
-        return false;
-    const char *name = category + sizeof begin - 1, *end = strstr(name, taken);
+    if (!ns || strncmp(category, held, sizeof held - 1) != 0)
+        return NULL;
+    const char *name = category + sizeof held - 1, *end = strstr(name, taken);
     size_t len = end ? (size_t)(end - name) : strlen(name);
     const char *place = end ? end + sizeof taken - 1 : "";
     place = gt_contents_text(locks->contents, place, strlen(place));
-    keep(lock_of(locks, name, len),
-         &(struct gt_hold_state){thread, now > ns ? now - ns : 0, now, place});
-    return true;
+    struct gt_lock_state *lock = lock_of(locks, name, len);
+    keep(lock, &(struct gt_hold_state){thread, now > ns ? now - ns : 0, now, place});
+    return lock;
+}
+
+const struct gt_hold_state *gt_locks_last_hold(const struct gt_lock_state *lock)
+{
+    return &lock->hold[(lock->holds - 1) % HOLDS_KEPT];
+}
+
+bool gt_locks_is_ours(const char *category)
+{
+    return strncmp(category, held, sizeof held - 1) == 0 || strcmp(category, waits_for) == 0;
 }
 
 void gt_locks_holders(const struct gt_lock_state *lock, uint64_t from, uint64_t to, gt_held_fn *fn,

@@ -65,9 +65,16 @@ struct gt_wanted gt_locks_wanted_at_end(struct gt_locks *locks, const struct gt_
 bool gt_locks_read_wanted(struct gt_locks *locks, const char *category, const char *message,
                           struct gt_wanted *wanted);
 
-/* Or about a lock that the thread has had up to now. */
-bool gt_locks_note_hold(struct gt_locks *locks, const char *category, const char *message,
-                        const struct gt_thread_state *thread, uint64_t now);
+/* Or about a lock that the thread has had up to now: which; or NULL. */
+const struct gt_lock_state *gt_locks_note_hold(struct gt_locks *locks, const char *category,
+                                               const char *message,
+                                               const struct gt_thread_state *thread, uint64_t now);
+
+/* Of a lock that was held. */
+const struct gt_hold_state *gt_locks_last_hold(const struct gt_lock_state *lock);
+
+/* Whether a log of no task is about a lock. */
+bool gt_locks_is_ours(const char *category);
 
 /* Calls fn for each part of that time of which is told who had the lock. */
 typedef void gt_held_fn(void *arg, const struct gt_hold_state *part);

@@ -232,10 +232,11 @@ static void log_of(struct gt_threads *all, struct gt_thread_state *t, const stru
 {
     if (h->task)
         return; /* the program's own */
+    const struct gt_lock_state *held;
     if (gt_locks_read_wanted(&all->locks, h->text, h->more, &t->wanted))
         t->wanted_at = ns;
-    else
-        gt_locks_note_hold(&all->locks, h->text, h->more, t, ns);
+    else if ((held = gt_locks_note_hold(&all->locks, h->text, h->more, t, ns)) && all->hold)
+        all->hold(all->arg, held, gt_locks_last_hold(held));
 }
 
 /* The goroutine of a thread that starts on a P may be in a call, or not be there yet. */
@@ -318,6 +319,13 @@ static void settle(struct gt_thread_state *t, uint64_t at, const struct gt_usage
     gt_shares_add(&t->shares, at, ns, used);
 }
 
+static void tell_account(struct gt_threads *all, const struct gt_thread_state *t, uint64_t from,
+                         uint64_t to, const struct gt_usage *used)
+{
+    if (all->account)
+        all->account(all->arg, t, from, to, used);
+}
+
 static void account(void *arg, const struct gt_account_row *row, uint64_t ns, uint64_t length)
 {
     struct gt_threads *all = arg;
@@ -325,6 +333,7 @@ static void account(void *arg, const struct gt_account_row *row, uint64_t ns, ui
     struct gt_usage used = row->used;
     all->accounts = true;
     if (!row->g) {
+        tell_account(all, NULL, ns > length ? ns - length : 0, ns, &used);
         all->all_until = ns > length ? ns - length : 0;
         all->tracer_ns += used.of[GT_USED_CPU];
         all->cpus = row->cpus > all->cpus ? row->cpus : all->cpus;
@@ -338,6 +347,7 @@ static void account(void *arg, const struct gt_account_row *row, uint64_t ns, ui
     if (ns < t->shares.until)
         ns = t->shares.until;
     cut_usage(&used, ns - t->shares.until, length);
+    tell_account(all, t, t->shares.until, ns, &used);
     settle(t, ns, &used);
 }
 

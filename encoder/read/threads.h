@@ -63,6 +63,11 @@ struct gt_threads {
      */
     void (*event)(void *arg, const struct gt_happening *event, const struct gt_thread_state *thread,
                   uint64_t ns);
+    /* A hold of a lock that is told, when it is over; or NULL. */
+    void (*hold)(void *arg, const struct gt_lock_state *lock, const struct gt_hold_state *hold);
+    /* What a thread has used between these times, NULL: the tracer's own; or NULL. */
+    void (*account)(void *arg, const struct gt_thread_state *thread, uint64_t from, uint64_t to,
+                    const struct gt_usage *used);
     void *arg;
     bool keep_history; /* gt_thread_state.history is wanted */
     bool keep_running; /* `running` and gt_thread_state.off are wanted: 24 bytes a switch */
