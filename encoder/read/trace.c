@@ -30,7 +30,7 @@ const char *gt_trace_kind(const struct gt_format *format, unsigned type)
 const char *gt_trace_map(struct gt_bytes *bytes, const char *path, size_t least)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO, too, is none */
     if (fd < 0)
         return strerror(errno);
     void *base = MAP_FAILED;
