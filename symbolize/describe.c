@@ -19,9 +19,9 @@ bool gt_modules_describe(const struct gt_module *m, char *text, size_t size)
     gt_strbuf_hex_bytes(&t, m->build_id, m->build_id_len);
     gt_strbuf_add(&t, m->build_id_len ? " " : "- ");
     gt_strbuf_add(&t, m->path);
-    if (m->called && t.pos + 1 + strlen(m->called) < t.last) {
+    if (m->is_program && t.pos + 1 + strlen(gt_module_name(m)) < t.last) {
         gt_strbuf_add(&t, "/");
-        gt_strbuf_add(&t, m->called);
+        gt_strbuf_add(&t, gt_module_name(m));
     }
     return t.pos < t.last;
 }
@@ -66,5 +66,6 @@ const char *gt_modules_parse(const char *s, struct gt_module *m)
     m->shown = m->lo;
     m->hi = m->lo + size;
     m->bias = m->lo - address;
+    m->is_program = *s == '/' && strstr(s, "//");
     return s;
 }

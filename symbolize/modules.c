@@ -265,7 +265,8 @@ static void add_locked(const struct gt_module *found, const char *name, uint64_t
         return;
     *e = (struct entry){.module = *found, .name_hash = name_hash, .seen = mark, .fresh = true};
     e->module.path = path_of(found, name);
-    if (!*name && e->module.path[0] == '/')
+    e->module.is_program = !*name && e->module.path[0] == '/';
+    if (e->module.is_program)
         e->module.called = called(e->module.path);
     e->module.shown = shown_for(found, before);
     e->module.unloaded = UINT64_MAX;
@@ -588,7 +589,7 @@ const struct gt_module *gt_modules_add(const char *description)
     struct entry *e = module_path ? gt_arena_alloc(&map.arena, sizeof *e) : NULL;
     if (!e)
         return NULL;
-    const char *second = *module_path == '/' ? strstr(module_path, "//") : NULL;
+    const char *second = m.is_program ? strstr(module_path, "//") : NULL;
     m.path = copy_text(module_path);
     if (second && *m.path) {
         m.called = m.path + (second - module_path) + 1;

@@ -27,6 +27,7 @@ struct gt_module {
     uint64_t bias;      /* run-time address minus ELF address */
     const char *path;   /* absolute; the executable's own; "[vdso]" */
     const char *called; /* the other name by which the executable was started; else NULL */
+    bool is_program;    /* it is the executable */
     uint8_t build_id[32], build_id_len; /* from memory; length 0 when it has none */
     uint64_t loaded, unloaded;          /* valid in epochs e with loaded <= e < unloaded */
     uint64_t shown; /* what stands for lo in a trace: lo, or where there was never any module */
@@ -85,12 +86,15 @@ bool gt_modules_forget(const struct gt_memo *epochs);
 
 /*
  * What a trace has to say of a module so that its code can be found on another machine, as text:
- * "gotrace-module shown size address build-id path", then, after a slash, what it is called, if
- * that is something else and fits; address: the ELF address of lo. Returns whether the rest fits.
+ * "gotrace-module shown size address build-id path", then, of the executable, if that fits, after
+ * a slash what it is called; address: the ELF address of lo. Returns whether the rest fits.
  */
 bool gt_modules_describe(const struct gt_module *module, char *text, size_t size);
 
-/* What such a text says but for the path, in *m; where in it that begins. NULL: it is none. */
+/*
+ * What such a text says but for the path and its other name, in *m; where in it they begin. NULL:
+ * it is none.
+ */
 const char *gt_modules_parse(const char *text, struct gt_module *m);
 
 /* Adds a module of another process, from such a text. NULL: it is none. */

@@ -6,11 +6,25 @@
 #include "encoder/base/queue.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void gt_reader_keep_text(struct gt_reader *r, uint64_t id, const struct gt_bytes *text)
 {
     *(uint64_t *)gt_need(gt_memo_at(&r->texts, id)) =
         (uintptr_t)gt_contents_name(&r->trace->contents, text->p, gt_bytes_left(text));
+}
+
+static void keep_remark(struct gt_trace *t, const char *text)
+{
+    static const char head[] = "gotrace-";
+    if (strncmp(text, head, sizeof head - 1) != 0)
+        return;
+    uint64_t *known = gt_need(gt_memo_at(&t->remarked, (uintptr_t)text));
+    if (*known)
+        return;
+    t->remarks = gt_need_room(t->remarks, t->n_remarks, &t->room_remarks, sizeof *t->remarks);
+    t->remarks[t->n_remarks++] = text;
+    *known = t->n_remarks;
 }
 
 void gt_reader_keep_own_text(struct gt_reader *r, uint64_t id, const struct gt_bytes *text)
@@ -26,6 +40,8 @@ void gt_reader_keep_own_text(struct gt_reader *r, uint64_t id, const struct gt_b
     } else if (gt_signals_read(gt_reader_text(r, id), &signals)) {
         t->signals = gt_need_room(t->signals, t->n_signals, &t->room_signals, sizeof signals);
         t->signals[t->n_signals++] = signals;
+    } else {
+        keep_remark(t, gt_reader_text(r, id));
     }
 }
 

@@ -68,6 +68,9 @@ struct gt_trace {
     size_t n_blocked, room_blocked;
     struct gt_signals_row *signals;
     size_t n_signals, room_signals;
+    const char **remarks; /* what else the tracer says, texts that no event uses: each once */
+    size_t n_remarks, room_remarks;
+    struct gt_memo remarked;
     char damage[64]; /* "": none that ended the reading */
     /* How far reading is, in bytes read before and now; set between open and read, or NULL. */
     void (*progress)(const struct gt_trace *trace, uint64_t before, uint64_t now);
