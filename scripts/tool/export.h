@@ -16,8 +16,15 @@ struct gt_export {
     unsigned kinds;         /* kinds.h; of the formats that take them */
     bool by_thread;         /* stacks begin with their thread's name */
     bool wakers;            /* and go on with who ended the wait */
-    const char *other;      /* a trace to compare with, or NULL */
+    bool unended;           /* waits count that last until the trace ends; else: */
+    struct gt_left_out {
+        uint64_t waits, ns;
+    } * left_out;
+    const char *other; /* a trace to compare with, or NULL */
 };
+
+/* Whether a wait counts in a profile; if not, it is left out. */
+bool gt_export_counts(const struct gt_export *x, bool ended, uint64_t ns);
 
 void gt_export_pprof(const struct gt_export *x);
 void gt_export_folded(const struct gt_export *x);
