@@ -106,7 +106,7 @@ _gotrace() {
     1view) _gotrace_options_or_files "$cur" --go= --http= --no-browser --help ;;
     1info) _gotrace_options_or_files "$cur" --help ;;
     1top) _gotrace_options_or_files "$cur" --by-thread --cum --wakers --holders --by-lock --wakeups --preempted --cpu --kind= -n --help ;;
-    1export) _gotrace_options_or_files "$cur" --to= --output= --kind= --wakers --by-thread --diff= --help ;;
+    1export) _gotrace_options_or_files "$cur" --to= --output= --kind= --wakers --by-thread --unended --diff= --help ;;
     1symbolize) _gotrace_options_or_files "$cur" --debug-dir= --debuginfod --output= --help ;;
     1stacks) _gotrace_stacks "$cur" ;;
     1start | 1stop | 1snapshot) _gotrace_process "$cur" ;;

@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum takes { KINDS = 1, WAKERS = 2, BY_THREAD = 4, DIFF = 8 };
-enum { STACKS = KINDS | WAKERS | BY_THREAD };
+enum takes { KINDS = 1, WAKERS = 2, BY_THREAD = 4, DIFF = 8, UNENDED = 16 };
+enum { STACKS = KINDS | WAKERS | BY_THREAD | UNENDED };
 
 static const struct format {
     const char *name, *extension;
@@ -29,7 +29,7 @@ static const struct format {
     {"firefox", ".profile.json", gt_export_firefox, 0, false, "profiler.firefox.com"},
     {"chrome", ".json", gt_export_chrome, 0, false,
      "chrome://tracing, ui.perfetto.dev, speedscope"},
-    {"pprof", ".pb.gz", gt_export_pprof, 0, true, "go tool pprof, speedscope, Pyroscope"},
+    {"pprof", ".pb.gz", gt_export_pprof, UNENDED, true, "go tool pprof, speedscope, Pyroscope"},
     {"folded", ".folded", gt_export_folded, STACKS, false, "flamegraph.pl, inferno, speedscope"},
     {"flame", ".svg", gt_export_flame, STACKS | DIFF, false, "any browser: a flame graph"},
 };
@@ -47,9 +47,19 @@ static void help(void)
          "  --kind=KINDS       as those of gotrace top; cpu: the CPU samples instead\n"
          "  --wakers           on top of each stack, that of who ended the wait, upside down\n"
          "  --by-thread        below each stack, the name of its thread\n"
+         "  --unended          also waits that last until the trace ends; for pprof, too\n"
          "  --diff=TRACE       for flame: what is more than in that other trace is red, what is\n"
          "                     less is blue");
     exit(0);
+}
+
+bool gt_export_counts(const struct gt_export *x, bool ended, uint64_t ns)
+{
+    if (ended || x->unended)
+        return true;
+    x->left_out->waits++;
+    x->left_out->ns += ns;
+    return false;
 }
 
 static const struct format *format_of(const char *name)
@@ -94,6 +104,7 @@ static struct request read_options(int argc, char **argv, struct gt_export *x)
     static const struct option longs[] = {
         {"to", required_argument, NULL, 't'},   {"output", required_argument, NULL, 'o'},
         {"kind", required_argument, NULL, 'k'}, {"wakers", no_argument, NULL, 'w'},
+        {"by-thread", no_argument, NULL, 'b'},  {"unended", no_argument, NULL, 'u'},
         {"by-thread", no_argument, NULL, 'b'},  {"diff", required_argument, NULL, 'd'},
         {"help", no_argument, NULL, 'h'},       {0}};
     struct request r = {0};
@@ -114,6 +125,10 @@ static struct request read_options(int argc, char **argv, struct gt_export *x)
             x->by_thread = true;
             r.given |= BY_THREAD;
             break;
+        case 'u':
+            x->unended = true;
+            r.given |= UNENDED;
+            break;
         case 'd':
             x->other = optarg;
             r.given |= DIFF;
@@ -130,7 +145,7 @@ static struct request read_options(int argc, char **argv, struct gt_export *x)
 
 static void check(const struct request *r, const struct gt_export *x)
 {
-    static const char *const names[] = {"--kind", "--wakers", "--by-thread", "--diff"};
+    static const char *const names[] = {"--kind", "--wakers", "--by-thread", "--diff", "--unended"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (r->given & ~r->format->takes & 1u << i)
             gt_fail(GT_EXIT_USAGE, "export: %s is not for --to=%s", names[i], r->format->name);
@@ -160,7 +175,8 @@ static void write_file(const struct format *format, struct gt_export *x, const c
 int gt_command_export(int argc, char **argv)
 {
     struct gt_trace trace;
-    struct gt_export x = {.trace = &trace, .kinds = GT_KINDS_USUAL};
+    struct gt_left_out left_out = {0};
+    struct gt_export x = {.trace = &trace, .kinds = GT_KINDS_USUAL, .left_out = &left_out};
     struct request r = read_options(argc, argv, &x);
     check(&r, &x);
     gt_open_trace(&trace, argv[optind]);
@@ -169,6 +185,9 @@ int gt_command_export(int argc, char **argv)
         write_to_stdout(r.format, &x);
     else
         write_file(r.format, &x, output);
+    if (left_out.waits)
+        gt_say("%llu waits that last until the trace ends, %s in all, are left out: --unended",
+               (unsigned long long)left_out.waits, gt_duration(left_out.ns));
     if (trace.lost)
         gt_say("%s is cut: what its last %llu bytes say is left out", trace.path,
                (unsigned long long)trace.lost);

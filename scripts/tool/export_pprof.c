@@ -52,6 +52,7 @@ struct sum {
 };
 
 struct profile {
+    const struct gt_export *x;
     struct gt_trace *trace;
     struct sum *sum;
     size_t n, room;
@@ -93,17 +94,18 @@ static void add(struct profile *p, const struct sum *part)
 
 static void add_span(void *arg, const struct gt_span *span)
 {
-    if (span->kind == GT_RUNNING)
+    struct profile *p = arg;
+    if (span->kind == GT_RUNNING || !gt_export_counts(p->x, span->ended, span->ns))
         return;
-    add(arg, &(struct sum){.column = (enum column)span->kind,
-                           .ended = span->ended,
-                           .thread = span->thread,
-                           .by = span->by,
-                           .stack = span->stack,
-                           .waker = span->waker,
-                           .lock = span->wanted ? span->wanted->lock : NULL,
-                           .ns = span->ns,
-                           .count = 1});
+    add(p, &(struct sum){.column = (enum column)span->kind,
+                         .ended = span->ended,
+                         .thread = span->thread,
+                         .by = span->by,
+                         .stack = span->stack,
+                         .waker = span->waker,
+                         .lock = span->wanted ? span->wanted->lock : NULL,
+                         .ns = span->ns,
+                         .count = 1});
 }
 
 static void add_sample(void *arg, const struct gt_thread_state *thread,
@@ -333,7 +335,7 @@ static void put_profile(struct profile *p)
 
 void gt_export_pprof(const struct gt_export *x)
 {
-    struct profile p = {.trace = x->trace};
+    struct profile p = {.x = x, .trace = x->trace};
     struct gt_threads threads = {
         .span = add_span, .sample = add_sample, .hold = note_hold, .event = add_hold, .arg = &p};
     gt_read_threads(&threads, x->trace);

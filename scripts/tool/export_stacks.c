@@ -37,7 +37,7 @@ static void add_span(void *arg, const struct gt_span *span)
 {
     struct gt_stack_sums *sums = arg;
     const struct gt_export *how = sums->how;
-    if (!(how->kinds & 1u << span->kind))
+    if (!(how->kinds & 1u << span->kind) || !gt_export_counts(how, span->ended, span->ns))
         return;
     add(sums,
         &(struct gt_stack_sum){.stack = span->stack,
