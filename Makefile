@@ -155,6 +155,7 @@ tool_obj := $(patsubst %.c,$(B)/%.o,$(wildcard scripts/tool/*.c encoder/read/*.c
 	$(base_src) encoder/format.c preload/options.c)
 $(B)/scripts/tool/main.o: override CPPFLAGS += -DGT_VERSION='"$(VERSION)"'
 $(B)/scripts/tool/main.o: scripts/CHANGELOG.md
+$(B)/scripts/tool/export_flame.o: scripts/tool/flame.js
 
 $(B)/gotrace: $(tool_obj)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -ldl

@@ -24,9 +24,10 @@ _gotrace_value() { # option, value so far; false: it is no option with a value
     --start) _gotrace_words "$2" auto manual ;;
     --signal) _gotrace_words "$2" "$(compgen -A signal)" ;;
     --kind) _gotrace_words "$2" all sync network syscall sched sleep other unseen cpu ;;
-    --go) _gotrace_files "$2" ;;
+    --go | --diff) _gotrace_files "$2" ;;
+    --to) [[ ${COMP_WORDS[1]} != export ]] || _gotrace_words "$2" perfetto firefox chrome pprof folded flame ;;
     --debug-dir) compopt -o filenames && mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
-    --frames | --skip | --focus | --thread | --from | --to | --task | --idle) COMPREPLY=() ;;
+    --frames | --skip | --focus | --thread | --from | --task | --idle) COMPREPLY=() ;;
     --syscall-min | --max-size | --max-mem | --delay | --duration | --ring | --cpu-hz | --hold-min | --hang | --last | --http | -n) COMPREPLY=() ;;
     *) return 1 ;;
     esac
@@ -76,7 +77,7 @@ _gotrace_stacks() { # word
 _gotrace_first() { # word
     compopt -o filenames
     mapfile -t COMPREPLY < <(
-        ((COMP_CWORD == 1)) && compgen -W "view info top why sql symbolize stacks start stop snapshot" -- "$1"
+        ((COMP_CWORD == 1)) && compgen -W "view info top why sql export symbolize stacks start stop snapshot" -- "$1"
         [[ $1 == */* ]] || compgen -A command -- "$1"
         compgen -f -- "$1"
     )
@@ -109,6 +110,7 @@ _gotrace() {
         --skip= --focus= --thread= --from= --to= --task= --wide --idle= --help ;;
     1sql) _gotrace_options_or_files "$cur" --json --csv --output= --help ;;
     1why) _gotrace_options_or_files "$cur" --from= --to= --task= --json --help ;;
+    1export) _gotrace_options_or_files "$cur" --to= --output= --kind= --wakers --by-thread --unended --diff= --help ;;
     1symbolize) _gotrace_options_or_files "$cur" --debug-dir= --debuginfod --output= --help ;;
     1stacks) _gotrace_stacks "$cur" ;;
     1start | 1stop | 1snapshot) _gotrace_process "$cur" ;;

@@ -1,43 +1,42 @@
 /* See json.h. */
 #include "json.h"
 
+#include "utf8.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the UTF-8 character there, of which so many are left; 0: it is none. */
-static size_t character(const unsigned char *p, size_t left)
+static FILE *output; /* NULL: standard output */
+
+static FILE *out(void)
 {
-    size_t n = *p < 0x80 ? 1 : *p >> 5 == 6 ? 2 : *p >> 4 == 14 ? 3 : *p >> 3 == 30 ? 4 : 0;
-    uint32_t value = n == 1 ? *p : *p & (0x7fu >> n);
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (n > left)
-        return 0;
-    for (size_t i = 1; i < n; i++) {
-        if (p[i] >> 6 != 2)
-            return 0;
-        value = value << 6 | (p[i] & 0x3f);
-    }
-    return n && (value < least[n] || value > 0x10ffff || value >> 11 == 0x1b) ? 0 : n;
+    return output ? output : stdout;
+}
+
+void gt_json_to(FILE *file)
+{
+    output = file;
 }
 
 void gt_json_bytes(const char *text, size_t size)
 {
-    const unsigned char *p = (const unsigned char *)text, *end = p + size;
-    putchar('"');
+    FILE *to = out();
+    const char *p = text, *end = p + size;
+    putc('"', to);
     while (p < end) {
-        size_t n = character(p, (size_t)(end - p));
+        size_t n = gt_utf8_character(p, (size_t)(end - p));
         if (!n)
-            fputs("\\ufffd", stdout);
+            fputs("\\ufffd", to);
         else if (*p == '"' || *p == '\\')
-            printf("\\%c", *p);
-        else if (*p < 0x20 || *p == 0x7f)
-            printf("\\u%04x", *p);
+            fprintf(to, "\\%c", *p);
+        else if (n == 1 && (*p < 0x20 || *p == 0x7f))
+            fprintf(to, "\\u%04x", *p);
         else
-            fwrite(p, 1, n, stdout);
+            fwrite(p, 1, n, to);
         p += n ? n : 1;
     }
-    putchar('"');
+    putc('"', to);
 }
 
 void gt_json_string(const char *text)
@@ -48,18 +47,18 @@ void gt_json_string(const char *text)
 void gt_json_real(double number)
 {
     if (isfinite(number))
-        printf("%.17g", number);
+        fprintf(out(), "%.17g", number);
     else
-        fputs("null", stdout);
+        fputs("null", out());
 }
 
 void gt_json_text(const char *name, const char *text)
 {
-    printf(",\"%s\":", name);
+    fprintf(out(), ",\"%s\":", name);
     gt_json_string(text);
 }
 
 void gt_json_address(const char *name, uint64_t address)
 {
-    printf(",\"%s\":\"0x%llx\"", name, (unsigned long long)address);
+    fprintf(out(), ",\"%s\":\"0x%llx\"", name, (unsigned long long)address);
 }

@@ -1,12 +1,16 @@
 /*
- * JSON on standard output, for programs. All texts come out of other programs and files: what is no
- * UTF-8 becomes U+FFFD, and what is not to be written as it is, is escaped.
+ * JSON on standard output, or in a file, for programs. All texts come out of other programs and
+ * files: what is no UTF-8 becomes U+FFFD, and what is not to be written as it is, is escaped.
  */
 #ifndef GT_JSON_H
 #define GT_JSON_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+
+/* From now on it goes there; NULL: to standard output. */
+void gt_json_to(FILE *file);
 
 /* "text", of so many bytes, zeros among them. */
 void gt_json_bytes(const char *text, size_t size);

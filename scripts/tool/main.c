@@ -50,6 +50,8 @@ static const struct command {
     {"sql", "[options] TRACE [STATEMENT]", "ask a trace as a database", gt_command_sql},
     {"symbolize", "[options] TRACE", "fill in names from debug files that the host did not have",
      gt_command_symbolize},
+    {"export", "--to=FORMAT [options] TRACE", "write a trace for other tools: pprof, Perfetto, …",
+     gt_command_export},
     {"stacks", "[options] PID|CORE [EXECUTABLE]",
      "print what every thread waits for, and deadlocks", gt_command_stacks},
     {"start", "PID", "start recording in a running program", gt_command_control},

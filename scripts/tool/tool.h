@@ -20,6 +20,7 @@ int gt_command_top(int argc, char **argv);
 int gt_command_why(int argc, char **argv);
 int gt_command_sql(int argc, char **argv);
 int gt_command_symbolize(int argc, char **argv);
+int gt_command_export(int argc, char **argv);
 int gt_command_stacks(int argc, char **argv);
 int gt_command_control(int argc, char **argv); /* start, stop, snapshot */
 

@@ -3,6 +3,7 @@
  * way: the function it called and the line that called it.
  */
 #include "idle.h"
+#include "kinds.h"
 #include "nameless.h"
 #include "places.h"
 #include "reading.h"
@@ -415,9 +416,6 @@ static void print(struct sums *sums, const struct gt_threads *threads)
 
 /* Options ------------------------------------------------------------------------------------ */
 
-enum { ON_CPU = 1u << GT_RUNNING };
-enum { USUAL = 1u << GT_SCHED | 1u << GT_SYNC | 1u << GT_NETWORK | 1u << GT_SYSCALL };
-
 static void help(void)
 {
     puts(
@@ -450,28 +448,6 @@ static void help(void)
     exit(0);
 }
 
-static unsigned read_kinds(char *text)
-{
-    unsigned kinds = 0;
-    for (char *save, *word = strtok_r(text, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
-        unsigned before = kinds;
-        for (int k = GT_SCHED; k < GT_KINDS; k++) {
-            if (strcmp(word, gt_kind_names[k]) == 0 || strcmp(word, "all") == 0)
-                kinds |= 1u << k;
-        }
-        if (strcmp(word, "cpu") == 0)
-            kinds |= ON_CPU;
-        if (kinds == before)
-            gt_fail(GT_EXIT_USAGE,
-                    "top: --kind=%s: it is sync, network, syscall, sched, sleep, "
-                    "other, unseen or all; or cpu",
-                    word);
-    }
-    if ((kinds & ON_CPU) && kinds != ON_CPU)
-        gt_fail(GT_EXIT_USAGE, "top: --kind=cpu is not about waits");
-    return kinds;
-}
-
 static size_t read_rows(const char *text)
 {
     char *end;
@@ -499,7 +475,7 @@ int gt_command_top(int argc, char **argv)
     struct sums sums = {0};
     struct gt_threads threads = {.span = add, .arg = &sums};
     sums.threads = &threads;
-    options.kinds = USUAL;
+    options.kinds = GT_KINDS_USUAL;
     for (int c; (c = getopt_long(argc, argv, "n:h", longs, NULL)) != -1;) {
         switch (c) {
         case 't': options.by_thread = true; break;
@@ -510,7 +486,7 @@ int gt_command_top(int argc, char **argv)
         case 'o': options.holders = true; break;
         case 'u': options.wakeups = true; break;
         case 'b': options.holders = options.by_lock = true; break;
-        case 'k': options.kinds = read_kinds(optarg); break;
+        case 'k': options.kinds = gt_read_kinds("top", optarg); break;
         case 'n': options.most = read_rows(optarg); break;
         case 'h': help(); break;
         default:
@@ -526,13 +502,14 @@ int gt_command_top(int argc, char **argv)
         gt_fail(GT_EXIT_USAGE, "top: one of --by-thread, --cum, --wakers, --preempted, --holders, "
                                "--by-lock and --wakeups");
     if (options.cpu &&
-        (options.wakers || options.holders || options.wakeups || options.kinds != USUAL))
+        (options.wakers || options.holders || options.wakeups || options.kinds != GT_KINDS_USUAL))
         gt_fail(GT_EXIT_USAGE, "top: --cpu is not about waits");
-    if (options.kinds == ON_CPU && (options.by_thread || options.cumulative || options.wakers))
+    if (options.kinds == GT_KINDS_CPU &&
+        (options.by_thread || options.cumulative || options.wakers))
         gt_fail(GT_EXIT_USAGE, "top: --kind=cpu is by thread, and no more");
     if (options.wakeups && gt_select_any())
         gt_fail(GT_EXIT_USAGE, "top: --wakeups is about the whole trace: signals have no time");
-    if (options.kinds == ON_CPU && gt_select_more_than_threads())
+    if (options.kinds == GT_KINDS_CPU && gt_select_more_than_threads())
         gt_fail(GT_EXIT_USAGE, "top: --kind=cpu is about the whole trace, or its threads");
     if (options.cpu) {
         threads.span = NULL;
@@ -548,7 +525,7 @@ int gt_command_top(int argc, char **argv)
         gt_fail(GT_EXIT_FAILED,
                 "%s: does not tell when threads lost their CPUs: trace with GOTRACE_SCHED=on",
                 trace.path);
-    if (options.kinds == ON_CPU)
+    if (options.kinds == GT_KINDS_CPU)
         gt_top_cpu(&threads, options.most);
     else if (options.wakeups)
         gt_top_wakeups_print(&threads, options.most);

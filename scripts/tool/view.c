@@ -117,8 +117,12 @@ static void explain(const char *trace, const struct gt_format *format, const str
     char range[64];
     snprintf(range, sizeof range, s->most == ANY ? "Go 1.%d or later" : "Go 1.%d to 1.%d", s->least,
              s->most);
-    gt_fail(GT_EXIT_FAILED, "%s is a %s trace, which %s reads; here is %s", trace, format->name,
-            range, *s->seen ? s->seen : none);
+    gt_say("%s is a %s trace, which %s reads; here is %s", trace, format->name, range,
+           *s->seen ? s->seen : none);
+    gt_fail(GT_EXIT_FAILED,
+            "without it: gotrace export --to=perfetto %s, for ui.perfetto.dev; --to=firefox, for "
+            "profiler.firefox.com; --to=flame, a picture for any browser; or gotrace top %s",
+            trace, trace);
 }
 
 /* Running it --------------------------------------------------------------------------------- */

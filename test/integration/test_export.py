@@ -1,0 +1,678 @@
+"""`gotrace export`: each format in what reads it, and all of them against what programs know, `top` and Go's profiles."""
+
+import collections
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import xml.etree.ElementTree as etree
+
+import pytest
+
+from lib import PROGRAMS, ROOT, UNIT_TESTS, gotools, proc
+
+pytestmark = pytest.mark.beside
+
+GOTRACE = ROOT / "scripts/gotrace"
+VIEWER = ROOT / "test/viewer"
+SPEEDSCOPE = ROOT / "build/speedscope/package/dist/release"
+EXTENSIONS = {
+    "perfetto": ".pftrace", "firefox": ".profile.json", "chrome": ".json", "pprof": ".pb.gz", "folded": ".folded", "flame": ".svg",
+}  # fmt: skip
+KINDS = {"sync": "sync", "network": "net", "syscall": "syscall"}  # as we call them, and as Go does
+formats = pytest.mark.parametrize("to", EXTENSIONS)
+UNENDED = "[still waits when the trace ends]"
+
+
+def export(trace, to, *options):
+    """Where what was written is."""
+    proc.run([GOTRACE, "export", f"--to={to}", *options, trace], cwd=trace.parent).ok()
+    return trace.with_suffix(EXTENSIONS[to])
+
+
+def is_near(ours, theirs):
+    return abs(ours - theirs) <= 0.001 * theirs + 1000  # ns; each reader rounds
+
+
+def record(tmp_path_factory, *argv, **env):
+    return proc.traced([PROGRAMS / argv[0], *argv[1:]], tmp_path_factory.mktemp(argv[0]) / "t.out", env=env).ok()
+
+
+@pytest.fixture(scope="module")
+def rounds(tmp_path_factory):
+    return record(tmp_path_factory, "rounds")
+
+
+@pytest.fixture(scope="module")
+def truth(tmp_path_factory):
+    return record(tmp_path_factory, "truth")
+
+
+@pytest.fixture(scope="module")
+def annotations(tmp_path_factory):
+    return record(tmp_path_factory, "annotations")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """Who waits there for a lock, and who holds it: test/prog/incidents.c."""
+    return record(tmp_path_factory, "incidents", "fsync", "2000")
+
+
+# --- what the formats say, by those that read them
+
+
+def go_pprof(profile, *options):
+    """What `go tool pprof -top` prints: flat ns by function."""
+    argv = [gotools.compiler(), "tool", "pprof", "-top", "-unit=ns", "-nodecount=100000", "-nodefraction=0", *options, profile]
+    text = proc.run(argv, env={"GOTOOLCHAIN": "local"}, timeout=50).ok().stdout
+    rows = re.findall(r"^ *(\d+)(?:ns)? +[\d.]+% +[\d.]+% +\d+(?:ns)? +[\d.]+%  (.+)$", text, re.M)
+    return collections.Counter({name: int(ns) for ns, name in rows})
+
+
+def folded(trace, *options):
+    """Stacks, outermost first, and their values; each line as flamegraph.pl wants it."""
+    lines = proc.run([GOTRACE, "export", "--to=folded", "-o", "-", *options, trace]).ok().stdout.splitlines()
+    matches = [re.fullmatch(r"((?:[^;]+;)*[^;]+) (\d+)", line) for line in lines]
+    assert matches and all(matches), lines
+    return [(match[1].split(";"), int(match[2])) for match in matches]
+
+
+def leaves(stacks):
+    sums = collections.Counter()
+    for frames, value in stacks:
+        sums[next(frame for frame in reversed(frames) if not frame.startswith("["))] += value
+    return sums
+
+
+def decode(path):
+    """A file for Perfetto, by Perfetto's own description of the format; each packet with what its numbers stand for."""
+    where = ROOT / "build/perfetto"
+    if not where.exists() and not os.environ.get("ALL_NEEDS"):
+        pytest.skip("perfetto's Python package is not here; ./scripts/deps all installs it")
+    sys.path.insert(0, str(where))
+    from google.protobuf.unknown_fields import UnknownFieldSet
+    from perfetto.protos.perfetto.trace import perfetto_trace_pb2
+
+    def check(message):
+        assert not len(UnknownFieldSet(message)), message
+        for field, value in message.ListFields():
+            if field.message_type:
+                for part in value if field.is_repeated else [value]:
+                    check(part)
+
+    trace = perfetto_trace_pb2.Trace.FromString(path.read_bytes())
+    sys.path.remove(str(where))
+    for packet in trace.packet:
+        check(packet)
+    return trace.packet, perfetto_trace_pb2
+
+
+class Perfetto:
+    """Tracks by uuid, and of each: its slices, instants and values; all numbers resolved where they are first used."""
+
+    TABLES = ["event_categories", "event_names", "debug_annotation_names", "debug_annotation_string_values", "function_names", "frames", "callstacks"]
+
+    def __init__(self, path):
+        self.tracks, self.slices, self.flows, self.ends, self.instants, self.values, self.samples = {}, [], {}, {}, [], [], []
+        packets, pb = decode(path)
+        known = {table: {} for table in self.TABLES}
+        begun, later = collections.defaultdict(list), []
+        for packet in packets:
+            for table in self.TABLES:
+                for row in getattr(packet.interned_data, table):
+                    assert row.iid not in known[table]
+                    known[table][row.iid] = row
+            if packet.HasField("track_descriptor"):
+                self.tracks[packet.track_descriptor.uuid] = packet.track_descriptor
+            elif packet.HasField("perf_sample"):
+                self.samples.append((packet.perf_sample.tid, self.stack(known, packet.perf_sample.callstack_iid)))
+            elif packet.HasField("track_event"):
+                later.append((packet.timestamp, self.event(known, packet.track_event)))
+        for ns, event in sorted(later, key=lambda row: row[0]):  # as trace_processor does, which is stable, too
+            if event["type"] == pb.TrackEvent.TYPE_SLICE_BEGIN:
+                begun[event["track"]].append(event | {"ns": ns})
+                self.slices.append(begun[event["track"]][-1])
+            elif event["type"] == pb.TrackEvent.TYPE_SLICE_END:
+                slice_ = begun[event["track"]].pop()
+                slice_["duration"] = ns - slice_["ns"]
+            elif event["type"] == pb.TrackEvent.TYPE_INSTANT:
+                self.instants.append(event | {"ns": ns})
+            else:
+                self.values.append((event["track"], ns, event["value"]))
+        assert not any(begun.values()), "slices without an end"
+
+    @staticmethod
+    def stack(known, iid):
+        frames = [known["frames"][i] for i in known["callstacks"][iid].frame_ids] if iid else []
+        return [known["function_names"][frame.function_name_id].str.decode() for frame in frames]
+
+    def event(self, known, e):
+        text = lambda a: known["debug_annotation_string_values"][a.string_value_iid].str.decode() if a.string_value_iid else a.uint_value
+        return {
+            "type": e.type,
+            "track": e.track_uuid,
+            "value": e.counter_value,
+            "category": [known["event_categories"][i].name for i in e.category_iids],
+            "name": known["event_names"][e.name_iid].name if e.name_iid else None,
+            "stack": self.stack(known, e.callstack_iid),
+            "flows": list(e.flow_ids),
+            "flows_end": list(e.terminating_flow_ids),
+            "args": {known["debug_annotation_names"][a.name_iid].name: text(a) for a in e.debug_annotations},
+        }
+
+    def of(self, category):
+        return [s for s in self.slices if s["category"] == [category]]
+
+    def name(self, track):
+        its = self.tracks[track]
+        return its.thread.thread_name or its.process.process_name or its.name
+
+
+def firefox(path):
+    """The profile, of which every column was compared with its table's length, and every index with what it is of."""
+    profile = json.loads(path.read_text())
+    shared, meta = profile["shared"], profile["meta"]
+    tables = [shared[name] for name in shared if name != "stringArray"]
+    tables += [thread[name] for thread in profile["threads"] for name in ("samples", "markers")]
+    for table in tables:
+        assert {len(column) for column in table.values() if isinstance(column, list)} == {table["length"]}
+    stacks, frames, functions = (shared[name] for name in ("stackTable", "frameTable", "funcTable"))
+    assert all(prefix is None or prefix < i for i, prefix in enumerate(stacks["prefix"]))
+    lengths = [
+        (stacks["frame"], frames["length"]), (frames["func"], functions["length"]), (frames["category"], len(meta["categories"])),
+        (functions["name"], len(shared["stringArray"])), (functions["source"], shared["sources"]["length"]),
+        (functions["resource"], shared["resourceTable"]["length"]),
+    ]  # fmt: skip
+    for thread in profile["threads"]:
+        assert thread["samples"]["time"] == sorted(thread["samples"]["time"])
+        lengths += [(thread["samples"]["stack"], stacks["length"]), (thread["markers"]["name"], len(shared["stringArray"]))]
+    for column, length in lengths:
+        assert all(i is None or i < length for i in column)
+    assert {data["type"] for thread in profile["threads"] for data in thread["markers"]["data"]} <= {schema["name"] for schema in meta["markerSchema"]}
+    return profile
+
+
+def firefox_stack(profile, i):
+    shared = profile["shared"]
+    while i is not None:
+        yield shared["stringArray"][shared["funcTable"]["name"][shared["frameTable"]["func"][shared["stackTable"]["frame"][i]]]]
+        i = shared["stackTable"]["prefix"][i]
+
+
+# --- the same sums everywhere
+
+
+def sums_of_timelines(trace):
+    """ns of waits that are over, by format and kind."""
+    sums = collections.defaultdict(collections.Counter)
+    for event in json.loads(export(trace, "chrome").read_text())["traceEvents"]:
+        if event["ph"] == "X" and "state" not in event.get("args", {}):
+            sums["chrome"][event["cat"]] += event["dur"] * 1000
+    profile = firefox(export(trace, "firefox"))
+    kinds = [category["name"] for category in profile["meta"]["categories"]]
+    for thread in profile["threads"]:
+        markers = thread["markers"]
+        for begin, end, kind, data in zip(*(markers[name] for name in ("startTime", "endTime", "category", "data"))):
+            if data["type"] == "Wait" and "message" not in data:
+                sums["firefox"][kinds[kind]] += (end - begin) * 1e6
+    return sums
+
+
+def test_its_own_checks(server):
+    """What is no profile is seen."""
+    profile = json.loads(export(server.trace, "firefox").read_text())
+    profile["shared"]["stackTable"]["frame"].pop()
+    (server.trace.parent / "wrong").write_text(json.dumps(profile))
+    with pytest.raises(AssertionError):
+        firefox(server.trace.parent / "wrong")
+
+
+@pytest.mark.limit(200)
+@pytest.mark.parametrize("program", ["rounds", "truth", "server"])
+def test_sums(request, program):
+    """By place, in pprof and folded stacks, as in Go's own profiles; by kind in all other formats; all as `top` has it."""
+    trace = request.getfixturevalue(program).trace
+    profile, timelines = export(trace, "pprof"), sums_of_timelines(trace)
+    for kind, name in KINDS.items():
+        theirs = gotools.pprof(trace, name)
+        if not theirs.total_ns:
+            continue
+        in_pprof, in_folded = go_pprof(profile, f"-sample_index={kind}"), leaves(folded(trace, f"--kind={kind}"))
+        for leaf, ns in theirs.leaf_ns().items():
+            assert is_near(in_pprof[leaf], ns) and is_near(in_folded[leaf], ns), (kind, leaf, in_pprof, in_folded, ns)
+        assert is_near(in_pprof.total(), theirs.total_ns) and is_near(in_folded.total(), theirs.total_ns)
+        for to in timelines:
+            assert is_near(timelines[to][kind], theirs.total_ns), (to, kind)
+        counts = go_pprof(profile, f"-sample_index={kind}_count")
+        assert counts == theirs.leaf_count()
+
+
+def test_sums_of_perfetto(rounds):
+    sums, trace = collections.Counter(), rounds.trace
+    for slice_ in Perfetto(export(trace, "perfetto")).slices:
+        if "state" not in slice_["args"]:
+            sums[slice_["category"][0]] += slice_["duration"]
+    for kind, name in KINDS.items():
+        assert is_near(sums[kind], gotools.pprof(trace, name).total_ns), (kind, sums)
+    assert is_near(sums["sched"], sum(value for _, value in folded(trace, "--kind=sched")))
+
+
+def test_sums_of_waits_for_a_cpu(tmp_path):
+    """Go leaves out how long new threads take to begin; these have been there from the beginning."""
+    trace = tmp_path / "t.out"
+    proc.run([UNIT_TESTS / "stress", 300, "go1.26", trace], timeout=60).ok()
+    theirs = gotools.pprof(trace, "sched").total_ns
+    ours = sum(value for frames, value in folded(trace, "--kind=sched"))
+    assert theirs > 0 and is_near(ours, theirs) and is_near(go_pprof(export(trace, "pprof"), "-sample_index=sched").total(), theirs)
+
+
+def test_truth(truth):
+    """What the program knows: it had to wait so long, and waited no longer than it says."""
+    least, most = collections.Counter(), collections.Counter()
+    for hook, _, _, ns, arranged in map(str.split, truth.stdout.splitlines()):
+        least[hook] += int(arranged)
+        most[hook] += int(ns)
+    found = leaves(folded(truth.trace, "--kind=sync,sleep"))
+    for hook in most:
+        assert 0.95 * least[hook] <= found[hook] <= 1.05 * most[hook], (hook, found)
+
+
+def test_top(server):
+    """To the digits that it prints."""
+    shown = proc.run([GOTRACE, "top", "--kind=sync,syscall", "-n", "1000", server.trace]).ok().stdout
+    rows, unit = collections.Counter(), {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}
+    for number, name, leaf in re.findall(r"^ *([\d.]+)(m?s|us|ns) +[\d.]+% +[\d.]+% .* (?:sync|syscall) +(\S+) <- ", shown, re.M):
+        rows[leaf] += float(number) * unit[name]
+    ours = leaves(folded(server.trace, "--kind=sync,syscall"))
+    assert rows and set(rows) == set(ours)
+    for leaf in rows:
+        assert abs(rows[leaf] - ours[leaf]) <= 0.002 * ours[leaf] + 20, (leaf, rows, ours)
+
+
+# --- what else they say
+
+
+def test_labels(server):
+    """Who waited, for which lock, and who ended that; where code was loaded from."""
+    go, profile = gotools.compiler(), export(server.trace, "pprof")
+    tags = proc.run([go, "tool", "pprof", "-tags", "-sample_index=sync", profile]).ok().stdout
+    labels = {name: set(re.findall(r"\): (.*)", text)) for name, text in re.findall(r"^ (\w+): Total.*\n((?: .*\n)*)", tags, re.M)}
+    assert labels["thread"] == {"main", "worker"} and "journal_lock" in labels["lock"]
+    assert any(re.fullmatch(r"pthread_mutex_unlock <- append \(incidents\.c:\d+\)", text) for text in labels["waker"])
+    assert labels["waker_thread"] <= labels["thread"] and len(labels["tid"]) > 3
+    focused = go_pprof(profile, "-sample_index=sync", "-tagfocus=lock=journal_lock")
+    assert set(focused) >= {"pthread_mutex_lock"} and "pthread_cond_wait" not in focused
+    raw = proc.run([go, "tool", "pprof", "-raw", profile]).ok().stdout
+    build_id = re.search(r"Build ID: (\w+)", proc.run(["readelf", "-n", PROGRAMS / "incidents"]).ok().stdout)[1]
+    assert re.search(rf"{re.escape(str(PROGRAMS / 'incidents'))} {build_id} ", raw)
+
+
+def test_holds(server):
+    """Of the lock that is held while the disk is waited for, by whom it is given up."""
+    profile = export(server.trace, "pprof")
+    held = go_pprof(profile, "-sample_index=holds", "-tagfocus=lock=journal_lock", "-focus=append").total()
+    assert held > 0.5 * go_pprof(profile, "-sample_index=syscall", "-focus=fsync").total()
+
+
+def test_unended(tmp_path, traced):
+    """Threads that wait for each other for ever."""
+    trace = traced([PROGRAMS / "unended", "0.2"]).trace
+    without, with_them = leaves(folded(trace, "--kind=all")), folded(trace, "--kind=all", "--unended")
+    result = proc.run([GOTRACE, "export", "--to=folded", "-o", "-", "--kind=all", trace]).ok()
+    assert re.search(r"\d+ waits that last until the trace ends, \S+ in all, are left out: --unended", result.stderr)
+    assert any(frames[-1] == UNENDED for frames, _ in with_them)
+    assert leaves([(frames, value) for frames, value in with_them if UNENDED not in frames]) == without
+
+
+def test_cpu(tmp_path, traced):
+    result = traced([PROGRAMS / "cpu", "1"], env={"GOTRACE_CPU_HZ": "200"})
+    stacks = folded(result.trace, "--kind=cpu")
+    count = sum(value for _, value in stacks)
+    assert count == int(re.search(r"(\d+) CPU samples", proc.run([GOTRACE, "top", "--cpu", result.trace]).ok().stdout)[1]) > 50
+    profile = export(result.trace, "pprof")
+    assert go_pprof(profile, "-sample_index=cpu_count").total() == count
+    seconds = go_pprof(profile, "-sample_index=cpu").total() / 1e9
+    assert 0.5 * count / 200 < seconds < 2 * count / 200
+    its = json.loads(export(result.trace, "chrome").read_text())
+    assert sum(event["ph"] == "P" for event in its["traceEvents"]) == count
+    markers = [data for thread in firefox(export(result.trace, "firefox"))["threads"] for data in thread["markers"]["data"]]
+    assert sum(data["type"] == "CPU sample" for data in markers) == count
+    samples = Perfetto(export(result.trace, "perfetto")).samples
+    assert collections.Counter(";".join(stack) for _, stack in samples) == {";".join(frames): value for frames, value in merged(stacks).items()}
+
+
+def merged(stacks):
+    sums = collections.Counter()
+    for frames, value in stacks:
+        sums[tuple(frames)] += value
+    return sums
+
+
+def test_wakers(server):
+    """On top of a wait for the journal's lock, upside down, who gave it up."""
+    stacks = [frames for frames, _ in folded(server.trace, "--kind=sync", "--wakers")]
+    assert all(frames.count("--") == 1 for frames in stacks)
+    ended = {tuple(frames[frames.index("--") - 1 :][:4]) for frames in stacks if "append" in frames[: frames.index("--")]}
+    assert ("pthread_mutex_lock", "--", "pthread_mutex_unlock", "append") in ended
+    assert {frames[-1] for frames in stacks} <= {"worker", "main", "[by itself]"}
+    names = {frames[0] for frames, _ in folded(server.trace, "--by-thread")}
+    assert {"worker", "main"} == names
+
+
+def test_perfetto(server):
+    its = Perfetto(export(server.trace, "perfetto"))
+    threads = [t for t in its.tracks.values() if t.HasField("thread")]
+    assert {t.thread.thread_name for t in threads} == {"main", "worker"} and len({t.thread.tid for t in threads}) == len(threads) == 5
+    assert {s["track"] for s in its.slices} <= set(its.tracks)
+    waits = [s for s in its.of("sync") if s["args"].get("lock") == "journal_lock"]
+    assert waits and all(s["name"] == "pthread_mutex_lock" and s["stack"][-1] == "pthread_mutex_lock" for s in waits)
+    assert any(re.fullmatch(r"G\d+ worker", s["args"].get("owner", "")) for s in waits)
+    assert all(re.fullmatch(r"pthread_mutex_lock <- append \(incidents\.c:\d+\)", s["args"]["where"]) for s in waits)
+    holds = [s for s in its.of("hold") if s["name"] == "journal_lock"]
+    assert holds and {its.name(s["track"]) for s in holds} == {"holds journal_lock"}
+    assert {its.name(its.tracks[s["track"]].parent_uuid) for s in holds} == {"worker"}
+    assert len({t.thread.tid for t in threads}) == len(threads)
+    names = {its.name(track) for track, _, _ in its.values}
+    assert {"threads running", "threads runnable", "heap"} <= names
+    most = max(value for track, _, value in its.values if its.name(track) == "threads running")
+    assert 1 <= most <= 5 and min(value for _, _, value in its.values) >= 0
+
+
+def test_arrows(server):
+    """From each wake-up, while its waker runs, to what the woken thread does then; also in JSON."""
+    its = Perfetto(export(server.trace, "perfetto"))
+    begins = {flow: wake for wake in its.instants for flow in wake["flows"]}
+    ends = {flow: s for s in its.slices for flow in s["flows_end"]}
+    assert len(begins) > 100 and set(ends) <= set(begins) and len(ends) > 0.95 * len(begins)
+    for flow, woken in ends.items():
+        assert begins[flow]["ns"] == woken["ns"] and begins[flow]["track"] != woken["track"]
+        assert begins[flow]["args"]["whom"].split()[0] == its.name(woken["track"])
+    events = json.loads(export(server.trace, "chrome").read_text())["traceEvents"]
+    json_begins, json_ends = ({e["id"]: e for e in events if e["ph"] == phase} for phase in "sf")
+    assert len(json_begins) == len(begins) and set(json_begins) == set(json_ends)
+
+
+def test_running(rounds):
+    """What a thread does fills its time: it runs where it does not wait. So it says who runs at any time."""
+    its = Perfetto(export(rounds.trace, "perfetto"))
+    changes = collections.Counter()
+    for slice_ in its.of("running"):
+        changes[slice_["ns"]] += 1
+        changes[slice_["ns"] + slice_["duration"]] -= 1
+    values = [(ns, value) for track, ns, value in its.values if its.name(track) == "threads running"]
+    last = {ns: value for ns, value in values}  # of one time, the last
+    runs = 0
+    for ns in sorted(changes)[:-1]:
+        runs += changes[ns]
+        known = max((t for t in last if t <= ns), default=None)
+        assert known is None or changes[ns] == 0 or last[known] == runs, ns
+
+
+def test_annotations(annotations):
+    its = Perfetto(export(annotations.trace, "perfetto"))
+    rows = {tuple(line.split()[:2]): line.split() for line in annotations.stdout.splitlines()}
+    for kind in ("task", "region"):
+        counts = collections.Counter(s["name"] for s in its.of(kind))
+        assert counts and sum(counts.values()) >= 5
+        assert kind == "region" or set(counts) == {"request", "query"}
+    queries = [s for s in its.of("task") if s["name"] == "query"]
+    assert all(its.name(its.tracks[s["track"]].parent_uuid) == "request" for s in queries), rows
+    assert any(i["category"] == ["log"] and i["name"] == "answer" and i["args"]["message"] == "ready" for i in its.instants)
+    markers = [data for thread in firefox(export(annotations.trace, "firefox"))["threads"] for data in thread["markers"]["data"]]
+    assert sum(data["type"] == "Task" for data in markers) == len(its.of("task"))
+    events = json.loads(export(annotations.trace, "chrome").read_text())["traceEvents"]
+    for category in ("task", "region", "hold"):
+        pairs = collections.Counter()
+        for event in events:
+            if event["ph"] in "be" and event["cat"] == category:
+                pairs[event["id"]] += 1 if event["ph"] == "b" else -1
+        assert not any(pairs.values()), (category, pairs)
+    assert sum(e["ph"] == "b" and e["cat"] == "region" for e in events) == len(its.of("region"))
+
+
+def test_chrome(server):
+    """Rows do not overlap; a stack is found by its number."""
+    trace = json.loads(export(server.trace, "chrome").read_text())
+    until = collections.Counter()
+    slices = sorted((e for e in trace["traceEvents"] if e["ph"] == "X"), key=lambda e: e["ts"])
+    for event in slices:
+        assert round(event["ts"] * 1000) >= until[event["tid"]], event
+        until[event["tid"]] = round((event["ts"] + event["dur"]) * 1000)
+    frames, stack = trace["stackFrames"], []
+    number = next(e["sf"] for e in slices if e.get("args", {}).get("lock") == "journal_lock")
+    while number:
+        stack.append(frames[number]["name"])
+        number = frames[number].get("parent")
+    assert stack[:3] == ["pthread_mutex_lock", "append", "worker"]
+    names = {e["tid"]: e["args"]["name"] for e in trace["traceEvents"] if e["ph"] == "M" and e["name"] == "thread_name"}
+    assert {name.split()[0] for name in names.values()} == {"main", "worker"} and set(until) <= set(names)
+
+
+def test_firefox(server):
+    profile = firefox(export(server.trace, "firefox"))
+    texts = profile["shared"]["stringArray"]
+    stacks = collections.Counter()
+    for thread in profile["threads"]:
+        for stack, weight in zip(thread["samples"]["stack"], thread["samples"]["weight"]):
+            stacks[tuple(firefox_stack(profile, stack))] += weight * 1e6
+    append = sum(ns for stack, ns in stacks.items() if stack[:2] == ("pthread_mutex_lock", "append"))
+    assert is_near(append, sum(ns for frames, ns in folded(server.trace, "--kind=sync") if frames[-2:] == ["append", "pthread_mutex_lock"]))
+    data = [data for thread in profile["threads"] for data in thread["markers"]["data"]]
+    assert any(texts[d["lock"]] == "journal_lock" and texts[d["where"]].startswith("append") for d in data if d["type"] == "Hold")
+    assert any(texts[d["lock"]] == "journal_lock" and "owner" in d for d in data if d["type"] == "Wait" and "lock" in d)
+
+
+# --- flame graphs
+
+
+def boxes_of(svg):
+    """Name, what it says, and place of each box; those above one lie within it."""
+    name = "{http://www.w3.org/2000/svg}"
+    boxes = []
+    for group in etree.parse(svg).getroot().iter(f"{name}g"):
+        title, rect = group.find(f"{name}title").text.split("\n"), group.find(f"{name}rect")
+        x, y, width = (float(rect.get(what)) for what in ("x", "y", "width"))
+        boxes.append({"name": title[0], "says": title[1:], "x": x, "y": y, "width": width, "fill": rect.get("fill")})
+    rows = collections.defaultdict(list)
+    for box in boxes:
+        rows[box["y"]].append(box)
+    for box in boxes:
+        below = [b for b in rows.get(box["y"] + 18, []) if b["x"] <= box["x"] + 0.02 and box["x"] + box["width"] <= b["x"] + b["width"] + 0.05]
+        assert len(below) == (box["name"] != "all") or box["width"] < 1, box
+    return boxes
+
+
+def test_flame(server):
+    """Boxes are as wide as their functions' waits are long."""
+    boxes, stacks = boxes_of(export(server.trace, "flame")), folded(server.trace)
+    whole = next(box for box in boxes if box["name"] == "all")
+    total = sum(value for _, value in stacks)
+    for name in ("worker", "append", "fsync", "serve"):
+        ns = sum(value for frames, value in stacks if name in frames)
+        its = max((box for box in boxes if box["name"] == name), key=lambda box: box["width"])
+        assert its["width"] == pytest.approx(whole["width"] * ns / total, rel=0.02, abs=0.5), name
+    text = server.trace.with_suffix(".svg").read_text()
+    assert not re.search(r"(?:href|src)=|url\(|@import", text) and re.findall(r"https?://[^\"]*", text) == ["http://www.w3.org/2000/svg"]
+
+
+def test_flame_of_another_trace(tmp_path, server):
+    """The server whose fault is another one: its lock is new, which is red; the disk's is gone."""
+    other = proc.traced([PROGRAMS / "incidents", "convoy"], tmp_path / "t.out").ok().trace
+    boxes = boxes_of(export(other, "flame", "--kind=sync", f"--diff={server.trace}"))
+    red, green, blue = (int(next(b for b in boxes if b["name"] == "count")["fill"][i : i + 2], 16) for i in (1, 3, 5))
+    assert red > 1.5 * max(green, blue)
+    assert all(re.match(r"before ", box["says"][-1]) for box in boxes)
+    alike = boxes_of(export(other, "flame", f"--diff={shutil.copy(other, tmp_path / 'same.out')}"))
+    assert all(min(int(box["fill"][i : i + 2], 16) for i in (1, 3, 5)) > 235 for box in alike), "white: as before"
+
+
+@pytest.mark.needs("chromium-headless-shell|chromium")
+@pytest.mark.limit(120)
+def test_flame_in_a_browser(server, tmp_path):
+    """Seeks `append` and goes into it: what is above it fills the width, what is beside it is gone."""
+    svg, picture = export(server.trace, "flame", "-o", server.trace.parent / "look.svg").parent / "look.svg", tmp_path / "flame.png"
+    page = json.loads(proc.run(["node", "flame.js", svg, picture, "append"], cwd=VIEWER, timeout=110).ok().stdout)
+    shutil.copy(picture, ROOT / "build/flame.png")
+    assert not page["errors"] and page["asked"] == [f"file://{svg}"] and picture.stat().st_size > 5_000
+    assert {box["name"] for box in page["sought"] if box["found"]} == {"append"}
+    whole = next(box for box in page["all"] if box["name"] == "all")
+    its = next(box for box in page["all"] if box["name"] == "append")
+    part = float(re.fullmatch(r"append: ([\d.]+) %", page["found"])[1])
+    assert part == pytest.approx(100 * its["width"] / whole["width"], abs=0.2)
+    assert page["foundThere"] == "append: 100.0 %"
+    zoomed = {box["name"]: box for box in page["zoomed"]}
+    assert zoomed["append"]["width"] == whole["width"] and {"worker", "all"} < set(zoomed) and "serve" not in zoomed
+    assert zoomed["fsync"]["width"] == pytest.approx(next(b for b in page["all"] if b["name"] == "fsync")["width"] * whole["width"] / its["width"], rel=0.01)
+    unfound = lambda boxes: [box | {"found": None} for box in boxes]
+    assert [b["x"] for b in unfound(page["reset"])] == pytest.approx([b["x"] for b in unfound(page["all"])])
+
+
+@pytest.mark.needs("chromium-headless-shell|chromium", "npm")
+@pytest.mark.limit(120)
+def test_speedscope(server):
+    if not SPEEDSCOPE.exists() and not os.environ.get("ALL_NEEDS"):
+        pytest.skip("speedscope is not here; ./scripts/deps all installs it")
+    files = [export(server.trace, to) for to in ("chrome", "pprof", "folded")]
+    titles = json.loads(proc.run(["node", "speedscope.js", SPEEDSCOPE, *files], cwd=VIEWER, timeout=110).ok().stdout)
+    assert titles == [f"{file.name} - speedscope" for file in files]
+
+
+# --- traces of any kind
+
+
+@formats
+@pytest.mark.parametrize("format", gotools.FORMATS)
+def test_every_format(traced, format, to):
+    trace = traced([PROGRAMS / "threads", "3"], env={"GOTRACE_FORMAT": format}).ok().trace
+    assert_is_valid(export(trace, to), to)
+
+
+@pytest.mark.limit(200)
+def test_go_itself(tmp_path):
+    """Goroutines take turns on threads: each has a row of its own."""
+    for minor, go in gotools.versions().items():
+        trace = tmp_path / f"{minor}.out"
+        proc.run([gotools.program(go, "itself"), trace]).ok()
+        for to in EXTENSIONS:
+            assert_is_valid(export(trace, to), to)
+        theirs = gotools.pprof(trace, "sync").leaf_ns()["sync.(*Mutex).Lock"]
+        ours = go_pprof(export(trace, "pprof"), "-sample_index=sync")
+        assert is_near(sum(ns for name, ns in ours.items() if name.startswith("sync.(*Mutex).Lock")), theirs), minor
+
+
+def assert_is_valid(path, to):
+    if to == "pprof":
+        go_pprof(path)
+    elif to == "folded":
+        assert all(re.fullmatch(r".+ \d+", line) for line in path.read_text().splitlines())
+    elif to == "flame":
+        boxes_of(path)
+    elif to == "firefox":
+        firefox(path)
+    elif to == "chrome":
+        json.loads(path.read_text())
+    elif (ROOT / "build/perfetto").exists():
+        Perfetto(path)
+
+
+@pytest.mark.limit(300)
+@formats
+def test_cut(tmp_path, server, to):
+    """Anywhere: what is there is exported, or a message says why not, and there is no file."""
+    data, rng = server.trace.read_bytes(), random.Random(4711)
+    for turn in range(12):
+        trace = tmp_path / f"{turn}.out"
+        trace.write_bytes(data[: rng.randrange(len(data))])
+        if turn % 2:
+            broken = bytearray(data)
+            for _ in range(20):
+                broken[rng.randrange(len(data))] = rng.randrange(256)
+            trace.write_bytes(broken)
+        result = proc.run([GOTRACE, "export", f"--to={to}", trace], env={"GOTRACE_FUZZ": f"4711, {turn}"})
+        assert result.returncode in (0, 1) and result.stderr.startswith("gotrace: "), str(result)
+        output = trace.with_suffix(EXTENSIONS[to])
+        assert output.exists() == (result.returncode == 0)
+        assert {path.name for path in tmp_path.iterdir()} <= {trace.name, output.name}
+        if output.exists() and not turn % 2:
+            assert_is_valid(output, to)
+        trace.unlink()
+        output.unlink(missing_ok=True)
+
+
+@formats
+def test_foreign(tmp_path, to):
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "empty").touch()
+    (tmp_path / "text").write_text("hello, world\n" * 100)
+    for name in ("/dev/zero", tmp_path, *(tmp_path / name for name in ("fifo", "empty", "text", "missing"))):
+        result = proc.run([GOTRACE, "export", f"--to={to}", "-o", tmp_path / "o", name])
+        assert result.returncode == 1 and result.stderr.startswith(f"gotrace: {name}: ") and not (tmp_path / "o").exists(), str(result)
+
+
+# --- where it is written
+
+
+@formats
+def test_standard_output(server, to):
+    """The same bytes, and nothing else."""
+    argv = [GOTRACE, "export", f"--to={to}", "-o", "-", server.trace]
+    piped = subprocess.run(argv, capture_output=True, timeout=30)
+    assert piped.returncode == 0 and piped.stdout == export(server.trace, to).read_bytes()
+
+
+@formats
+def test_no_room(tmp_path, server, to):
+    """Whatever stands there stays, and there is no part of a new one."""
+    output = tmp_path / "o"
+    output.write_text("mine")
+    script = f'ulimit -f 0; trap "" XFSZ; exec "$0" export --to={to} -o "$1" "$2"'
+    result = proc.run(["bash", "-c", script, GOTRACE, output, server.trace])
+    assert result.returncode == 1 and "File too large" in result.stderr, str(result)
+    assert output.read_text() == "mine" and list(tmp_path.iterdir()) == [output]
+
+
+def test_interrupted(tmp_path, server):
+    """A signal while it is written: into a pipe of which nobody has read all."""
+    large = tmp_path / "t.out"
+    proc.run([UNIT_TESTS / "stress", 2000, "go1.26", large], timeout=60).ok()
+    child = proc.spawn([GOTRACE, "export", "--to=chrome", large], stderr=subprocess.DEVNULL)
+    while child.poll() is None and len(list(tmp_path.iterdir())) == 1:
+        pass
+    child.send_signal(signal.SIGINT)
+    status = child.wait(30)
+    proc.kill_group(child)
+    left = {path.name for path in tmp_path.iterdir()} - {"t.out"}
+    assert left == ({"t.json"} if status == 0 else set()), status
+
+
+@pytest.mark.parametrize(
+    "argv, says",
+    [
+        (["t.out"], "--to=FORMAT: it is perfetto, firefox, chrome, pprof, folded or flame"),
+        (["--to=xml", "t.out"], "--to=xml: it is perfetto"),
+        (["--to=pprof"], "which trace"),
+        (["--to=pprof", "--kind=sync", "t.out"], "--kind is not for --to=pprof"),
+        (["--to=folded", "--diff=t.out", "t.out"], "--diff is not for --to=folded"),
+        (["--to=flame", "--kind=cpu", "--wakers", "t.out"], "--wakers is about waits"),
+        (["--to=flame", "--kind=soup", "t.out"], "--kind=soup: it is sync"),
+        (["--to=flame", "-o", "t.out", "t.out"], "t.out is the trace"),
+    ],
+)
+def test_usage(tmp_path, server, argv, says):
+    trace = shutil.copy(server.trace, tmp_path / "t.out")
+    result = proc.run([GOTRACE, "export", *argv], cwd=tmp_path)
+    assert result.returncode == 2 and says in result.stderr, str(result)
+    assert trace.read_bytes() == server.trace.read_bytes() and list(tmp_path.iterdir()) == [trace]
+
+
+def test_view_without_go(server):
+    """It says what opens the trace instead."""
+    result = proc.run([GOTRACE, "view", "--go=/bin/true", server.trace])
+    assert result.returncode == 1 and f"gotrace export --to=perfetto {server.trace}" in result.stderr
+    for to in re.findall(r"--to=(\w+)", result.stderr):
+        export(server.trace, to)
