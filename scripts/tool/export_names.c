@@ -3,6 +3,8 @@
 
 #include "places.h"
 
+#include "encoder/read/need.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,13 +37,9 @@ const char *gt_export_state(const struct gt_span *span)
 const char *gt_export_place(const struct gt_callers *stack)
 {
     static char text[PLACE_MAX];
-    const struct gt_where *site = gt_site_of(stack);
-    const char *file = site ? basename(site->file) : "";
-    int n = snprintf(text, sizeof text, "%s%s%s", gt_leaf_of(stack), site ? " <- " : "",
-                     site ? site->func : "");
-    if (*file && n < PLACE_MAX)
-        snprintf(text + n, sizeof text - (size_t)n, site->line ? " (%s:%" PRIu64 ")" : " (%s)",
-                 file, site->line);
+    FILE *out = gt_need(fmemopen(text, sizeof text, "w"));
+    gt_put_place(out, gt_leaf_of(stack), gt_site_of(stack));
+    fclose(out);
     return text;
 }
 

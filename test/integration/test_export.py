@@ -284,7 +284,7 @@ def test_truth(truth):
 
 def test_top(server):
     """To the digits that it prints."""
-    shown = proc.run([GOTRACE, "top", "--kind=sync,syscall", "-n", "1000", server.trace]).ok().stdout
+    shown = proc.run([GOTRACE, "top", "--idle=none", "--kind=sync,syscall", "-n", "1000", server.trace]).ok().stdout
     rows, unit = collections.Counter(), {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}
     for number, name, leaf in re.findall(r"^ *([\d.]+)(m?s|us|ns) +[\d.]+% +[\d.]+% .* (?:sync|syscall) +(\S+) <- ", shown, re.M):
         rows[leaf] += float(number) * unit[name]
