@@ -35,6 +35,7 @@ __asm__(".pushsection .rodata\n"
 struct box {
     struct box *child, *next; /* next: of the same caller, in the order of names */
     const char *name;
+    size_t children;
     bool of_waker;           /* it is of who ended the wait */
     uint64_t value, count;   /* ns or samples */
     uint64_t before;         /* the same in the other trace */
@@ -44,6 +45,7 @@ struct box {
 struct tree {
     struct gt_contents *contents; /* where names are interned */
     struct box root;
+    struct gt_memo boxes; /* by caller and name */
     /* Adding a stack: */
     const struct gt_stack_sum *sum;
     struct box *at;
@@ -65,20 +67,42 @@ static void count(struct tree *t)
 static void add_frame(void *arg, const char *name)
 {
     struct tree *t = arg;
-    struct box **at = &t->at->child;
-    bool of_waker = t->at->of_waker || strcmp(name, "--") == 0;
-    int order = 1;
-    while (*at && (order = strcmp((*at)->name, name)) < 0)
-        at = &(*at)->next;
-    if (!*at || order) {
+    name = gt_contents_text(t->contents, name, strlen(name));
+    uint64_t key = gt_hash_mix(gt_hash_mix(0, (uintptr_t)t->at), (uintptr_t)name);
+    uint64_t *slot = gt_need(gt_memo_at(&t->boxes, key));
+    if (!*slot) {
         struct box *fresh = gt_need(calloc(1, sizeof *fresh));
-        *fresh = (struct box){.next = *at,
-                              .name = gt_contents_text(t->contents, name, strlen(name)),
-                              .of_waker = of_waker};
-        *at = fresh;
+        *fresh = (struct box){.next = t->at->child,
+                              .name = name,
+                              .of_waker = t->at->of_waker || strcmp(name, "--") == 0};
+        t->at->child = fresh;
+        t->at->children++;
+        *slot = (uintptr_t)fresh;
     }
-    t->at = *at;
+    t->at = (void *)(uintptr_t)*slot;
     count(t);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct box *x = *(struct box *const *)a, *y = *(struct box *const *)b;
+    return strcmp(x->name, y->name);
+}
+
+static void sort(struct box *box)
+{
+    struct box **all = gt_need(malloc((box->children + 1) * sizeof *all));
+    size_t n = 0;
+    for (struct box *c = box->child; c; c = c->next)
+        all[n++] = c;
+    qsort(all, n, sizeof *all, by_name);
+    all[n] = NULL;
+    box->child = all[0];
+    for (size_t i = 0; i < n; i++) {
+        all[i]->next = all[i + 1];
+        sort(all[i]);
+    }
+    free(all);
 }
 
 static void add_trace(struct tree *tree, const struct gt_export *x, struct gt_trace *trace)
@@ -355,6 +379,7 @@ void gt_export_flame(const struct gt_export *x)
         tree.before = true;
         add_trace(&tree, x, &other);
     }
+    sort(&tree.root);
     if (!tree.root.value)
         gt_fail(GT_EXIT_FAILED, "%s: nothing of that kind is in it", x->trace->path);
     struct picture p = {x, &tree, 0, (WIDTH - 2 * LEFT) / (double)tree.root.value};
