@@ -316,7 +316,7 @@ def test_firefox(server):
     append = sum(ns for stack, ns in stacks.items() if stack[:2] == ("pthread_mutex_lock", "append"))
     assert is_near(append, sum(ns for frames, ns in folded(server.trace, "--kind=sync") if frames[-2:] == ["append", "pthread_mutex_lock"]))
     data = [data for thread in profile["threads"] for data in thread["markers"]["data"]]
-    assert any(texts[d["lock"]] == "journal_lock" and texts[d["where"]].startswith("append") for d in data if d["type"] == "Hold")
+    assert any(texts[d["lock"]] == "journal_lock" and "where" in d and texts[d["where"]].startswith("append") for d in data if d["type"] == "Hold")
     assert any(texts[d["lock"]] == "journal_lock" and "owner" in d for d in data if d["type"] == "Wait" and "lock" in d)
 
 
@@ -330,8 +330,8 @@ def test_flame(server):
     total = sum(value for _, value in stacks)
     for name in ("worker", "append", "fsync", "serve"):
         ns = sum(value for frames, value in stacks if name in frames)
-        its = max((box for box in boxes if box["name"] == name), key=lambda box: box["width"])
-        assert its["width"] == pytest.approx(whole["width"] * ns / total, rel=0.02, abs=0.5), name
+        width = sum(box["width"] for box in boxes if box["name"] == name)
+        assert width == pytest.approx(whole["width"] * ns / total, rel=0.02, abs=1), name
     text = server.trace.with_suffix(".svg").read_text()
     assert not re.search(r"(?:href|src)=|url\(|@import", text) and re.findall(r"https?://[^\"]*", text) == ["http://www.w3.org/2000/svg"]
 
