@@ -150,14 +150,14 @@ Cflags: -I$${includedir}
 endef
 export GOTRACE_PC
 
-# The command. It shares the tables of the library, and none of what runs inside a program.
-tool_obj := $(patsubst %.c,$(B)/%.o,$(wildcard scripts/tool/*.c encoder/read/*.c symbolize/*.c) \
-	$(base_src) encoder/format.c preload/options.c)
+# The command. It shares the tables of the library and the writers of the formats, and none of what
+# runs inside a program.
+tool_obj := $(patsubst %.c,$(B)/%.o,$(wildcard scripts/tool/*.c encoder/read/*.c) $(core_src) preload/options.c)
 $(B)/scripts/tool/main.o: override CPPFLAGS += -DGT_VERSION='"$(VERSION)"'
 $(B)/scripts/tool/main.o: scripts/CHANGELOG.md
 
 $(B)/gotrace: $(tool_obj)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -ldl
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -ldl -pthread
 
 install: all ## install below $(DESTDIR)$(PREFIX)
 	install -D -m 755 $(B)/gotrace $(DESTDIR)$(PREFIX)/bin/gotrace

@@ -124,8 +124,7 @@ static bool read_calls(const char *value)
     return gt_options.calls || strcmp(value, "none") == 0;
 }
 
-/* A number, perhaps with a fraction, and a unit: ns, us, ms, s (which may be left out), m or h. */
-static bool read_time(const char *value, uint64_t *ns)
+bool gt_options_time(const char *value, uint64_t *ns)
 {
     static const struct {
         const char *name;
@@ -156,8 +155,8 @@ static bool read_time(const char *value, uint64_t *ns)
         return read(value, &gt_options.name);  \
     }
 PLAIN(max_size, read_size)
-PLAIN(delay, read_time)
-PLAIN(duration, read_time)
+PLAIN(delay, gt_options_time)
+PLAIN(duration, gt_options_time)
 
 #define RING_DEFAULT (64u << 20) /* bytes */
 #define RING_MIN (1u << 20)
@@ -179,7 +178,7 @@ static bool read_ring_size(const char *value)
 static bool read_ring_part(const char *value)
 {
     bool has_unit = *value && strpbrk(value, "smh");
-    return has_unit ? read_time(value, &gt_options.ring_time) && gt_options.ring_time
+    return has_unit ? gt_options_time(value, &gt_options.ring_time) && gt_options.ring_time
                     : read_ring_size(value);
 }
 
@@ -241,12 +240,12 @@ static bool read_signal(const char *value)
 
 static bool read_hold_min(const char *value)
 {
-    return read_time(value, &gt_options.hold_min);
+    return gt_options_time(value, &gt_options.hold_min);
 }
 
 static bool read_hang(const char *value)
 {
-    return read_time(value, &gt_options.hang);
+    return gt_options_time(value, &gt_options.hang);
 }
 
 static bool read_cpu_hz(const char *value)

@@ -36,6 +36,9 @@ void gt_options_read(void);
 /* For the launcher. NULL: the switch takes the value; else what it takes; "": no such switch. */
 const char *gt_options_refusal(const char *name, const char *value);
 
+/* A number, perhaps with a fraction, and a unit: ns, us, ms, s (which may be left out), m or h. */
+bool gt_options_time(const char *value, uint64_t *ns);
+
 /*
  * The output pattern expanded for the nth file of this process, absolute. A descendant of the
  * process the user started gets .<pid> appended where the pattern has no %p, files after the first

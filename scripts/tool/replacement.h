@@ -10,6 +10,12 @@
 /* Where a link leads is replaced, not the link; never a device. Ends the program with a message. */
 FILE *gt_replacement_begin(const char *path);
 
+/* Where it stands until then: for who writes it by that name instead. */
+const char *gt_replacement_place(void);
+
+/* Another file is made beside that place, named as it with this behind: goes where it goes. */
+void gt_replacement_beside(const char *suffix);
+
 /* With the permissions of the file `like`. */
 void gt_replacement_finish(const char *like);
 

@@ -18,6 +18,8 @@ int gt_command_view(int argc, char **argv);
 int gt_command_info(int argc, char **argv);
 int gt_command_top(int argc, char **argv);
 int gt_command_symbolize(int argc, char **argv);
+int gt_command_cut(int argc, char **argv);
+int gt_command_convert(int argc, char **argv);
 int gt_command_stacks(int argc, char **argv);
 int gt_command_control(int argc, char **argv); /* start, stop, snapshot */
 
