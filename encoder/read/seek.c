@@ -15,11 +15,11 @@ struct search {
     uint64_t start; /* of the trace's clock */
 };
 
-/* What writers make: none is empty, none too long, and time is not 0 in one of events. */
+/* What writers make: none is empty, none too long. */
 static bool is_sound(const struct gt_batch *b)
 {
     return b->kind == GT_EV_END_OF_GENERATION ||
-           (b->gen && gt_bytes_left(&b->data) && gt_bytes_left(&b->data) <= GT_BATCH_MAX && b->ts &&
+           (b->gen && gt_bytes_left(&b->data) && gt_bytes_left(&b->data) <= GT_BATCH_MAX &&
             (*b->data.p == GT_EV_STACKS || *b->data.p == GT_EV_STRINGS ||
              *b->data.p == GT_EV_CPU_SAMPLES || *b->data.p == GT_EV_SYNC ||
              (*b->data.p >= GT_EV_FREQUENCY && *b->data.p < GT_EVENTS_END)));
@@ -63,6 +63,14 @@ static uint64_t gen_at(const struct search *s, const uint8_t **at)
     return *at && gt_batch_next(&bytes, &b) ? b.gen : 0;
 }
 
+/* Of a batch of events: of the first one. That of the batch may be 0, before a thread's first. */
+static uint64_t time_of(const struct gt_batch *b)
+{
+    struct gt_bytes data = b->data;
+    gt_get_byte(&data);
+    return b->ts + gt_get_varint(&data);
+}
+
 /*
  * The generation that begins there, and when: by the earliest of its first batches, of which some
  * are from its beginning. false: it has no event.
@@ -73,10 +81,11 @@ static bool read_beginning(const struct search *s, const uint8_t *at, struct gt_
     struct gt_batch b;
     uint64_t ts = 0;
     for (int i = 0; i < FIRST && gt_batch_next(&bytes, &b); i++) {
-        if (b.kind != GT_EV_EVENT_BATCH || (ts && b.gen != p->gen))
+        if (b.kind == GT_EV_END_OF_GENERATION || (i && b.gen != p->gen))
             break;
         p->gen = b.gen;
-        ts = !ts || b.ts < ts ? b.ts : ts;
+        if (b.kind == GT_EV_EVENT_BATCH)
+            ts = !ts || time_of(&b) < ts ? time_of(&b) : ts;
     }
     p->start = at;
     p->ns = ns_of(s, ts);

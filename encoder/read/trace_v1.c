@@ -131,7 +131,7 @@ static bool translate(struct gt_reader *r, struct gt_source *s, unsigned type,
     h->p = s->stream.p = s->id;
     h->text = word->text ? word->text : "";
     h->more = "";
-    if (type == GT_V1_GO_BLOCK && r->has_accounts) /* no other writer has accounts */
+    if (type == GT_V1_GO_BLOCK && r->trace->ours)
         h->text = GT_UNSEEN_TEXT;
     h->state = word->state;
     h->seq = h->type == GT_EV_GO_STATUS ? 1 : 0;
@@ -215,10 +215,8 @@ static void keep_stack(struct gt_reader *r, const struct gt_v1_record *record)
     r->trace->ours = true; /* and every page of ours has one */
     uint64_t n = gt_get_varint(&args), first = gt_get_varint(&args);
     r->trace->whole |= n == 1 && first == GT_V1_WHOLE;
-    if (n && first == GT_V1_ACCOUNT) {
+    if (n && first == GT_V1_ACCOUNT)
         gt_account_rows_keep(&r->accounts, args);
-        r->has_accounts = true;
-    }
 }
 
 /* Which bytes are whose, and the tables. */

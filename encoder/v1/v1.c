@@ -302,13 +302,14 @@ int gt_v1_write(uint32_t gen, const struct gt_kept *kept, const struct gt_buf *p
 }
 
 /* The number of CPUs, once more: an event for which nobody need run, and that changes nothing. */
-void gt_v1_end(uint64_t ts)
+void gt_v1_end(uint64_t ts, bool whole)
 {
     if (!v1.begun)
         begin(ts);
     gt_merge_move_on(&gt_merge_for_v1, ts);
     gt_v1_pages_event(GT_V1_GOMAXPROCS, 0, gt_merge_time(&gt_merge_for_v1), ARGS(cpus()), NULL, 0);
     gt_merge_running(&gt_merge_for_v1, ran_on);
-    gt_v1_tables_whole();
+    if (whole)
+        gt_v1_tables_whole();
     gt_v1_pages_flush();
 }

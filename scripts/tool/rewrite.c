@@ -299,6 +299,15 @@ static bool is_ours(const char *input)
     return trace.ours;
 }
 
+static bool reads_to_end(const struct gt_trace *trace)
+{
+    for (size_t i = 0; i < trace->n_parts; i++) {
+        if (!trace->parts[i].accounts_only && trace->parts[i].end == trace->base + trace->size)
+            return true;
+    }
+    return !trace->parts;
+}
+
 static void resolve_times(struct gt_rewrite *r)
 {
     uint64_t end = r->from_end || r->to_before_end ? gt_rewrite_length(r->input) : 0;
@@ -334,12 +343,12 @@ void gt_rewrite(struct gt_rewrite *r)
     gt_rewriting_begin(&rewriting);
     if (!gt_trace_read(&trace, audience))
         gt_fail(GT_EXIT_FAILED, "%s: damaged: %s", trace.path, trace.damage);
-    bool to_end = r->to >= trace.ns;
-    if (trace.ns < r->from || !trace.events)
+    bool to_end = reads_to_end(&trace) && r->to >= trace.ns;
+    if (to_end && (trace.ns < r->from || !trace.events))
         gt_fail(GT_EXIT_FAILED, "%s: nothing of it is in that time: it lasts %s", trace.path,
                 gt_duration(trace.ns));
     if (to_end)
         tell_end(&trace);
-    gt_rewriting_end(to_end ? trace.whole : true);
+    gt_rewriting_end(to_end ? trace.ns : r->to, to_end ? trace.whole : true);
     gt_replacement_finish(r->input);
 }

@@ -15,6 +15,7 @@ static struct {
     bool begun, over;
     uint64_t generation;    /* of the source */
     uint64_t generation_ns; /* when ours began */
+    uint64_t ns;            /* of the last event */
 } part;
 
 static uint64_t ts_of(uint64_t ns)
@@ -58,6 +59,7 @@ static void finish_step(struct gt_g_row *g)
         g->stack = g->next_stack;
         gt_do_leave(m, g, ts);
     } else if (step == CALL_ENDS) {
+        gt_do_proc_stop(m, ts);
         ts = gt_put(m, GT_EV_GO_SYSCALL_END_BLOCKED, ts, NULL);
         g->last = (struct gt_cause){ts, m};
         g->state = GT_G_RUNNABLE;
@@ -86,19 +88,26 @@ static void finish_p(struct gt_m *m)
         gt_do_proc_stop(m, ts_of(m->p->stops_at));
 }
 
-static void finish_all(void)
-{
-    for (struct gt_p_row *p = gt_all.first_p; p; p = p->next) {
-        if (p->m)
-            finish_p(p->m);
-    }
-}
-
 /* A goroutine of v1 that was there when the trace began: made when it is known what it does. */
 static void make(struct gt_m *m, struct gt_g_row *g)
 {
     if (g->unmade)
         gt_do_create(m, g, NULL, ts_of(g->next_ns));
+}
+
+/* Where a generation ends; what stopped with a page may yet go on. */
+static void finish_all(void)
+{
+    for (struct gt_g_row *g = gt_all.first_g; g; g = g->next) {
+        if (g->next_step == CALL_ENDS || (g->next_step == STOPS && g->next_stack))
+            finish_step(g);
+        if (gt_all.writes && g->unmade && gt_wants_thread(g->maker))
+            make(g->maker, g);
+    }
+    for (struct gt_p_row *p = gt_all.first_p; p; p = p->next) {
+        if (p->m)
+            finish_p(p->m);
+    }
 }
 
 /* Ps ------------------------------------------------------------------------------------------ */
@@ -189,6 +198,7 @@ static void go_create(const struct gt_happening *h, uint64_t ns)
     g->source.seq = 0;
     g->its = is_routine(h->its) ? h->its : NULL;
     g->m = NULL;
+    g->maker = m;
     if (v1() && !g->its) { /* it was there before */
         g->unmade = true;
         g->state = GT_G_RUNNABLE;
@@ -240,6 +250,12 @@ static void go_status(const struct gt_happening *h, uint64_t ts)
     if (v1() && g->unmade) {
         g->source.state = h->state;
         first_status(m, g, h, ts);
+        return;
+    }
+    if (v1() && g->state == GT_G_RUNNABLE && h->seq && m->p && !m->g) { /* it was made meanwhile */
+        gt_do_start(m, g, ts);
+        g->state = g->source.state = h->state;
+        gt_do_leave(m, g, ts);
         return;
     }
     if (!fresh)
@@ -309,10 +325,8 @@ static void go_leave(const struct gt_happening *h, enum gt_g_state state, uint64
     if (!g)
         return;
     g->source.state = state;
-    if (g->next_step != NOTHING) /* it stopped in another way */
-        finish_step(g);
-    bool at_page = v1() && !h->stack && strcmp(h->text, "preempted") == 0;
-    if (state == GT_G_RUNNABLE && ours() && (at_page || g->call_ns == ns)) {
+    bool preempted = state == GT_G_RUNNABLE && strcmp(h->text, "preempted") == 0;
+    if (preempted && ours() && ((v1() && !h->stack) || g->call_ns == ns)) {
         begin_step(g, STOPS, h, ns);
         return;
     }
@@ -380,7 +394,6 @@ static void go_destroy(const struct gt_happening *h, uint64_t ns)
     struct gt_g_row *g = m->g;
     if (!g)
         return;
-    finish_step(g);
     g->source.state = g->state = GT_G_NONE;
     gt_put(m, h->type, ts_of(ns), NULL);
     g->m = NULL;
@@ -481,10 +494,6 @@ static void says(const struct gt_happening *h, uint64_t ns)
     struct gt_g_row *g = m->g;
     if (!g)
         return;
-    if (g->next_step != NOTHING)
-        finish_step(g);
-    if (!m->g)
-        return;
     switch (h->type) {
     case GT_EV_USER_TASK_BEGIN: task_begin(m, h, ts_of(ns)); break;
     case GT_EV_USER_TASK_END: task_end(m, h, ts_of(ns)); break;
@@ -569,6 +578,9 @@ static void active(const struct gt_happening *h)
 
 static void happen(const struct gt_happening *h, uint64_t ns)
 {
+    struct gt_g_row *on = m_on(h->on)->g;
+    if (on && on->next_step != NOTHING && !(h->type == GT_EV_GO_START && h->g == on->id))
+        finish_step(on);
     switch (h->type) {
     case GT_EV_PROC_STATUS: proc_status(h, ts_of(ns)); break;
     case GT_EV_PROC_START: proc_start(h, ns); break;
@@ -657,7 +669,10 @@ static bool is_generation_over(uint64_t ns)
     part.generation = t->generations;
     if (!t->format->v1)
         return next;
-    return ns - part.generation_ns >= GENERATION_NS || gt_writing_size() >= GENERATION_BYTES;
+    bool whole = ns > part.ns; /* steps are */
+    part.ns = ns;
+    return whole &&
+           (ns - part.generation_ns >= GENERATION_NS || gt_writing_size() >= GENERATION_BYTES);
 }
 
 static void note_modules(void)
@@ -779,10 +794,8 @@ void gt_rewriting_begin(const struct gt_rewriting *r)
     gt_all.last_task = &gt_all.first_task;
 }
 
-void gt_rewriting_end(bool whole)
+void gt_rewriting_end(uint64_t end, bool whole)
 {
-    const struct gt_trace *t = gt_all.wanted.trace;
-    uint64_t end = gt_all.wanted.to < t->ns ? gt_all.wanted.to : t->ns;
     if (!part.over)
         over();
     gt_all.writes = true;

@@ -31,7 +31,7 @@ extern const struct gt_audience gt_rewriting_audience;
 /* A sample, which must come before the first event that is not before it. */
 void gt_rewriting_sample(const struct gt_cpu_sample *sample, uint64_t ns);
 
-/* All is told, or enough. whole: nothing is missing. */
-void gt_rewriting_end(bool whole);
+/* All is told, or enough; it ends at that time, ns. whole: nothing is missing. */
+void gt_rewriting_end(uint64_t end, bool whole);
 
 #endif

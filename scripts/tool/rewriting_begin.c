@@ -5,7 +5,7 @@
 
 static bool lives(const struct gt_g_row *g)
 {
-    return g->state != GT_G_NONE && !g->unmade && gt_wants(g);
+    return g->state != GT_G_NONE && gt_wants(g);
 }
 
 /* What is told once, by whoever runs first. */
@@ -114,6 +114,7 @@ static void tell_unstarted(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
         gt_do_create(m, g, NULL, ts); /* a status would say no less, but not where it begins */
     else
         gt_do_status(m, g, g->its, ts);
+    g->unmade = false;
 }
 
 static void begin_with_threads(uint64_t ts)

@@ -60,6 +60,7 @@ struct gt_g_row {
     struct gt_g_row *next;
     uint64_t id;
     struct gt_m *m; /* its thread, or that on which it ran last; NULL: none yet */
+    struct gt_m *maker;
     enum gt_g_state state;
     uint64_t seq;
     struct gt_cause last;

@@ -10,6 +10,7 @@
 #include "encoder/frames.h"
 #include "encoder/held.h"
 #include "encoder/output.h"
+#include "encoder/procs.h"
 #include "encoder/read/need.h"
 #include "encoder/samples.h"
 #include "encoder/stacks.h"
@@ -348,14 +349,26 @@ static struct gt_clock_snapshot snapshot_at(uint64_t ts)
                                       .wall_ns = ns % S};
 }
 
+/* Readers want an event: a P that nobody ever has is idle. */
+static void tell_nothing(void)
+{
+    struct gt_lane *lane = gt_writing_lane(ANY_THREAD);
+    gt_writing_event(lane, GT_EV_PROC_STATUS, out.from,
+                     (const uint64_t[GT_EVENT_ARGS_MAX]){GT_PROCS_MAX, GT_P_IDLE});
+    push(&lane->buf);
+}
+
 static void write_generation(bool whole)
 {
     struct gt_clock_snapshot snapshot = snapshot_at(out.from);
     int error = 0;
     for (struct gt_lane *lane = out.lanes; lane; lane = lane->next)
         push(&lane->buf);
+    bool nothing = out.link == &out.first;
     push(&out.texts);
     push(&out.accounts);
+    if (nothing && !gt_format->v1)
+        tell_nothing();
     *out.link = NULL;
     if (gt_format->v1) {
         error = gt_v1_write(out.gen, NULL, NULL, out.first, UINT64_MAX);
@@ -384,8 +397,8 @@ void gt_writing_end(uint64_t ts, bool whole)
 {
     ts = ts > out.last ? ts : out.last;
     write_generation(whole && !gt_format->v1);
-    if (gt_format->v1 && whole)
-        gt_v1_end(ts);
+    if (gt_format->v1)
+        gt_v1_end(ts, whole);
     if (gt_output_commit() != 0)
         gt_fail(GT_EXIT_FAILED, "%s: %s", gt_output_path(), strerror(-gt_output_commit()));
     gt_output_close();
