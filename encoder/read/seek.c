@@ -160,8 +160,8 @@ static void walk(const struct search *s, uint64_t ns, struct gt_place_in_file *p
         struct gt_bytes bytes = {place->start, s->end, false};
         const uint8_t *end = gt_generation_end(bytes, s->trace->format);
         bytes.p = end;
-        if (!end || !gt_generation_end(bytes, s->trace->format) ||
-            !read_beginning(s, end, &next) || next.ns > ns)
+        if (!end || !gt_generation_end(bytes, s->trace->format) || !read_beginning(s, end, &next) ||
+            next.ns > ns)
             return;
         *place = next;
     }

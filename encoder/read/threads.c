@@ -375,8 +375,10 @@ bool gt_threads_read(struct gt_threads *all, struct gt_trace *trace)
     all->trace = trace;
     all->last = &all->first;
     all->locks.contents = &trace->contents;
-    bool whole = gt_trace_read(trace, &(struct gt_audience){.possible = possible,
- .tell = tell, .sample = sample, .account = account, .arg = all});
+    bool whole = gt_trace_read(
+        trace,
+        &(struct gt_audience){
+            .possible = possible, .tell = tell, .sample = sample, .account = account, .arg = all});
     settle_rest(all);
     note_blocked(all);
     for (struct gt_thread_state *t = all->first; t; t = t->next) {

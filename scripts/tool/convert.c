@@ -26,8 +26,11 @@ static void say_loss(const struct gt_format *from, const struct gt_format *to, c
         int since;
         const char *what;
     } things[] = {
-        {7, "why threads wait when it ends"}, {8, "names that threads gave themselves"},
-        {11, "annotations and logs about locks"}, {19, "CPU samples"}, {22, "the reasons of yields"},
+        {7, "why threads wait when it ends"},
+        {8, "names that threads gave themselves"},
+        {11, "annotations and logs about locks"},
+        {19, "CPU samples"},
+        {22, "the reasons of yields"},
         {25, "the time of day"},
     };
     for (size_t i = 0; i < sizeof things / sizeof *things; i++) {

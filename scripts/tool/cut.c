@@ -13,16 +13,18 @@ enum { LEAST_MARGIN_NS = 10000000, MARGIN_PART = 10 };
 
 static void help(void)
 {
-    puts("usage: gotrace cut [options] TRACE -o FILE\n\n"
-         "Writes a part of a trace, in the same format: it begins and ends at these times exactly,\n"
-         "and says at its beginning what everybody does, holds and is called.\n\n"
-         "  --from=TIME --to=TIME  since the trace began: 1.5s, 200ms; with a minus, before its end\n"
-         "  --around=EVENT         the time of: longest (wait), log:TEXT, task:NAME (the slowest)\n"
-         "  --margin=TIME          so much before and after that; otherwise a tenth of it\n"
-         "  --threads=REGEX        only threads of that name, routine or number\n"
-         "  --thorough             of a large trace, look for names, tasks and regions in all that\n"
-         "                         is before\n"
-         "  -o, --output=FILE      the new trace");
+    puts(
+        "usage: gotrace cut [options] TRACE -o FILE\n\n"
+        "Writes a part of a trace, in the same format: it begins and ends at these times exactly,\n"
+        "and says at its beginning what everybody does, holds and is called.\n\n"
+        "  --from=TIME --to=TIME  since the trace began: 1.5s, 200ms; with a minus, before its "
+        "end\n"
+        "  --around=EVENT         the time of: longest (wait), log:TEXT, task:NAME (the slowest)\n"
+        "  --margin=TIME          so much before and after that; otherwise a tenth of it\n"
+        "  --threads=REGEX        only threads of that name, routine or number\n"
+        "  --thorough             of a large trace, look for names, tasks and regions in all that\n"
+        "                         is before\n"
+        "  -o, --output=FILE      the new trace");
     exit(0);
 }
 
@@ -42,7 +44,7 @@ static void go_around(struct gt_rewrite *r, const char *what, const char *margin
     uint64_t from, to, more;
     gt_around_find(r->input, what, &from, &to);
     more = (to - from) / MARGIN_PART;
-    more = margin                    ? read_time(margin, "--margin", NULL)
+    more = margin                   ? read_time(margin, "--margin", NULL)
            : more < LEAST_MARGIN_NS ? LEAST_MARGIN_NS
                                     : more;
     r->from = from > more ? from - more : 0;

@@ -84,9 +84,16 @@ static void choose_parts(struct gt_trace *trace, const struct gt_rewrite *r)
         add_part(trace, from.start, end, false);
     }
     add_part(trace, end, after, true);
+    trace->progress = NULL; /* it does not take long */
 }
 
-/* Reading for other things than events --------------------------------------------------------- */
+/* Reading for other things -------------------------------------------------------------------- */
+
+static void open_part(struct gt_trace *trace, const char *path)
+{
+    gt_open_trace(trace, path);
+    trace->progress = NULL;
+}
 
 uint64_t gt_rewrite_length(const char *input)
 {
@@ -94,7 +101,7 @@ uint64_t gt_rewrite_length(const char *input)
     struct gt_threads threads = {0};
     struct gt_place_in_file last;
     struct gt_part ends[2];
-    gt_open_trace(&trace, input);
+    open_part(&trace, input);
     if (!trace.format->v1 && gt_seek(&trace, UINT64_MAX, &last)) {
         const uint8_t *first = trace.base + GT_HEADER_BYTES, *end = trace.base + trace.size;
         ends[0] = (struct gt_part){first, end_of(&trace, first), false};
@@ -122,7 +129,7 @@ static void choose_threads(const struct gt_trace *like, const struct gt_rewrite 
     static struct gt_memo by_thread, by_g;
     struct gt_threads threads = {0};
     struct gt_trace trace;
-    gt_open_trace(&trace, r->input);
+    open_part(&trace, r->input);
     trace.parts = NULL;
     if (like->parts) {
         static struct gt_part same[4];
@@ -152,7 +159,7 @@ static struct {
     struct timed_sample {
         struct gt_cpu_sample its;
         uint64_t ns;
-    } *at;
+    } * at;
     size_t n, room, next;
     struct gt_audience all; /* with the samples told in time */
 } samples;
@@ -202,7 +209,7 @@ static void no_sample(void *arg, const struct gt_cpu_sample *s, uint64_t ns)
 static void read_samples(const char *input)
 {
     struct gt_trace trace;
-    gt_open_trace(&trace, input);
+    open_part(&trace, input);
     const struct gt_audience audience = {
         .possible = always, .tell = no_event, .sample = keep_sample, .account = no_account};
     gt_trace_read(&trace, &audience);
@@ -283,7 +290,7 @@ static void refuse_go(const struct gt_trace *trace, const struct gt_format *form
 static bool is_ours(const char *input)
 {
     struct gt_trace trace;
-    gt_open_trace(&trace, input);
+    open_part(&trace, input);
     const uint8_t *first = trace.base + GT_HEADER_BYTES;
     struct gt_part part = {first, NULL, true};
     const struct gt_audience audience = {

@@ -13,6 +13,7 @@ enum { LOG_NS = 1000 };            /* see threads.c: a wait begins with the log 
 
 static struct {
     bool begun, over;
+    uint64_t generations;   /* that are over */
     uint64_t generation;    /* of the source */
     uint64_t generation_ns; /* when ours began */
     uint64_t ns;            /* of the last event */
@@ -40,12 +41,14 @@ static struct gt_m *m_on(const struct gt_stream *stream)
     return gt_m_of(NO_THREAD_OF_P + stream->p);
 }
 
-/* Steps that are told in two -------------------------------------------------------------------- */
+/* Steps that are told in two --------------------------------------------------------------------
+ */
 
 /*
  * v1 says that a goroutine stops where a page ends, and goes on at the same time where the next one
- * begins; and that a call ends, and, as another event, that the goroutine runs. After a call formats
- * have various things that take no time. So such a step is done when it is seen what follows.
+ * begins; and that a call ends, and, as another event, that the goroutine runs. After a call
+ * formats have various things that take no time. So such a step is done when it is seen what
+ * follows.
  */
 static void finish_step(struct gt_g_row *g)
 {
@@ -170,8 +173,8 @@ static void proc_steal(const struct gt_happening *h, uint64_t ts)
     struct gt_m *m = m_on(h->on);
     p->source.seq = h->arg[1];
     p->source.busy = false;
-    ts = gt_put(m, GT_EV_PROC_STEAL, gt_after(m, &p->left, ts),
-                GT_ARGS(p->id, ++p->seq, h->arg[2]));
+    ts =
+        gt_put(m, GT_EV_PROC_STEAL, gt_after(m, &p->left, ts), GT_ARGS(p->id, ++p->seq, h->arg[2]));
     if (p->m)
         p->m->p = NULL;
     p->m = NULL;
@@ -184,9 +187,10 @@ static void proc_steal(const struct gt_happening *h, uint64_t ts)
 /* Where v1 does not know. */
 static bool is_routine(const struct gt_callers *its)
 {
-    return its && its->n && !(its->n == 1 && !*its->frame[0].file &&
-                              (strcmp(its->frame[0].func, "main") == 0 ||
-                               strcmp(its->frame[0].func, "(unknown)") == 0));
+    return its && its->n &&
+           !(its->n == 1 && !*its->frame[0].file &&
+             (strcmp(its->frame[0].func, "main") == 0 ||
+              strcmp(its->frame[0].func, "(unknown)") == 0));
 }
 
 static void go_create(const struct gt_happening *h, uint64_t ns)
@@ -636,6 +640,7 @@ static void next_generation(uint64_t ns)
 {
     finish_all();
     set_host();
+    part.generations++;
     gt_writing_next(ts_of(ns));
     gt_begin_generation(ts_of(ns));
     part.generation_ns = ns;
@@ -682,6 +687,20 @@ static void note_modules(void)
         gt_writing_module(t->own[i]);
 }
 
+/*
+ * A goroutine of Go's that does nothing all the generation is told when that ends: this is what it
+ * has done in our part, too.
+ */
+static void late_status(const struct gt_happening *h)
+{
+    bool status = h->type == GT_EV_GO_STATUS || h->type == GT_EV_GO_STATUS_STACK;
+    if (ours() || !status || part.generations || gt_g_of(h->g)->source.state != GT_G_NONE)
+        return;
+    gt_all.writes = true;
+    go_status(h, ts_of(gt_all.wanted.to));
+    gt_all.writes = false;
+}
+
 static void tell(void *arg, const struct gt_happening *h, uint64_t ns)
 {
     (void)arg;
@@ -689,8 +708,10 @@ static void tell(void *arg, const struct gt_happening *h, uint64_t ns)
     bool next = is_generation_over(ns);
     if (first)
         note_modules();
-    if (part.over)
+    if (part.over) {
+        late_status(h);
         return;
+    }
     if (ns >= gt_all.wanted.to) {
         over();
         return;

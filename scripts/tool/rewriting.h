@@ -5,9 +5,9 @@
  * that, and so does a part that begins in the middle.
  *
  * A part of a trace of ours begins with its threads running for no time, so that each can say again
- * what readers would know: where it began, its name, open tasks and regions, what lock it waits for;
- * and goes on to wait or call then, for the reason and at the stack that it really has. Of a trace
- * of Go's own, whose goroutines have no threads of their own, statuses must do.
+ * what readers would know: where it began, its name, open tasks and regions, what lock it waits
+ * for; and goes on to wait or call then, for the reason and at the stack that it really has. Of a
+ * trace of Go's own, whose goroutines have no threads of their own, statuses must do.
  */
 #ifndef GT_REWRITING_H
 #define GT_REWRITING_H

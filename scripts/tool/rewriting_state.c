@@ -178,8 +178,7 @@ void gt_do_proc_stop(struct gt_m *m, uint64_t ts)
 
 void gt_do_create(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *stack, uint64_t ts)
 {
-    caused(g, m,
-           gt_put(m, GT_EV_GO_CREATE, ts, GT_ARGS(g->id, stack_id(g->its), stack_id(stack))));
+    caused(g, m, gt_put(m, GT_EV_GO_CREATE, ts, GT_ARGS(g->id, stack_id(g->its), stack_id(stack))));
     g->state = GT_G_RUNNABLE;
     g->seq = 0;
     g->unmade = false;
@@ -241,8 +240,8 @@ void gt_do_status(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *s
     bool on_thread = g->state == GT_G_RUNNING || g->state == GT_G_SYSCALL;
     uint64_t thread = on_thread && g->m ? g->m->id : GT_NO_THREAD;
     if (stack && gt_format->minor >= 23)
-        ts = gt_put(m, GT_EV_GO_STATUS_STACK, ts,
-                    GT_ARGS(g->id, thread, g->state, stack_id(stack)));
+        ts =
+            gt_put(m, GT_EV_GO_STATUS_STACK, ts, GT_ARGS(g->id, thread, g->state, stack_id(stack)));
     else
         ts = gt_put(m, GT_EV_GO_STATUS, ts, GT_ARGS(g->id, thread, g->state));
     g->seq = 0;

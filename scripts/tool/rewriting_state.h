@@ -71,7 +71,8 @@ struct gt_g_row {
     struct gt_log_line lock; /* for which it waits */
     uint64_t lock_ns, woke_ns;
     bool assists, unmade, listed;
-    /* What is told and not yet done: it may be what another format has at ends of pages or calls. */
+    /* What is told and not yet done: it may be what another format has at ends of pages or calls.
+     */
     enum { NOTHING, STOPS, CALL_ENDS } next_step;
     uint64_t next_ns, call_ns; /* when that is; when its last call ended, UINT64_MAX: none has */
     const char *next_reason;
@@ -92,10 +93,10 @@ struct gt_task {
 
 extern struct gt_everybody {
     struct gt_rewriting wanted;
-    bool writes;      /* the part has begun, and is not over */
-    uint64_t procs;   /* CPUs */
-    bool procs_due;   /* to be told by who runs next */
-    bool collects;    /* a collection is under way, by a program of Go's */
+    bool writes;    /* the part has begun, and is not over */
+    uint64_t procs; /* CPUs */
+    bool procs_due; /* to be told by who runs next */
+    bool collects;  /* a collection is under way, by a program of Go's */
     bool collects_told;
     uint64_t gc_seq;
     struct gt_memo m, p, g, task; /* by id, plus 1 */

@@ -55,10 +55,10 @@ static struct {
     struct gt_memo by_thread;
     struct gt_buf *first, **link; /* of the generation, that are full */
     struct gt_buf *texts, *accounts;
-    struct gt_memo text_ids;              /* by text; of the generation */
-    struct gt_memo strings, stacks;       /* by text and stack */
-    struct gt_memo frame_numbers;         /* by hash */
-    struct frame *frames;                 /* from 1 on */
+    struct gt_memo text_ids;        /* by text; of the generation */
+    struct gt_memo strings, stacks; /* by text and stack */
+    struct gt_memo frame_numbers;   /* by hash */
+    struct frame *frames;           /* from 1 on */
     size_t n_frames, room_frames;
     struct {
         struct gt_module its;
@@ -343,10 +343,8 @@ static struct gt_clock_snapshot snapshot_at(uint64_t ts)
 {
     enum { S = 1000000000 };
     uint64_t ns = out.wall_ns + ts;
-    return (struct gt_clock_snapshot){.units = ts,
-                                      .mono_ns = out.mono_ns + ts,
-                                      .wall_s = out.wall_s + ns / S,
-                                      .wall_ns = ns % S};
+    return (struct gt_clock_snapshot){
+        .units = ts, .mono_ns = out.mono_ns + ts, .wall_s = out.wall_s + ns / S, .wall_ns = ns % S};
 }
 
 /* Readers want an event: a P that nobody ever has is idle. */
