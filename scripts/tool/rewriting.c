@@ -148,15 +148,18 @@ static void proc_start(const struct gt_happening *h, uint64_t ns)
     finish_p(m);
     if (p->m)
         gt_do_proc_stop(p->m, ts_of(ns)); /* as no whole trace has it */
-    if (m->p)
+    if (m->p) { /* v1: of what is at the same time, that it lost the other one may come later */
+        if (m->g && m->g->next_step == STOPS)
+            finish_step(m->g);
         gt_do_proc_stop(m, ts_of(ns));
+    }
     gt_do_proc_start(m, p, ts_of(ns));
 }
 
 static void proc_stop(const struct gt_happening *h, uint64_t ns)
 {
     struct gt_m *m = m_on(h->on);
-    if (!m->p)
+    if (!m->p || (v1() && m->p->id != h->on->p))
         return;
     m->p->source.busy = false;
     if (v1() && m->g && m->g->state == GT_G_SYSCALL) {
@@ -173,8 +176,8 @@ static void proc_steal(const struct gt_happening *h, uint64_t ts)
     struct gt_m *m = m_on(h->on);
     p->source.seq = h->arg[1];
     p->source.busy = false;
-    ts =
-        gt_put(m, GT_EV_PROC_STEAL, gt_after(m, &p->left, ts), GT_ARGS(p->id, ++p->seq, h->arg[2]));
+    ts = gt_put(m, GT_EV_PROC_STEAL, gt_after(m, &p->left, ts),
+                GT_ARGS(p->id, gt_next_seq(m, &p->seq), h->arg[2]));
     if (p->m)
         p->m->p = NULL;
     p->m = NULL;
@@ -385,7 +388,7 @@ static void go_unblock(const struct gt_happening *h, uint64_t ns)
     uint64_t ts = gt_after(m, &g->last, ts_of(ns));
     uint64_t stack = gt_all.writes ? gt_writing_stack(h->stack) : 0;
     if (gt_wants(g))
-        ts = gt_put(m, GT_EV_GO_UNBLOCK, ts, GT_ARGS(g->id, ++g->seq, stack));
+        ts = gt_put(m, GT_EV_GO_UNBLOCK, ts, GT_ARGS(g->id, gt_next_seq(m, &g->seq), stack));
     g->last = (struct gt_cause){ts, m};
     g->state = GT_G_RUNNABLE;
     g->reason = "";
@@ -427,7 +430,8 @@ static void go_switch(const struct gt_happening *h, uint64_t ts)
     struct gt_m *m = m_on(h->on);
     struct gt_g_row *g = m->g, *next = gt_g_of(h->arg[0]);
     enum gt_g_state state = h->type == GT_EV_GO_SWITCH ? GT_G_WAITING : GT_G_NONE;
-    ts = gt_put(m, h->type, gt_after(m, &next->last, ts), GT_ARGS(next->id, ++next->seq));
+    ts = gt_put(m, h->type, gt_after(m, &next->last, ts),
+                GT_ARGS(next->id, gt_next_seq(m, &next->seq)));
     if (g) {
         g->state = g->source.state = state;
         g->last = (struct gt_cause){ts, m};
@@ -515,7 +519,7 @@ static void procs_change(const struct gt_happening *h, uint64_t ts)
         return;
     gt_all.procs = h->arg[0];
     gt_all.procs_due = true;
-    if (gt_all.writes && gt_wants_thread(m) && m->g && m->g->state == GT_G_RUNNING)
+    if (gt_writes_of(m) && m->g && m->g->state == GT_G_RUNNING)
         gt_do_procs(m, ts);
 }
 
@@ -534,7 +538,7 @@ static void gc(const struct gt_happening *h, uint64_t ts)
     bool begins = h->type == GT_EV_GC_BEGIN;
     uint64_t stack = begins && gt_all.writes ? gt_writing_stack(h->stack) : 0;
     if (gt_all.writes && (begins || gt_all.collects_told))
-        gt_put(m, h->type, ts, GT_ARGS(++gt_all.gc_seq, stack));
+        gt_put(m, h->type, ts, GT_ARGS(gt_next_seq(m, &gt_all.gc_seq), stack));
     gt_all.collects = begins && !ours(); /* ours are told whole, in one generation */
     gt_all.collects_told = begins && gt_all.writes;
 }

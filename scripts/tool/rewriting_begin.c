@@ -169,7 +169,7 @@ static void tell_collection(struct gt_m *teller, uint64_t ts)
     for (struct gt_g_row *g = gt_all.first_g; g && gt_all.collects; g = g->next) {
         if (g->state != GT_G_RUNNING || !g->m || !g->m->p)
             continue;
-        gt_put(g->m, GT_EV_GC_ACTIVE, ts, GT_ARGS(++gt_all.gc_seq));
+        gt_put(g->m, GT_EV_GC_ACTIVE, ts, GT_ARGS(gt_next_seq(g->m, &gt_all.gc_seq)));
         gt_all.collects_told = true;
         break;
     }
@@ -194,7 +194,7 @@ static void tell_statuses(uint64_t ts, bool stacks)
     for (struct gt_g_row *g = gt_all.first_g; g; g = g->next) {
         bool own = g->m && (gt_all.wanted.trace->ours || is_on_thread(g));
         const struct gt_callers *stack = g->stack ? g->stack : g->its;
-        if (lives(g))
+        if (lives(g) && !g->unmade)
             gt_do_status(own ? g->m : teller, g, stacks ? stack : NULL, ts);
     }
     tell_collection(teller, ts);

@@ -105,9 +105,28 @@ void gt_state_forget(void)
 
 /* Events -------------------------------------------------------------------------------------- */
 
+bool gt_writes_of(const struct gt_m *m)
+{
+    return gt_all.writes && gt_wants_thread(m);
+}
+
+uint64_t gt_next_seq(const struct gt_m *m, uint64_t *seq)
+{
+    *seq += gt_writes_of(m);
+    return *seq;
+}
+
+/* A number may be another thread's later, which is wanted. */
+static bool is_of_unwanted(const struct gt_m *m, enum gt_event_type type)
+{
+    bool of_p = type == GT_EV_PROC_START || type == GT_EV_PROC_STOP || type == GT_EV_PROC_STATUS ||
+                type == GT_EV_PROC_STEAL;
+    return !of_p && m->g && !gt_wants(m->g);
+}
+
 uint64_t gt_put(struct gt_m *m, enum gt_event_type type, uint64_t ts, const uint64_t *args)
 {
-    if (!gt_all.writes || !gt_wants_thread(m))
+    if (!gt_writes_of(m) || is_of_unwanted(m, type))
         return ts;
     if (!m->lane)
         m->lane = gt_writing_lane(m->id);
@@ -146,7 +165,7 @@ static void caused(struct gt_g_row *g, const struct gt_m *m, uint64_t ts)
 void gt_do_p_status(struct gt_m *m, struct gt_p_row *p, uint64_t ts)
 {
     gt_put(m, GT_EV_PROC_STATUS, ts, GT_ARGS(p->id, p->state));
-    p->told = gt_all.writes;
+    p->told = gt_writes_of(m);
     p->seq = 0;
 }
 
@@ -156,7 +175,7 @@ void gt_do_proc_start(struct gt_m *m, struct gt_p_row *p, uint64_t ts)
     p->state = GT_P_IDLE;
     if (!p->told)
         gt_do_p_status(m, p, ts);
-    gt_put(m, GT_EV_PROC_START, ts, GT_ARGS(p->id, ++p->seq));
+    gt_put(m, GT_EV_PROC_START, ts, GT_ARGS(p->id, gt_next_seq(m, &p->seq)));
     p->state = GT_P_RUNNING;
     p->m = m;
     m->p = p;
@@ -174,11 +193,19 @@ void gt_do_proc_stop(struct gt_m *m, uint64_t ts)
     m->p = NULL;
 }
 
+/* Of a goroutine, if that is wanted, too. */
+static uint64_t put_of(const struct gt_g_row *g, struct gt_m *m, enum gt_event_type type,
+                       uint64_t ts, const uint64_t *args)
+{
+    return gt_wants(g) ? gt_put(m, type, ts, args) : ts;
+}
+
 /* Goroutines ---------------------------------------------------------------------------------- */
 
 void gt_do_create(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *stack, uint64_t ts)
 {
-    caused(g, m, gt_put(m, GT_EV_GO_CREATE, ts, GT_ARGS(g->id, stack_id(g->its), stack_id(stack))));
+    caused(g, m,
+           put_of(g, m, GT_EV_GO_CREATE, ts, GT_ARGS(g->id, stack_id(g->its), stack_id(stack))));
     g->state = GT_G_RUNNABLE;
     g->seq = 0;
     g->unmade = false;
@@ -187,12 +214,12 @@ void gt_do_create(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *s
 void gt_do_start(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
 {
     ts = gt_after(m, &g->last, ts);
-    caused(g, m, gt_put(m, GT_EV_GO_START, ts, GT_ARGS(g->id, ++g->seq)));
+    caused(g, m, put_of(g, m, GT_EV_GO_START, ts, GT_ARGS(g->id, gt_next_seq(m, &g->seq))));
     g->state = GT_G_RUNNING;
     g->stack = NULL;
     g->m = m;
     m->g = g;
-    if (gt_all.procs_due && gt_all.writes && gt_wants_thread(m))
+    if (gt_all.procs_due && gt_writes_of(m))
         gt_do_procs(m, ts);
 }
 
@@ -200,13 +227,15 @@ void gt_do_leave(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
 {
     uint64_t stack = stack_id(g->stack);
     if (g->state == GT_G_SYSCALL) {
-        caused(g, m, gt_put(m, GT_EV_GO_SYSCALL_BEGIN, ts, GT_ARGS(m->p ? ++m->p->seq : 0, stack)));
+        caused(g, m,
+               put_of(g, m, GT_EV_GO_SYSCALL_BEGIN, ts,
+                      GT_ARGS(m->p ? gt_next_seq(m, &m->p->seq) : 0, stack)));
         if (m->p)
             m->p->state = GT_P_SYSCALL;
         return;
     }
     enum gt_event_type type = g->state == GT_G_WAITING ? GT_EV_GO_BLOCK : GT_EV_GO_STOP;
-    caused(g, m, gt_put(m, type, ts, GT_ARGS(string_id(g->reason), stack)));
+    caused(g, m, put_of(g, m, type, ts, GT_ARGS(string_id(g->reason), stack)));
     m->g = NULL;
 }
 
@@ -215,17 +244,17 @@ static void after_call(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
 {
     uint64_t stack = stack_id(g->stack);
     if (gt_format->after_call == GT_AFTER_CALL_STATUS) {
-        gt_put(m, GT_EV_GO_STATUS_STACK, ts, GT_ARGS(g->id, m->id, GT_G_RUNNING, stack));
+        put_of(g, m, GT_EV_GO_STATUS_STACK, ts, GT_ARGS(g->id, m->id, GT_G_RUNNING, stack));
         g->seq = 0;
     } else if (gt_format->after_call == GT_AFTER_CALL_STOP_START) {
-        gt_put(m, GT_EV_GO_STOP, ts, GT_ARGS(string_id("preempted"), stack));
-        gt_put(m, GT_EV_GO_START, ts, GT_ARGS(g->id, ++g->seq));
+        put_of(g, m, GT_EV_GO_STOP, ts, GT_ARGS(string_id("preempted"), stack));
+        put_of(g, m, GT_EV_GO_START, ts, GT_ARGS(g->id, gt_next_seq(m, &g->seq)));
     }
 }
 
 void gt_do_call_end(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
 {
-    ts = gt_put(m, GT_EV_GO_SYSCALL_END, ts, NULL);
+    ts = put_of(g, m, GT_EV_GO_SYSCALL_END, ts, NULL);
     caused(g, m, ts);
     g->state = GT_G_RUNNING;
     if (m->p)
@@ -240,10 +269,10 @@ void gt_do_status(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *s
     bool on_thread = g->state == GT_G_RUNNING || g->state == GT_G_SYSCALL;
     uint64_t thread = on_thread && g->m ? g->m->id : GT_NO_THREAD;
     if (stack && gt_format->minor >= 23)
-        ts =
-            gt_put(m, GT_EV_GO_STATUS_STACK, ts, GT_ARGS(g->id, thread, g->state, stack_id(stack)));
+        ts = put_of(g, m, GT_EV_GO_STATUS_STACK, ts,
+                    GT_ARGS(g->id, thread, g->state, stack_id(stack)));
     else
-        ts = gt_put(m, GT_EV_GO_STATUS, ts, GT_ARGS(g->id, thread, g->state));
+        ts = put_of(g, m, GT_EV_GO_STATUS, ts, GT_ARGS(g->id, thread, g->state));
     g->seq = 0;
     caused(g, m, ts);
 }

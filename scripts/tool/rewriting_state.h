@@ -122,6 +122,10 @@ bool gt_wants(const struct gt_g_row *g);
 /* Nobody's state is known any more, until it is told again; names are. */
 void gt_state_forget(void);
 
+/* Whether events of the thread are written; and the next of such a row of numbers, if so. */
+bool gt_writes_of(const struct gt_m *m);
+uint64_t gt_next_seq(const struct gt_m *m, uint64_t *seq);
+
 /* An event of the thread, if events are written and that one is wanted. Returns its time. */
 uint64_t gt_put(struct gt_m *m, enum gt_event_type type, uint64_t ts, const uint64_t *args);
 
