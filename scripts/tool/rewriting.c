@@ -133,6 +133,29 @@ static void proc_status(const struct gt_happening *h, uint64_t ts)
         gt_do_p_status(m, p, ts);
 }
 
+/* v1: whether that is told of a P which the thread has lost by what was told before. */
+static bool is_behind(const struct gt_m *m, const struct gt_happening *h)
+{
+    return v1() && m->p && m->p->id != h->on->p;
+}
+
+/*
+ * v1: a thread has another P. Of what happens at that time on both, what it does on the new one may
+ * be told first.
+ */
+static void leave_p(struct gt_m *m, uint64_t ns)
+{
+    struct gt_g_row *g = m->g;
+    if (g && g->state == GT_G_RUNNING) {
+        g->next_step = NOTHING;
+        g->state = GT_G_RUNNABLE;
+        g->reason = "preempted";
+        g->stack = NULL;
+        gt_do_leave(m, g, ts_of(ns));
+    }
+    gt_do_proc_stop(m, ts_of(ns));
+}
+
 static void proc_start(const struct gt_happening *h, uint64_t ns)
 {
     struct gt_p_row *p = gt_p_of(h->p);
@@ -148,18 +171,15 @@ static void proc_start(const struct gt_happening *h, uint64_t ns)
     finish_p(m);
     if (p->m)
         gt_do_proc_stop(p->m, ts_of(ns)); /* as no whole trace has it */
-    if (m->p) { /* v1: of what is at the same time, that it lost the other one may come later */
-        if (m->g && m->g->next_step == STOPS)
-            finish_step(m->g);
-        gt_do_proc_stop(m, ts_of(ns));
-    }
+    if (m->p)
+        leave_p(m, ns);
     gt_do_proc_start(m, p, ts_of(ns));
 }
 
 static void proc_stop(const struct gt_happening *h, uint64_t ns)
 {
     struct gt_m *m = m_on(h->on);
-    if (!m->p || (v1() && m->p->id != h->on->p))
+    if (!m->p || is_behind(m, h))
         return;
     m->p->source.busy = false;
     if (v1() && m->g && m->g->state == GT_G_SYSCALL) {
@@ -299,6 +319,10 @@ static void go_start(const struct gt_happening *h, uint64_t ns)
     g->source.state = GT_G_RUNNING;
     g->source.seq++;
     g->woke_ns = ns;
+    if (v1())
+        gt_p_of(h->on->p)->source.g = g;
+    if (is_behind(m, h))
+        return;
     if (completes_step(g, m, ns)) {
         int step = g->next_step;
         g->next_step = NOTHING;
@@ -328,10 +352,13 @@ static void note_wait(struct gt_g_row *g, const char *reason, uint64_t ns)
 static void go_leave(const struct gt_happening *h, enum gt_g_state state, uint64_t ns)
 {
     struct gt_m *m = m_on(h->on);
-    struct gt_g_row *g = m->g;
+    bool behind = is_behind(m, h);
+    struct gt_g_row *g = behind ? gt_p_of(h->on->p)->source.g : m->g;
     if (!g)
         return;
     g->source.state = state;
+    if (behind)
+        return;
     bool preempted = state == GT_G_RUNNABLE && strcmp(h->text, "preempted") == 0;
     if (preempted && ours() && ((v1() && !h->stack) || g->call_ns == ns)) {
         begin_step(g, STOPS, h, ns);

@@ -39,6 +39,7 @@ struct gt_p_row {
     struct { /* in the source */
         bool known, busy;
         uint64_t seq;
+        struct gt_g_row *g; /* v1: that it ran last */
     } source;
 };
 
