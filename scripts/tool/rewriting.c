@@ -98,12 +98,11 @@ static void make(struct gt_m *m, struct gt_g_row *g)
         gt_do_create(m, g, NULL, ts_of(g->next_ns));
 }
 
-/* Where a generation ends; what stopped with a page may yet go on. */
+/* Time has gone on: what would have made something else of it had to be at the same time. */
 static void finish_all(void)
 {
     for (struct gt_g_row *g = gt_all.first_g; g; g = g->next) {
-        if (g->next_step == CALL_ENDS || (g->next_step == STOPS && g->next_stack))
-            finish_step(g);
+        finish_step(g);
         if (gt_all.writes && g->unmade && gt_wants_thread(g->maker))
             make(g->maker, g);
     }
@@ -226,7 +225,7 @@ static void go_create(const struct gt_happening *h, uint64_t ns)
     g->its = is_routine(h->its) ? h->its : NULL;
     g->m = NULL;
     g->maker = m;
-    if (v1() && !g->its) { /* it was there before */
+    if (v1() && !g->its && !m->g) { /* it was there before */
         g->unmade = true;
         g->state = GT_G_RUNNABLE;
         g->next_ns = ns;
@@ -407,6 +406,8 @@ static void go_unblock(const struct gt_happening *h, uint64_t ns)
     g->source.state = GT_G_RUNNABLE;
     g->source.seq++;
     finish_step(g);
+    if (g->state == GT_G_RUNNABLE) /* what it waits for was told of the P that it has left */
+        return;
     bool own = (v1() && !m->g) || (gt_wants(g) && !gt_wants_thread(m));
     if (own && g->m)
         m = g->m;
