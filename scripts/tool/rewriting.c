@@ -3,6 +3,7 @@
 
 #include "rewriting_state.h"
 
+#include "encoder/procs.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
@@ -132,20 +133,14 @@ static void proc_status(const struct gt_happening *h, uint64_t ts)
         gt_do_p_status(m, p, ts);
 }
 
-/* v1: whether that is told of a P which the thread has lost by what was told before. */
-static bool is_behind(const struct gt_m *m, const struct gt_happening *h)
-{
-    return v1() && m->p && m->p->id != h->on->p;
-}
-
 /*
- * v1: a thread has another P. Of what happens at that time on both, what it does on the new one may
- * be told first.
+ * v1: of what one thread does at the same time on several Ps, one after the other, it is told in
+ * any order that it has and loses those. What it does there is told in the right one.
  */
-static void leave_p(struct gt_m *m, uint64_t ns)
+static void change_p(struct gt_m *m, struct gt_p_row *p, uint64_t ns)
 {
     struct gt_g_row *g = m->g;
-    if (g && g->state == GT_G_RUNNING) {
+    if (m->p && g && g->state == GT_G_RUNNING) {
         g->next_step = NOTHING;
         g->state = GT_G_RUNNABLE;
         g->reason = "preempted";
@@ -153,6 +148,17 @@ static void leave_p(struct gt_m *m, uint64_t ns)
         gt_do_leave(m, g, ts_of(ns));
     }
     gt_do_proc_stop(m, ts_of(ns));
+    gt_do_proc_start(m, p, ts_of(ns));
+    m->next_p = m->next_p == p ? NULL : m->next_p;
+}
+
+/* It is on this P that something happens. */
+static void be_there(const struct gt_happening *h, uint64_t ns)
+{
+    struct gt_m *m = m_on(h->on);
+    struct gt_p_row *p = v1() && h->on->p < GT_PROCS_MAX ? gt_p_of(h->on->p) : NULL;
+    if (p && p != m->p && !p->m && h->on->thread != GT_NO_THREAD)
+        change_p(m, p, ns);
 }
 
 static void proc_start(const struct gt_happening *h, uint64_t ns)
@@ -168,25 +174,32 @@ static void proc_start(const struct gt_happening *h, uint64_t ns)
     if (p->m)
         finish_p(p->m);
     finish_p(m);
+    if (m->p && v1()) {
+        m->next_p = p;
+        return;
+    }
     if (p->m)
         gt_do_proc_stop(p->m, ts_of(ns)); /* as no whole trace has it */
-    if (m->p)
-        leave_p(m, ns);
+    gt_do_proc_stop(m, ts_of(ns));
     gt_do_proc_start(m, p, ts_of(ns));
 }
 
 static void proc_stop(const struct gt_happening *h, uint64_t ns)
 {
     struct gt_m *m = m_on(h->on);
-    if (!m->p || is_behind(m, h))
+    if (v1() && m->next_p && m->next_p->id == h->on->p)
+        m->next_p = NULL;
+    if (!m->p || (v1() && m->p->id != h->on->p))
         return;
     m->p->source.busy = false;
-    if (v1() && m->g && m->g->state == GT_G_SYSCALL) {
+    if (v1() && m->g && m->g->state == GT_G_SYSCALL && !m->next_p) {
         m->p->stops = true;
         m->p->stops_at = ns;
         return;
     }
     gt_do_proc_stop(m, ts_of(ns));
+    if (m->next_p)
+        change_p(m, m->next_p, ns);
 }
 
 static void proc_steal(const struct gt_happening *h, uint64_t ts)
@@ -318,10 +331,7 @@ static void go_start(const struct gt_happening *h, uint64_t ns)
     g->source.state = GT_G_RUNNING;
     g->source.seq++;
     g->woke_ns = ns;
-    if (v1())
-        gt_p_of(h->on->p)->source.g = g;
-    if (is_behind(m, h))
-        return;
+    be_there(h, ns);
     if (completes_step(g, m, ns)) {
         int step = g->next_step;
         g->next_step = NOTHING;
@@ -351,13 +361,10 @@ static void note_wait(struct gt_g_row *g, const char *reason, uint64_t ns)
 static void go_leave(const struct gt_happening *h, enum gt_g_state state, uint64_t ns)
 {
     struct gt_m *m = m_on(h->on);
-    bool behind = is_behind(m, h);
-    struct gt_g_row *g = behind ? gt_p_of(h->on->p)->source.g : m->g;
+    struct gt_g_row *g = m->g;
     if (!g)
         return;
     g->source.state = state;
-    if (behind)
-        return;
     bool preempted = state == GT_G_RUNNABLE && strcmp(h->text, "preempted") == 0;
     if (preempted && ours() && ((v1() && !h->stack) || g->call_ns == ns)) {
         begin_step(g, STOPS, h, ns);

@@ -22,6 +22,7 @@ struct gt_m {
     struct gt_p_row *p;
     struct gt_g_row *g;
     struct gt_lane *lane;
+    struct gt_p_row *next_p; /* v1: that it is to have when it has lost the other */
     bool introduced;
 };
 
@@ -39,7 +40,6 @@ struct gt_p_row {
     struct { /* in the source */
         bool known, busy;
         uint64_t seq;
-        struct gt_g_row *g; /* v1: that it ran last */
     } source;
 };
 
