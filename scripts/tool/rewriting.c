@@ -115,7 +115,13 @@ static void finish_all(void)
 
 /* Ps ------------------------------------------------------------------------------------------ */
 
-static void proc_status(const struct gt_happening *h, uint64_t ts)
+/* What is told late has been so from the beginning. */
+static uint64_t first_ts(void)
+{
+    return ts_of(gt_all.wanted.from);
+}
+
+static void proc_status(const struct gt_happening *h)
 {
     struct gt_p_row *p = gt_p_of(h->arg[0]);
     struct gt_m *m = m_on(h->on);
@@ -130,7 +136,7 @@ static void proc_status(const struct gt_happening *h, uint64_t ts)
     p->m = m;
     m->p = p;
     if (gt_all.writes)
-        gt_do_p_status(m, p, ts);
+        gt_do_p_status(m, p, first_ts());
 }
 
 /*
@@ -312,7 +318,7 @@ static void go_status(const struct gt_happening *h, uint64_t ts)
     if (ours() && h->state == GT_G_RUNNABLE && h->arg[1] == GT_NO_THREAD && !m->p)
         g->m = NULL; /* it has not begun */
     if (gt_all.writes && gt_wants(g))
-        gt_do_status(m, g, h->stack, ts);
+        gt_do_status(m, g, h->stack, first_ts());
 }
 
 static void note_label(struct gt_m *m, struct gt_g_row *g, const char *label, uint64_t ts)
@@ -625,7 +631,7 @@ static void happen(const struct gt_happening *h, uint64_t ns)
     if (on && on->next_step != NOTHING && !(h->type == GT_EV_GO_START && h->g == on->id))
         finish_step(on);
     switch (h->type) {
-    case GT_EV_PROC_STATUS: proc_status(h, ts_of(ns)); break;
+    case GT_EV_PROC_STATUS: proc_status(h); break;
     case GT_EV_PROC_START: proc_start(h, ns); break;
     case GT_EV_PROC_STOP: proc_stop(h, ns); break;
     case GT_EV_PROC_STEAL: proc_steal(h, ts_of(ns)); break;
@@ -822,24 +828,40 @@ void gt_rewriting_sample(const struct gt_cpu_sample *s, uint64_t ns)
     sample(NULL, s, ns);
 }
 
+/* Before a thread's first row: whether it ran when the part began. */
+static void begin_account(struct gt_g_row *g)
+{
+    unsigned runs = g->began == RAN ? GT_KNOWN_RUNS : 0;
+    if (g->began != NOT_THERE)
+        gt_writing_account(&(struct gt_account_row){
+            .g = g->id, .at = ts_of(gt_all.wanted.from), .used.known = GT_KNOWN_CPU | runs});
+    g->began = NOT_THERE;
+}
+
 /* A part of what was used, in equal measure. */
 static void account(void *arg, const struct gt_account_row *row, uint64_t ns, uint64_t length)
 {
     (void)arg;
     struct gt_account_row cut = *row;
     uint64_t begin = ns > length ? ns - length : 0, end = ns;
-    const struct gt_g_row *g = gt_g_known(row->g);
+    struct gt_g_row *g = gt_g_known(row->g);
     if (row->g && (g ? !gt_wants(g) : gt_all.wanted.gs != NULL))
         return;
+    if (!row->g && begin >= gt_all.wanted.to)
+        begin = end = gt_all.wanted.to; /* it says that all is known until then */
     begin = begin > gt_all.wanted.from ? begin : gt_all.wanted.from;
     end = end < gt_all.wanted.to ? end : gt_all.wanted.to;
-    if (begin > end || (begin == end && length) || end < gt_all.wanted.from)
+    if (begin > end || (begin == end && length && row->g) || end < gt_all.wanted.from)
         return;
+    if (g)
+        begin_account(g);
     cut.at = ts_of(end);
     cut.length = end - begin;
     for (int i = 0; i < GT_USED_NUMBERS && cut.length < length; i++)
         cut.used.of[i] =
             (uint64_t)((double)row->used.of[i] * ((double)cut.length / (double)length) + 0.5);
+    if (row->used.of[GT_USED_VOLUNTARY] && !cut.used.of[GT_USED_VOLUNTARY])
+        cut.used.of[GT_USED_VOLUNTARY] = 1; /* none would mean that it did not sleep */
     gt_writing_account(&cut);
 }
 

@@ -208,6 +208,10 @@ void gt_begin_generation(uint64_t ts)
 
 void gt_begin_part(uint64_t ts)
 {
+    for (struct gt_g_row *g = gt_all.first_g; g; g = g->next) {
+        if (g->state != GT_G_NONE)
+            g->began = g->state == GT_G_RUNNING || g->state == GT_G_RUNNABLE ? RAN : WAITED;
+    }
     if (gt_all.wanted.trace->ours)
         begin_with_threads(ts);
     else

@@ -72,6 +72,7 @@ struct gt_g_row {
     struct gt_log_line lock; /* for which it waits */
     uint64_t lock_ns, woke_ns;
     bool assists, unmade, listed;
+    enum { NOT_THERE, WAITED, RAN } began; /* when the part did; until its account is told */
     /* What is told and not yet done: it may be what another format has at ends of pages or calls.
      */
     enum { NOTHING, STOPS, CALL_ENDS } next_step;
