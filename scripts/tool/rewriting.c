@@ -14,10 +14,11 @@ enum { LOG_NS = 1000 };            /* see threads.c: a wait begins with the log 
 
 static struct {
     bool begun, over;
-    uint64_t generations;   /* that are over */
-    uint64_t generation;    /* of the source */
-    uint64_t generation_ns; /* when ours began */
-    uint64_t ns;            /* of the last event */
+    uint64_t generations;     /* that are over */
+    uint64_t generation;      /* of the source */
+    uint64_t last_generation; /* with which it was over */
+    uint64_t generation_ns;   /* when ours began */
+    uint64_t ns;              /* of the last event */
 } part;
 
 static uint64_t ts_of(uint64_t ns)
@@ -708,6 +709,7 @@ static void over(void)
     else
         begin(gt_all.wanted.from);
     part.over = true;
+    part.last_generation = part.generation;
     gt_all.writes = false;
 }
 
@@ -733,16 +735,17 @@ static void note_modules(void)
 }
 
 /*
- * A goroutine of Go's that does nothing all the generation is told when that ends: this is what it
- * has done in our part, too.
+ * What somebody does who has done nothing else in the generation may be told when that ends: this
+ * is what it has done in our part, too.
  */
 static void late_status(const struct gt_happening *h)
 {
-    bool status = h->type == GT_EV_GO_STATUS || h->type == GT_EV_GO_STATUS_STACK;
-    if (ours() || !status || part.generations || gt_g_of(h->g)->source.state != GT_G_NONE)
+    bool of_g = h->type == GT_EV_GO_STATUS || h->type == GT_EV_GO_STATUS_STACK;
+    bool ends = part.generations || part.generation != part.last_generation || v1();
+    if (ends || !(of_g || h->type == GT_EV_PROC_STATUS))
         return;
     gt_all.writes = true;
-    go_status(h, ts_of(gt_all.wanted.to));
+    happen(h, gt_all.wanted.to);
     gt_all.writes = false;
 }
 
@@ -828,13 +831,13 @@ void gt_rewriting_sample(const struct gt_cpu_sample *s, uint64_t ns)
     sample(NULL, s, ns);
 }
 
-/* Before a thread's first row: whether it ran when the part began. */
+/* Before a thread's first row, and after it is told of: whether it ran when the part began. */
 static void begin_account(struct gt_g_row *g)
 {
     unsigned runs = g->began == RAN ? GT_KNOWN_RUNS : 0;
     if (g->began != NOT_THERE)
         gt_writing_account(&(struct gt_account_row){
-            .g = g->id, .at = ts_of(gt_all.wanted.from), .used.known = GT_KNOWN_CPU | runs});
+            .g = g->id, .at = ts_of(gt_all.wanted.from) + 1, .used.known = GT_KNOWN_CPU | runs});
     g->began = NOT_THERE;
 }
 

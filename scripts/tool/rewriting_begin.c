@@ -125,11 +125,14 @@ static void begin_with_threads(uint64_t ts)
         return;
     introduce_the_absent(ts, &told);
     introduce_the_present(ts, &told);
-    for (struct gt_g_row *g = gt_all.first_g; g && !teller; g = g->next)
-        teller = g->m && g->m->introduced && g->m->p ? g->m : NULL;
-    for (struct gt_g_row *g = gt_all.first_g; g && teller; g = g->next) {
-        if (lives(g) && !g->m)
-            tell_unstarted(teller, g, ts);
+    for (struct gt_g_row *g = gt_all.first_g; g; g = g->next) {
+        if (g->m && g->m->introduced && (!teller || g->m->p))
+            teller = g->m;
+    }
+    for (struct gt_g_row *g = gt_all.first_g; g; g = g->next) {
+        struct gt_m *m = teller ? teller : g->maker;
+        if (lives(g) && !g->m && m)
+            tell_unstarted(m, g, ts);
     }
 }
 
