@@ -24,7 +24,7 @@ LIBS := $(shell cat symbolize/libs 2>/dev/null)
 base_src := $(wildcard encoder/base/*.c)
 core_src := $(base_src) $(wildcard encoder/*.c encoder/v1/*.c symbolize/*.c)
 lib_src := $(wildcard preload/*.c preload/*/*.c) $(core_src)
-unit := $(patsubst %.c,$(B)/%,$(wildcard test/unit/*.c) test/fuzz/schedules.c)
+unit := $(patsubst %.c,$(B)/%,$(wildcard test/unit/*.c) test/fuzz/schedules.c test/fuzz/sums.c)
 prog_c := $(patsubst %.c,$(B)/%,$(wildcard test/prog/*.c test/hostile/*.c))
 prog_cxx := $(patsubst %.cc,$(B)/%,$(wildcard test/prog/*.cc))
 micro := $(patsubst %,$(B)/test/bench/%,micro micro-cxx micro-cxx-fp)
@@ -150,15 +150,15 @@ Cflags: -I$${includedir}
 endef
 export GOTRACE_PC
 
-# The command. It shares the tables of the library, and none of what runs inside a program.
-tool_obj := $(patsubst %.c,$(B)/%.o,$(wildcard scripts/tool/*.c encoder/read/*.c symbolize/*.c) \
-	$(base_src) encoder/format.c preload/options.c)
+# The command. It shares the tables of the library and the writers of the formats, and none of what
+# runs inside a program.
+tool_obj := $(patsubst %.c,$(B)/%.o,$(wildcard scripts/tool/*.c encoder/read/*.c) $(core_src) preload/options.c)
 $(B)/scripts/tool/main.o: override CPPFLAGS += -DGT_VERSION='"$(VERSION)"'
 $(B)/scripts/tool/main.o: scripts/CHANGELOG.md
 $(B)/scripts/tool/export_flame.o: scripts/tool/flame.js
 
 $(B)/gotrace: $(tool_obj)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -ldl
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -ldl -pthread
 
 install: all ## install below $(DESTDIR)$(PREFIX)
 	install -D -m 755 $(B)/gotrace $(DESTDIR)$(PREFIX)/bin/gotrace

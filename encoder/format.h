@@ -50,7 +50,8 @@ const char *gt_format_names(void);
  * Says at the end of a file that nothing is missing from it: in v2 a string that no event uses, in
  * v1, whose first version has none, the PC of a stack of one frame with the id 0.
  */
-#define GT_WHOLE "gotrace-whole"
+#define GT_OWN "gotrace-" /* begins what only we say */
+#define GT_WHOLE GT_OWN "whole"
 #define GT_V1_WHOLE 0x656c6f6877u /* "whole" */
 
 /*

@@ -239,7 +239,7 @@ static int write_v1(struct gt_buf *plain, bool whole)
     uint32_t gen = generation.past.gen;
     int error = gt_v1_write(gen, NULL, generation.past_early, plain, generation.until);
     if (!error && whole)
-        gt_v1_end(generation.now.snapshot.units);
+        gt_v1_end(generation.now.snapshot.units, true);
     return error;
 }
 
@@ -279,7 +279,7 @@ int gt_generation_write_end(void)
 {
     GT_ASSERT_DRAIN_SIDE();
     if (gt_format->v1) {
-        gt_v1_end(generation.now.snapshot.units);
+        gt_v1_end(generation.now.snapshot.units, true);
     } else {
         begin_end(generation.early.first); /* not taken: a flight recorder may go on with that */
         gt_v2_end(generation.now.gen, &generation.now.snapshot, 0, true);

@@ -29,6 +29,9 @@ extern struct gt_clock gt_clock;
 
 void gt_clock_init(void);
 
+/* Instead, for who writes what was recorded before: a unit is a nanosecond. */
+void gt_clock_use_ns(void);
+
 /*
  * Units per second, measured over the time since gt_clock_init. The first call that comes late
  * enough to be exact fixes it: all generations of a trace must use one frequency, or their

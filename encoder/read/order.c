@@ -33,6 +33,11 @@ void gt_reader_keep_own_text(struct gt_reader *r, uint64_t id, const struct gt_b
     struct gt_blocked_row blocked;
     struct gt_signals_row signals;
     gt_reader_keep_text(r, id, text);
+    if (gt_bytes_left(text) > sizeof GT_OWN - 1 &&
+        memcmp(text->p, GT_OWN, sizeof GT_OWN - 1) == 0) {
+        t->own = gt_need_room(t->own, t->n_own, &t->room_own, sizeof *t->own);
+        t->own[t->n_own++] = gt_reader_text(r, id);
+    }
     if (gt_blocked_read(gt_reader_text(r, id), &blocked)) {
         t->blocked = gt_need_room(t->blocked, t->n_blocked, &t->room_blocked, sizeof blocked);
         blocked.since = (uint64_t)gt_reader_ns(r, blocked.since);

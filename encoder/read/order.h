@@ -39,7 +39,6 @@ struct gt_reader {
     uint64_t start;
     /* v1: */
     uint64_t end;
-    bool has_accounts;
     struct gt_piece *stack_records; /* to be read when all strings are known */
     struct gt_piece *samples; /* when all goroutines are: they stand where P 0 happens to be */
     struct gt_v1_lines lines; /* Go 1.5 */

@@ -297,12 +297,12 @@ static void tell(void *arg, const struct gt_happening *h, uint64_t ns)
         all->event(all->arg, h, t, ns);
 }
 
-static void sample(void *arg, uint64_t g, const struct gt_callers *stack, uint64_t ns)
+static void sample(void *arg, const struct gt_cpu_sample *s, uint64_t ns)
 {
     struct gt_threads *all = arg;
-    const struct gt_thread_state *t = gt_threads_find(all, g);
-    if (all->sample && t && stack)
-        all->sample(all->arg, t, stack, ns);
+    const struct gt_thread_state *t = gt_threads_find(all, s->g);
+    if (all->sample && t && s->stack)
+        all->sample(all->arg, t, s->stack, ns);
 }
 
 /* The account -------------------------------------------------------------------------------- */
@@ -390,7 +390,10 @@ bool gt_threads_read(struct gt_threads *all, struct gt_trace *trace)
     all->trace = trace;
     all->last = &all->first;
     all->locks.contents = &trace->contents;
-    bool whole = gt_trace_read(trace, &(struct gt_audience){possible, tell, sample, account, all});
+    bool whole = gt_trace_read(
+        trace,
+        &(struct gt_audience){
+            .possible = possible, .tell = tell, .sample = sample, .account = account, .arg = all});
     settle_rest(all);
     note_blocked(all);
     for (struct gt_thread_state *t = all->first; t; t = t->next) {

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { LARGE = 1 << 30 }; /* of such, what is needed may be a small part */
+
 static const char *const v2_kinds[GT_EVENTS_END] = {
 #define GT_EVENT(number, id, name, args) [number] = name,
 #include "encoder/format_v2.def"
@@ -39,7 +41,8 @@ const char *gt_trace_map(struct gt_bytes *bytes, const char *path, size_t least)
     close(fd);
     if (base != MAP_FAILED) {
         *bytes = (struct gt_bytes){base, (uint8_t *)base + st.st_size, false};
-        madvise(base, (size_t)st.st_size, MADV_SEQUENTIAL | MADV_WILLNEED);
+        if (st.st_size < LARGE)
+            madvise(base, (size_t)st.st_size, MADV_WILLNEED);
     }
     return NULL;
 }

@@ -35,6 +35,13 @@ struct gt_happening {
     const char *text;                     /* the reason, label or name, a log's key, else "" */
     const char *more;                     /* what the log says, else "" */
     const struct gt_callers *stack, *its; /* NULL: none; its: of a new goroutine */
+    uint64_t arg[GT_EVENT_ARGS_MAX];      /* in v2's words, but for strings and stacks: ids there */
+};
+
+/* A sample of the CPU. */
+struct gt_cpu_sample {
+    uint64_t g, thread, p; /* thread: GT_NO_THREAD where that is not told */
+    const struct gt_callers *stack;
 };
 
 /* Who is told. */
@@ -43,10 +50,17 @@ struct gt_audience {
     bool (*possible)(void *arg, const struct gt_happening *event);
     void (*tell)(void *arg, const struct gt_happening *event, uint64_t ns);
     /* Of the CPU. Not in the order of time: a generation's are told when all else of it is. */
-    void (*sample)(void *arg, uint64_t g, const struct gt_callers *stack, uint64_t ns);
+    void (*sample)(void *arg, const struct gt_cpu_sample *sample, uint64_t ns);
     /* Of an account, after all that was before its time; length: from its beginning. */
     void (*account)(void *arg, const struct gt_account_row *row, uint64_t ns, uint64_t length);
     void *arg;
+    void (*gap)(void *arg); /* between two parts of the file that are read; or NULL */
+};
+
+/* A part of a v2 file, of whole generations. */
+struct gt_part {
+    const uint8_t *start, *end;
+    bool accounts_only; /* of their events none is told */
 };
 
 struct gt_trace {
@@ -63,7 +77,12 @@ struct gt_trace {
     uint64_t odd;               /* events that no order makes possible */
     uint64_t ns;                /* from the first event to the last */
     uint64_t wall_s, wall_ns;   /* time of day when it began; 0: not known */
+    uint64_t start;             /* that time, of the trace's clock */
+    uint64_t mono_ns;           /* and CLOCK_MONOTONIC; 0: not known */
+    bool ours;                  /* not by a program of Go's */
     struct gt_contents contents;
+    const char **own; /* what the tracer says beside its events: strings, in v2 of the generation */
+    size_t n_own, room_own;
     struct gt_blocked_row *blocked; /* when it ends */
     size_t n_blocked, room_blocked;
     struct gt_signals_row *signals;
@@ -75,6 +94,9 @@ struct gt_trace {
     /* How far reading is, in bytes read before and now; set between open and read, or NULL. */
     void (*progress)(const struct gt_trace *trace, uint64_t before, uint64_t now);
     uint64_t done;
+    /* What alone is to be read, the first generation at least; set as that. NULL: all. */
+    const struct gt_part *parts;
+    size_t n_parts;
 };
 
 /* Maps a file of at least so many bytes; else `bytes` stays. NULL, or why it is not opened. */

@@ -48,7 +48,7 @@ static void read_stacks(struct gt_reader *r)
 
 /* Events ------------------------------------------------------------------------------------- */
 
-enum argument { NONE, G, SEQ, LABEL, ITS_STACK, STACK, TASK, PARENT, MODE, BYTES };
+enum argument { NONE, G, SEQ, LABEL, ITS_STACK, STACK, TASK, PARENT, MODE, BYTES, NUMBER };
 
 /* What says something of goroutines or of the program, in v2's words. `text`: why one waits. */
 static const struct word {
@@ -64,8 +64,8 @@ static const struct word {
     [GT_V1_GO_START_LABEL] = {GT_EV_GO_START, {G, SEQ, LABEL}},
     [GT_V1_GO_START_LOCAL] = {GT_EV_GO_START, {G}},
     [GT_V1_GO_END] = {GT_EV_GO_DESTROY},
-    [GT_V1_GO_SCHED] = {GT_EV_GO_STOP, {STACK}},
-    [GT_V1_GO_PREEMPT] = {GT_EV_GO_STOP, {STACK}},
+    [GT_V1_GO_SCHED] = {GT_EV_GO_STOP, {STACK}, "runtime.Gosched"},
+    [GT_V1_GO_PREEMPT] = {GT_EV_GO_STOP, {STACK}, "preempted"},
     [GT_V1_GO_STOP] = {GT_EV_GO_BLOCK, {STACK}, "forever"},
     [GT_V1_GO_SLEEP] = {GT_EV_GO_BLOCK, {STACK}, "sleep"},
     [GT_V1_GO_BLOCK] = {GT_EV_GO_BLOCK, {STACK}},
@@ -86,6 +86,11 @@ static const struct word {
     [GT_V1_USER_TASK_END] = {GT_EV_USER_TASK_END, {TASK, STACK}},
     [GT_V1_USER_REGION] = {GT_EV_USER_REGION_BEGIN, {TASK, MODE, LABEL, STACK}},
     [GT_V1_USER_LOG] = {GT_EV_USER_LOG, {TASK, LABEL, STACK}},
+    [GT_V1_GOMAXPROCS] = {GT_EV_PROCS_CHANGE, {NUMBER, STACK}},
+    [GT_V1_GC_START] = {GT_EV_GC_BEGIN, {NUMBER, STACK}},
+    [GT_V1_GC_DONE] = {GT_EV_GC_END},
+    [GT_V1_STW_START] = {GT_EV_STW_BEGIN, {NONE}, "GC"},
+    [GT_V1_STW_DONE] = {GT_EV_STW_END},
     [GT_V1_HEAP_ALLOC] = {GT_EV_HEAP_ALLOC, {BYTES}},
     [GT_V1_HEAP_GOAL] = {GT_EV_HEAP_GOAL, {BYTES}},
     [GT_V1_GO_WAITING] = {GT_EV_GO_STATUS, {G}, .state = GT_G_WAITING},
@@ -105,6 +110,7 @@ static void read_argument(struct gt_reader *r, enum argument what, struct gt_byt
     case PARENT: h->parent = gt_get_varint(args); break;
     case MODE: h->type = gt_get_varint(args) ? GT_EV_USER_REGION_END : h->type; break;
     case BYTES: h->bytes = gt_get_varint(args); break;
+    case NUMBER: h->arg[0] = gt_get_varint(args); break;
     case NONE: break;
     }
 }
@@ -125,7 +131,7 @@ static bool translate(struct gt_reader *r, struct gt_source *s, unsigned type,
     h->p = s->stream.p = s->id;
     h->text = word->text ? word->text : "";
     h->more = "";
-    if (type == GT_V1_GO_BLOCK && r->has_accounts) /* no other writer has accounts */
+    if (type == GT_V1_GO_BLOCK && r->trace->ours)
         h->text = GT_UNSEEN_TEXT;
     h->state = word->state;
     h->seq = h->type == GT_EV_GO_STATUS ? 1 : 0;
@@ -168,10 +174,10 @@ static void tell_samples(struct gt_reader *r)
     for (struct gt_piece *p = r->samples, *next; p; p = next) {
         struct gt_bytes args = {p->start, p->end, false};
         uint64_t at = gt_get_varint(&args);
-        gt_get_varint(&args);
-        uint64_t g = gt_get_varint(&args);
-        r->audience->sample(r->audience->arg, g, gt_reader_stack(r, gt_get_varint(&args)),
-                            (uint64_t)gt_reader_ns(r, at));
+        struct gt_cpu_sample sample = {.thread = GT_NO_THREAD, .p = gt_get_varint(&args)};
+        sample.g = gt_get_varint(&args);
+        sample.stack = gt_reader_stack(r, gt_get_varint(&args));
+        r->audience->sample(r->audience->arg, &sample, (uint64_t)gt_reader_ns(r, at));
         next = p->next;
         free(p);
     }
@@ -188,7 +194,7 @@ static void begin_piece(struct gt_reader *r, struct gt_v1_record *record, const 
     *current = gt_reader_source(r, p);
     gt_source_append(*current, (struct gt_piece){.start = from, .end = from, .ts = ts, .seq = seq});
     if (ts && (!r->start || ts < r->start))
-        r->start = ts;
+        r->trace->start = r->start = ts;
 }
 
 static void keep_string(struct gt_reader *r, struct gt_v1_record *record)
@@ -206,12 +212,11 @@ static void keep_stack(struct gt_reader *r, const struct gt_v1_record *record)
         keep(&r->stack_records, &record->args);
         return;
     }
+    r->trace->ours = true; /* and every page of ours has one */
     uint64_t n = gt_get_varint(&args), first = gt_get_varint(&args);
     r->trace->whole |= n == 1 && first == GT_V1_WHOLE;
-    if (n && first == GT_V1_ACCOUNT) {
+    if (n && first == GT_V1_ACCOUNT)
         gt_account_rows_keep(&r->accounts, args);
-        r->has_accounts = true;
-    }
 }
 
 /* Which bytes are whose, and the tables. */

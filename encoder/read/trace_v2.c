@@ -69,9 +69,10 @@ static void read_clock(struct gt_reader *r, const struct gt_batch *batch)
         }
         case GT_EV_CLOCK_SNAPSHOT: {
             gt_get_varint(&data);
-            gt_get_varint(&data);
+            uint64_t mono = gt_get_varint(&data);
             uint64_t s = gt_get_varint(&data), ns = gt_get_varint(&data);
             if (!r->trace->wall_s && !data.bad) {
+                r->trace->mono_ns = mono;
                 r->trace->wall_s = s;
                 r->trace->wall_ns = ns;
             }
@@ -90,8 +91,8 @@ static void read_samples(struct gt_reader *r, struct gt_bytes data)
     while (gt_bytes_left(&data) && gt_get_byte(&data) == GT_EV_CPU_SAMPLE) {
         for (int i = 0; i < 5; i++)
             arg[i] = gt_get_varint(&data);
-        r->audience->sample(r->audience->arg, arg[3], gt_reader_stack(r, arg[4]),
-                            (uint64_t)gt_reader_ns(r, arg[0]));
+        const struct gt_cpu_sample sample = {arg[3], arg[1], arg[2], gt_reader_stack(r, arg[4])};
+        r->audience->sample(r->audience->arg, &sample, (uint64_t)gt_reader_ns(r, arg[0]));
         r->trace->kinds[GT_EV_CPU_SAMPLE]++;
         r->trace->events++;
     }
@@ -156,6 +157,18 @@ static void fill(struct gt_reader *r, struct gt_happening *h, const uint64_t arg
     case GT_EV_HEAP_GOAL: h->bytes = arg[0]; break;
     case GT_EV_GO_LABEL: h->text = gt_reader_text(r, arg[0]); break;
     case GT_EV_PROC_START: h->p = arg[0]; break;
+    case GT_EV_STW_BEGIN:
+        h->text = gt_reader_text(r, arg[0]);
+        h->stack = gt_reader_stack(r, arg[1]);
+        break;
+    case GT_EV_PROCS_CHANGE:
+    case GT_EV_GC_BEGIN: h->stack = gt_reader_stack(r, arg[1]); break;
+    case GT_EV_GC_SWEEP_BEGIN:
+    case GT_EV_GC_MARK_ASSIST_BEGIN: h->stack = gt_reader_stack(r, arg[0]); break;
+    case GT_EV_GO_CREATE_BLOCKED:
+        h->its = gt_reader_stack(r, arg[1]);
+        h->stack = gt_reader_stack(r, arg[2]);
+        break;
     case GT_EV_PROC_STATUS: h->p = arg[1] == GT_P_IDLE ? GT_NO_P : arg[0]; break;
     default: break;
     }
@@ -191,6 +204,7 @@ static bool next(struct gt_reader *r, struct gt_source *s)
     r->trace->kinds[type]++;
     r->trace->events++;
     s->next = (struct gt_happening){.type = type, .ts = s->ts, .text = "", .more = ""};
+    memcpy(s->next.arg, args, sizeof args);
     s->key = s->ts;
     fill(r, &s->next, args);
     s->next.on = stream_of(r, s, s->next.thread);
@@ -213,25 +227,49 @@ static void sort_out(struct gt_reader *r, const struct gt_batch *b)
         gt_source_append(s, (struct gt_piece){.start = b->data.p, .end = b->data.end, .ts = b->ts});
         r->trace->event_bytes += b->size;
         if (r->trace->generations == 1 && (!r->start || b->ts < r->start))
-            r->start = b->ts;
+            r->trace->start = r->start = b->ts;
         break;
     }
     default: break; /* experiments */
     }
 }
 
-static void read_generation(struct gt_reader *r, const uint8_t *start, const uint8_t *end)
+/* In each generation our reasons have the same ids. */
+static bool is_ours(struct gt_reader *r)
+{
+    return strcmp(gt_reader_text(r, GT_REASON_SYNC), "sync") == 0 &&
+           strcmp(gt_reader_text(r, GT_REASON_SLEEP), "sleep") == 0 &&
+           strcmp(gt_reader_text(r, GT_REASON_PREEMPTED), "preempted") == 0;
+}
+
+static void forget_generation(struct gt_reader *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        while (gt_source_next_piece(r->trace, r->source[i]))
+            r->source[i]->bytes.p = r->source[i]->bytes.end;
+    }
+    gt_memo_free(&r->texts);
+    gt_memo_free(&r->stacks);
+}
+
+static void read_generation(struct gt_reader *r, const uint8_t *start, const uint8_t *end,
+                            bool accounts_only)
 {
     struct gt_bytes bytes = {start, end, false};
     struct gt_batch b;
     r->trace->generations++;
     r->trace->whole = false;
-    r->trace->n_blocked = r->trace->n_signals = 0;
+    r->trace->n_blocked = r->trace->n_signals = r->trace->n_own = 0;
     while (gt_batch_next(&bytes, &b))
         sort_out(r, &b);
     for (bytes.p = start; gt_batch_next(&bytes, &b);) {
         if (b.kind == GT_EV_STRINGS)
             read_strings(r, b.data, !b.thread);
+    }
+    r->trace->ours |= is_ours(r);
+    if (accounts_only) {
+        forget_generation(r);
+        return;
     }
     for (bytes.p = start; gt_batch_next(&bytes, &b);) {
         if (b.kind == GT_EV_STACKS)
@@ -242,22 +280,36 @@ static void read_generation(struct gt_reader *r, const uint8_t *start, const uin
         if (b.kind == GT_EV_CPU_SAMPLES)
             read_samples(r, b.data);
     }
-    gt_memo_free(&r->texts);
-    gt_memo_free(&r->stacks);
+    forget_generation(r);
+}
+
+/* Returns where that ends which is whole. */
+static const uint8_t *read_part(struct gt_reader *r, const struct gt_part *part)
+{
+    struct gt_bytes rest = {part->start, part->end, false};
+    const uint8_t *end;
+    while (!*r->trace->damage && (end = gt_generation_end(rest, r->trace->format))) {
+        read_generation(r, rest.p, end, part->accounts_only);
+        gt_trace_forget(r->trace, rest.p, end);
+        rest.p = end;
+    }
+    return rest.p;
 }
 
 void gt_trace_read_v2(struct gt_trace *trace, const struct gt_audience *audience)
 {
     struct gt_reader r = {.trace = trace, .audience = audience};
-    struct gt_bytes rest = {trace->base + GT_HEADER_BYTES, trace->base + trace->size, false};
-    const uint8_t *end;
-    while (!*trace->damage && (end = gt_generation_end(rest, trace->format))) {
-        read_generation(&r, rest.p, end);
-        gt_trace_forget(trace, rest.p, end);
-        rest.p = end;
+    const uint8_t *end = trace->base + trace->size, *read = end;
+    struct gt_part all = {trace->base + GT_HEADER_BYTES, end, false};
+    if (!trace->parts)
+        read = read_part(&r, &all);
+    for (size_t i = 0; i < trace->n_parts; i++) {
+        if (i && audience->gap && trace->parts[i].start != trace->parts[i - 1].end)
+            audience->gap(audience->arg);
+        read_part(&r, &trace->parts[i]);
     }
     gt_order_accounts(&r, UINT64_MAX);
     gt_account_rows_free(&r.accounts);
-    trace->lost = gt_bytes_left(&rest);
+    trace->lost = (size_t)(end - read);
     trace->whole &= !trace->lost;
 }

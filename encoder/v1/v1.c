@@ -16,6 +16,7 @@
 static struct {
     bool begun; /* the file has events */
     uint64_t collections;
+    uint64_t cpus; /* 0: those of this host */
     bool started[GT_MERGE_NO_P + 1];
 } v1;
 
@@ -235,6 +236,16 @@ static void translate(const struct gt_merge_event *ev)
     }
 }
 
+void gt_v1_set_cpus(uint64_t n)
+{
+    v1.cpus = n;
+}
+
+static uint64_t cpus(void)
+{
+    return v1.cpus ? v1.cpus : (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 /*
  * The number of CPUs comes first. Readers refuse a trace without events, which a killed one would
  * be as long as there are only tables; and those from 1.23 on take what comes before that number
@@ -242,10 +253,9 @@ static void translate(const struct gt_merge_event *ev)
  */
 static void begin(uint64_t from)
 {
-    uint64_t procs = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
     v1.begun = true;
     gt_v1_tables_frequency();
-    gt_v1_pages_event(GT_V1_GOMAXPROCS, 0, from ? from : 1, ARGS(procs), NULL, 0);
+    gt_v1_pages_event(GT_V1_GOMAXPROCS, 0, from ? from : 1, ARGS(cpus()), NULL, 0);
     gt_v1_tables_unknown();
 }
 
@@ -292,14 +302,14 @@ int gt_v1_write(uint32_t gen, const struct gt_kept *kept, const struct gt_buf *p
 }
 
 /* The number of CPUs, once more: an event for which nobody need run, and that changes nothing. */
-void gt_v1_end(uint64_t ts)
+void gt_v1_end(uint64_t ts, bool whole)
 {
-    uint64_t procs = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
     if (!v1.begun)
         begin(ts);
     gt_merge_move_on(&gt_merge_for_v1, ts);
-    gt_v1_pages_event(GT_V1_GOMAXPROCS, 0, gt_merge_time(&gt_merge_for_v1), ARGS(procs), NULL, 0);
+    gt_v1_pages_event(GT_V1_GOMAXPROCS, 0, gt_merge_time(&gt_merge_for_v1), ARGS(cpus()), NULL, 0);
     gt_merge_running(&gt_merge_for_v1, ran_on);
-    gt_v1_tables_whole();
+    if (whole)
+        gt_v1_tables_whole();
     gt_v1_pages_flush();
 }

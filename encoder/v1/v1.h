@@ -19,7 +19,10 @@ void gt_v1_open(void);
 int gt_v1_write(uint32_t gen, const struct gt_kept *kept, const struct gt_buf *packed,
                 const struct gt_buf *plain, uint64_t until);
 
-/* All is as it was until ts, and nothing is missing (GT_V1_WHOLE), should nothing follow. */
-void gt_v1_end(uint64_t ts);
+/* How many CPUs there are; 0, as at first: as many as here. */
+void gt_v1_set_cpus(uint64_t n);
+
+/* All is as it was until ts; whole: and nothing is missing (GT_V1_WHOLE), should nothing follow. */
+void gt_v1_end(uint64_t ts, bool whole);
 
 #endif

@@ -27,7 +27,8 @@ _gotrace_value() { # option, value so far; false: it is no option with a value
     --go | --diff) _gotrace_files "$2" ;;
     --to) [[ ${COMP_WORDS[1]} != export ]] || _gotrace_words "$2" perfetto firefox chrome pprof folded flame ;;
     --debug-dir) compopt -o filenames && mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
-    --frames | --skip | --focus | --thread | --from | --task | --idle) COMPREPLY=() ;;
+    --around) _gotrace_words "$2" longest log: task: ;;
+    --frames | --skip | --focus | --thread | --from | --task | --idle | --margin | --threads) COMPREPLY=() ;;
     --syscall-min | --max-size | --max-mem | --delay | --duration | --ring | --cpu-hz | --hold-min | --hang | --last | --http | -n) COMPREPLY=() ;;
     *) return 1 ;;
     esac
@@ -77,7 +78,7 @@ _gotrace_stacks() { # word
 _gotrace_first() { # word
     compopt -o filenames
     mapfile -t COMPREPLY < <(
-        ((COMP_CWORD == 1)) && compgen -W "view info top why sql export symbolize stacks start stop snapshot" -- "$1"
+        ((COMP_CWORD == 1)) && compgen -W "view info top why sql export cut convert symbolize stacks start stop snapshot" -- "$1"
         [[ $1 == */* ]] || compgen -A command -- "$1"
         compgen -f -- "$1"
     )
@@ -104,13 +105,15 @@ _gotrace() {
     fi
     _gotrace_value "$option" "$cur" && return
     case $((COMP_CWORD > 1))${COMP_WORDS[1]} in
-    1view) _gotrace_options_or_files "$cur" --go= --http= --no-browser --help ;;
+    1view) _gotrace_options_or_files "$cur" --go= --http= --no-browser --from= --to= --whole --help ;;
     1info) _gotrace_options_or_files "$cur" --thread= --idle= --wide --help ;;
     1top) _gotrace_options_or_files "$cur" --by-thread --cum --wakers --holders --by-lock --wakeups --preempted --cpu --kind= -n --frames= \
         --skip= --focus= --thread= --from= --to= --task= --wide --idle= --help ;;
     1sql) _gotrace_options_or_files "$cur" --json --csv --output= --help ;;
     1why) _gotrace_options_or_files "$cur" --from= --to= --task= --json --help ;;
     1export) _gotrace_options_or_files "$cur" --to= --output= --kind= --wakers --by-thread --unended --diff= --help ;;
+    1cut) _gotrace_options_or_files "$cur" --from= --to= --around= --margin= --threads= --thorough --output= --help ;;
+    1convert) _gotrace_options_or_files "$cur" --format= --output= --help ;;
     1symbolize) _gotrace_options_or_files "$cur" --debug-dir= --debuginfod --output= --help ;;
     1stacks) _gotrace_stacks "$cur" ;;
     1start | 1stop | 1snapshot) _gotrace_process "$cur" ;;

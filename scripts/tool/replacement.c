@@ -16,6 +16,8 @@
 static struct {
     FILE *file;
     char place[PATH_MAX], temporary[PATH_MAX];
+    char beside[PATH_MAX];        /* "": none */
+    const char *suffix;           /* of that */
     volatile sig_atomic_t exists; /* temporary */
 } replacement;
 
@@ -23,6 +25,8 @@ static void discard(void)
 {
     if (replacement.exists)
         unlink(replacement.temporary);
+    if (replacement.exists && *replacement.beside)
+        unlink(replacement.beside);
     replacement.exists = 0;
 }
 
@@ -79,6 +83,22 @@ const char *gt_replacement_temporary(void)
     return replacement.temporary;
 }
 
+void gt_replacement_beside(const char *suffix)
+{
+    replacement.suffix = suffix;
+    if (snprintf(replacement.beside, PATH_MAX, "%s%s", replacement.temporary, suffix) >= PATH_MAX)
+        gt_fail(GT_EXIT_FAILED, "%s%s: %s", replacement.place, suffix, strerror(ENAMETOOLONG));
+}
+
+static bool rename_beside(void)
+{
+    char place[PATH_MAX + 32];
+    if (!*replacement.beside)
+        return true;
+    snprintf(place, sizeof place, "%s%s", replacement.place, replacement.suffix);
+    return rename(replacement.beside, place) == 0;
+}
+
 void gt_replacement_finish(const char *like)
 {
     struct stat st;
@@ -86,7 +106,8 @@ void gt_replacement_finish(const char *like)
     bool ok = fflush(file) == 0 && !ferror(file) && stat(like, &st) == 0 &&
               fchmod(fileno(file), st.st_mode & 0777) == 0;
     int error = errno;
-    if (fclose(file) != 0 || !ok || rename(replacement.temporary, replacement.place) != 0)
+    if (fclose(file) != 0 || !ok || !rename_beside() ||
+        rename(replacement.temporary, replacement.place) != 0)
         gt_fail(GT_EXIT_FAILED, "%s: %s", replacement.place, strerror(ok ? errno : error));
     replacement.exists = 0;
 }

@@ -13,6 +13,9 @@ FILE *gt_replacement_begin(const char *path);
 /* What it is called until then. Never finished, it is a file for as long as we run. */
 const char *gt_replacement_temporary(void);
 
+/* Another file is made beside that place, named as it with this behind: goes where it goes. */
+void gt_replacement_beside(const char *suffix);
+
 /* With the permissions of the file `like`. */
 void gt_replacement_finish(const char *like);
 

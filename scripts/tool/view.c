@@ -1,9 +1,13 @@
 /*
  * `gotrace view`: finds a Go whose tool reads this trace, and runs it in the foreground on a port
- * that is free.
+ * that is free. Of what is too large for the viewer it shows a part.
  */
+#include "busiest.h"
 #include "reading.h"
+#include "rewrite.h"
 #include "tool.h"
+
+#include "preload/options.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +22,7 @@
 #include <unistd.h>
 
 enum { ANY = INT_MAX };
+enum { EVENTS_MAX = 1000000 }; /* that the viewer is quick with */
 
 /* Go 1.23 and later do not read what is older than go1.11. */
 static int last_reader(const struct gt_format *format)
@@ -178,35 +183,97 @@ static int run(char *const argv[])
 static void help(void)
 {
     puts(
-        "usage: gotrace view [--go=PROGRAM] [--http=ADDRESS] [--no-browser] TRACE\n\n"
+        "usage: gotrace view [options] TRACE\n\n"
         "Runs `go tool trace` of a Go that reads the trace, prints the viewer's address and opens\n"
-        "it in a browser. Ctrl-C ends it.\n\n"
+        "it in a browser. Ctrl-C ends it. Of a trace with more than a million events it shows the\n"
+        "second in which most happens.\n\n"
         "  --go=PROGRAM     the Go to use; otherwise the newest here that reads the trace\n"
         "  --http=ADDRESS   where to listen; otherwise a free port of this host only\n"
-        "  --no-browser     only print the address");
+        "  --no-browser     only print the address\n"
+        "  --from=TIME --to=TIME\n"
+        "                   show this part: 1.5s, 200ms since the trace began; with a minus, "
+        "before\n"
+        "                   its end\n"
+        "  --whole          show all, however much it is");
     exit(0);
+}
+
+/* A part ------------------------------------------------------------------------------------- */
+
+static struct {
+    struct gt_rewrite its;
+    bool wanted, whole;
+    char directory[PATH_MAX], file[PATH_MAX + 64];
+} part = {.its.to = UINT64_MAX};
+
+static void remove_part(void)
+{
+    char names[PATH_MAX + 80];
+    snprintf(names, sizeof names, "%s.elf", part.file);
+    unlink(names);
+    unlink(part.file);
+    rmdir(part.directory);
+}
+
+static void read_time(const char *text, const char *option, uint64_t *ns, bool *from_end)
+{
+    *from_end = *text == '-';
+    part.wanted = true;
+    if (!gt_options_time(text + *from_end, ns))
+        gt_fail(GT_EXIT_USAGE, "%s=%s: a time is like 1.5s, 200ms or 30us", option, text);
+}
+
+/* The trace, or a file with a part of it where that is wanted, or all would be too much. */
+static char *choose_part(char *trace)
+{
+    const char *directory = getenv("TMPDIR");
+    if (!part.wanted && !part.whole) {
+        part.wanted = gt_busiest(trace, EVENTS_MAX, &part.its.from, &part.its.to);
+        if (part.wanted)
+            gt_say("%s has more events than the viewer can show: this is %s to %s of it, where "
+                   "most happens; --from and --to choose another part, --whole shows all",
+                   trace, gt_duration(part.its.from), gt_duration(part.its.to));
+    }
+    if (!part.wanted)
+        return trace;
+    snprintf(part.directory, sizeof part.directory, "%s/gotrace-XXXXXX",
+             directory && *directory ? directory : "/tmp");
+    if (!mkdtemp(part.directory))
+        gt_fail(GT_EXIT_FAILED, "%s: %s", part.directory, strerror(errno));
+    const char *name = strrchr(trace, '/');
+    snprintf(part.file, sizeof part.file, "%s/%.60s", part.directory, name ? name + 1 : trace);
+    atexit(remove_part);
+    part.its.input = trace;
+    part.its.output = part.file;
+    gt_rewrite(&part.its);
+    return part.file;
 }
 
 int gt_command_view(int argc, char **argv)
 {
-    static const struct option longs[] = {{"go", required_argument, NULL, 'g'},
-                                          {"http", required_argument, NULL, 'a'},
-                                          {"no-browser", no_argument, NULL, 'n'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {0}};
+    static const struct option longs[] = {
+        {"go", required_argument, NULL, 'g'},   {"http", required_argument, NULL, 'a'},
+        {"no-browser", no_argument, NULL, 'n'}, {"from", required_argument, NULL, 'f'},
+        {"to", required_argument, NULL, 't'},   {"whole", no_argument, NULL, 'w'},
+        {"help", no_argument, NULL, 'h'},       {0}};
     const char *go = NULL, *address = "127.0.0.1:0"; /* 0: the tool takes a free one */
-    char listen[256], program[PATH_MAX];
+    char listen[256], program[PATH_MAX + 80];
     for (int c; (c = getopt_long(argc, argv, "nh", longs, NULL)) != -1;) {
         switch (c) {
         case 'g': go = optarg; break;
         case 'a': address = optarg; break;
         case 'n': setenv("BROWSER", "true", 1); break; /* Go's tool runs that */
+        case 'f': read_time(optarg, "--from", &part.its.from, &part.its.from_end); break;
+        case 't': read_time(optarg, "--to", &part.its.to, &part.its.to_before_end); break;
+        case 'w': part.whole = true; break;
         case 'h': help(); break;
         default: return GT_EXIT_USAGE;
         }
     }
     if (optind + 1 != argc)
         gt_fail(GT_EXIT_USAGE, "view: which trace? One");
+    if (part.wanted && part.whole)
+        gt_fail(GT_EXIT_USAGE, "view: --whole, or --from and --to");
     sigprocmask(SIG_SETMASK, NULL, &signals);
     char *trace = argv[optind];
     struct gt_trace opened;
@@ -220,6 +287,7 @@ int gt_command_view(int argc, char **argv)
         find_go(&search);
     if (!search.minor)
         explain(trace, format, &search);
+    trace = choose_part(trace);
     snprintf(listen, sizeof listen, "-http=%s", address);
     snprintf(program, sizeof program, "%s.elf", trace);
     bool no_names = gt_v1_global_order(format);

@@ -298,7 +298,7 @@ static void add_sample(void *arg, const struct gt_thread_state *thread,
     struct gt_lane *lane = lane_of(graph, thread);
     lane->sample =
         gt_need_room(lane->sample, lane->samples, &lane->samples_room, sizeof *lane->sample);
-    lane->sample[lane->samples++] = (struct gt_cpu_sample){ns, stack_number(graph, stack)};
+    lane->sample[lane->samples++] = (struct gt_why_sample){ns, stack_number(graph, stack)};
     graph->samples++;
 }
 
@@ -325,7 +325,7 @@ static void add_event(void *arg, const struct gt_happening *h, const struct gt_t
 
 static int by_time(const void *a, const void *b)
 {
-    const struct gt_cpu_sample *x = a, *y = b;
+    const struct gt_why_sample *x = a, *y = b;
     return x->at < y->at ? -1 : x->at > y->at;
 }
 

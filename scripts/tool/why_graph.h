@@ -36,7 +36,7 @@ struct gt_hold {
     bool longer;          /* from: it had the lock then, and before */
 };
 
-struct gt_cpu_sample {
+struct gt_why_sample {
     uint64_t at;
     uint32_t stack;
 };
@@ -52,7 +52,7 @@ struct gt_lane {
     uint64_t steps;
     struct gt_hold *hold;
     size_t holds, holds_room;
-    struct gt_cpu_sample *sample; /* in the order of time once all is read */
+    struct gt_why_sample *sample; /* in the order of time once all is read */
     size_t samples, samples_room;
     struct gt_step *pending; /* running, of which is not known yet what it leads to */
     size_t pendings, pendings_room;

@@ -32,7 +32,7 @@ static struct gt_path_row *row_of(const struct walk *w, uint32_t section)
     return &path->row[*slot - 1];
 }
 
-static void add_part(void *arg, const struct gt_part *part)
+static void add_part(void *arg, const struct gt_section_part *part)
 {
     const struct walk *w = arg;
     const struct gt_graph *graph = w->sections->graph;
@@ -66,7 +66,7 @@ static void watch(const struct walk *w, uint64_t from, uint64_t to)
 
 static void add_unknown(struct walk *w, uint64_t from, uint64_t to)
 {
-    add_part(w, &(struct gt_part){from, to, w->sections->unknown});
+    add_part(w, &(struct gt_section_part){from, to, w->sections->unknown});
     watch(w, from, to);
 }
 

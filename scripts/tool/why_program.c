@@ -226,7 +226,7 @@ static uint64_t next_moment(const struct builder *b, uint64_t to)
     return to;
 }
 
-static void add_work(void *arg, const struct gt_part *part)
+static void add_work(void *arg, const struct gt_section_part *part)
 {
     struct builder *b = arg;
     const struct gt_program *p = b->program;

@@ -160,8 +160,9 @@ static const struct gt_hold *hold_at(const struct gt_lane *lane, size_t first, u
 }
 
 /* Samples stand for equal parts of what ran. */
-static bool split_by_samples(struct gt_sections *all, uint32_t thread, const struct gt_part *part,
-                             const struct gt_hold *hold, gt_part_fn *fn, void *arg)
+static bool split_by_samples(struct gt_sections *all, uint32_t thread,
+                             const struct gt_section_part *part, const struct gt_hold *hold,
+                             gt_part_fn *fn, void *arg)
 {
     const struct gt_lane *lane = &all->graph->lane[thread];
     size_t first = lane->samples ? gt_lane_sample_from(lane, part->from) : 0;
@@ -170,9 +171,9 @@ static bool split_by_samples(struct gt_sections *all, uint32_t thread, const str
     if (first == end)
         return false;
     for (uint64_t i = 0; i < n; i++) {
-        struct gt_part its = {part->from + ns / n * i,
-                              i + 1 < n ? part->from + ns / n * (i + 1) : part->to,
-                              section_of_sample(all, lane->sample[first + i].stack, hold)};
+        struct gt_section_part its = {part->from + ns / n * i,
+                                      i + 1 < n ? part->from + ns / n * (i + 1) : part->to,
+                                      section_of_sample(all, lane->sample[first + i].stack, hold)};
         if (its.from < its.to)
             fn(arg, &its);
     }
@@ -187,7 +188,7 @@ void gt_sections_split(struct gt_sections *all, uint32_t thread, const struct gt
     while (from < to) {
         uint64_t until = to;
         const struct gt_hold *hold = lane->holds ? hold_at(lane, first, from, &until) : NULL;
-        struct gt_part part = {from, until, 0};
+        struct gt_section_part part = {from, until, 0};
         if (step->kind != GT_RUNNING || !split_by_samples(all, thread, &part, hold, fn, arg)) {
             part.section = section_of_spot(all, thread, step, hold);
             fn(arg, &part);

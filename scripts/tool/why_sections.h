@@ -30,11 +30,11 @@ struct gt_sections {
 void gt_sections_begin(struct gt_sections *sections, const struct gt_graph *graph);
 
 /* A part of a step that is all one section. */
-struct gt_part {
+struct gt_section_part {
     uint64_t from, to;
     uint32_t section;
 };
-typedef void gt_part_fn(void *arg, const struct gt_part *part);
+typedef void gt_part_fn(void *arg, const struct gt_section_part *part);
 
 /* Calls fn with the parts of what the thread did in [from, to) of that step, in order. */
 void gt_sections_split(struct gt_sections *sections, uint32_t thread, const struct gt_step *step,

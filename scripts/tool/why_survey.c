@@ -126,7 +126,7 @@ static void note_rest(struct look *l, const struct gt_step *s, uint64_t ns)
     }
 }
 
-static void add_part(void *arg, const struct gt_part *part)
+static void add_part(void *arg, const struct gt_section_part *part)
 {
     struct look *l = arg;
     bool held = l->sections->at[part->section].lock != GT_NOBODY;

@@ -90,11 +90,10 @@ static void tell(void *unused, const struct gt_happening *h, uint64_t ns)
     (void)ns;
 }
 
-static void sample(void *unused, uint64_t g, const struct gt_callers *stack, uint64_t ns)
+static void sample(void *unused, const struct gt_cpu_sample *s, uint64_t ns)
 {
     (void)unused;
-    (void)g;
-    (void)stack;
+    (void)s;
     (void)ns;
 }
 
@@ -115,7 +114,8 @@ static void read_file(const char *path)
     memset(told, 0, sizeof told);
     rows = looked = 0;
     CHECK(gt_trace_open(&trace, path) == NULL, "%s", path);
-    const struct gt_audience all = {possible, tell, sample, account, NULL};
+    const struct gt_audience all = {
+        .possible = possible, .tell = tell, .sample = sample, .account = account};
     CHECK(gt_trace_read(&trace, &all), "%s: %s", path, trace.damage);
     CHECK(trace.whole, "%s", path);
 }

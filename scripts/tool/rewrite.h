@@ -1,0 +1,25 @@
+/* A trace, or a part of it, written anew to another file, in any format. */
+#ifndef GT_REWRITE_H
+#define GT_REWRITE_H
+
+#include "encoder/read/trace.h"
+
+#include <regex.h>
+
+struct gt_rewrite {
+    const char *input, *output;
+    const struct gt_format *format; /* NULL: the input's */
+    uint64_t from, to;              /* ns since the beginning; to: UINT64_MAX: the end */
+    bool from_end, to_before_end;   /* these are counted back from the end */
+    const regex_t *threads;         /* NULL: all; by name, routine or number */
+    bool thorough;                  /* reads all that is before `from`, however large */
+};
+
+/* How long the trace lasts, in ns; of a large file only its ends are read. Ends the program if it
+ * cannot be read. */
+uint64_t gt_rewrite_length(const char *input);
+
+/* Does it; a failure ends the program with a message, and leaves no output. */
+void gt_rewrite(struct gt_rewrite *r);
+
+#endif

@@ -1,0 +1,313 @@
+/* See rewriting_state.h. */
+#include "rewriting_state.h"
+
+#include "encoder/read/need.h"
+
+#include <stdlib.h>
+
+struct gt_everybody gt_all;
+
+/* Who is known -------------------------------------------------------------------------------- */
+
+struct gt_m *gt_m_of(uint64_t thread)
+{
+    uint64_t *slot = gt_need(gt_memo_at(&gt_all.m, thread + 1));
+    if (!*slot) {
+        struct gt_m *m = gt_need(calloc(1, sizeof *m));
+        m->id = thread;
+        *slot = (uintptr_t)m;
+    }
+    return (struct gt_m *)(uintptr_t)*slot;
+}
+
+struct gt_p_row *gt_p_of(uint64_t id)
+{
+    uint64_t *slot = gt_need(gt_memo_at(&gt_all.p, id + 1));
+    if (!*slot) {
+        struct gt_p_row *p = gt_need(calloc(1, sizeof *p));
+        p->id = id;
+        p->state = GT_P_IDLE;
+        *gt_all.last_p = p;
+        gt_all.last_p = &p->next;
+        *slot = (uintptr_t)p;
+    }
+    return (struct gt_p_row *)(uintptr_t)*slot;
+}
+
+struct gt_g_row *gt_g_known(uint64_t id)
+{
+    return (struct gt_g_row *)(uintptr_t)gt_memo_find(&gt_all.g, id + 1);
+}
+
+struct gt_g_row *gt_g_of(uint64_t id)
+{
+    uint64_t *slot = gt_need(gt_memo_at(&gt_all.g, id + 1));
+    if (!*slot) {
+        struct gt_g_row *g = gt_need(calloc(1, sizeof *g));
+        g->id = id;
+        g->reason = g->label = "";
+        g->call_ns = UINT64_MAX;
+        *slot = (uintptr_t)g;
+    }
+    struct gt_g_row *g = (struct gt_g_row *)(uintptr_t)*slot;
+    if (!g->listed) {
+        g->listed = true;
+        *gt_all.last_g = g;
+        gt_all.last_g = &g->next;
+    }
+    return g;
+}
+
+void gt_state_trim(void)
+{
+    struct gt_g_row **link = &gt_all.first_g, *g;
+    while ((g = *link)) {
+        if (g->state == GT_G_NONE && g->source.state == GT_G_NONE && !g->unmade) {
+            g->listed = false;
+            *link = g->next;
+            g->next = NULL;
+        } else {
+            link = &g->next;
+        }
+    }
+    gt_all.last_g = link;
+}
+
+bool gt_wants_thread(const struct gt_m *m)
+{
+    return !gt_all.wanted.threads || gt_memo_find(gt_all.wanted.threads, m->id + 1);
+}
+
+bool gt_wants(const struct gt_g_row *g)
+{
+    return !gt_all.wanted.gs || gt_memo_find(gt_all.wanted.gs, g->id);
+}
+
+void gt_state_forget(void)
+{
+    for (struct gt_p_row *p = gt_all.first_p; p; p = p->next) {
+        if (p->m)
+            p->m->p = NULL;
+        p->m = NULL;
+        p->state = GT_P_IDLE;
+        p->source.known = p->stops = false;
+    }
+    for (struct gt_g_row *g = gt_all.first_g; g; g = g->next) {
+        if (g->m)
+            g->m->g = NULL;
+        g->state = g->source.state = GT_G_NONE;
+        g->stack = NULL;
+        g->next_step = NOTHING;
+        g->regions = NULL;
+        g->lock.key = NULL;
+    }
+}
+
+/* Events -------------------------------------------------------------------------------------- */
+
+bool gt_writes_of(const struct gt_m *m)
+{
+    return gt_all.writes && gt_wants_thread(m);
+}
+
+uint64_t gt_next_seq(const struct gt_m *m, uint64_t *seq)
+{
+    *seq += gt_writes_of(m);
+    return *seq;
+}
+
+/* A number may be another thread's later, which is wanted. */
+static bool is_of_unwanted(const struct gt_m *m, enum gt_event_type type)
+{
+    bool of_p = type == GT_EV_PROC_START || type == GT_EV_PROC_STOP || type == GT_EV_PROC_STATUS ||
+                type == GT_EV_PROC_STEAL;
+    return !of_p && m->g && !gt_wants(m->g);
+}
+
+uint64_t gt_put(struct gt_m *m, enum gt_event_type type, uint64_t ts, const uint64_t *args)
+{
+    if (!gt_writes_of(m) || is_of_unwanted(m, type))
+        return ts;
+    if (!m->lane)
+        m->lane = gt_writing_lane(m->id);
+    return gt_writing_event(m->lane, type, ts, args);
+}
+
+uint64_t gt_after(const struct gt_m *m, const struct gt_cause *cause, uint64_t ts)
+{
+    return gt_all.writes && cause->m != m && ts <= cause->ts ? cause->ts + 1 : ts;
+}
+
+/* What events refer to is put into the tables only with one that is written. */
+
+static uint64_t stack_id(const struct gt_callers *stack)
+{
+    return gt_all.writes ? gt_writing_stack(stack) : 0;
+}
+
+static uint64_t string_id(const char *text)
+{
+    return gt_all.writes ? gt_writing_string(text) : 0;
+}
+
+static uint64_t text_id(const char *text)
+{
+    return gt_all.writes ? gt_writing_text(text) : 0;
+}
+
+static void caused(struct gt_g_row *g, const struct gt_m *m, uint64_t ts)
+{
+    g->last = (struct gt_cause){ts, m};
+}
+
+/* Ps ------------------------------------------------------------------------------------------ */
+
+void gt_do_p_status(struct gt_m *m, struct gt_p_row *p, uint64_t ts)
+{
+    gt_put(m, GT_EV_PROC_STATUS, ts, GT_ARGS(p->id, p->state));
+    p->told = gt_writes_of(m);
+    p->seq = 0;
+}
+
+void gt_do_proc_start(struct gt_m *m, struct gt_p_row *p, uint64_t ts)
+{
+    ts = gt_after(m, &p->left, ts);
+    p->state = GT_P_IDLE;
+    if (!p->told)
+        gt_do_p_status(m, p, ts);
+    gt_put(m, GT_EV_PROC_START, ts, GT_ARGS(p->id, gt_next_seq(m, &p->seq)));
+    p->state = GT_P_RUNNING;
+    p->m = m;
+    m->p = p;
+}
+
+void gt_do_proc_stop(struct gt_m *m, uint64_t ts)
+{
+    struct gt_p_row *p = m->p;
+    if (!p)
+        return;
+    p->left = (struct gt_cause){gt_put(m, GT_EV_PROC_STOP, ts, NULL), m};
+    p->state = GT_P_IDLE;
+    p->stops = false;
+    p->m = NULL;
+    m->p = NULL;
+}
+
+/* Of a goroutine, if that is wanted, too. */
+static uint64_t put_of(const struct gt_g_row *g, struct gt_m *m, enum gt_event_type type,
+                       uint64_t ts, const uint64_t *args)
+{
+    return gt_wants(g) ? gt_put(m, type, ts, args) : ts;
+}
+
+/* Goroutines ---------------------------------------------------------------------------------- */
+
+void gt_do_create(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *stack, uint64_t ts)
+{
+    caused(g, m,
+           put_of(g, m, GT_EV_GO_CREATE, ts, GT_ARGS(g->id, stack_id(g->its), stack_id(stack))));
+    g->state = GT_G_RUNNABLE;
+    g->seq = 0;
+    g->unmade = false;
+}
+
+void gt_do_start(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
+{
+    ts = gt_after(m, &g->last, ts);
+    caused(g, m, put_of(g, m, GT_EV_GO_START, ts, GT_ARGS(g->id, gt_next_seq(m, &g->seq))));
+    g->state = GT_G_RUNNING;
+    g->stack = NULL;
+    g->m = m;
+    m->g = g;
+    if (gt_all.procs_due && gt_writes_of(m))
+        gt_do_procs(m, ts);
+}
+
+void gt_do_leave(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
+{
+    uint64_t stack = stack_id(g->stack);
+    if (g->state == GT_G_SYSCALL) {
+        caused(g, m,
+               put_of(g, m, GT_EV_GO_SYSCALL_BEGIN, ts,
+                      GT_ARGS(m->p ? gt_next_seq(m, &m->p->seq) : 0, stack)));
+        if (m->p)
+            m->p->state = GT_P_SYSCALL;
+        return;
+    }
+    enum gt_event_type type = g->state == GT_G_WAITING ? GT_EV_GO_BLOCK : GT_EV_GO_STOP;
+    caused(g, m, put_of(g, m, type, ts, GT_ARGS(string_id(g->reason), stack)));
+    m->g = NULL;
+}
+
+/* What follows as in a recording: see enum gt_after_call. */
+static void after_call(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
+{
+    uint64_t stack = stack_id(g->stack);
+    if (gt_format->after_call == GT_AFTER_CALL_STATUS) {
+        put_of(g, m, GT_EV_GO_STATUS_STACK, ts, GT_ARGS(g->id, m->id, GT_G_RUNNING, stack));
+        g->seq = 0;
+    } else if (gt_format->after_call == GT_AFTER_CALL_STOP_START) {
+        put_of(g, m, GT_EV_GO_STOP, ts, GT_ARGS(string_id("preempted"), stack));
+        put_of(g, m, GT_EV_GO_START, ts, GT_ARGS(g->id, gt_next_seq(m, &g->seq)));
+    }
+}
+
+void gt_do_call_end(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
+{
+    ts = put_of(g, m, GT_EV_GO_SYSCALL_END, ts, NULL);
+    caused(g, m, ts);
+    g->state = GT_G_RUNNING;
+    if (m->p)
+        m->p->state = GT_P_RUNNING;
+    if (gt_all.writes && gt_all.wanted.trace->ours)
+        after_call(m, g, ts);
+    g->stack = NULL;
+}
+
+void gt_do_status(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *stack, uint64_t ts)
+{
+    bool on_thread = g->state == GT_G_RUNNING || g->state == GT_G_SYSCALL;
+    uint64_t thread = on_thread && g->m ? g->m->id : GT_NO_THREAD;
+    if (stack && gt_format->minor >= 23)
+        ts = put_of(g, m, GT_EV_GO_STATUS_STACK, ts,
+                    GT_ARGS(g->id, thread, g->state, stack_id(stack)));
+    else
+        ts = put_of(g, m, GT_EV_GO_STATUS, ts, GT_ARGS(g->id, thread, g->state));
+    g->seq = 0;
+    caused(g, m, ts);
+}
+
+/* What the program says ------------------------------------------------------------------------ */
+
+void gt_do_procs(struct gt_m *m, uint64_t ts)
+{
+    gt_put(m, GT_EV_PROCS_CHANGE, ts, GT_ARGS(gt_all.procs));
+    gt_all.procs_due = false;
+}
+
+void gt_do_task(struct gt_m *m, const struct gt_task *task, uint64_t ts)
+{
+    gt_put(m, GT_EV_USER_TASK_BEGIN, ts,
+           GT_ARGS(task->id, task->parent, text_id(task->name), stack_id(task->stack)));
+}
+
+void gt_do_region(struct gt_m *m, struct gt_region *region, uint64_t ts)
+{
+    region->text = text_id(region->name);
+    region->told = true;
+    gt_put(m, GT_EV_USER_REGION_BEGIN, ts,
+           GT_ARGS(region->task, region->text, stack_id(region->stack)));
+}
+
+/* "held by" and "waits for" are among the reasons. */
+static uint64_t key_id(const char *key)
+{
+    bool ours = strcmp(key, "held by") == 0 || strcmp(key, "waits for") == 0;
+    return ours ? string_id(key) : text_id(key);
+}
+
+void gt_do_log(struct gt_m *m, const struct gt_log_line *log, uint64_t ts)
+{
+    gt_put(m, GT_EV_USER_LOG, ts,
+           GT_ARGS(log->task, key_id(log->key), text_id(log->value), stack_id(log->stack)));
+}

@@ -1,0 +1,521 @@
+"""`gotrace cut`, `convert` and the part that `view` shows: parts of a trace, and traces in other formats."""
+
+import collections
+import os
+import random
+import re
+import signal
+import subprocess
+
+import pytest
+
+from lib import BUILD, PROGRAMS, ROOT, gotools, proc, reports
+from lib.pprof import varint
+
+GOTRACE = ROOT / "build/gotrace"
+SANITIZED = ROOT / "build/asan/gotrace"
+FUZZ = BUILD / "test/fuzz/schedules"
+CUTS = int(os.environ.get("FUZZ_CUTS", "24"))  # of each format; test/README.md says how many it were last
+FIRST = int(os.environ.get("FUZZ_FIRST", "1"))
+BATCH = 100
+SLACK = 1000  # ns: effects are told after causes
+
+pytestmark = pytest.mark.beside
+formats = pytest.mark.parametrize("format", gotools.FORMATS)
+
+
+def cut(trace, part, *options):
+    return proc.run([GOTRACE, "cut", *options, trace, "-o", part], timeout=120)
+
+
+def cut_ns(trace, part, start, end):
+    cut(trace, part, f"--from={start}ns", f"--to={end}ns").ok()
+    return part
+
+
+def convert(trace, format, new):
+    proc.run([GOTRACE, "convert", f"--format={format}", trace, "-o", new], timeout=120).ok()
+    return new
+
+
+def sums(trace, *window, where=True):
+    """(goroutine, kind, function) → ns in that window, and None → the trace's length, as our own reader has it."""
+    lines = proc.run([BUILD / "test/fuzz/sums", trace, *window], timeout=120).ok().stdout.splitlines()
+    found = collections.Counter({None: int(lines[0].split()[1])})
+    for g, kind, leaf, ns in (line.split(maxsplit=2)[:2] + line.split(maxsplit=2)[2].rsplit(maxsplit=1) for line in lines[1:]):
+        found[int(g), kind, leaf if where else "-"] += int(ns)
+    return found
+
+
+def window(trace, start, end, **options):
+    """The same of a part of its time, with the length that it is to have."""
+    found, length = sums(trace, start, end, **options), sums(trace)[None]
+    found[None] = min(end, length) - start
+    return found
+
+
+def differences(one, other, slack=SLACK):
+    return {key: (one[key], other[key]) for key in one.keys() | other.keys() if abs(one[key] - other[key]) > slack}
+
+
+def states(trace, start=0, end=1 << 62, reasons=True):
+    """(goroutine, state, reason) → ns in that window, by Go's own reader of the format."""
+    events = [e for e in gotools.parse(trace) if e.kind != "Sync"]
+    zero, now, spans = events[-1].time - sums(trace)[None], {}, collections.Counter()
+
+    def add(goid, until):
+        state, reason, since = now[goid]
+        ns = min(until - zero, end) - max(since - zero, start)
+        if ns > 0 and state != "NotExist":
+            spans[goid, state, reason if reasons else ""] += ns
+
+    for e in events:
+        if e.goid is None or (e.goid in now and e.old == e.new):
+            continue
+        if e.goid in now:
+            add(e.goid, e.time)
+        now[e.goid] = e.new, e.reason if e.new == "Waiting" else "", zero if e.old == "Undetermined" else e.time
+    for goid in now:
+        add(goid, max(e.time for e in events))
+    return spans
+
+
+def check_readers(format, *traces):
+    """By every Go that reads it: not one may be refused."""
+    for go in gotools.readers_of(format).values():
+        if format == "go1.5":
+            for trace in traces:
+                gotools.check(trace, go=go)
+            continue
+        result = proc.run([gotools.read_all(go), *traces], timeout=600).ok()
+        assert not result.stdout, f"{go}: {result.stdout[:2000]}"
+
+
+def event_counts(trace):
+    text = proc.run([GOTRACE, "info", trace], timeout=60).ok().stdout
+    return {kind: int(n) for n, kind in re.findall(r"^ +(\d+)  (\w+)$", text, re.M)}
+
+
+# --- Known truth
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A function: a trace of that program in that format, recorded once; what it printed."""
+    known = {}
+
+    def record(format, program="truth", *args, **env):
+        key = format, program, args, tuple(env.items())
+        if key not in known:
+            trace = tmp_path_factory.mktemp(program) / f"{format}.out"
+            env = {"GOTRACE_FORMAT": format} | env
+            known[key] = trace, proc.traced([PROGRAMS / program, *args], trace, env=env).ok().stdout
+        return known[key]
+
+    return record
+
+
+@formats
+def test_parts_of_known_waits(recorded, tmp_path, format):
+    """Every thread has done in a part what it did in that time of the whole, by our reader and by Go's; so has a part of
+    a part; and the parts make the whole."""
+    trace, _ = recorded(format)
+    length = sums(trace)[None]
+    first, last = length // 3, length * 3 // 4
+    part = cut_ns(trace, tmp_path / "part.out", first, last)
+    again = cut_ns(part, tmp_path / "again.out", length // 10, length // 5)
+    rest = [cut_ns(trace, tmp_path / f"{a}.out", a, b) for a, b in ((0, first), (last, length))]
+    check_readers(format, part, again, *rest)
+    expected = window(trace, first, last)
+    assert not differences(sums(part), expected), "a part"
+    expected = window(trace, first + length // 10, first + length // 5)
+    assert not differences(sums(again), expected), "a part of a part"
+    together = sum((sums(file) for file in (part, *rest)), collections.Counter())
+    assert not differences(together, sums(trace), 3 * SLACK), "all parts"
+    if gotools.FORMATS[format][1] is None:  # which Go's newest reader prints
+        assert not differences(states(part), states(trace, first, last), 2 * SLACK)
+
+
+@formats
+def test_convert(recorded, tmp_path, format):
+    """Into every other format and back: read by every Go that reads it, and the same threads did the same."""
+    trace, _ = recorded(format)
+    own, own_states = sums(trace, where=False), None
+    for other in gotools.FORMATS:
+        new = convert(trace, other, tmp_path / f"{other}.out")
+        back = convert(new, format, tmp_path / f"{other}.back.out")
+        check_readers(other, new)
+        check_readers(format, back)
+        for file in (new, back):
+            assert not differences(sums(file, where=False), own, 2 * SLACK), (other, file)
+        if gotools.FORMATS[format][1] is None and gotools.FORMATS[other][1] is None:
+            own_states = own_states or states(trace, reasons=False)
+            assert not differences(states(new, reasons=False), own_states, 2 * SLACK), other
+
+
+def test_convert_says_what_is_lost(recorded, tmp_path):
+    trace, _ = recorded("go1.26")
+    result = proc.run([GOTRACE, "convert", "--format=go1.10", trace, "-o", tmp_path / "t.out"]).ok()
+    assert re.search(r"go1\.10 cannot say: .*annotations.*CPU samples.*time of day", result.stderr), result
+    result = proc.run([GOTRACE, "convert", "--format=go1.26", tmp_path / "t.out", "-o", tmp_path / "u.out"]).ok()
+    assert "cannot say" not in result.stderr, result
+
+
+# --- What a part says at its beginning
+
+
+@pytest.fixture
+def middle(recorded, tmp_path):
+    """A function: 40 ms before and after what is in the middle of parts.c, of a trace in that format."""
+
+    def make(format):
+        trace, printed = recorded(format, "parts")
+        part = tmp_path / "part.out"
+        cut(trace, part, "--around=log:middle", "--margin=40ms").ok()
+        return trace, part, [int(n) for n in printed.split()[:3]]
+
+    return make
+
+
+@pytest.mark.parametrize("format", [f for f in gotools.FORMATS if int(f.split(".")[1]) >= 11])
+def test_who_waits_all_the_time(middle, format):
+    """Names, routines, reasons and stacks of waits that are open at both ends, and what lock that is for."""
+    _, part, (boss, worker, reader) = middle(format)
+    check_readers(format, part)
+    rows = reports.shares(part)
+    assert set(rows) == {boss, worker, reader}
+    if int(format.split(".")[1]) >= 22:  # before, a name is told when its thread begins to run again
+        assert [rows[tid].name for tid in (boss, worker, reader)] == ["boss", "worker", "reader"]
+    text = proc.run([GOTRACE, "info", part]).ok().stdout
+    assert re.search(rf"^ +{worker}  \S+ +worker ", text, re.M), text  # where it began
+    found = sums(part)
+    length = found.pop(None)
+    assert length == 80_000_000
+    waits = {(kind, leaf): ns for (_, kind, leaf), ns in found.items() if ns > 0.99 * length}
+    assert {("sync", "pthread_mutex_lock"), ("syscall", "read"), ("running", "-")} == set(waits), found
+    holders = proc.run([GOTRACE, "top", "--holders", part]).ok().stdout
+    assert "table_lock" in holders, holders
+
+
+@pytest.mark.parametrize("format", ["go1.11", "go1.21", "go1.22", "go1.26"])
+def test_open_tasks_and_regions(middle, format):
+    _, part, _ = middle(format)
+    kinds = event_counts(part)
+    events = gotools.parse(part)
+    first = min(e.time for e in events if e.kind != "Sync")
+    begun = [e for e in events if e.kind in ("RegionBegin", "TaskBegin")]
+    assert all(e.time - first < 1_000_000 for e in begun), begun
+    assert sorted(e.fields["Type"] for e in begun) == ["inner", "outer", "request"], begun
+    assert [e.fields["Type"] for e in begun if e.kind == "RegionBegin"] == ["outer", "inner"]
+    assert not kinds.get("UserTaskEnd") and not kinds.get("UserRegionEnd")
+
+
+def test_only_these_threads(recorded, tmp_path):
+    for format in ("go1.11", "go1.23", "go1.26"):
+        trace, printed = recorded(format, "parts")
+        part = tmp_path / f"{format}.out"
+        worker = int(printed.split()[1])
+        cut(trace, part, "--threads=^worker$").ok()
+        check_readers(format, part)
+        assert list(reports.shares(part)) == [worker]
+        (g,) = {key[0] for key in sums(part) if key}
+        whole = {key: ns for key, ns in sums(trace).items() if key and key[0] == g and key[1] != "sched"}
+        some = {key: ns for key, ns in sums(part).items() if key and key[1] != "sched"}
+        assert not differences(collections.Counter(whole), collections.Counter(some)), format
+        refused = cut(trace, tmp_path / "none.out", "--threads=nobody")
+        assert refused.returncode == 1 and "no such thread" in refused.stderr, refused
+
+
+@pytest.mark.parametrize("format", ["go1.7", "go1.19", "go1.23", "go1.26"])
+def test_accounts_and_samples(recorded, tmp_path, format):
+    """What the kernel counted and sampled: of three parts, together that of the whole."""
+    trace, _ = recorded(format, "parts", GOTRACE_CPU_HZ="1000")
+    length = sums(trace)[None]
+    times = [0, length // 4, length // 2, length]
+    parts = [cut_ns(trace, tmp_path / f"{a}.out", a, b) for a, b in zip(times, times[1:])]
+    check_readers(format, *parts)
+
+    def used(file):
+        return sum(row.lived * row.cpu / 100 for row in reports.shares(file).values())
+
+    assert abs(sum(map(used, parts)) - used(trace)) < 0.02 * used(trace) + 1e6
+    if int(format.split(".")[1]) >= 19:
+        counts = [event_counts(file).get("CPUSample", 0) for file in (trace, *parts)]
+        assert counts[0] > 50 and abs(counts[0] - sum(counts[1:])) <= 1, counts
+
+
+def test_end_of_the_whole(recorded, tmp_path):
+    """Who waits when the trace ends stands in a part that reaches that, and in no other."""
+    trace, _ = recorded("go1.23", "unended")
+    length = sums(trace)[None]
+    marks = {}
+    for name, end in (("whole", 2 * length), ("before", length * 9 // 10)):
+        part = cut_ns(trace, tmp_path / f"{name}.out", length // 2, end)
+        check_readers("go1.23", part)
+        marks[name] = b"gotrace-waits " in part.read_bytes(), "whole: no part" in proc.run([GOTRACE, "info", part]).stdout
+    assert marks["before"] == (False, True) and marks["whole"][1], marks
+    assert marks["whole"][0] == (b"gotrace-waits " in trace.read_bytes())
+
+
+# --- Around something
+
+
+def test_around(recorded, tmp_path):
+    trace, printed = recorded("go1.23", "parts")
+    before, after = map(int, printed.split()[3:])
+    part = tmp_path / "part.out"
+    said = cut(trace, part, "--around=longest").ok().stderr
+    assert re.search(r"longest is from \S+ to \S+", said), said
+    assert before + after < sums(part)[None] < 1.2 * sums(trace)[None]
+    cut(trace, part, "--around=task:request").ok()
+    assert before + after < sums(part)[None]
+    cut(trace, part, "--around=task:inner", "--margin=1ms").ok()
+    assert before + after < sums(part)[None]
+    refused = cut(trace, tmp_path / "none.out", "--around=task:nothing")
+    assert refused.returncode == 1 and "nothing like" in refused.stderr, refused
+
+
+def test_from_the_end(recorded, tmp_path):
+    trace, _ = recorded("go1.23")
+    length = sums(trace)[None]
+    part = tmp_path / "part.out"
+    cut(trace, part, "--from=-100ms", "--to=-20ms").ok()
+    assert sums(part)[None] == 80_000_000
+    assert not differences(sums(part), window(trace, length - 100_000_000, length - 20_000_000))
+
+
+# --- Random schedules
+
+
+@pytest.mark.limit(3600)
+@formats
+def test_random_cuts(tmp_path, format):
+    """Two cuts of each random schedule, at random places: none is refused, and everybody did the same as in the whole."""
+    for first in range(FIRST, FIRST + CUTS // 2, BATCH):
+        count = min(BATCH, FIRST + CUTS // 2 - first)
+        proc.run([FUZZ, format, first, count, tmp_path], timeout=600).ok()
+        chance, parts = random.Random(first), []
+        for trace in sorted(tmp_path.glob("*.trace")):
+            length = sums(trace)[None]
+            for i in range(2 if length > 10 else 0):
+                start = chance.randrange(length * 9 // 10 + 1)
+                end = start + chance.randrange(1, length * 6 // 10 + 2)
+                parts.append(cut_ns(trace, tmp_path / f"{trace.name}.{i}", start, end))
+                expected = window(trace, start, end)
+                wrong = differences(sums(parts[-1]), expected)
+                assert not wrong, f"{trace} {start} {end}; repeat: {FUZZ} {format} {first} {count} .\n{wrong}"
+        check_readers(format, *parts)
+        for file in tmp_path.iterdir():
+            file.unlink()
+
+
+# --- Large files
+
+
+def encoded(number):
+    text = bytearray()
+    while number >= 0x80:
+        text.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*text, number])
+
+
+def batches(data):
+    """Generation → its batches, each as (head up to the time, time, the rest)."""
+    pos, found = 16, collections.defaultdict(list)
+    while pos < len(data):
+        gen, p = varint(data, pos + 1)
+        thread, p = varint(data, p)
+        time, p = varint(data, p)
+        size, q = varint(data, p)
+        found[gen].append((encoded(thread), time, data[p : q + size], data[q]))
+        pos = q + size
+    return found
+
+
+def repeat_generation(trace, new, size):
+    """A file of that size: a generation again and again, each later, in which nobody begins, ends or changes state."""
+    data = trace.read_bytes()
+    found = batches(data)
+    numbers = list(found)
+    begin = {gen: min(t for _, t, _, kind in found[gen] if t and kind not in (2, 4, 6, 8)) for gen in numbers}
+    body = max(numbers[1:-1], key=lambda gen: sum(len(b[2]) for b in found[gen]))
+    length = begin[body + 1] - begin[body]
+    with open(new, "wb") as file:
+        file.write(data[:16])
+        number, shift = numbers[0], 0
+        for gen in [g for g in numbers if g < body] + [None]:
+            while gen is None and file.tell() < size or gen is not None:
+                of = body if gen is None else gen
+                for head, time, rest, _ in found[of]:
+                    file.write(b"\1" + encoded(number) + head + encoded(time + shift if time else 0) + rest)
+                number += 1
+                shift += length if gen is None else 0
+                if gen is not None:
+                    break
+
+
+STORM = """
+#include "preload/gotrace.h"
+#include <time.h>
+int main(void)
+{
+    struct timespec begin, now;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    for (int burst = 0; burst < 1500; burst++) {
+        for (int i = 0; i < 500; i++)
+            gotrace_region_end(gotrace_region_begin(0, "storm"));
+        do // nothing that has a state of its own
+            clock_gettime(CLOCK_MONOTONIC, &now);
+        while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 < 2 * burst);
+    }
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def storm(tmp_path_factory):
+    """A trace with more events than the viewer can show."""
+    where = tmp_path_factory.mktemp("storm")
+    program = proc.compile(STORM, where / "storm", f"-I{ROOT}", "-O2")
+    proc.traced([program], where / "t.out", timeout=60).ok()
+    return where / "t.out"
+
+
+def test_out_of_a_large_file(storm, tmp_path):
+    """Of what is before little is read, and yet the part says the same."""
+    large = tmp_path / "large.out"
+    repeat_generation(storm, large, 240 << 20)
+    length = sums(large)[None]
+    start = length - 1_500_000_000
+    times = f"--from={start}ns", f"--to={start + 200_000_000}ns"
+    said = cut(large, tmp_path / "quick.out", *times).ok().stderr
+    assert (found := re.search(r"of the (\d+) MiB before .* are looked for in (\d+)", said)), said
+    assert int(found[2]) < int(found[1]) / 2
+    said = cut(large, tmp_path / "thorough.out", "--thorough", *times).ok().stderr
+    assert "looked for in" not in said, said
+    check_readers("go1.23", tmp_path / "quick.out", tmp_path / "thorough.out")
+    expected = window(large, start, start + 200_000_000)
+    for name in ("quick", "thorough"):
+        assert not differences(sums(tmp_path / f"{name}.out"), expected), name
+
+
+def shown(trace, *options):
+    """What `gotrace view` says before the viewer is there."""
+    argv = [GOTRACE, "view", "--no-browser", f"--go={gotools.find()}", *options, trace]
+    viewer = proc.spawn(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert viewer.stdout.readline().startswith("http://"), viewer.stderr.read()
+        assert proc.stop(viewer, sig=signal.SIGINT) == 0
+        return viewer.stderr.read()
+    finally:
+        proc.kill_group(viewer)
+
+
+def test_the_viewer_gets_what_it_can_show(storm, recorded, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    trace, _ = recorded("go1.23")
+    assert "more events" in (said := shown(storm)) and f"reading {tmp_path}" in said, said
+    assert "more events" not in (said := shown(storm, "--from=1s", "--to=1.1s")) and f"reading {tmp_path}" in said, said
+    assert f"reading {trace} " in shown(trace)
+    assert not list(tmp_path.iterdir())
+    assert proc.run([GOTRACE, "view", "--whole", "--from=1s", trace]).returncode == 2
+
+
+# --- Traces by Go itself
+
+
+@pytest.mark.parametrize("minor", [minor for minor in gotools.VERSIONS if minor >= 22])
+def test_traces_of_go(tmp_path, minor):
+    go = gotools.find(f"1.{minor}")
+    trace = tmp_path / "go.out"
+    proc.run([gotools.program(go, "itself"), trace], timeout=60).ok()
+    length = sums(trace)[None]
+    for start, end in ((0, length // 2), (length // 3, length * 2 // 3), (length // 2, 2 * length)):
+        part = cut_ns(trace, tmp_path / "part.out", start, end)
+        assert not proc.run([gotools.read_all(go), part]).ok().stdout
+        one, other = sums(part, where=False), window(trace, start, end, where=False)
+        for found in (one, other):  # Go's statuses do not say why who waits does
+            for key in [key for key in found if key and key[1] not in ("running", "sched", "syscall")]:
+                found[key[0], "waits", "-"] += found.pop(key)
+        assert not differences(one, other), (start, end)
+    refused = proc.run([GOTRACE, "convert", "--format=go1.11", trace, "-o", part])
+    assert refused.returncode == 1 and "by a Go program" in refused.stderr, refused
+
+
+@pytest.mark.parametrize("minor", [19, 21])
+def test_old_traces_of_go_are_refused(tmp_path, minor):
+    trace = tmp_path / "go.out"
+    proc.run([gotools.program(gotools.find(f"1.{minor}"), "itself"), trace], timeout=60).ok()
+    refused = cut(trace, tmp_path / "part.out", "--to=1ms")
+    assert refused.returncode == 1 and "not supported" in refused.stderr, refused
+    assert not (tmp_path / "part.out").exists()
+
+
+# --- Bad input
+
+
+def test_bad_input(recorded, tmp_path):
+    """A clear message, an exit status, and no output."""
+    trace, _ = recorded("go1.23")
+    part = tmp_path / "part.out"
+    (tmp_path / "empty").touch()
+    (tmp_path / "foreign").write_bytes(b"\x7fELF" + bytes(1000))
+    os.mkfifo(tmp_path / "fifo")
+    for file, status in ((tmp_path / "missing", 1), (tmp_path / "empty", 1), (tmp_path / "foreign", 1), ("/dev/zero", 1)):
+        for argv in (["cut", file, "-o", part], ["convert", "--format=go1.26", file, "-o", part]):
+            result = proc.run([GOTRACE, *argv])
+            assert result.returncode == status and result.stderr.startswith("gotrace: "), result
+    for options in (
+        ["--from=2s", "--to=1s"],
+        ["--from=x"],
+        ["--around=it"],
+        ["--around=longest", "--from=1s"],
+        ["--margin=1s"],
+        ["--threads=["],
+    ):
+        result = cut(trace, part, *options)
+        assert result.returncode == 2 and result.stderr.startswith("gotrace: "), result
+    assert cut(trace, part, "--from=1h").returncode == 1
+    assert cut(trace, trace).returncode == 2, "output = input"
+    link = tmp_path / "link"
+    link.symlink_to(trace)
+    assert cut(trace, link).returncode == 2
+    assert cut(trace, tmp_path / "fifo").returncode == 1
+    assert cut(trace, tmp_path / "no/such/directory").returncode == 1
+    assert proc.run([GOTRACE, "convert", "--format=go1.99", trace, "-o", part]).returncode == 2
+    assert not part.exists() and not list(tmp_path.glob("part.out*"))
+
+
+@pytest.mark.limit(600)
+@pytest.mark.parametrize("format", ["go1.5", "go1.11", "go1.23", "go1.26"])
+def test_damaged_input(recorded, tmp_path, format):
+    """Cut off anywhere, or with wrong bytes: a message or a result, and nothing read that is not there."""
+    trace, _ = recorded(format)
+    data, chance = trace.read_bytes(), random.Random(1)
+    command = SANITIZED if SANITIZED.exists() else GOTRACE
+    bad, part = tmp_path / "bad.out", tmp_path / "part.out"
+    for i in range(60):
+        wrong = bytearray(data[: chance.randrange(16, len(data))] if i % 2 else data)
+        for _ in range(chance.randrange(0, 8) if i % 2 else 8):
+            wrong[chance.randrange(16, len(wrong))] = chance.randrange(256)
+        bad.write_bytes(wrong)
+        for argv in (["cut", "--from=50ms", "--to=200ms"], ["convert", "--format=go1.23"]):
+            result = proc.run([command, *argv, bad, "-o", part], timeout=60, env={"ASAN_OPTIONS": "detect_leaks=0"})
+            assert result.returncode in (0, 1), result
+            assert part.exists() == (result.returncode == 0), result
+            part.unlink(missing_ok=True)
+
+
+@formats
+def test_cut_off(recorded, tmp_path, format):
+    """A trace whose end is missing: what is whole of it."""
+    trace, _ = recorded(format)
+    bad = tmp_path / "bad.out"
+    bad.write_bytes(trace.read_bytes()[: trace.stat().st_size * 3 // 4])
+    if format == "go1.5":
+        (tmp_path / "bad.out.elf").write_bytes(trace.with_name(f"{trace.name}.elf").read_bytes())
+    part = tmp_path / "part.out"
+    cut(bad, part, "--from=20ms").ok()
+    check_readers(format, part)
