@@ -152,10 +152,10 @@ export GOTRACE_PC
 
 # The command. It shares the tables of the library and the writers of the formats, and none of what
 # runs inside a program.
-tool_obj := $(patsubst %.c,$(B)/%.o,$(wildcard scripts/tool/*.c encoder/read/*.c) $(core_src) preload/options.c)
+tool_obj := $(patsubst %.c,$(B)/%.o,$(wildcard scripts/tool/*.c scripts/tool/*/*.c encoder/read/*.c) $(core_src) preload/options.c)
 $(B)/scripts/tool/main.o: override CPPFLAGS += -DGT_VERSION='"$(VERSION)"'
 $(B)/scripts/tool/main.o: scripts/CHANGELOG.md
-$(B)/scripts/tool/export_flame.o: scripts/tool/flame.js
+$(B)/scripts/tool/export/flame.o: scripts/tool/export/flame.js
 
 $(B)/gotrace: $(tool_obj)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -ldl -pthread
@@ -180,7 +180,7 @@ uninstall: ## remove what install put there
 deb: all ## build a Debian package, as build/gotrace_*.deb
 	scripts/deb $(VERSION)
 
-sources := $(wildcard $(addsuffix .[ch],preload/* preload/*/* encoder/* encoder/*/* encoder/*/*/* symbolize/* scripts/tool/* \
+sources := $(wildcard $(addsuffix .[ch],preload/* preload/*/* encoder/* encoder/*/* encoder/*/*/* symbolize/* scripts/tool/* scripts/tool/*/* \
 	test/*/* test/fuzz/input/*) test/*/*.cc)
 CLANG_FORMAT := $(firstword $(wildcard build/clang-format/clang_format/data/bin/clang-format) clang-format)
 format: ## reformat all sources

@@ -2,9 +2,9 @@
  * `gotrace view`: finds a Go whose tool reads this trace, and runs it in the foreground on a port
  * that is free. Of what is too large for the viewer it shows a part.
  */
-#include "busiest.h"
-#include "reading.h"
-#include "rewrite.h"
+#include "scripts/tool/rewrite/busiest.h"
+#include "scripts/tool/report/reading.h"
+#include "scripts/tool/rewrite/rewrite.h"
 #include "tool.h"
 
 #include "preload/options.h"

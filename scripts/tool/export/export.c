@@ -1,0 +1,195 @@
+/* `gotrace export`: a trace as the file of another tool. */
+#include "export.h"
+
+#include "scripts/tool/report/kinds.h"
+#include "scripts/tool/report/reading.h"
+#include "scripts/tool/replacement.h"
+#include "scripts/tool/tool.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum takes { KINDS = 1, WAKERS = 2, BY_THREAD = 4, DIFF = 8, UNENDED = 16 };
+enum { STACKS = KINDS | WAKERS | BY_THREAD | UNENDED };
+
+static const struct format {
+    const char *name, *extension;
+    void (*write)(const struct gt_export *x);
+    unsigned takes; /* options, by their bits */
+    bool binary;
+    const char *opens; /* what does, for help */
+} formats[] = {
+    {"perfetto", ".pftrace", gt_export_perfetto, 0, true, "ui.perfetto.dev, trace_processor"},
+    {"firefox", ".profile.json", gt_export_firefox, 0, false, "profiler.firefox.com"},
+    {"chrome", ".json", gt_export_chrome, 0, false,
+     "chrome://tracing, ui.perfetto.dev, speedscope"},
+    {"pprof", ".pb.gz", gt_export_pprof, UNENDED, true, "go tool pprof, speedscope, Pyroscope"},
+    {"folded", ".folded", gt_export_folded, STACKS, false, "flamegraph.pl, inferno, speedscope"},
+    {"flame", ".svg", gt_export_flame, STACKS | DIFF, false, "any browser: a flame graph"},
+};
+
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+static void help(void)
+{
+    puts("usage: gotrace export --to=FORMAT [options] TRACE\n\n"
+         "Writes the trace for another tool.\n");
+    for (int i = 0; i < FORMATS; i++)
+        printf("  --to=%-9s  %s\n", formats[i].name, formats[i].opens);
+    puts("\n  -o, --output=FILE  otherwise it is named after the trace: t.svg; -: standard output\n"
+         "\nFor folded and flame, whose stacks are those of waits, with their nanoseconds:\n\n"
+         "  --kind=KINDS       as those of gotrace top; cpu: the CPU samples instead\n"
+         "  --wakers           on top of each stack, that of who ended the wait, upside down\n"
+         "  --by-thread        below each stack, the name of its thread\n"
+         "  --unended          also waits that last until the trace ends; for pprof, too\n"
+         "  --diff=TRACE       for flame: what is more than in that other trace is red, what is\n"
+         "                     less is blue");
+    exit(0);
+}
+
+bool gt_export_counts(const struct gt_export *x, bool ended, uint64_t ns)
+{
+    if (ended || x->unended)
+        return true;
+    x->left_out->waits++;
+    x->left_out->ns += ns;
+    return false;
+}
+
+static const struct format *format_of(const char *name)
+{
+    for (int i = 0; name && i < FORMATS; i++) {
+        if (strcmp(name, formats[i].name) == 0)
+            return &formats[i];
+    }
+    gt_fail(GT_EXIT_USAGE,
+            "export: --to=%s: it is perfetto, firefox, chrome, pprof, folded or flame",
+            name ? name : "FORMAT");
+}
+
+/* "t.out" → "t.svg" */
+static const char *name_after(const char *trace, const char *extension)
+{
+    static char name[PATH_MAX];
+    static const char usual[] = ".out";
+    size_t n = strlen(trace), cut = sizeof usual - 1;
+    const char *last = strrchr(trace, '/');
+    bool has_usual = strlen(last ? last + 1 : trace) > cut && strcmp(trace + n - cut, usual) == 0;
+    n -= has_usual ? cut : 0;
+    if ((size_t)snprintf(name, sizeof name, "%.*s%s", (int)n, trace, extension) >= sizeof name)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", trace, strerror(ENAMETOOLONG));
+    return name;
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+struct request {
+    const struct format *format;
+    const char *output; /* NULL: named after the trace */
+    unsigned given;     /* options, by their bits */
+};
+
+static struct request read_options(int argc, char **argv, struct gt_export *x)
+{
+    static const struct option longs[] = {
+        {"to", required_argument, NULL, 't'},   {"output", required_argument, NULL, 'o'},
+        {"kind", required_argument, NULL, 'k'}, {"wakers", no_argument, NULL, 'w'},
+        {"by-thread", no_argument, NULL, 'b'},  {"unended", no_argument, NULL, 'u'},
+        {"by-thread", no_argument, NULL, 'b'},  {"diff", required_argument, NULL, 'd'},
+        {"help", no_argument, NULL, 'h'},       {0}};
+    struct request r = {0};
+    const char *to = NULL;
+    for (int c; (c = getopt_long(argc, argv, "o:h", longs, NULL)) != -1;) {
+        switch (c) {
+        case 't': to = optarg; break;
+        case 'o': r.output = optarg; break;
+        case 'k':
+            x->kinds = gt_read_kinds("export", optarg);
+            r.given |= KINDS;
+            break;
+        case 'w':
+            x->wakers = true;
+            r.given |= WAKERS;
+            break;
+        case 'b':
+            x->by_thread = true;
+            r.given |= BY_THREAD;
+            break;
+        case 'u':
+            x->unended = true;
+            r.given |= UNENDED;
+            break;
+        case 'd':
+            x->other = optarg;
+            r.given |= DIFF;
+            break;
+        case 'h': help(); break;
+        default: exit(GT_EXIT_USAGE);
+        }
+    }
+    if (optind + 1 != argc)
+        gt_fail(GT_EXIT_USAGE, "export: which trace? One");
+    r.format = format_of(to);
+    return r;
+}
+
+static void check(const struct request *r, const struct gt_export *x)
+{
+    static const char *const names[] = {"--kind", "--wakers", "--by-thread", "--diff", "--unended"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (r->given & ~r->format->takes & 1u << i)
+            gt_fail(GT_EXIT_USAGE, "export: %s is not for --to=%s", names[i], r->format->name);
+    }
+    if (x->wakers && x->kinds == GT_KINDS_CPU)
+        gt_fail(GT_EXIT_USAGE, "export: --wakers is about waits, --kind=cpu is not");
+}
+
+static void write_to_stdout(const struct format *format, struct gt_export *x)
+{
+    if (format->binary && isatty(STDOUT_FILENO))
+        gt_fail(GT_EXIT_USAGE, "export: -o -: %s is nothing for a terminal", format->name);
+    x->file = stdout; /* which main.c closes */
+    format->write(x);
+}
+
+static void write_file(const struct format *format, struct gt_export *x, const char *path)
+{
+    if (is_same_file(path, x->trace->path) || (x->other && is_same_file(path, x->other)))
+        gt_fail(GT_EXIT_USAGE, "export: %s is the trace", path);
+    x->file = gt_replacement_begin(path);
+    format->write(x);
+    gt_replacement_finish(x->trace->path);
+    gt_say("%s: for %s", path, format->opens);
+}
+
+int gt_command_export(int argc, char **argv)
+{
+    struct gt_trace trace;
+    struct gt_left_out left_out = {0};
+    struct gt_export x = {.trace = &trace, .kinds = GT_KINDS_USUAL, .left_out = &left_out};
+    struct request r = read_options(argc, argv, &x);
+    check(&r, &x);
+    gt_open_trace(&trace, argv[optind]);
+    const char *output = r.output ? r.output : name_after(trace.path, r.format->extension);
+    if (strcmp(output, "-") == 0)
+        write_to_stdout(r.format, &x);
+    else
+        write_file(r.format, &x, output);
+    if (left_out.waits)
+        gt_say("%llu waits that last until the trace ends, %s in all, are left out: --unended",
+               (unsigned long long)left_out.waits, gt_duration(left_out.ns));
+    if (trace.lost)
+        gt_say("%s is cut: what its last %llu bytes say is left out", trace.path,
+               (unsigned long long)trace.lost);
+    return 0;
+}

@@ -1,0 +1,139 @@
+/*
+ * `gotrace symbolize`: names for a trace whose host had no debug information. Strings that no event
+ * uses tell which module each address was in (symbolize/modules.h). The tables of stacks and
+ * strings are written anew, everything else is copied byte for byte.
+ */
+#include "naming.h"
+#include "scripts/tool/report/reading.h"
+#include "scripts/tool/replacement.h"
+#include "scripts/tool/tool.h"
+
+#include "symbolize/files.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct {
+    const char *directories[64]; /* ends with NULL */
+    size_t n;
+    bool debuginfod;
+    const char *output;
+} options;
+
+/* Files -------------------------------------------------------------------------------------- */
+
+static void build_id_of(const struct gt_module *m, char text[65])
+{
+    for (int i = 0; i < m->build_id_len; i++)
+        snprintf(text + 2 * i, 3, "%02x", m->build_id[i]);
+    if (!m->build_id_len)
+        strcpy(text, "none");
+}
+
+static void refused(const struct gt_module *m, const char *path)
+{
+    char id[65];
+    build_id_of(m, id);
+    gt_say("%s is not used: its build ID is not that of %s (%s)", path, m->path, id);
+}
+
+/* Asks debuginfod-find, which knows servers and keeps what they gave. */
+static const char *fetch(const struct gt_module *m)
+{
+    static char path[PATH_MAX];
+    char id[65], command[128];
+    build_id_of(m, id);
+    snprintf(command, sizeof command, "debuginfod-find debuginfo %s 2>/dev/null", id);
+    FILE *answer = popen(command, "r");
+    bool found = answer && fgets(path, sizeof path, answer);
+    if (answer)
+        found &= pclose(answer) == 0;
+    path[found ? strcspn(path, "\n") : 0] = 0;
+    return found ? path : NULL;
+}
+
+/* The command -------------------------------------------------------------------------------- */
+
+static void report(const char *output, const struct gt_naming *naming)
+{
+    for (const struct gt_named_module *m = naming->modules; m; m = m->next) {
+        char id[65];
+        build_id_of(m->module, id);
+        if (m->without_line && !m->with_line)
+            gt_say("%s: no debug information; its build ID is %s", m->module->path, id);
+    }
+    gt_say("%s: %llu addresses named", output, (unsigned long long)naming->named);
+}
+
+static void help(void)
+{
+    puts("usage: gotrace symbolize [--debug-dir=DIR]… [--debuginfod] [-o FILE] TRACE\n\n"
+         "Fills in functions, files and lines that the traced host had no debug information for.\n"
+         "Files are known by their build ID.\n\n"
+         "  --debug-dir=DIR    where debug files are: DIR/.build-id/…, or DIR/NAME, "
+         "DIR/NAME.debug,\n"
+         "                     with or without the directories of the program or library NAME\n"
+         "  --debuginfod       asks the servers of $DEBUGINFOD_URLS too, by debuginfod-find(1)\n"
+         "  -o, --output=FILE  the new trace; otherwise it takes the place of the old one");
+    exit(0);
+}
+
+static void read_options(int argc, char **argv)
+{
+    static const struct option longs[] = {{"debug-dir", required_argument, NULL, 'd'},
+                                          {"debuginfod", no_argument, NULL, 's'},
+                                          {"output", required_argument, NULL, 'o'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
+    enum { MAX = sizeof options.directories / sizeof *options.directories - 1 };
+    for (int c; (c = getopt_long(argc, argv, "o:h", longs, NULL)) != -1;) {
+        switch (c) {
+        case 'd':
+            if (options.n == MAX)
+                gt_fail(GT_EXIT_USAGE, "symbolize: at most %d times --debug-dir", MAX);
+            if (access(optarg, R_OK | X_OK) != 0)
+                gt_fail(GT_EXIT_FAILED, "%s: %s", optarg, strerror(errno));
+            options.directories[options.n++] = optarg;
+            break;
+        case 's': options.debuginfod = true; break;
+        case 'o': options.output = optarg; break;
+        case 'h': help(); break;
+        default: exit(GT_EXIT_USAGE);
+        }
+    }
+    if (optind + 1 != argc)
+        gt_fail(GT_EXIT_USAGE, "symbolize: which trace? One");
+    if (options.debuginfod && !getenv("DEBUGINFOD_URLS"))
+        gt_fail(GT_EXIT_USAGE, "symbolize: --debuginfod needs servers in $DEBUGINFOD_URLS");
+}
+
+int gt_command_symbolize(int argc, char **argv)
+{
+    struct gt_trace trace;
+    struct gt_naming naming = {0};
+    read_options(argc, argv);
+    gt_open_trace(&trace, argv[optind]);
+    if (trace.format->v1 && gt_v1_global_order(trace.format))
+        gt_fail(GT_EXIT_FAILED, "%s: a go1.5 trace has no place for what this needs to know",
+                trace.path);
+    struct gt_files_elsewhere elsewhere = {.directories = options.directories, .refused = refused};
+    if (options.debuginfod)
+        elsewhere.fetch = fetch;
+    gt_files_set_elsewhere(&elsewhere);
+    const char *output = options.output ? options.output : trace.path;
+    FILE *file = gt_replacement_begin(output);
+    if (trace.format->v1)
+        gt_rename_v1(&naming, &trace, file);
+    else
+        gt_rename_v2(&naming, &trace, file);
+    if (!naming.modules)
+        gt_say("%s says nothing of modules: it is not by this version of libgotrace", trace.path);
+    gt_replacement_finish(trace.path);
+    report(output, &naming);
+    return 0;
+}

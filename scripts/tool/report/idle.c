@@ -1,0 +1,466 @@
+/* See idle.h. */
+#include "idle.h"
+
+#include "frames.h"
+#include "places.h"
+#include "scripts/tool/tool.h"
+
+#include "encoder/base/hash.h"
+#include "encoder/read/need.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* In which a call waits; LISTEN: for what comes from outside, whenever that is. */
+enum way { NEVER, WORK, EVENTS, LISTEN, SLEEP };
+
+enum {
+    TIMES = 3,        /* a place that threads come back to */
+    BELOW_LOOP = 3,   /* functions between the loop and the call */
+    BELOW_EVENTS = 6, /* the same of calls that are the loop's own */
+    DEPTHS = 16
+};
+
+/* What one thread does at one place. */
+struct visits {
+    struct visits *next;            /* in `all.first` */
+    const struct gt_callers *stack; /* the first one */
+    uint64_t count, ns, answers;
+    uint64_t awaited;       /* ns of it in which others waited for a lock that it had */
+    uint64_t moves[DEPTHS]; /* to another place, by how many functions both have */
+    const struct gt_thread_state *thread;
+    enum gt_kind kind;
+    enum way way;
+    const char *wanted; /* the variable's name; or NULL */
+    bool ended;         /* any of them */
+    uint64_t place;
+};
+
+struct worker {
+    struct visits *last; /* where it waited last */
+    uint64_t from, to;   /* when */
+};
+
+struct verdict {
+    uint64_t idle, not_idle; /* waits */
+};
+
+static struct {
+    bool off;
+    struct visits *first;
+    struct gt_memo visits, workers; /* by thread and place; by thread */
+    struct gt_memo verdicts;        /* by place */
+    struct gt_memo own, kinds;      /* of a stack: functions, what they are, + 1 */
+    struct gt_memo first_waker;     /* of two roles: which has woken the other first */
+    struct gt_memo common;          /* functions of two, + 1 */
+    struct gt_memo ways;            /* of a call, + 1 */
+    struct gt_memo idle_ns;         /* by thread: of each kind */
+} all;
+
+void gt_idle_option(const char *value)
+{
+    if (strcmp(value, "none") == 0)
+        all.off = true;
+    else
+        gt_frames_rule(GT_FRAME_IDLE, value, "--idle");
+}
+
+/* The call ------------------------------------------------------------------------------------ */
+
+static enum way find_way(const char *call)
+{
+    static const struct {
+        enum way way;
+        const char *begins[8];
+    } ways[] = {
+        {WORK,
+         {"pthread_cond_", "cnd_", "sem_wait", "sem_timedwait", "sem_clockwait", "futex wait"}},
+        {WORK, {"recv", "__recv", "read", "__read", "fgets", "getline", "getdelim"}},
+        {WORK, {"mq_receive", "mq_timedreceive", "msgrcv", "semop", "semtimedop"}},
+        {EVENTS, {"epoll_", "poll", "ppoll", "__poll", "__ppoll", "select", "pselect"}},
+        {EVENTS, {"io_getevents", "io_pgetevents"}},
+        {LISTEN, {"accept", "sigwait", "sigtimedwait", "sigsuspend", "pause"}},
+        {SLEEP, {"sleep", "usleep", "nanosleep", "clock_nanosleep", "thrd_sleep"}},
+    };
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        for (const char *const *begins = ways[i].begins; *begins; begins++) {
+            if (strncmp(call, *begins, strlen(*begins)) == 0)
+                return ways[i].way;
+        }
+    }
+    return NEVER;
+}
+
+static enum way way_of(const char *call)
+{
+    uint64_t *slot = gt_need(gt_memo_at(&all.ways, (uintptr_t)call));
+    if (!*slot)
+        *slot = 1 + (uint64_t)find_way(call);
+    return (enum way)(*slot - 1);
+}
+
+/* Stacks -------------------------------------------------------------------------------------- */
+
+/* From the outermost function of the program's own: how many there are, up to `until`. */
+static uint32_t count_own(const struct gt_callers *stack, uint32_t until)
+{
+    uint32_t n = 0;
+    for (uint32_t i = stack->n; i-- > until;)
+        n += i > 0 && gt_frame_is_own(stack, i);
+    return n;
+}
+
+static uint32_t own_of(const struct gt_callers *stack)
+{
+    uint64_t *slot = gt_need(gt_memo_at(&all.own, stack->number));
+    if (!*slot)
+        *slot = 1 + count_own(stack, 1);
+    return (uint32_t)*slot - 1;
+}
+
+/* How many of them two stacks have in common; a function that calls from elsewhere ends that. */
+static uint32_t find_common(const struct gt_callers *a, const struct gt_callers *b)
+{
+    uint32_t i = a->n, k = b->n;
+    while (i > 1 && k > 1 && a->frame[i - 1].func == b->frame[k - 1].func) {
+        i--;
+        k--;
+        if (a->frame[i].line != b->frame[k].line || a->frame[i].pc != b->frame[k].pc)
+            break;
+    }
+    return count_own(a, i);
+}
+
+static uint32_t common_of(const struct gt_callers *a, const struct gt_callers *b)
+{
+    uint64_t *slot = gt_need(gt_memo_at(&all.common, (uint64_t)a->number << 32 | b->number));
+    if (!*slot)
+        *slot = 1 + find_common(a, b);
+    return (uint32_t)*slot - 1;
+}
+
+/* Of all that stands between the thread's own routine and the call. */
+static unsigned find_kinds(const struct gt_callers *stack)
+{
+    unsigned kinds = 0;
+    uint32_t own = own_of(stack);
+    for (uint32_t i = 1; i < stack->n; i++) {
+        bool routine = gt_frame_is_own(stack, i) && --own == 0;
+        kinds |= gt_frame_kinds(stack, i) & (routine ? ~(unsigned)GT_FRAME_BUSY : ~0u);
+    }
+    return kinds;
+}
+
+static unsigned kinds_on(const struct gt_callers *stack)
+{
+    uint64_t *slot = gt_need(gt_memo_at(&all.kinds, stack->number));
+    if (!*slot) {
+        unsigned kinds = find_kinds(stack);
+        slot = gt_need(gt_memo_at(&all.kinds, stack->number));
+        *slot = 1 + kinds;
+    }
+    return (unsigned)(*slot - 1);
+}
+
+/* One line may wait for work and for a lock. */
+static uint64_t place_of(const struct gt_callers *stack, enum gt_kind kind)
+{
+    uint64_t site = gt_hash_mix(0, (uintptr_t)gt_site_of(stack));
+    uint64_t busy = kinds_on(stack) & GT_FRAME_BUSY;
+    return gt_hash_mix(gt_hash_mix(site, (uintptr_t)gt_leaf_of(stack)), busy | kind);
+}
+
+/* Noting -------------------------------------------------------------------------------------- */
+
+static void *item_of(struct gt_memo *memo, uint64_t key, size_t size)
+{
+    uint64_t *slot = gt_need(gt_memo_at(memo, key));
+    if (!*slot)
+        *slot = (uintptr_t)gt_need(calloc(1, size));
+    return (void *)(uintptr_t)*slot;
+}
+
+static struct visits *visits_of(const struct gt_span *span)
+{
+    uint64_t place = place_of(span->stack, span->kind), g = span->thread->g;
+    struct visits *v = item_of(&all.visits, gt_hash_mix(place, g), sizeof *v);
+    if (!v->stack) {
+        *v = (struct visits){.next = all.first,
+                             .stack = span->stack,
+                             .thread = span->thread,
+                             .kind = span->kind,
+                             .way = way_of(gt_leaf_of(span->stack)),
+                             .place = place};
+        all.first = v;
+    }
+    return v;
+}
+
+/* Of a mutex that is a futex, the frames above say so. */
+static bool is_for_lock(const struct gt_span *span)
+{
+    const char *call = gt_leaf_of(span->stack);
+    if (span->kind != GT_SYNC || strstr(call, "_join"))
+        return false;
+    return way_of(call) == NEVER || kinds_on(span->stack) & GT_FRAME_BUSY;
+}
+
+/* Who has ended somebody's wait for a lock that began while it waited itself, had that lock. */
+static void note_end(const struct gt_span *span)
+{
+    struct worker *by = item_of(&all.workers, span->by->g, sizeof *by);
+    if (by->last && span->from < by->to && is_for_lock(span))
+        by->last->awaited += by->to - (span->from > by->from ? span->from : by->from);
+}
+
+/* What threads are for: those of one routine are alike, unless it is one for all that there are. */
+static uint64_t role_of(const struct gt_thread_state *t)
+{
+    bool told = *t->routine && !(t->its && t->its->n &&
+                                 gt_frame_kinds(t->its, 0) & (GT_FRAME_START | GT_FRAME_SKIP));
+    return told ? (uintptr_t)t->routine : t->g;
+}
+
+/*
+ * Whether who waits has got an answer, or room in a queue, and no work: from a thread that it made,
+ * or one of a role that its own has woken first. A thread that tells its maker that it is there
+ * says nothing of that.
+ */
+static bool is_answer(const struct gt_thread_state *waits, const struct gt_thread_state *by)
+{
+    uint64_t its = role_of(waits), other = role_of(by);
+    if (by->maker == waits || its == other)
+        return by->maker == waits;
+    uint64_t pair = gt_hash_mix(0, its) + gt_hash_mix(0, other);
+    uint64_t *first = gt_need(gt_memo_at(&all.first_waker, pair));
+    if (!*first)
+        *first = other;
+    return *first == its;
+}
+
+void gt_idle_note(const struct gt_span *span)
+{
+    if (all.off || span->kind == GT_RUNNING || span->kind == GT_SCHED || !span->stack ||
+        !span->stack->n)
+        return;
+    struct visits *v = visits_of(span);
+    struct worker *w = item_of(&all.workers, span->thread->g, sizeof *w);
+    v->count++;
+    v->ns += span->ns;
+    v->answers += span->by && v->way == WORK && is_answer(span->thread, span->by);
+    v->ended |= span->ended;
+    v->wanted = span->wanted ? span->wanted->lock->name : v->wanted;
+    if (w->last && w->last != v) {
+        uint32_t common = common_of(w->last->stack, v->stack);
+        w->last->moves[common < DEPTHS ? common : DEPTHS - 1]++;
+    }
+    w->last = v;
+    w->from = span->from;
+    w->to = span->from + span->ns;
+    if (span->by)
+        note_end(span);
+}
+
+/* Deciding ------------------------------------------------------------------------------------ */
+
+/* The function in which the thread stays when it goes on to other places, mostly. */
+static uint32_t loop_of(const struct visits *v)
+{
+    uint64_t moves = 0, so_far = 0;
+    for (uint32_t i = 0; i < DEPTHS; i++)
+        moves += v->moves[i];
+    for (uint32_t i = 0; i < DEPTHS && moves; i++) {
+        so_far += v->moves[i];
+        if (so_far * 10 > moves)
+            return i ? i : 1;
+    }
+    return 1;
+}
+
+static uint32_t below_loop(const struct visits *v)
+{
+    uint32_t own = own_of(v->stack), loop = loop_of(v);
+    return own > loop ? own - loop : 0;
+}
+
+static bool is_main(const struct gt_callers *stack)
+{
+    return stack->n && strcmp(stack->frame[stack->n - 1].func, "_start") == 0;
+}
+
+/* Whether a thread can rest there, by itself. */
+static bool is_candidate(const struct visits *v)
+{
+    unsigned kinds = kinds_on(v->stack);
+    bool events = v->way == EVENTS || v->way == LISTEN || kinds & GT_FRAME_LOOP;
+    if (v->way == NEVER || kinds & GT_FRAME_BUSY || v->awaited * 10 > v->ns ||
+        v->answers * 2 > v->count)
+        return false;
+    if (v->kind == GT_SYNC && (v->thread->g == 1 || is_main(v->stack)))
+        return false;
+    return below_loop(v) <= (kinds & GT_FRAME_LOOP ? UINT32_MAX
+                             : events              ? BELOW_EVENTS
+                                                   : BELOW_LOOP);
+}
+
+/* Which of two places of a thread it rests at, if at one only. Answers are for requests. */
+static bool is_nearer(const struct visits *a, const struct visits *b)
+{
+    if ((a->way == SLEEP) != (b->way == SLEEP))
+        return b->way == SLEEP;
+    if (below_loop(a) != below_loop(b))
+        return below_loop(a) < below_loop(b);
+    return b->answers * a->count > a->answers * b->count + a->count * b->count / 2;
+}
+
+static struct verdict *verdict_of(uint64_t place)
+{
+    return item_of(&all.verdicts, place, sizeof(struct verdict));
+}
+
+/* Whether somebody has signalled a variable when nobody waited: who waits now may have missed it.
+ */
+static bool is_missed(const struct gt_trace *trace, const char *variable)
+{
+    for (size_t i = 0; variable && i < trace->n_signals; i++) {
+        if (trace->signals[i].vain && strcmp(trace->signals[i].name, variable) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A thread that has never had any work: it does nothing but wait, in its routine, to the end. */
+static bool is_unused(const struct gt_trace *trace, const struct visits *v)
+{
+    uint64_t lived = trace->ns - v->thread->begin;
+    return v->count == 1 && !v->ended && v->ns * 10 > lived * 9 && is_candidate(v) &&
+           !is_missed(trace, v->wanted);
+}
+
+/* As often as an idle thread does it: in an event loop once will do. */
+static bool is_repeated(const struct visits *v)
+{
+    bool loop = v->way == EVENTS && kinds_on(v->stack) & GT_FRAME_LOOP;
+    return v->count >= (v->way == LISTEN || loop ? 1 : TIMES);
+}
+
+static void judge_thread(const struct gt_trace *trace, struct visits *const *its, size_t n)
+{
+    const struct visits *nearest = NULL;
+    bool unused = n == 1 && is_unused(trace, its[0]);
+    for (size_t i = 0; i < n; i++) {
+        if (is_repeated(its[i]) && is_candidate(its[i]) && (!nearest || is_nearer(its[i], nearest)))
+            nearest = its[i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct verdict *verdict = verdict_of(its[i]->place);
+        bool idle =
+            nearest && is_repeated(its[i]) && is_candidate(its[i]) && !is_nearer(nearest, its[i]);
+        unsigned kinds = kinds_on(its[i]->stack);
+        bool ruled = kinds & GT_FRAME_IDLE && !(kinds & GT_FRAME_BUSY) && its[i]->way != NEVER;
+        if (is_repeated(its[i]) || ruled || unused)
+            *(idle || ruled || unused ? &verdict->idle : &verdict->not_idle) += its[i]->count;
+    }
+}
+
+static bool is_idle_place(uint64_t place)
+{
+    const struct verdict *v = (void *)(uintptr_t)gt_memo_find(&all.verdicts, place);
+    return v && v->idle > v->not_idle;
+}
+
+static int by_thread(const void *a, const void *b)
+{
+    const struct visits *x = *(void *const *)a, *y = *(void *const *)b;
+    return x->thread->g < y->thread->g ? -1 : x->thread->g > y->thread->g;
+}
+
+/* Thread by thread; a place is what it is for most. */
+void gt_idle_decide(const struct gt_trace *trace)
+{
+    size_t n = 0;
+    for (const struct visits *v = all.first; v; v = v->next)
+        n++;
+    struct visits **list = gt_need(calloc(n + 1, sizeof *list));
+    n = 0;
+    for (struct visits *v = all.first; v; v = v->next)
+        list[n++] = v;
+    qsort(list, n, sizeof *list, by_thread);
+    for (size_t from = 0, to; from < n; from = to) {
+        for (to = from; to < n && list[to]->thread == list[from]->thread;)
+            to++;
+        judge_thread(trace, list + from, to - from);
+    }
+    free(list);
+    for (const struct visits *v = all.first; v; v = v->next) {
+        uint64_t *ns = item_of(&all.idle_ns, v->thread->g, GT_KINDS * sizeof *ns);
+        ns[v->kind] += is_idle_place(v->place) ? v->ns : 0;
+    }
+}
+
+bool gt_is_idle_at(const struct gt_callers *stack, enum gt_kind kind)
+{
+    if (all.off || kind == GT_RUNNING || kind == GT_SCHED || !stack || !stack->n)
+        return false;
+    return is_idle_place(place_of(stack, kind));
+}
+
+bool gt_is_idle(const struct gt_span *span)
+{
+    return !(span->thread->at_end && !span->ended) && gt_is_idle_at(span->stack, span->kind);
+}
+
+uint64_t gt_idle_ns(const struct gt_thread_state *t, enum gt_kind kind)
+{
+    const uint64_t *ns = (void *)(uintptr_t)gt_memo_find(&all.idle_ns, t->g);
+    return ns ? ns[kind] : 0;
+}
+
+/* The line ------------------------------------------------------------------------------------ */
+
+void gt_idle_sum_add(struct gt_idle_sum *sum, const char *what, const struct gt_where *site,
+                     uint64_t count, uint64_t ns)
+{
+    sum->count += count;
+    sum->ns += ns;
+    for (size_t i = 0; i < sum->places; i++) {
+        if (sum->place[i].what == what && sum->place[i].site == site) {
+            sum->place[i].ns += ns;
+            return;
+        }
+    }
+    sum->place = gt_need_room(sum->place, sum->places, &sum->room, sizeof *sum->place);
+    sum->place[sum->places++] = (struct gt_idle_place){what, site, ns};
+}
+
+void gt_idle_sum_trace(struct gt_idle_sum *sum, bool (*of)(const struct gt_thread_state *t))
+{
+    for (const struct visits *v = all.first; v; v = v->next) {
+        if (is_idle_place(v->place) && of(v->thread))
+            gt_idle_sum_add(sum, gt_leaf_of(v->stack), gt_site_of(v->stack), v->count, v->ns);
+    }
+}
+
+static int by_ns(const void *a, const void *b)
+{
+    const struct gt_idle_place *x = a, *y = b;
+    return x->ns > y->ns ? -1 : x->ns < y->ns;
+}
+
+void gt_idle_sum_print(struct gt_idle_sum *sum)
+{
+    enum { SHOWN = 3 };
+    if (!sum->count)
+        return;
+    qsort(sum->place, sum->places, sizeof *sum->place, by_ns);
+    printf("idle: %llu waits, %s, where threads come back to wait for work: ",
+           (unsigned long long)sum->count, gt_duration(sum->ns));
+    for (size_t i = 0; i < sum->places && i < SHOWN; i++) {
+        printf("%s", i ? ", " : "");
+        gt_print_place(sum->place[i].what, sum->place[i].site);
+    }
+    if (sum->places > SHOWN)
+        printf(" and %zu more places", sum->places - SHOWN);
+    puts(" (--idle=none: as other waits)");
+}

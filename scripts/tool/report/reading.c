@@ -1,0 +1,89 @@
+/* See reading.h. */
+#include "reading.h"
+
+#include "frames.h"
+#include "idle.h"
+#include "places.h"
+#include "select.h"
+#include "scripts/tool/tool.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+enum { LARGE = 64 << 20, STEP = 1 << 20 };
+
+/* A terminal sees a percentage that changes; a log one line. */
+static void show_progress(const struct gt_trace *trace, uint64_t before, uint64_t now)
+{
+    bool terminal = isatty(2);
+    if (!before && !terminal)
+        gt_say("reading %s, %zu MiB", trace->path, trace->size >> 20);
+    if (terminal && now / STEP != before / STEP)
+        fprintf(stderr, "\rgotrace: reading %s: %3.0f %%", trace->path,
+                100.0 * (double)now / (double)trace->size);
+}
+
+void gt_open_trace(struct gt_trace *trace, const char *path)
+{
+    const char *why = gt_trace_open(trace, path);
+    if (why)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", path, why);
+    if (trace->size >= LARGE)
+        trace->progress = show_progress;
+}
+
+void gt_read_threads(struct gt_threads *threads, struct gt_trace *trace)
+{
+    gt_frames_use(trace);
+    bool whole = gt_threads_read(threads, trace);
+    if (trace->progress && isatty(2))
+        fprintf(stderr, "\r\033[K");
+    if (!whole)
+        gt_fail(GT_EXIT_FAILED, "%s: damaged: %s", trace->path, trace->damage);
+}
+
+/* A command's own callbacks, behind what is selected. */
+static struct {
+    void (*span)(void *arg, const struct gt_span *span);
+    void (*sample)(void *arg, const struct gt_thread_state *thread, const struct gt_callers *stack,
+                   uint64_t ns);
+} its;
+
+static void pass_span(void *arg, const struct gt_span *span)
+{
+    gt_idle_note(span);
+    if (its.span)
+        gt_select_span(span, its.span, arg);
+}
+
+static void pass_sample(void *arg, const struct gt_thread_state *thread,
+                        const struct gt_callers *stack, uint64_t ns)
+{
+    if (gt_select_sample(thread, stack, ns))
+        its.sample(arg, thread, stack, ns);
+}
+
+void gt_read_selected(struct gt_threads *threads, struct gt_trace *trace)
+{
+    its.span = threads->span;
+    its.sample = threads->sample;
+    threads->span = pass_span;
+    threads->sample = its.sample ? pass_sample : NULL;
+    gt_select_prepare(trace->path);
+    gt_read_threads(threads, trace);
+    gt_idle_decide(trace);
+}
+
+void gt_print_thread(const struct gt_thread_state *t)
+{
+    if (t->thread != GT_NO_THREAD)
+        printf("%llu", (unsigned long long)t->thread);
+    else
+        printf("-");
+    printf("%s%s", *t->name ? " " : "", t->name);
+    if (!*t->routine)
+        return;
+    printf(" (");
+    gt_print_function(t->routine);
+    printf(")");
+}

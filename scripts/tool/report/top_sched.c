@@ -1,0 +1,103 @@
+/* See top_sched.h. */
+#include "top_sched.h"
+
+#include "reading.h"
+#include "scripts/tool/tool.h"
+
+#include "encoder/read/need.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A thread on a CPU; NULL: what is not of this process, and all of it together. */
+struct meanwhile {
+    const struct gt_thread_state *thread;
+    uint64_t cpu, ns;
+};
+
+static struct {
+    struct meanwhile *row;
+    size_t n, room;
+    struct gt_memo by_key; /* → index + 1 */
+    uint64_t cpu;          /* of the span under way */
+} all;
+
+static void add(void *arg, const void *who, uint64_t ns)
+{
+    (void)arg;
+    const struct gt_thread_state *thread = who;
+    uint64_t *slot = gt_need(gt_memo_at(&all.by_key, (thread ? thread->g : 0) << 20 | all.cpu));
+    if (!*slot) {
+        all.row = gt_need_room(all.row, all.n, &all.room, sizeof *all.row);
+        all.row[all.n] = (struct meanwhile){thread, all.cpu, 0};
+        *slot = ++all.n;
+    }
+    all.row[*slot - 1].ns += ns;
+}
+
+void gt_top_sched_add(const struct gt_threads *threads, const struct gt_span *span)
+{
+    const struct gt_stretches *on = gt_running_on(&threads->running, span->p);
+    if (!on)
+        return;
+    all.cpu = span->p & 0xfffff;
+    uint64_t ours = gt_stretches_between(on, span->from, span->from + span->ns, add, NULL);
+    add(NULL, NULL, span->ns > ours ? span->ns - ours : 0);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct meanwhile *x = a, *y = b;
+    return x->ns > y->ns ? -1 : x->ns < y->ns;
+}
+
+/* What the kernel has counted, and no event tells. */
+static void print_untold(const struct gt_threads *threads)
+{
+    uint64_t untold = 0;
+    for (const struct gt_thread_state *t = threads->first; t; t = t->next)
+        untold += t->shares.queue > t->ns[GT_SCHED] ? t->shares.queue - t->ns[GT_SCHED] : 0;
+    if (threads->accounts && untold)
+        printf("\n%10s more in run queues, as a part of waits: nothing tells when those were over, "
+               "where it\n%10s was from outside of the process, by a disk, or unseen (gotrace "
+               "top --kind=cpu).\n",
+               gt_duration(untold), "");
+}
+
+static void print_meanwhile(const struct gt_threads *threads, size_t most)
+{
+    uint64_t sum = 0, unknown = 0;
+    qsort(all.row, all.n, sizeof *all.row, by_time);
+    for (size_t i = 0; i < all.n; i++) {
+        bool is_cpu = all.row[i].cpu < threads->cpus;
+        sum += is_cpu ? all.row[i].ns : 0;
+        unknown += is_cpu ? 0 : all.row[i].ns;
+    }
+    puts("\nMeanwhile on the CPUs where they ran then:");
+    printf("%10s %6s %4s  %s\n", "had it", "%", "CPU", "thread");
+    for (size_t i = 0, shown = 0; i < all.n && shown < most && all.row[i].ns; i++) {
+        const struct meanwhile *row = &all.row[i];
+        if (row->cpu >= threads->cpus)
+            continue;
+        shown++;
+        printf("%10s %5.1f%% %4" PRIu64 "  ", gt_duration(row->ns),
+               100.0 * (double)row->ns / (double)sum, row->cpu);
+        if (row->thread)
+            gt_print_thread(row->thread);
+        else
+            printf("others, not of this process");
+        puts("");
+    }
+    if (unknown)
+        printf("%10s of waiting was for a CPU that is not known.\n", gt_duration(unknown));
+}
+
+void gt_top_sched_print(const struct gt_threads *threads, size_t most)
+{
+    if (!threads->cpus)
+        puts("\n(Who had the CPUs meanwhile is told by traces with GOTRACE_SCHED=on.)");
+    else if (all.n)
+        print_meanwhile(threads, most);
+    print_untold(threads);
+}

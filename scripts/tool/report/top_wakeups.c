@@ -1,0 +1,122 @@
+/* See top_wakeups.h. */
+#include "top_wakeups.h"
+
+#include "places.h"
+#include "scripts/tool/tool.h"
+
+#include "encoder/read/need.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A condition variable, by its name. */
+struct variable {
+    const char *name;
+    uint64_t waits, signalled, by_itself, waiting; /* waiting: to the end of the trace */
+    uint64_t signals, vain;
+};
+
+static struct {
+    struct variable *variable;
+    size_t n, room;
+} all;
+
+/* Few: those that are waited for. */
+static struct variable *variable_of(const char *name)
+{
+    for (size_t i = 0; i < all.n; i++) {
+        if (strcmp(all.variable[i].name, name) == 0)
+            return &all.variable[i];
+    }
+    all.variable = gt_need_room(all.variable, all.n, &all.room, sizeof *all.variable);
+    all.variable[all.n] = (struct variable){.name = name};
+    return &all.variable[all.n++];
+}
+
+static bool is_of_condition(const struct gt_callers *stack)
+{
+    const char *leaf = gt_leaf_of(stack);
+    return strncmp(leaf, "pthread_cond_", 13) == 0 || strncmp(leaf, "cnd_", 4) == 0;
+}
+
+void gt_top_wakeups_add(const struct gt_span *span)
+{
+    if (!span->wanted || span->again || !is_of_condition(span->stack))
+        return;
+    struct variable *v = variable_of(span->wanted->lock->name);
+    v->waits++;
+    v->signalled += span->ended && span->waker;
+    v->by_itself += span->ended && !span->waker;
+    v->waiting += !span->ended;
+}
+
+static int by_use(const void *a, const void *b)
+{
+    const struct variable *x = a, *y = b;
+    uint64_t m = x->waits + x->signals, n = y->waits + y->signals;
+    return m > n ? -1 : m < n ? 1 : strcmp(x->name, y->name);
+}
+
+static bool is_same(const struct gt_signals_row *a, const struct gt_signals_row *b)
+{
+    return strcmp(a->name, b->name) == 0 && a->how_len == b->how_len &&
+           memcmp(a->how, b->how, (size_t)a->how_len) == 0;
+}
+
+/* Of one line of the program, which may be several calls, in the first that has it. */
+static bool fold(struct gt_trace *trace, size_t i)
+{
+    struct gt_signals_row *row = &trace->signals[i];
+    for (size_t k = 0; k < i; k++) {
+        struct gt_signals_row *first = &trace->signals[k];
+        if (!is_same(first, row))
+            continue;
+        first->signals += row->signals;
+        first->vain += row->vain;
+        return true;
+    }
+    return false;
+}
+
+static void add_signals(struct gt_trace *trace)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < trace->n_signals; i++) {
+        struct variable *v = variable_of(trace->signals[i].name);
+        v->signals += trace->signals[i].signals;
+        v->vain += trace->signals[i].vain;
+        trace->signals[n] = trace->signals[i];
+        n += !fold(trace, n);
+    }
+    trace->n_signals = n;
+}
+
+static void print(const struct variable *v, const struct gt_trace *trace)
+{
+    printf("%9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 "  %s\n",
+           v->waits, v->signalled, v->by_itself, v->waiting, v->signals, v->vain, v->name);
+    for (size_t i = 0; i < trace->n_signals; i++) {
+        const struct gt_signals_row *s = &trace->signals[i];
+        if (strcmp(s->name, v->name) == 0)
+            printf("%39s %9" PRIu64 " %9" PRIu64 "    %.*s\n", "", s->signals, s->vain, s->how_len,
+                   s->how);
+    }
+}
+
+void gt_top_wakeups_print(const struct gt_threads *threads, size_t most)
+{
+    struct gt_trace *trace = threads->trace;
+    add_signals(trace);
+    if (all.n)
+        qsort(all.variable, all.n, sizeof *all.variable, by_use);
+    printf("%s: %s, %" PRIu64 " threads; %zu condition variables\n", trace->path,
+           gt_duration(trace->ns), threads->n, all.n);
+    printf("%9s %9s %9s %9s %9s %9s  %s\n", "waits", "signalled", "by itself", "wait on", "signals",
+           "in vain", "variable, and who signals it");
+    for (size_t i = 0; i < all.n && i < most; i++)
+        print(&all.variable[i], trace);
+    if (!trace->n_signals && all.n)
+        puts("(No signal is told: the trace has no end, or there was none since the first wait.)");
+}

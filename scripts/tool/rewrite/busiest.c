@@ -1,0 +1,114 @@
+/* See busiest.h. */
+#include "busiest.h"
+
+#include "scripts/tool/report/reading.h"
+
+#include "encoder/read/need.h"
+#include "encoder/read/seek.h"
+
+#include <stdlib.h>
+
+enum { BIN_NS = 1000000, SECOND = 1000000000 / BIN_NS, LARGE = 1 << 30, LOOKS = 256 };
+enum { EVENT_BYTES = 5 }; /* hardly any trace has smaller ones */
+
+/* Events by time ------------------------------------------------------------------------------- */
+
+static struct {
+    uint32_t *at;
+    size_t n, room;
+    uint64_t events;
+} bins;
+
+static void count(void *arg, const struct gt_happening *h, uint64_t ns)
+{
+    (void)arg;
+    (void)h;
+    for (size_t i = ns / BIN_NS; bins.n <= i;) {
+        bins.at = gt_need_room(bins.at, bins.n, &bins.room, sizeof *bins.at);
+        bins.at[bins.n++] = 0;
+    }
+    bins.at[ns / BIN_NS]++;
+    bins.events++;
+}
+
+static bool always(void *arg, const struct gt_happening *h)
+{
+    (void)arg;
+    (void)h;
+    return true;
+}
+
+static void no_sample(void *arg, const struct gt_cpu_sample *s, uint64_t ns)
+{
+    (void)arg;
+    (void)s;
+    (void)ns;
+}
+
+static void no_account(void *arg, const struct gt_account_row *row, uint64_t ns, uint64_t length)
+{
+    (void)arg;
+    (void)row;
+    (void)ns;
+    (void)length;
+}
+
+/* Of all stretches of a second, or of as much as may be, that with most. */
+static void find_fullest(uint64_t most, uint64_t *from, uint64_t *to)
+{
+    uint64_t sum = 0, best = 0;
+    for (size_t first = 0, end = 0; end < bins.n;) {
+        sum += bins.at[end++];
+        while (end - first > SECOND || (sum > most && end - first > 1))
+            sum -= bins.at[first++];
+        if (sum <= best)
+            continue;
+        best = sum;
+        *from = first * (uint64_t)BIN_NS;
+        *to = end * (uint64_t)BIN_NS;
+    }
+}
+
+/* A large file --------------------------------------------------------------------------------- */
+
+/* Between generations that lie so and so far from each other. */
+static void find_densest(const struct gt_trace *trace, uint64_t most, uint64_t *from, uint64_t *to)
+{
+    struct gt_place_in_file before, at;
+    double best = 0;
+    if (!gt_seek(trace, 0, &before))
+        return;
+    for (size_t i = 1; i < LOOKS; i++) {
+        if (!gt_seek_offset(trace, trace->size / LOOKS * i, &at))
+            break;
+        double bytes = (double)(at.start - before.start);
+        double density = at.ns > before.ns ? bytes / (double)(at.ns - before.ns) : 0;
+        if (density > best) {
+            double enough = (double)most * EVENT_BYTES / density; /* ns */
+            best = density;
+            *from = before.ns;
+            *to = before.ns + (uint64_t)(enough < 1e9 ? enough : 1e9);
+        }
+        before = at;
+    }
+}
+
+bool gt_busiest(const char *path, uint64_t most, uint64_t *from, uint64_t *to)
+{
+    static const struct gt_audience audience = {
+        .possible = always, .tell = count, .sample = no_sample, .account = no_account};
+    struct gt_trace trace;
+    gt_open_trace(&trace, path);
+    *from = *to = 0;
+    if (trace.size / EVENT_BYTES <= most)
+        return false;
+    if (!trace.format->v1 && trace.size >= LARGE) {
+        find_densest(&trace, most, from, to);
+        return *to > 0;
+    }
+    trace.progress = NULL;
+    gt_trace_read(&trace, &audience);
+    if (bins.events > most)
+        find_fullest(most, from, to);
+    return bins.events > most;
+}

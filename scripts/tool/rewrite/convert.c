@@ -1,0 +1,73 @@
+/* `gotrace convert`: a trace in another format. */
+#include "rewrite.h"
+#include "scripts/tool/tool.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void help(void)
+{
+    printf("usage: gotrace convert --format=FORMAT TRACE -o FILE\n\n"
+           "Writes the trace in another format: %s.\n"
+           "What that has no words for is left out.\n\n"
+           "  --format=FORMAT    as in GOTRACE_FORMAT\n"
+           "  -o, --output=FILE  the new trace\n",
+           gt_format_names());
+    exit(0);
+}
+
+/* What the new format cannot say that the old one can. */
+static void say_loss(const struct gt_format *from, const struct gt_format *to, const char *output)
+{
+    char lost[256] = "";
+    size_t n = 0;
+    const struct {
+        int since;
+        const char *what;
+    } things[] = {
+        {7, "why threads wait when it ends"},
+        {8, "names that threads gave themselves"},
+        {11, "annotations and logs about locks"},
+        {19, "CPU samples"},
+        {22, "the reasons of yields"},
+        {25, "the time of day"},
+    };
+    for (size_t i = 0; i < sizeof things / sizeof *things; i++) {
+        if (to->minor < things[i].since && from->minor >= things[i].since)
+            n += (size_t)snprintf(lost + n, sizeof lost - n, "%s%s", n ? ", " : "", things[i].what);
+    }
+    if (n)
+        gt_say("%s: %s cannot say: %s", output, to->name, lost);
+}
+
+int gt_command_convert(int argc, char **argv)
+{
+    static const struct option longs[] = {{"format", required_argument, NULL, 'f'},
+                                          {"output", required_argument, NULL, 'o'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
+    struct gt_rewrite r = {.to = UINT64_MAX};
+    const char *format = NULL;
+    struct gt_trace trace;
+    for (int c; (c = getopt_long(argc, argv, "o:h", longs, NULL)) != -1;) {
+        switch (c) {
+        case 'f': format = optarg; break;
+        case 'o': r.output = optarg; break;
+        case 'h': help(); break;
+        default: return GT_EXIT_USAGE;
+        }
+    }
+    if (optind + 1 != argc || !r.output || !format)
+        gt_fail(GT_EXIT_USAGE, "convert: gotrace convert --format=FORMAT TRACE -o FILE");
+    r.input = argv[optind];
+    r.format = gt_format_find(format);
+    if (!r.format)
+        gt_fail(GT_EXIT_USAGE, "--format=%s: it is %s", format, gt_format_names());
+    const char *why = gt_trace_open(&trace, r.input);
+    if (why)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", r.input, why);
+    gt_rewrite(&r);
+    say_loss(trace.format, r.format, r.output);
+    return 0;
+}

@@ -1,0 +1,105 @@
+/* `gotrace cut`: a part of a trace, by time or by threads, as a trace of its own. */
+#include "around.h"
+#include "rewrite.h"
+#include "scripts/tool/tool.h"
+
+#include "preload/options.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { LEAST_MARGIN_NS = 10000000, MARGIN_PART = 10 };
+
+static void help(void)
+{
+    puts(
+        "usage: gotrace cut [options] TRACE -o FILE\n\n"
+        "Writes a part of a trace, in the same format: it begins and ends at these times exactly,\n"
+        "and says at its beginning what everybody does, holds and is called.\n\n"
+        "  --from=TIME --to=TIME  since the trace began: 1.5s, 200ms; with a minus, before its "
+        "end\n"
+        "  --around=EVENT         the time of: longest (wait), log:TEXT, task:NAME (the slowest)\n"
+        "  --margin=TIME          so much before and after that; otherwise a tenth of it\n"
+        "  --threads=REGEX        only threads of that name, routine or number\n"
+        "  --thorough             of a large trace, look for names, tasks and regions in all that\n"
+        "                         is before\n"
+        "  -o, --output=FILE      the new trace");
+    exit(0);
+}
+
+static uint64_t read_time(const char *text, const char *option, bool *from_end)
+{
+    uint64_t ns;
+    const char *number = from_end && *text == '-' ? text + 1 : text;
+    if (!gt_options_time(number, &ns))
+        gt_fail(GT_EXIT_USAGE, "%s=%s: a time is like 1.5s, 200ms or 30us", option, text);
+    if (from_end)
+        *from_end = number != text;
+    return ns;
+}
+
+static void go_around(struct gt_rewrite *r, const char *what, const char *margin)
+{
+    uint64_t from, to, more;
+    gt_around_find(r->input, what, &from, &to);
+    more = (to - from) / MARGIN_PART;
+    more = margin                   ? read_time(margin, "--margin", NULL)
+           : more < LEAST_MARGIN_NS ? LEAST_MARGIN_NS
+                                    : more;
+    r->from = from > more ? from - more : 0;
+    r->to = to + more;
+    gt_say("%s is from %s to %s", what, gt_duration(from), gt_duration(to));
+}
+
+static regex_t *compile(const char *text)
+{
+    static regex_t pattern;
+    char why[128];
+    int error = regcomp(&pattern, text, REG_EXTENDED | REG_NOSUB);
+    if (!error)
+        return &pattern;
+    regerror(error, &pattern, why, sizeof why);
+    gt_fail(GT_EXIT_USAGE, "--threads=%s: %s", text, why);
+}
+
+int gt_command_cut(int argc, char **argv)
+{
+    static const struct option longs[] = {{"from", required_argument, NULL, 'f'},
+                                          {"to", required_argument, NULL, 't'},
+                                          {"around", required_argument, NULL, 'a'},
+                                          {"margin", required_argument, NULL, 'm'},
+                                          {"threads", required_argument, NULL, 'r'},
+                                          {"thorough", no_argument, NULL, 'l'},
+                                          {"output", required_argument, NULL, 'o'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
+    struct gt_rewrite r = {.to = UINT64_MAX};
+    const char *around = NULL, *margin = NULL;
+    bool times = false;
+    for (int c; (c = getopt_long(argc, argv, "o:h", longs, NULL)) != -1;) {
+        times |= c == 'f' || c == 't';
+        switch (c) {
+        case 'f': r.from = read_time(optarg, "--from", &r.from_end); break;
+        case 't': r.to = read_time(optarg, "--to", &r.to_before_end); break;
+        case 'a': around = optarg; break;
+        case 'm': margin = optarg; break;
+        case 'r': r.threads = compile(optarg); break;
+        case 'l': r.thorough = true; break;
+        case 'o': r.output = optarg; break;
+        case 'h': help(); break;
+        default: return GT_EXIT_USAGE;
+        }
+    }
+    if (optind + 1 != argc || !r.output)
+        gt_fail(GT_EXIT_USAGE, "cut: gotrace cut [options] TRACE -o FILE");
+    if (around && times)
+        gt_fail(GT_EXIT_USAGE, "cut: --around says when; --from and --to do, too");
+    if (margin && !around)
+        gt_fail(GT_EXIT_USAGE, "cut: --margin is for --around");
+    r.input = argv[optind];
+    if (around)
+        go_around(&r, around, margin);
+    gt_rewrite(&r);
+    return 0;
+}

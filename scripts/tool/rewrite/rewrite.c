@@ -1,0 +1,361 @@
+/* See rewrite.h: what of the file is read, and what comes of it. */
+#include "rewrite.h"
+
+#include "scripts/tool/report/reading.h"
+#include "scripts/tool/replacement.h"
+#include "rewriting.h"
+#include "scripts/tool/tool.h"
+#include "writing.h"
+
+#include "encoder/held.h"
+#include "encoder/read/batches.h"
+#include "encoder/read/need.h"
+#include "encoder/read/seek.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/*
+ * A generation of v2 begins with everybody's state, so that what is before can be left out. But it
+ * is read for names, open tasks and regions, and where those who wait began to: all of it where
+ * that is little, else where programs mostly name their threads, and what is just before.
+ */
+enum { ALL_BEFORE = 192 << 20, AT_BEGINNING = 32 << 20, JUST_BEFORE = 48 << 20 };
+
+/* A thread's account of a time may stand in one of the generations that follow. */
+enum { GENERATIONS_AFTER = 2 };
+
+/* Which parts -------------------------------------------------------------------------------- */
+
+static struct gt_part parts[4];
+
+static void add_part(struct gt_trace *trace, const uint8_t *start, const uint8_t *end,
+                     bool accounts_only)
+{
+    if (start >= end)
+        return;
+    parts[trace->n_parts++] = (struct gt_part){start, end, accounts_only};
+    trace->parts = parts;
+}
+
+static const uint8_t *end_of(const struct gt_trace *trace, const uint8_t *start)
+{
+    struct gt_bytes bytes = {start, trace->base + trace->size, false};
+    const uint8_t *end = gt_generation_end(bytes, trace->format);
+    return end ? end : bytes.end;
+}
+
+static void choose_before(struct gt_trace *trace, const struct gt_place_in_file *from)
+{
+    const uint8_t *first = trace->base + GT_HEADER_BYTES;
+    struct gt_place_in_file begun, before;
+    size_t size = (size_t)(from->start - first);
+    if (!gt_seek_offset(trace, AT_BEGINNING, &begun) || begun.start > from->start)
+        begun.start = from->start;
+    if (!gt_seek_offset(trace, (size_t)(from->start - trace->base) - JUST_BEFORE, &before) ||
+        before.start > from->start)
+        before.start = from->start;
+    if (begun.start >= before.start)
+        begun.start = before.start;
+    add_part(trace, first, begun.start, false);
+    add_part(trace, before.start, from->start, false);
+    gt_say("of the %zu MiB before that, names, tasks and regions are looked for in %zu; "
+           "--thorough looks in all",
+           size >> 20, (size_t)(begun.start - first + (from->start - before.start)) >> 20);
+}
+
+/* Leaves trace->parts NULL where all is to be read. */
+static void choose_parts(struct gt_trace *trace, const struct gt_rewrite *r)
+{
+    struct gt_place_in_file from, to;
+    if (trace->format->v1 || !gt_seek(trace, r->from, &from) || !gt_seek(trace, r->to, &to))
+        return;
+    const uint8_t *end = end_of(trace, to.start), *after = end, *all = trace->base + trace->size;
+    const uint8_t *first = trace->base + GT_HEADER_BYTES;
+    for (int i = 0; i < GENERATIONS_AFTER && after < all; i++)
+        after = end_of(trace, after);
+    if (from.start - first <= ALL_BEFORE || r->thorough) {
+        if (end == all)
+            return;
+        add_part(trace, first, end, false);
+    } else {
+        choose_before(trace, &from);
+        add_part(trace, from.start, end, false);
+    }
+    add_part(trace, end, after, true);
+    trace->progress = NULL; /* it does not take long */
+}
+
+/* Reading for other things -------------------------------------------------------------------- */
+
+static void open_part(struct gt_trace *trace, const char *path)
+{
+    gt_open_trace(trace, path);
+    trace->progress = NULL;
+}
+
+uint64_t gt_rewrite_length(const char *input)
+{
+    struct gt_trace trace;
+    struct gt_threads threads = {0};
+    struct gt_place_in_file last;
+    struct gt_part ends[2];
+    open_part(&trace, input);
+    if (!trace.format->v1 && gt_seek(&trace, UINT64_MAX, &last)) {
+        const uint8_t *first = trace.base + GT_HEADER_BYTES, *end = trace.base + trace.size;
+        ends[0] = (struct gt_part){first, end_of(&trace, first), false};
+        ends[1] = (struct gt_part){last.start, end, false};
+        trace.parts = ends;
+        trace.n_parts = last.start > first ? 2 : 1;
+    }
+    gt_read_threads(&threads, &trace);
+    return trace.ns;
+}
+
+static bool matches(const struct gt_thread_state *t, const regex_t *pattern)
+{
+    char number[24];
+    snprintf(number, sizeof number, "%llu", (unsigned long long)t->thread);
+    return regexec(pattern, number, 0, NULL, 0) == 0 ||
+           regexec(pattern, t->name, 0, NULL, 0) == 0 ||
+           regexec(pattern, t->routine, 0, NULL, 0) == 0;
+}
+
+/* Whose names match at the end of what is read. */
+static void choose_threads(const struct gt_trace *like, const struct gt_rewrite *r,
+                           struct gt_rewriting *rewriting)
+{
+    static struct gt_memo by_thread, by_g;
+    struct gt_threads threads = {0};
+    struct gt_trace trace;
+    open_part(&trace, r->input);
+    trace.parts = NULL;
+    if (like->parts) {
+        static struct gt_part same[4];
+        for (size_t i = 0; i < like->n_parts; i++)
+            same[i] = (struct gt_part){trace.base + (like->parts[i].start - like->base),
+                                       trace.base + (like->parts[i].end - like->base),
+                                       like->parts[i].accounts_only};
+        trace.parts = same;
+        trace.n_parts = like->n_parts;
+    }
+    gt_read_threads(&threads, &trace);
+    for (const struct gt_thread_state *t = threads.first; t; t = t->next) {
+        if (!matches(t, r->threads))
+            continue;
+        *(uint64_t *)gt_need(gt_memo_at(&by_g, t->g)) = 1;
+        if (t->thread != GT_NO_THREAD)
+            *(uint64_t *)gt_need(gt_memo_at(&by_thread, t->thread + 1)) = 1;
+    }
+    if (!by_thread.used)
+        gt_fail(GT_EXIT_FAILED, "%s: there is no such thread", r->input);
+    rewriting->threads = &by_thread;
+    rewriting->gs = &by_g;
+}
+
+/* v1: samples are told when all else is, and must be written with what is of their time. */
+static struct {
+    struct timed_sample {
+        struct gt_cpu_sample its;
+        uint64_t ns;
+    } * at;
+    size_t n, room, next;
+    struct gt_audience all; /* with the samples told in time */
+} samples;
+
+static void keep_sample(void *arg, const struct gt_cpu_sample *s, uint64_t ns)
+{
+    (void)arg;
+    samples.at = gt_need_room(samples.at, samples.n, &samples.room, sizeof *samples.at);
+    samples.at[samples.n++] = (struct timed_sample){*s, ns};
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct timed_sample *x = a, *y = b;
+    return x->ns < y->ns ? -1 : x->ns > y->ns;
+}
+
+static bool always(void *arg, const struct gt_happening *h)
+{
+    (void)arg;
+    (void)h;
+    return true;
+}
+
+static void no_event(void *arg, const struct gt_happening *h, uint64_t ns)
+{
+    (void)arg;
+    (void)h;
+    (void)ns;
+}
+
+static void no_account(void *arg, const struct gt_account_row *row, uint64_t ns, uint64_t length)
+{
+    (void)arg;
+    (void)row;
+    (void)ns;
+    (void)length;
+}
+
+static void no_sample(void *arg, const struct gt_cpu_sample *s, uint64_t ns)
+{
+    (void)arg;
+    (void)s;
+    (void)ns;
+}
+
+static void read_samples(const char *input)
+{
+    struct gt_trace trace;
+    open_part(&trace, input);
+    const struct gt_audience audience = {
+        .possible = always, .tell = no_event, .sample = keep_sample, .account = no_account};
+    gt_trace_read(&trace, &audience);
+    qsort(samples.at, samples.n, sizeof *samples.at, by_time);
+}
+
+static void tell_with_samples(void *arg, const struct gt_happening *h, uint64_t ns)
+{
+    for (; samples.next < samples.n && samples.at[samples.next].ns <= ns; samples.next++)
+        gt_rewriting_sample(&samples.at[samples.next].its, samples.at[samples.next].ns);
+    gt_rewriting_audience.tell(arg, h, ns);
+}
+
+static const struct gt_audience *audience_for(const struct gt_rewrite *r, const struct gt_trace *t)
+{
+    if (!t->format->v1)
+        return &gt_rewriting_audience;
+    read_samples(r->input);
+    samples.all = gt_rewriting_audience;
+    samples.all.tell = tell_with_samples;
+    samples.all.sample = no_sample;
+    return &samples.all;
+}
+
+/* The end ------------------------------------------------------------------------------------ */
+
+/* "gotrace-waits g holder thread how since name": since when is in units of the trace's clock. */
+static const char *with_new_time(const char *text, const struct gt_blocked_row *row)
+{
+    enum { BEFORE = 5 }; /* words */
+    const char *since = text;
+    char *end;
+    for (int i = 0; i < BEFORE && since; i++)
+        since = (since = strchr(since, ' ')) ? since + 1 : NULL;
+    if (!since)
+        return text;
+    strtoull(since, &end, 10);
+    size_t size = strlen(text) + 24;
+    char *fresh = gt_need(malloc(size));
+    snprintf(fresh, size, "%.*s%llu%s", (int)(since - text), text,
+             (unsigned long long)row->since + 1, end);
+    return fresh;
+}
+
+static void tell_end(const struct gt_trace *trace)
+{
+    size_t blocked = 0;
+    for (size_t i = 0; i < trace->n_own; i++) {
+        struct gt_blocked_row row;
+        struct gt_signals_row signals;
+        if (gt_blocked_read(trace->own[i], &row) && blocked < trace->n_blocked)
+            gt_writing_at_end(with_new_time(trace->own[i], &trace->blocked[blocked++]));
+        else if (gt_signals_read(trace->own[i], &signals))
+            gt_writing_at_end(trace->own[i]);
+    }
+}
+
+/* All of it ----------------------------------------------------------------------------------- */
+
+static void refuse_same(const char *input, const char *output)
+{
+    struct stat a, b;
+    if (stat(input, &a) == 0 && stat(output, &b) == 0 && a.st_dev == b.st_dev &&
+        a.st_ino == b.st_ino)
+        gt_fail(GT_EXIT_USAGE, "%s: that is what is read; -o takes another file", output);
+}
+
+static void refuse_go(const struct gt_trace *trace, const struct gt_format *format)
+{
+    if (trace->ours || format == trace->format)
+        return;
+    gt_fail(GT_EXIT_FAILED,
+            "%s is by a Go program: only traces of libgotrace can be written in other formats",
+            trace->path);
+}
+
+/* Whether it is by libgotrace, which its first generation or page tells. */
+static bool is_ours(const char *input)
+{
+    struct gt_trace trace;
+    open_part(&trace, input);
+    const uint8_t *first = trace.base + GT_HEADER_BYTES;
+    struct gt_part part = {first, NULL, true};
+    const struct gt_audience audience = {
+        .possible = always, .tell = no_event, .sample = no_sample, .account = no_account};
+    if (trace.format->v1) {
+        trace.size = trace.size < 1 << 20 ? trace.size : 1 << 20;
+    } else {
+        part.end = end_of(&trace, first);
+        trace.parts = &part;
+        trace.n_parts = 1;
+    }
+    gt_trace_read(&trace, &audience);
+    return trace.ours;
+}
+
+static bool reads_to_end(const struct gt_trace *trace)
+{
+    for (size_t i = 0; i < trace->n_parts; i++) {
+        if (!trace->parts[i].accounts_only && trace->parts[i].end == trace->base + trace->size)
+            return true;
+    }
+    return !trace->parts;
+}
+
+static void resolve_times(struct gt_rewrite *r)
+{
+    uint64_t end = r->from_end || r->to_before_end ? gt_rewrite_length(r->input) : 0;
+    if (r->from_end)
+        r->from = end > r->from ? end - r->from : 0;
+    if (r->to_before_end)
+        r->to = end > r->to ? end - r->to : 0;
+    if (r->from >= r->to)
+        gt_fail(GT_EXIT_USAGE, "--from and --to: there is nothing between them");
+}
+
+void gt_rewrite(struct gt_rewrite *r)
+{
+    struct gt_trace trace;
+    refuse_same(r->input, r->output);
+    gt_open_trace(&trace, r->input);
+    const struct gt_format *format = r->format ? r->format : trace.format;
+    trace.ours = is_ours(r->input);
+    refuse_go(&trace, format);
+    if (trace.format->v1 && !trace.ours)
+        gt_fail(GT_EXIT_FAILED, "%s is by a program of Go 1.21 or before: that is not supported",
+                trace.path);
+    resolve_times(r);
+    choose_parts(&trace, r);
+    struct gt_rewriting rewriting = {.trace = &trace, .from = r->from, .to = r->to};
+    if (r->threads)
+        choose_threads(&trace, r, &rewriting);
+    const struct gt_audience *audience = audience_for(r, &trace);
+    gt_replacement_begin(r->output);
+    if (format->v1 && gt_v1_global_order(format))
+        gt_replacement_beside(".elf");
+    gt_writing_begin(gt_replacement_temporary(), format, r->from + 1);
+    gt_rewriting_begin(&rewriting);
+    if (!gt_trace_read(&trace, audience))
+        gt_fail(GT_EXIT_FAILED, "%s: damaged: %s", trace.path, trace.damage);
+    bool to_end = reads_to_end(&trace) && r->to >= trace.ns;
+    if (to_end && (trace.ns < r->from || !trace.events))
+        gt_fail(GT_EXIT_FAILED, "%s: nothing of it is in that time: it lasts %s", trace.path,
+                gt_duration(trace.ns));
+    if (to_end)
+        tell_end(&trace);
+    gt_rewriting_end(to_end ? trace.ns : r->to, to_end ? trace.whole : true);
+    gt_replacement_finish(r->input);
+}

@@ -1,0 +1,403 @@
+/* See writing.h. What this takes the place of are the writers of threads and the drain side. */
+#include "writing.h"
+
+#include "scripts/tool/tool.h"
+
+#include "encoder/base/clock.h"
+#include "encoder/base/hash.h"
+#include "encoder/base/strbuf.h"
+#include "encoder/base/varint.h"
+#include "encoder/frames.h"
+#include "encoder/held.h"
+#include "encoder/output.h"
+#include "encoder/procs.h"
+#include "encoder/read/need.h"
+#include "encoder/samples.h"
+#include "encoder/stacks.h"
+#include "encoder/strings.h"
+#include "encoder/texts.h"
+#include "encoder/v1/v1.h"
+#include "encoder/v2.h"
+#include "encoder/writer.h"
+#include "symbolize/modules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { EVENT_MAX = 1 + (1 + GT_EVENT_ARGS_MAX) * GT_VARINT_MAX, LEAST_ROOM = 512 };
+enum { TEXT_MAX = 1 + 2 * GT_VARINT_MAX + GT_STRING_MAX };
+enum { TRACER = 0, ANY_THREAD = 1 }; /* M of a batch of strings */
+
+/*
+ * Addresses may have several names in a trace of Go's, and do not tell inlined functions apart. So
+ * the tables know frames by numbers, twice that, and what they return to is one more: see
+ * gt_frames_of. In this epoch of the module map no address stands for itself.
+ */
+enum { EPOCH = 2 };
+
+struct frame {
+    struct gt_where where;
+    uint32_t same_hash;
+};
+
+struct gt_lane {
+    struct gt_lane *next;
+    uint32_t thread;
+    uint64_t last; /* time */
+    struct gt_buf *buf;
+    uint32_t room; /* of its data */
+};
+
+static struct {
+    uint32_t gen;
+    uint64_t from, last; /* the generation begins; the latest event */
+    struct gt_lane *lanes;
+    struct gt_memo by_thread;
+    struct gt_buf *first, **link; /* of the generation, that are full */
+    struct gt_buf *texts, *accounts;
+    struct gt_memo text_ids;        /* by text; of the generation */
+    struct gt_memo strings, stacks; /* by text and stack */
+    struct gt_memo frame_numbers;   /* by hash */
+    struct frame *frames;           /* from 1 on */
+    size_t n_frames, room_frames;
+    struct {
+        struct gt_module its;
+        const char *description;
+    } * modules;
+    size_t n_modules, room_modules;
+    const char **at_end;
+    size_t n_at_end, room_at_end;
+    size_t bytes;
+    uint64_t wall_s, wall_ns, mono_ns; /* at ns 0; 0: not known */
+} out;
+
+/* Names --------------------------------------------------------------------------------------- */
+
+static bool same_where(const struct gt_where *a, const struct gt_where *b)
+{
+    return a->pc == b->pc && a->line == b->line && strcmp(a->func, b->func) == 0 &&
+           strcmp(a->file, b->file) == 0;
+}
+
+static uint64_t hash_of(const struct gt_where *w)
+{
+    uint64_t hash = gt_hash_mix(w->pc, w->line);
+    for (const char *p = w->func; *p; p++)
+        hash = gt_hash_mix(hash, (uint8_t)*p);
+    return hash;
+}
+
+static uint32_t number_of(const struct gt_where *where)
+{
+    uint64_t *slot = gt_need(gt_memo_at(&out.frame_numbers, hash_of(where)));
+    for (uint32_t i = (uint32_t)*slot; i; i = out.frames[i].same_hash) {
+        if (same_where(&out.frames[i].where, where))
+            return i;
+    }
+    uint32_t number = (uint32_t)++out.n_frames;
+    out.frames = gt_need_room(out.frames, number, &out.room_frames, sizeof *out.frames);
+    out.frames[number] = (struct frame){*where, (uint32_t)*slot};
+    *slot = number;
+    return number;
+}
+
+static const char *module_at(uint64_t pc)
+{
+    for (size_t i = out.n_modules; i-- > 0;) {
+        if (pc >= out.modules[i].its.lo && pc < out.modules[i].its.hi)
+            return out.modules[i].description;
+    }
+    return NULL;
+}
+
+/* Of gt_drain_config. */
+static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *found, int max)
+{
+    (void)max;
+    const struct gt_where *w = &out.frames[s->pcs[index] / 2].where;
+    *found = (struct gt_frame){.func = w->func,
+                               .file = w->file,
+                               .line = (uint32_t)w->line,
+                               .pc = w->pc,
+                               .module = module_at(w->pc)};
+    return 1;
+}
+
+static uint32_t pcs_of(const struct gt_callers *stack, uint64_t pcs[GT_FRAMES_MAX])
+{
+    uint32_t n = stack->n < GT_FRAMES_MAX ? stack->n : GT_FRAMES_MAX;
+    for (uint32_t i = 0; i < n; i++)
+        pcs[i] = 2 * (uint64_t)number_of(&stack->frame[i]) + (i > 0);
+    return n;
+}
+
+uint64_t gt_writing_stack(const struct gt_callers *stack)
+{
+    uint64_t pcs[GT_FRAMES_MAX];
+    if (!stack || !stack->n)
+        return 0;
+    uint64_t *slot = gt_need(gt_memo_at(&out.stacks, (uintptr_t)stack));
+    if (!*slot)
+        *slot = (uintptr_t)gt_need(gt_stacks_get(pcs, pcs_of(stack, pcs), EPOCH));
+    return gt_stack_use((struct gt_stack *)(uintptr_t)*slot, out.gen);
+}
+
+uint64_t gt_writing_string(const char *text)
+{
+    if (!*text)
+        return 0;
+    uint64_t *slot = gt_need(gt_memo_at(&out.strings, (uintptr_t)text));
+    if (!*slot)
+        *slot = (uintptr_t)gt_need(gt_strings_intern(text));
+    return gt_string_use((struct gt_string *)(uintptr_t)*slot, out.gen);
+}
+
+void gt_writing_module(const char *description)
+{
+    struct gt_module m = {0};
+    for (size_t i = 0; i < out.n_modules; i++) {
+        if (strcmp(out.modules[i].description, description) == 0)
+            return;
+    }
+    if (!gt_modules_parse(description, &m))
+        return;
+    out.modules = gt_need_room(out.modules, out.n_modules, &out.room_modules, sizeof *out.modules);
+    out.modules[out.n_modules].its = m;
+    out.modules[out.n_modules++].description = description;
+}
+
+void gt_writing_at_end(const char *text)
+{
+    out.at_end = gt_need_room(out.at_end, out.n_at_end, &out.room_at_end, sizeof *out.at_end);
+    out.at_end[out.n_at_end++] = text;
+}
+
+static void tell_at_end(gt_tell_fn *tell)
+{
+    for (size_t i = 0; i < out.n_at_end; i++)
+        tell(out.at_end[i], gt_texts_length(out.at_end[i]));
+}
+
+/* Buffers ------------------------------------------------------------------------------------- */
+
+static struct gt_buf *new_buf(uint32_t thread, uint64_t ts, uint32_t room)
+{
+    struct gt_buf *buf = gt_need(malloc(sizeof *buf + room));
+    memset(buf, 0, sizeof *buf);
+    buf->gen = out.gen;
+    buf->m = thread;
+    buf->ts = ts;
+    return buf;
+}
+
+static void push(struct gt_buf **buf)
+{
+    if (!*buf)
+        return;
+    out.bytes += (*buf)->used;
+    *out.link = *buf;
+    out.link = &(*buf)->next;
+    *buf = NULL;
+}
+
+/* What may be as large as a batch begins small: of most threads little is told. */
+static void make_room(struct gt_lane *lane)
+{
+    if (lane->buf && lane->buf->used + EVENT_MAX > GT_BUF_ROOM)
+        push(&lane->buf);
+    if (!lane->buf) {
+        lane->room = LEAST_ROOM;
+        uint64_t since = lane->last > out.from ? lane->last : out.from;
+        lane->buf = new_buf(lane->thread, since, lane->room);
+    } else if (lane->buf->used + EVENT_MAX > lane->room) {
+        lane->room = lane->room * 2 < GT_BUF_ROOM ? lane->room * 2 : (uint32_t)GT_BUF_ROOM;
+        lane->buf = gt_need(realloc(lane->buf, sizeof *lane->buf + lane->room));
+    }
+}
+
+struct gt_lane *gt_writing_lane(uint64_t thread)
+{
+    uint64_t *slot = gt_need(gt_memo_at(&out.by_thread, thread + 1));
+    if (!*slot) {
+        struct gt_lane *lane = gt_need(calloc(1, sizeof *lane));
+        lane->thread = (uint32_t)thread;
+        lane->next = out.lanes;
+        out.lanes = lane;
+        *slot = (uintptr_t)lane;
+    }
+    return (struct gt_lane *)(uintptr_t)*slot;
+}
+
+uint64_t gt_writing_event(struct gt_lane *lane, enum gt_event_type type, uint64_t ts,
+                          const uint64_t args[GT_EVENT_ARGS_MAX])
+{
+    ts = ts > lane->last ? ts : lane->last;
+    ts = ts > out.from ? ts : out.from;
+    make_room(lane);
+    uint64_t before = lane->buf->used ? lane->last : lane->buf->ts;
+    uint8_t *p = lane->buf->data + lane->buf->used;
+    *p++ = (uint8_t)type;
+    p = gt_varint_put(p, ts - before);
+    for (int i = 0; i < gt_event_args[type]; i++)
+        p = gt_varint_put(p, args[i]);
+    lane->buf->used = (uint32_t)(p - lane->buf->data);
+    lane->last = ts;
+    out.last = ts > out.last ? ts : out.last;
+    return ts;
+}
+
+static uint64_t put_text(struct gt_buf **buf, uint32_t thread, const char *text, uint32_t len)
+{
+    if (*buf && GT_BUF_ROOM - (*buf)->used < TEXT_MAX)
+        push(buf);
+    if (!*buf) {
+        *buf = new_buf(thread, out.from, GT_BUF_ROOM);
+        gt_texts_begin(*buf, out.gen, thread, out.from);
+    }
+    return gt_texts_append(*buf, text, len).id;
+}
+
+uint64_t gt_writing_text(const char *text)
+{
+    if (!*text)
+        return 0;
+    uint64_t *slot = gt_need(gt_memo_at(&out.text_ids, (uintptr_t)text));
+    if (!*slot)
+        *slot = put_text(&out.texts, ANY_THREAD, text, gt_texts_length(text));
+    return *slot;
+}
+
+uint64_t gt_writing_text_again(uint64_t id, const char *text)
+{
+    return gt_format->v1 && id ? id : gt_writing_text(text);
+}
+
+void gt_writing_sample(const struct gt_cpu_sample *s, uint64_t ts)
+{
+    uint64_t pcs[GT_FRAMES_MAX];
+    gt_samples_take(&(struct gt_sample){.ts = ts,
+                                        .g = s->g,
+                                        .m = s->thread == GT_NO_THREAD ? 0 : (uint32_t)s->thread,
+                                        .p = (uint32_t)s->p,
+                                        .epoch = EPOCH,
+                                        .times = 1,
+                                        .n = s->stack ? pcs_of(s->stack, pcs) : 0},
+                    pcs);
+}
+
+void gt_writing_account(const struct gt_account_row *row)
+{
+    uint8_t text[sizeof GT_ACCOUNT + (5 + GT_USED_NUMBERS) * GT_VARINT_MAX] = GT_ACCOUNT;
+    uint8_t *p = text + sizeof GT_ACCOUNT - 1;
+    p = gt_varint_put(gt_varint_put(p, row->used.known), row->g);
+    p = gt_varint_put(gt_varint_put(p, row->at), row->length);
+    for (int i = 0; i < GT_USED_NUMBERS; i++)
+        p = row->used.known & 1u << i ? gt_varint_put(p, row->used.of[i]) : p;
+    p = row->used.known & GT_KNOWN_CPUS ? gt_varint_put(p, row->cpus) : p;
+    put_text(&out.accounts, TRACER, (const char *)text, (uint32_t)(p - text));
+}
+
+/* Generations --------------------------------------------------------------------------------- */
+
+size_t gt_writing_size(void)
+{
+    return out.bytes;
+}
+
+static void begin_generation(uint64_t ts)
+{
+    out.gen++;
+    out.from = ts;
+    out.first = NULL;
+    out.link = &out.first;
+    out.bytes = 0;
+    gt_memo_free(&out.text_ids);
+}
+
+void gt_writing_set_host(uint64_t cpus, uint64_t wall_s, uint64_t wall_ns, uint64_t mono_ns)
+{
+    gt_v1_set_cpus(cpus);
+    out.wall_s = wall_s;
+    out.wall_ns = wall_ns;
+    out.mono_ns = mono_ns;
+}
+
+void gt_writing_begin(const char *path, const struct gt_format *format, uint64_t from)
+{
+    static const struct gt_drain_config names = {.resolve = resolve};
+    gt_format = format;
+    gt_clock_use_ns();
+    gt_frames_init(&names);
+    gt_held_init(NULL, NULL, tell_at_end);
+    atomic_store(&gt_gen.from, from);
+    if (gt_output_open(path, false) != 0)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", path, strerror(-gt_output_commit()));
+    if (format->v1)
+        gt_v1_open();
+    else
+        gt_v2_open();
+    begin_generation(from);
+}
+
+static struct gt_clock_snapshot snapshot_at(uint64_t ts)
+{
+    enum { S = 1000000000 };
+    uint64_t ns = out.wall_ns + ts;
+    return (struct gt_clock_snapshot){
+        .units = ts, .mono_ns = out.mono_ns + ts, .wall_s = out.wall_s + ns / S, .wall_ns = ns % S};
+}
+
+/* Readers want an event: a P that nobody ever has is idle. */
+static void tell_nothing(void)
+{
+    struct gt_lane *lane = gt_writing_lane(ANY_THREAD);
+    gt_writing_event(lane, GT_EV_PROC_STATUS, out.from,
+                     (const uint64_t[GT_EVENT_ARGS_MAX]){GT_PROCS_MAX, GT_P_IDLE});
+    push(&lane->buf);
+}
+
+static void write_generation(bool whole)
+{
+    struct gt_clock_snapshot snapshot = snapshot_at(out.from);
+    int error = 0;
+    for (struct gt_lane *lane = out.lanes; lane; lane = lane->next)
+        push(&lane->buf);
+    bool nothing = out.link == &out.first;
+    push(&out.texts);
+    push(&out.accounts);
+    if (nothing && !gt_format->v1)
+        tell_nothing();
+    *out.link = NULL;
+    if (gt_format->v1) {
+        error = gt_v1_write(out.gen, NULL, NULL, out.first, UINT64_MAX);
+    } else {
+        gt_v2_begin(NULL);
+        gt_v2_write(out.first);
+        gt_v2_end(out.gen, &snapshot, UINT64_MAX, whole);
+    }
+    for (struct gt_buf *buf = out.first, *next; buf; buf = next) {
+        next = buf->next;
+        free(buf);
+    }
+    if (!error)
+        error = gt_output_commit();
+    if (error)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", gt_output_path(), strerror(-error));
+}
+
+void gt_writing_next(uint64_t ts)
+{
+    write_generation(false);
+    begin_generation(ts > out.last ? ts : out.last);
+}
+
+void gt_writing_end(uint64_t ts, bool whole)
+{
+    ts = ts > out.last ? ts : out.last;
+    write_generation(whole && !gt_format->v1);
+    if (gt_format->v1)
+        gt_v1_end(ts, whole);
+    if (gt_output_commit() != 0)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", gt_output_path(), strerror(-gt_output_commit()));
+    gt_output_close();
+}

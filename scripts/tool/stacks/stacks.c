@@ -1,0 +1,293 @@
+/* `gotrace stacks`: what each thread of a running program, or of a core file, does and waits for.
+ */
+#include "recent.h"
+#include "still.h"
+#include "scripts/tool/tool.h"
+
+#include "encoder/read/need.h"
+#include "encoder/read/printable.h"
+
+#include <ctype.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { EXIT_DEADLOCK = 3 };
+
+static struct {
+    bool json, verbose;
+    unsigned last; /* so many waits of each thread, by the flight recorder in it; 0: none */
+} options;
+
+/* Text --------------------------------------------------------------------------------------- */
+
+static void print_owner(FILE *out, const struct gt_still *s, const struct gt_wait *w)
+{
+    const struct gt_task *t = w->owned == GT_OWNER_THREAD ? gt_still_task(s, w->owner) : NULL;
+    const char *does = w->kind == GT_WAIT_JOIN ? "" : "held by ";
+    if (w->readers)
+        fprintf(out, ", held by %u reader%s", w->readers, w->readers == 1 ? "" : "s");
+    else if (t)
+        fprintf(out, "%s %sthread %d (%s)", *does ? "," : "", does, t->tid, t->name);
+    else if (w->owned == GT_OWNER_ENDED)
+        fprintf(out, ", held by thread %d, which has ended", w->owner);
+    else if (w->owned == GT_OWNER_FOREIGN)
+        fprintf(out, ", held by thread %d, which is none of this process's", w->owner);
+}
+
+static void print_lock(FILE *out, const struct gt_still *s, const struct gt_wait *w)
+{
+    static const char *const what[] = {
+        [GT_WAIT_MUTEX] = "mutex",     [GT_WAIT_RWLOCK] = "rwlock",
+        [GT_WAIT_COND] = "condition",  [GT_WAIT_SEMAPHORE] = "semaphore",
+        [GT_WAIT_BARRIER] = "barrier", [GT_WAIT_ONCE] = "once",
+        [GT_WAIT_JOIN] = "the end of", [GT_WAIT_FUTEX] = "futex",
+    };
+    fputs(what[w->kind], out);
+    if (w->kind != GT_WAIT_JOIN || w->owned == GT_OWNER_UNKNOWN) {
+        if (*w->name)
+            fprintf(out, " %s", w->name);
+        if (w->address)
+            fprintf(out, *w->name ? " (0x%llx)" : " 0x%llx", (unsigned long long)w->address);
+    }
+    print_owner(out, s, w);
+    if (w->refused)
+        fputs("; the kernel has refused it, so for ever", out);
+}
+
+static void print_fds(FILE *out, const struct gt_wait *w)
+{
+    fputs(w->call, out);
+    for (size_t i = 0; i < w->fds; i++)
+        fprintf(out, "%s fd %d%s%s%s", i ? "," : "", w->fd[i].number, *w->fd[i].what ? " (" : "",
+                w->fd[i].what, *w->fd[i].what ? ")" : "");
+}
+
+static void print_wait(FILE *out, const struct gt_still *s, const struct gt_task *t)
+{
+    const struct gt_wait *w = &t->wait;
+    if (w->kind == GT_WAIT_NONE) {
+        fputs(gt_state_names[t->state], out);
+        return;
+    }
+    if (t->state != GT_WAITS)
+        fprintf(out, "%s, ", gt_state_names[t->state]);
+    fputs(w->kind >= GT_WAIT_POLL && w->kind != GT_WAIT_CHILD ? "in " : "waits for ", out);
+    if (w->kind <= GT_WAIT_FUTEX)
+        print_lock(out, s, w);
+    else if (w->fds)
+        print_fds(out, w);
+    else if (w->kind == GT_WAIT_CHILD && w->child > 0)
+        fprintf(out, "child %d", w->child);
+    else if (w->kind == GT_WAIT_CHILD)
+        fputs("any child", out);
+    else if (w->call)
+        fputs(w->call, out);
+    else
+        fprintf(out, "system call %ld", w->number);
+    if (w->ns)
+        fprintf(out, ", for %s", gt_duration(w->ns));
+    else if (w->timed)
+        fputs(", until its timeout", out);
+}
+
+static void print_stack(FILE *out, const struct gt_task *t)
+{
+    for (size_t i = 0; i < t->frames; i++) {
+        const struct gt_place *f = &t->frame[i];
+        fprintf(out, "    %s", f->function);
+        if (f->line)
+            fprintf(out, " (%s:%u)", basename(f->file), f->line);
+        else if (*f->module && !strstr(f->function, "+0x"))
+            fprintf(out, " (%s)", basename(f->module));
+        fputs("\n", out);
+    }
+    if (t->cut)
+        fputs(t->unknown ? "    ... (nothing tells how it goes on)\n" : "    ...\n", out);
+}
+
+/* What a thread does, as a text that is the same for those that do the same. */
+static char *text_of(const struct gt_still *s, const struct gt_task *t)
+{
+    char *text;
+    size_t size;
+    FILE *out = gt_need(open_memstream(&text, &size));
+    print_wait(out, s, t);
+    fputs("\n", out);
+    print_stack(out, t);
+    if (options.last)
+        gt_recent_print(out, t->tid);
+    fclose(out);
+    return gt_need(text);
+}
+
+static void print_printable(const char *text)
+{
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        size_t n = strcspn(line, "\n");
+        char *copy = gt_need(strndup(line, n));
+        gt_make_printable(copy, n);
+        puts(copy);
+        free(copy);
+    }
+}
+
+/* Those that do the same in the same place are shown together. */
+static void print_group(const struct gt_still *s, char **texts, size_t first)
+{
+    char *text;
+    size_t size, n = 0;
+    FILE *out = gt_need(open_memstream(&text, &size));
+    for (size_t i = first; i < s->tasks; i++)
+        n += texts[i] && strcmp(texts[i], texts[first]) == 0;
+    if (n > 1)
+        fprintf(out, "%zu threads, ", n);
+    const char *same = texts[first];
+    for (size_t i = first, shown = 0; i < s->tasks; i++) {
+        if (!texts[i] || strcmp(texts[i], same) != 0)
+            continue;
+        fprintf(out, "%s%d (%s)", shown++ ? ", " : "thread ", s->task[i].tid, s->task[i].name);
+        if (i != first)
+            texts[i] = NULL;
+    }
+    fprintf(out, ": %s", same);
+    texts[first] = NULL;
+    fclose(out);
+    print_printable(text);
+    puts("");
+    free(text);
+}
+
+static void print_deadlock(const struct gt_still *s, const struct gt_deadlock *d, char **texts)
+{
+    if (strcmp(d->kind, "cycle") != 0)
+        printf("DEADLOCK: a thread waits for what nobody will give back\n");
+    else if (d->tasks == 1)
+        printf("DEADLOCK: a thread waits for itself\n");
+    else
+        printf("DEADLOCK: %zu threads wait for each other\n", d->tasks);
+    for (size_t i = 0; i < d->tasks; i++) {
+        char *alone[1] = {texts[d->task[i]]};
+        struct gt_still one = *s;
+        one.task += d->task[i];
+        one.tasks = 1;
+        if (alone[0])
+            print_group(&one, alone, 0);
+        texts[d->task[i]] = NULL;
+    }
+}
+
+static void print_head(const struct gt_still *s)
+{
+    char *text;
+    size_t size;
+    FILE *out = gt_need(open_memstream(&text, &size));
+    if (s->core)
+        fprintf(out, "%s: ", s->core);
+    fprintf(out, "process %d (%s), %zu thread%s", s->pid, s->name, s->tasks,
+            s->tasks == 1 ? "" : "s");
+    if (options.verbose && !s->core)
+        fprintf(out, ", stopped for %s", gt_duration(s->stopped_ns));
+    fclose(out);
+    print_printable(text);
+    puts("");
+    free(text);
+}
+
+static void print_all(const struct gt_still *s)
+{
+    char **texts = gt_need(calloc(s->tasks + 1, sizeof *texts));
+    print_head(s);
+    for (size_t i = 0; i < s->tasks; i++)
+        texts[i] = text_of(s, &s->task[i]);
+    for (size_t i = 0; i < s->deadlocks; i++)
+        print_deadlock(s, &s->deadlock[i], texts);
+    for (size_t i = 0; i < s->tasks; i++) {
+        if (texts[i])
+            print_group(s, texts, i);
+    }
+}
+
+/* The command -------------------------------------------------------------------------------- */
+
+static void help(void)
+{
+    puts("usage: gotrace stacks [--json|--last=N] [--verbose] PID|CORE [EXECUTABLE]\n\n"
+         "Prints what every thread of a running program, or of a core file, does: what it waits\n"
+         "for, who holds that, and its stack. Deadlocks come first, and make the exit status 3.\n"
+         "The program needs no library of ours; it stands still for some milliseconds.\n\n"
+         "  --json     for programs\n"
+         "  --last=N   with the library in the program and its flight recorder on (GOTRACE_RING):\n"
+         "             since when each thread does that, and its last N waits and calls\n"
+         "  --verbose  also for how long the program stood still\n"
+         "  --help     this\n\n"
+         "A core file with a name of digits only: ./NAME. EXECUTABLE: where the program lies, if\n"
+         "not where it did.");
+    exit(0);
+}
+
+static unsigned read_last(const char *text)
+{
+    enum { MOST = 1000 };
+    char *end;
+    unsigned long n = strtoul(text, &end, 10);
+    if (*end || *text < '1' || *text > '9' || n > MOST)
+        gt_fail(GT_EXIT_USAGE, "stacks: --last=%s: how many waits? 1 to %d", text, MOST);
+    return (unsigned)n;
+}
+
+static pid_t read_pid(const char *text)
+{
+    unsigned long n = strtoul(text, NULL, 10);
+    if (!*text)
+        gt_fail(GT_EXIT_USAGE, "stacks: of which process, or core file? One");
+    if (!n || n > INT_MAX)
+        gt_fail(GT_EXIT_FAILED, "there is no process %s", text);
+    return (pid_t)n;
+}
+
+static void read_options(int argc, char **argv)
+{
+    static const struct option longs[] = {{"json", no_argument, NULL, 'j'},
+                                          {"verbose", no_argument, NULL, 'v'},
+                                          {"last", required_argument, NULL, 'l'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
+    for (int c; (c = getopt_long(argc, argv, "vh", longs, NULL)) != -1;) {
+        switch (c) {
+        case 'j': options.json = true; break;
+        case 'v': options.verbose = true; break;
+        case 'l': options.last = read_last(optarg); break;
+        case 'h': help(); break;
+        default: exit(GT_EXIT_USAGE);
+        }
+    }
+    if (argc - optind < 1 || argc - optind > 2)
+        gt_fail(GT_EXIT_USAGE, "stacks: of which process, or core file? One");
+}
+
+int gt_command_stacks(int argc, char **argv)
+{
+    struct gt_still still = {0};
+    read_options(argc, argv);
+    const char *what = argv[optind];
+    still.program = argv[optind + 1];
+    if (what[strspn(what, "0123456789")])
+        gt_core_open(&still, what);
+    else
+        gt_stop(&still, read_pid(what));
+    if (options.last && !still.core)
+        gt_recent_read(still.pid, options.last);
+    if (!gt_unwind(&still))
+        gt_fail(GT_EXIT_FAILED, "stacks needs libdw.so.1, which is not here: install the package "
+                                "libdw1 (Debian, Ubuntu) or elfutils-libs (Fedora)");
+    gt_find_waits(&still);
+    gt_find_deadlocks(&still);
+    if (options.json)
+        gt_stacks_json(&still);
+    else
+        print_all(&still);
+    return still.deadlocks ? EXIT_DEADLOCK : 0;
+}

@@ -1,0 +1,112 @@
+/* The same as JSON. */
+#include "scripts/tool/json.h"
+#include "still.h"
+
+#include <stdio.h>
+
+static void put_frame(const struct gt_place *f)
+{
+    fputs("{\"function\":", stdout);
+    gt_json_string(f->function);
+    if (f->line) {
+        gt_json_text("file", f->file);
+        printf(",\"line\":%u", f->line);
+    }
+    gt_json_text("module", f->module);
+    gt_json_address("pc", f->pc);
+    if (f->inlined)
+        fputs(",\"inlined\":true", stdout);
+    putchar('}');
+}
+
+static void put_fds(const struct gt_wait *w)
+{
+    fputs(",\"fds\":[", stdout);
+    for (size_t i = 0; i < w->fds; i++) {
+        printf("%s{\"fd\":%d", i ? "," : "", w->fd[i].number);
+        gt_json_text("what", w->fd[i].what);
+        putchar('}');
+    }
+    putchar(']');
+}
+
+static void put_owner(const struct gt_wait *w)
+{
+    static const char *const states[] = {"unknown", "thread", "ended", "foreign"};
+    if (w->owned != GT_OWNER_UNKNOWN)
+        printf(",\"owner\":%d", w->owner);
+    if (w->readers)
+        printf(",\"readers\":%u", w->readers);
+    gt_json_text("owner_is", w->readers ? "readers" : states[w->owned]);
+    if (w->refused)
+        fputs(",\"refused\":true", stdout);
+}
+
+/* null: it runs. */
+static void put_wait(const struct gt_wait *w)
+{
+    if (w->kind == GT_WAIT_NONE) {
+        fputs("null", stdout);
+        return;
+    }
+    printf("{\"kind\":\"%s\"", gt_wait_names[w->kind]);
+    if (w->call)
+        gt_json_text("call", w->call);
+    else
+        printf(",\"number\":%ld", w->number);
+    if (w->address)
+        gt_json_address("address", w->address);
+    if (*w->name)
+        gt_json_text("name", w->name);
+    if (w->kind <= GT_WAIT_FUTEX)
+        put_owner(w);
+    if (w->fds)
+        put_fds(w);
+    if (w->kind == GT_WAIT_CHILD)
+        printf(",\"child\":%d", w->child);
+    if (w->ns)
+        printf(",\"ns\":%llu", (unsigned long long)w->ns);
+    printf(",\"timed\":%s}", w->timed ? "true" : "false");
+}
+
+static void put_task(const struct gt_task *t)
+{
+    printf("{\"tid\":%d", t->tid);
+    gt_json_text("name", t->name);
+    gt_json_text("state", gt_state_names[t->state]);
+    fputs(",\"waits\":", stdout);
+    put_wait(&t->wait);
+    fputs(",\"stack\":[", stdout);
+    for (size_t i = 0; i < t->frames; i++) {
+        if (i)
+            putchar(',');
+        put_frame(&t->frame[i]);
+    }
+    printf("],\"cut\":%s}", t->cut ? "true" : "false");
+}
+
+static void put_deadlock(const struct gt_still *s, const struct gt_deadlock *d)
+{
+    printf("{\"kind\":\"%s\",\"threads\":[", d->kind);
+    for (size_t i = 0; i < d->tasks; i++)
+        printf("%s%d", i ? "," : "", s->task[d->task[i]].tid);
+    fputs("]}", stdout);
+}
+
+void gt_stacks_json(const struct gt_still *s)
+{
+    printf("{\"pid\":%d", s->pid);
+    gt_json_text("name", s->name);
+    printf(",\"stopped_ns\":%llu,\"threads\":[", (unsigned long long)s->stopped_ns);
+    for (size_t i = 0; i < s->tasks; i++) {
+        fputs(i ? ",\n" : "\n", stdout);
+        put_task(&s->task[i]);
+    }
+    fputs("],\n\"deadlocks\":[", stdout);
+    for (size_t i = 0; i < s->deadlocks; i++) {
+        if (i)
+            putchar(',');
+        put_deadlock(s, &s->deadlock[i]);
+    }
+    puts("]}");
+}

@@ -1,0 +1,222 @@
+/*
+ * From registers and copied stacks to functions and lines. libdwfl walks: it asks for registers and
+ * memory, and gets those of the still picture. Names come from symbolize/, those of data from
+ * libdwfl again.
+ */
+#include "loaded.h"
+#include "scripts/tool/tool.h"
+
+#include "symbolize/demangle.h"
+#include "symbolize/elfutils.h"
+#include "symbolize/symbolize.h"
+
+#include "encoder/read/need.h"
+
+#include <string.h>
+
+enum { FRAMES_MAX = 1000, INLINED_MAX = 32 };
+
+static struct {
+    const struct gt_elfutils *dw; /* within gt_elfutils_enter */
+    struct gt_still *still;
+    Dwfl *dwfl;
+    struct gt_loaded *loaded;
+    size_t n;
+} state;
+
+/* What libdwfl asks --------------------------------------------------------------------------- */
+
+static pid_t next_thread(Dwfl *dwfl, void *still, void **task)
+{
+    struct gt_still *s = still;
+    struct gt_task *t = *task ? (struct gt_task *)*task + 1 : s->task;
+    (void)dwfl;
+    *task = t;
+    return t < s->task + s->tasks ? t->tid : 0;
+}
+
+static bool get_thread(Dwfl *dwfl, pid_t tid, void *still, void **task)
+{
+    (void)dwfl;
+    *task = (void *)gt_still_task(still, tid);
+    return *task != NULL;
+}
+
+static bool read_memory(Dwfl *dwfl, Dwarf_Addr at, Dwarf_Word *word, void *still)
+{
+    (void)dwfl;
+    return gt_still_read(still, at, word, sizeof *word);
+}
+
+static bool set_registers(Dwfl_Thread *thread, void *task)
+{
+    const struct gt_task *t = task;
+    uint64_t words[GT_DWARF_REGISTERS];
+    unsigned n = gt_registers_dwarf(&t->registers, words);
+    state.dw->dwfl_thread_state_register_pc(thread, gt_registers_pc(&t->registers));
+    if (t->state != GT_UNSTOPPABLE)
+        return state.dw->dwfl_thread_state_registers(thread, 0, n, words);
+    bool set = true;
+    for (unsigned i = 0; i < n; i++)
+        set &= !gt_registers_in_call(i) ||
+               state.dw->dwfl_thread_state_registers(thread, (int)i, 1, &words[i]);
+    return set;
+}
+
+static const Dwfl_Thread_Callbacks asked = {.next_thread = next_thread,
+                                            .get_thread = get_thread,
+                                            .memory_read = read_memory,
+                                            .set_initial_registers = set_registers};
+
+/* Walking ------------------------------------------------------------------------------------ */
+
+static Dwfl *open_dwfl(const struct gt_elfutils *dw)
+{
+    static Dwfl_Callbacks callbacks;
+    callbacks.find_elf = dw->dwfl_build_id_find_elf;
+    callbacks.find_debuginfo = dw->dwfl_standard_find_debuginfo;
+    Dwfl *dwfl = dw->dwfl_begin(&callbacks);
+    if (!dwfl)
+        return NULL;
+    dw->dwfl_report_begin(dwfl);
+    for (size_t i = 0; i < state.n; i++) {
+        const struct gt_loaded *m = &state.loaded[i];
+        if (m->path)
+            dw->dwfl_report_elf(dwfl, m->name, m->path, -1, m->bias, true);
+    }
+    dw->dwfl_report_end(dwfl, NULL, NULL);
+    return dwfl;
+}
+
+/* A return address is behind the call that counts, which may be the function's last. */
+static int add_pc(Dwfl_Frame *frame, void *task)
+{
+    struct gt_task *t = task;
+    Dwarf_Addr pc;
+    bool exact;
+    if (!state.dw->dwfl_frame_pc(frame, &pc, &exact) || !pc)
+        return DWARF_CB_ABORT;
+    if (t->frames == FRAMES_MAX) {
+        t->cut = true;
+        return DWARF_CB_ABORT;
+    }
+    GT_MORE(t->frame, t->frames)->pc = pc - !exact;
+    return DWARF_CB_OK;
+}
+
+static void walk_all(void)
+{
+    state.dwfl = open_dwfl(state.dw);
+    if (!state.dwfl || !state.dw->dwfl_attach_state(state.dwfl, NULL, 1, &asked, state.still))
+        return;
+    for (size_t i = 0; i < state.still->tasks; i++) {
+        struct gt_task *t = &state.still->task[i];
+        if (gt_registers_pc(&t->registers))
+            t->unknown = state.dw->dwfl_getthread_frames(state.dwfl, t->tid, add_pc, t) < 0;
+    }
+}
+
+/* Names -------------------------------------------------------------------------------------- */
+
+static const char *module_of(uint64_t pc)
+{
+    for (size_t i = 0; i < state.n; i++) {
+        if (pc >= state.loaded[i].lo && pc < state.loaded[i].hi)
+            return state.loaded[i].name;
+    }
+    return "";
+}
+
+/* A PC becomes as many frames as have been inlined there. */
+static void name_frames(struct gt_symbolizer *symbolizer, struct gt_task *t)
+{
+    struct gt_sym_frame found[INLINED_MAX];
+    struct gt_place *named = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < t->frames; i++) {
+        uint64_t pc = t->frame[i].pc;
+        int inlined = gt_symbolize(symbolizer, 1, pc, false, found, INLINED_MAX) - 1;
+        for (int k = 0; k <= inlined; k++) {
+            bool kept = *found[k].file; /* else its name does not outlive the next question */
+            *GT_MORE(named, n) =
+                (struct gt_place){.pc = pc,
+                                  .function = kept ? found[k].func : gt_need(strdup(found[k].func)),
+                                  .file = found[k].line ? found[k].file : "",
+                                  .module = module_of(pc),
+                                  .line = found[k].line,
+                                  .inlined = k < inlined};
+        }
+    }
+    free(t->frame);
+    t->frame = named;
+    t->frames = n;
+}
+
+/*
+ * Of a thread in a deep sleep not all registers are known: a frame that needs another one is the
+ * outermost for libdwfl, too.
+ */
+static bool is_whole(const struct gt_task *t)
+{
+    const char *last = t->frames ? t->frame[t->frames - 1].function : "start";
+    last += strspn(last, "_");
+    return t->state != GT_UNSTOPPABLE || strcmp(last, "start") == 0 ||
+           strncmp(last, "clone", 5) == 0;
+}
+
+bool gt_unwind(struct gt_still *still)
+{
+    jmp_buf bail;
+    state.still = still;
+    state.loaded = gt_loaded_find(still, &state.n);
+    for (size_t i = 0; i < state.n; i++)
+        gt_loaded_announce(&state.loaded[i]);
+    if (setjmp(bail) == 0) {
+        state.dw = gt_elfutils_enter(&bail);
+        if (state.dw)
+            walk_all();
+    } else {
+        gt_elfutils_give_up(); /* an assertion: names come from symbols, and what is there stays */
+        state.dwfl = NULL;
+    }
+    gt_elfutils_leave();
+    struct gt_symbolizer *symbolizer = gt_symbolizer_new();
+    for (size_t i = 0; i < still->tasks; i++) {
+        struct gt_task *t = &still->task[i];
+        name_frames(symbolizer, t);
+        t->unknown |= !is_whole(t);
+        t->cut |= t->unknown;
+    }
+    return state.dw != NULL;
+}
+
+static void find_symbol(uint64_t address, char *name, size_t size)
+{
+    const struct gt_elfutils *dw = state.dw;
+    char buffer[512];
+    GElf_Off offset = 0;
+    GElf_Sym symbol;
+    Dwfl_Module *m = dw->dwfl_addrmodule(state.dwfl, address);
+    const char *found =
+        m ? dw->dwfl_module_addrinfo(m, address, &offset, &symbol, NULL, NULL, NULL) : NULL;
+    if (found && GELF_ST_TYPE(symbol.st_info) == STT_OBJECT && offset < symbol.st_size)
+        snprintf(name, size, offset ? "%s+%lu" : "%s", gt_demangle(found, buffer, sizeof buffer),
+                 (unsigned long)offset);
+}
+
+void gt_unwind_symbol(uint64_t address, char *name, size_t size)
+{
+    jmp_buf bail;
+    *name = 0;
+    if (!state.dwfl)
+        return;
+    if (setjmp(bail) == 0) {
+        state.dw = gt_elfutils_enter(&bail);
+        if (state.dw)
+            find_symbol(address, name, size);
+    } else {
+        gt_elfutils_give_up();
+        state.dwfl = NULL;
+    }
+    gt_elfutils_leave();
+}

@@ -1,0 +1,156 @@
+/* What `gotrace why` looks at, and in which order: see page.h. */
+#include "page.h"
+
+#include "scripts/tool/tool.h"
+
+#include "encoder/read/need.h"
+
+#include <stdlib.h>
+
+/*
+ * Whose end is that of the run: the main thread's, which ends the process; else the last one's.
+ * GT_NOBODY: no thread did anything.
+ */
+static uint32_t last_thread(const struct gt_graph *graph, uint64_t to)
+{
+    uint32_t found = GT_NOBODY;
+    uint64_t latest = 0;
+    for (uint32_t i = 0; i < graph->lanes; i++) {
+        const struct gt_lane *lane = &graph->lane[i];
+        uint64_t until = lane->until < to ? lane->until : to;
+        if (!lane->steps || lane->begin >= to)
+            continue;
+        if (lane->thread->g == 1 && until == to)
+            return i;
+        if (until > latest) {
+            latest = until;
+            found = i;
+        }
+    }
+    return found;
+}
+
+size_t gt_why_off_path(struct gt_why *why, struct gt_off_path *out, size_t most)
+{
+    const struct gt_survey *v = &why->survey;
+    size_t n = 0;
+    for (uint32_t i = 0; i < why->graph.spots; i++) {
+        const struct gt_place_waits *p = &v->place[i];
+        if (!p->ns)
+            continue;
+        bool own = p->threads == 1 && p->thread == why->thread;
+        uint64_t on = why->path.seen[i];
+        struct gt_off_path it = {p->section, p->ns > on ? p->ns - on : 0, p->threads};
+        if (on * 20 > p->ns || p->of_lock || own || it.ns * 20 < why->to - why->from)
+            continue;
+        size_t at = n < most ? n++ : most;
+        for (; at && out[at - 1].ns < it.ns; at--) {
+            if (at < most)
+                out[at] = out[at - 1];
+        }
+        if (at < most)
+            out[at] = it;
+    }
+    return n;
+}
+
+/* Where the thread waits for input longest, a spot; GT_NOBODY: it does not. */
+static uint32_t resting_place(const struct gt_why *why, uint32_t thread, uint64_t *ns)
+{
+    const struct gt_graph *graph = &why->graph;
+    struct gt_cursor c = {.graph = graph, .thread = thread};
+    struct gt_memo by_spot = {0};
+    uint32_t found = GT_NOBODY;
+    *ns = 0;
+    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+        if (s->kind != GT_NETWORK || s->to <= why->from || s->from >= why->to)
+            continue;
+        uint64_t *sum = gt_need(gt_memo_at(&by_spot, s->spot + UINT64_C(1)));
+        *sum += s->to - s->from;
+        if (*sum > *ns) {
+            *ns = *sum;
+            found = s->spot;
+        }
+    }
+    gt_memo_free(&by_spot);
+    gt_cursor_close(&c);
+    return found;
+}
+
+enum { PIECES_MOST = 100000 };
+
+static void add_pieces(struct gt_why *why, uint32_t thread, uint32_t spot)
+{
+    struct gt_cursor c = {.graph = &why->graph, .thread = thread};
+    struct gt_pieces *pieces = &why->pieces;
+    uint64_t since = 0;
+    for (const struct gt_step *s; (s = gt_cursor_next(&c)) && pieces->n < PIECES_MOST;) {
+        if (s->spot != spot || s->kind != GT_NETWORK)
+            continue;
+        if (since >= why->from && since && s->from > since && s->from <= why->to) {
+            gt_path_add(&why->path, &why->sections, thread, since, s->from);
+            pieces->n++;
+            if (s->from - since > pieces->longest) {
+                pieces->longest = s->from - since;
+                pieces->longest_at = since;
+            }
+        }
+        since = s->to;
+    }
+    gt_cursor_close(&c);
+}
+
+/* Whether the run's path is a wait for what comes from outside: the end is not what is wanted. */
+static bool serves(const struct gt_why *why)
+{
+    const struct gt_lane *lane = &why->graph.lane[why->thread];
+    uint64_t ns;
+    return why->path.by_kind[GT_NETWORK] * 2 > why->path.ns && lane->thread->state != GT_G_NONE &&
+           resting_place(why, why->thread, &ns) != GT_NOBODY && ns * 2 > why->to - why->from;
+}
+
+/* Where there are some the path is theirs. */
+static void find_pieces(struct gt_why *why)
+{
+    enum { LEAST = 10 };
+    struct gt_path of_run = why->path;
+    why->path = (struct gt_path){0};
+    for (uint32_t i = 0; i < why->graph.lanes; i++) {
+        uint64_t ns, before = why->pieces.n;
+        uint32_t spot = resting_place(why, i, &ns);
+        if (i != why->thread && spot != GT_NOBODY)
+            add_pieces(why, i, spot);
+        why->pieces.threads += why->pieces.n > before;
+    }
+    gt_path_free(why->pieces.n < LEAST ? &why->path : &of_run);
+    why->path = why->pieces.n < LEAST ? of_run : why->path;
+    why->pieces = why->pieces.n < LEAST ? (struct gt_pieces){0} : why->pieces;
+    why->path.from = why->from;
+    why->path.to = why->to;
+}
+
+void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
+{
+    why->to = to < why->graph.trace.ns ? to : why->graph.trace.ns;
+    why->from = from;
+    why->thread = last_thread(&why->graph, why->to);
+    if (why->from >= why->to || why->thread == GT_NOBODY)
+        gt_fail(GT_EXIT_FAILED, "%s: nothing is recorded of that time", why->graph.trace.path);
+    gt_sections_begin(&why->sections, &why->graph);
+    if (why->task) {
+        gt_tasks_find(&why->tasks, &why->sections, why->task, why->from, why->to);
+        return;
+    }
+    gt_whatifs_choose(&why->whatifs, &why->graph, why->from, why->to);
+    why->path.watch = why->whatifs.to;
+    why->path.watch_thread = GT_NOBODY;
+    gt_path_add(&why->path, &why->sections, why->thread, why->from, why->to);
+    if (serves(why))
+        find_pieces(why);
+    gt_path_finish(&why->path);
+    gt_survey_make(&why->survey, &why->sections, why->from, why->to);
+    if (!why->pieces.n)
+        gt_whatifs_find(&why->whatifs, &why->sections, &why->path, &why->survey);
+    gt_findings_find(&why->findings, &why->sections, why->thread, &why->path, &why->survey,
+                     &why->whatifs);
+}

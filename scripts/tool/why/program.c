@@ -1,0 +1,380 @@
+/* See program.h. */
+#include "program.h"
+
+#include "cpus.h"
+
+#include "encoder/read/need.h"
+
+#include <stdlib.h>
+
+static struct gt_op *add_op(struct gt_role *role, enum gt_op_type type, uint32_t arg, uint64_t ns)
+{
+    role->op = gt_need_room(role->op, role->n, &role->room, sizeof *role->op);
+    role->op[role->n] = (struct gt_op){.type = type, .arg = arg & ((1u << 27) - 1), .ns = ns};
+    return &role->op[role->n++];
+}
+
+enum {
+    TAKEN_NS = 50000, /* from going on with a lock to the note that it was taken, at most */
+};
+
+struct builder {
+    struct gt_program *program;
+    uint32_t thread;
+    struct gt_role *role;
+    size_t next_edge, next_hold;
+    bool *acquired;    /* by hold */
+    size_t first_hold; /* which that begins with */
+    uint64_t until;    /* of what has been added */
+    bool skip_delay;   /* of a wake-up in vain: there will be others, or none */
+    uint32_t lock;     /* that the last wait was for, or GT_NOBODY */
+    bool woken;        /* by another thread, just before */
+    struct gt_cursor ahead;
+};
+
+static const struct gt_lane *lane_of(const struct gt_program *p, uint32_t thread)
+{
+    return &p->sections->graph->lane[thread];
+}
+
+/* Holds of each lock by any thread, in the order of time. */
+static int by_lock_and_end(const void *a, const void *b)
+{
+    const struct gt_hold *x = a, *y = b;
+    if (x->lock != y->lock)
+        return x->lock < y->lock ? -1 : 1;
+    return x->to < y->to ? -1 : x->to > y->to;
+}
+
+static void find_holds(struct gt_program *p)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < p->roles; i++)
+        n += lane_of(p, i)->holds;
+    p->hold = gt_need(malloc((n + 1) * sizeof *p->hold));
+    for (uint32_t i = 0; i < p->roles; i++) {
+        const struct gt_lane *lane = lane_of(p, i);
+        for (size_t k = gt_lane_hold_after(lane, p->from); k < lane->holds; k++) {
+            if (lane->hold[k].from < p->to)
+                p->hold[p->holds++] = lane->hold[k];
+        }
+    }
+    if (p->holds)
+        qsort(p->hold, p->holds, sizeof *p->hold, by_lock_and_end);
+}
+
+/* How much of that time it is told that somebody had the lock. */
+static uint64_t held_between(const struct gt_program *p, uint32_t lock, uint64_t from, uint64_t to)
+{
+    size_t low = 0, high = p->holds;
+    uint64_t sum = 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct gt_hold *h = &p->hold[middle];
+        if (h->lock < lock || (h->lock == lock && h->to <= from))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < p->holds && p->hold[low].lock == lock && from < to; low++) {
+        const struct gt_hold *h = &p->hold[low];
+        uint64_t begin = h->from > from ? h->from : from, end = h->to < to ? h->to : to;
+        if (begin < end) {
+            sum += end - begin;
+            from = end;
+        }
+        if (h->from >= to)
+            break;
+    }
+    return sum;
+}
+
+/* Whether the wait is one for holds that are told: the lock itself says when it is over. */
+static bool is_of_lock(const struct gt_program *p, const struct gt_step *s)
+{
+    return gt_graph_is_lock_wait(p->sections->graph, s) &&
+           held_between(p, s->lock, 0, UINT64_MAX) > 0;
+}
+
+static void add_edge(struct gt_program *p, uint64_t at, uint32_t by, uint32_t waiter)
+{
+    if (at <= p->from || at > p->to)
+        return;
+    p->edge = gt_need_room(p->edge, p->edges, &p->edges_room, sizeof *p->edge);
+    p->edge[p->edges++] = (struct gt_edge){at, by, waiter};
+}
+
+static int by_poster(const void *a, const void *b)
+{
+    const struct gt_edge *x = a, *y = b;
+    if (x->by != y->by)
+        return x->by < y->by ? -1 : 1;
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
+    return x->waiter < y->waiter ? -1 : x->waiter > y->waiter;
+}
+
+static void find_edges(struct gt_program *p)
+{
+    for (uint32_t i = 0; i < p->roles; i++) {
+        const struct gt_lane *lane = lane_of(p, i);
+        const struct gt_thread_state *maker = lane->thread->maker;
+        struct gt_cursor c = {.graph = p->sections->graph, .thread = i};
+        if (maker && lane->begin > p->from)
+            add_edge(p, lane->begin, maker->number, i);
+        for (const struct gt_step *s = gt_cursor_from(&c, p->from); s && s->from < p->to;
+             s = gt_cursor_next(&c)) {
+            if (s->by != GT_NOBODY && !is_of_lock(p, s))
+                add_edge(p, s->to, s->by, i);
+        }
+        gt_cursor_close(&c);
+    }
+    if (p->edges)
+        qsort(p->edge, p->edges, sizeof *p->edge, by_poster);
+    for (size_t i = 0; i < p->edges; i++) {
+        struct gt_role *role = &p->role[p->edge[i].by];
+        role->first_edge = role->edges ? role->first_edge : i;
+        role->edges++;
+    }
+}
+
+/* The edge that such a wait of the thread waits for. */
+static size_t edge_of(const struct gt_program *p, uint32_t waiter, uint64_t at, uint32_t by)
+{
+    struct gt_edge key = {at, by, waiter};
+    const struct gt_edge *found = bsearch(&key, p->edge, p->edges, sizeof key, by_poster);
+    return found ? (size_t)(found - p->edge) : SIZE_MAX;
+}
+
+static const struct gt_hold *next_hold(const struct builder *b)
+{
+    const struct gt_lane *lane = lane_of(b->program, b->thread);
+    return b->next_hold < lane->holds ? &lane->hold[b->next_hold] : NULL;
+}
+
+enum { HOLDS_AT_ONCE = 8 };
+
+/* What the beginning of a hold may be off: it is told as a length, to a hundredth of its unit. */
+static uint64_t slack_of(const struct gt_hold *h)
+{
+    uint64_t ns = h->to - h->from;
+    return 2000 + (ns >= 1000000000 ? 10000000 : ns >= 1000000 ? 10000 : 0);
+}
+
+/*
+ * The thread asks for a lock at that time; before, for those that it has then and gives up later.
+ * Taken the other way round they would be in a circle with another thread's.
+ */
+static void take(struct builder *b, size_t hold, uint64_t at)
+{
+    const struct gt_lane *lane = lane_of(b->program, b->thread);
+    const struct gt_hold *it = &lane->hold[hold];
+    for (size_t i = lane->holds < hold + HOLDS_AT_ONCE ? lane->holds : hold + HOLDS_AT_ONCE;
+         i-- > hold + 1;) {
+        const struct gt_hold *outer = &lane->hold[i];
+        bool *acquired = &b->acquired[i - b->first_hold];
+        if (*acquired || outer->to < it->to || outer->from > at + slack_of(outer))
+            continue;
+        *acquired = true;
+        add_op(b->role, GT_OP_ACQUIRE, outer->lock, outer->from);
+    }
+    b->acquired[hold - b->first_hold] = true;
+    add_op(b->role, GT_OP_ACQUIRE, it->lock, it->from);
+}
+
+/* What happens on the thread at a moment, up to that time: it lets others go on, takes and gives.
+ */
+static void add_moments(struct builder *b, uint64_t until)
+{
+    struct gt_program *p = b->program;
+    const struct gt_lane *lane = lane_of(p, b->thread);
+    for (;;) {
+        const struct gt_edge *e =
+            b->next_edge < b->role->edges ? &p->edge[b->role->first_edge + b->next_edge] : NULL;
+        const struct gt_hold *h = next_hold(b);
+        bool edge_first = e && (!h || e->at < h->to);
+        if (edge_first && e->at <= until) {
+            add_op(b->role, GT_OP_POST, (uint32_t)(b->role->first_edge + b->next_edge++), 0);
+        } else if (!edge_first && h && h->to <= until) {
+            if (b->acquired[b->next_hold - b->first_hold])
+                add_op(b->role, GT_OP_RELEASE, h->lock, 0);
+            b->next_hold++;
+        } else {
+            break;
+        }
+    }
+    for (size_t i = b->next_hold; i < lane->holds && i < b->next_hold + HOLDS_AT_ONCE; i++) {
+        if (lane->hold[i].from <= until && !b->acquired[i - b->first_hold])
+            take(b, i, lane->hold[i].from);
+    }
+}
+
+/* When the next of these comes, if that is before `to`. */
+static uint64_t next_moment(const struct builder *b, uint64_t to)
+{
+    const struct gt_program *p = b->program;
+    const struct gt_lane *lane = lane_of(p, b->thread);
+    if (b->next_edge < b->role->edges) {
+        uint64_t at = p->edge[b->role->first_edge + b->next_edge].at;
+        to = at < to ? at : to;
+    }
+    for (size_t i = b->next_hold; i < lane->holds && i < b->next_hold + HOLDS_AT_ONCE; i++) {
+        const struct gt_hold *h = &lane->hold[i];
+        uint64_t at = b->acquired[i - b->first_hold] ? h->to : h->from;
+        to = at < to ? at : to;
+    }
+    return to;
+}
+
+static void add_work(void *arg, const struct gt_section_part *part)
+{
+    struct builder *b = arg;
+    const struct gt_program *p = b->program;
+    const struct gt_section *section = &p->sections->at[part->section];
+    uint64_t ns = part->to - part->from;
+    enum gt_op_type type = GT_OP_WORK;
+    if (section->kind == GT_RUNNING && p->cpus > 0) {
+        type = GT_OP_COMPUTE;
+        ns = p->counted ? (uint64_t)((double)ns * gt_cpu_share(lane_of(p, b->thread)->thread)) : ns;
+    }
+    if (section->kind == GT_SCHED) {
+        if (section->woken && b->skip_delay)
+            return;
+        /* In which others had the lock is no delay, but a wake-up in vain. */
+        uint64_t vain = section->woken && b->lock != GT_NOBODY
+                            ? held_between(p, b->lock, part->from, part->to)
+                            : 0;
+        ns = vain < ns ? ns - vain : 0;
+        if (p->cpus > 0)
+            ns = section->woken && ns > GT_USUAL_WAKE_NS ? GT_USUAL_WAKE_NS
+                 : section->woken                        ? ns
+                                                         : 0;
+        type = section->woken && b->woken ? GT_OP_DELAY : GT_OP_WORK;
+    }
+    if (ns)
+        add_op(b->role, type, part->section, ns)->held = section->lock != GT_NOBODY;
+}
+
+static void add_stretch(struct builder *b, const struct gt_step *s, uint64_t from, uint64_t to)
+{
+    while (from < to) {
+        add_moments(b, from);
+        uint64_t until = next_moment(b, to);
+        until = until > from ? until : from + 1;
+        gt_sections_split(b->program->sections, b->thread, s, from, until, add_work, b);
+        from = until;
+    }
+}
+
+/* When the thread went on that waited so for a lock: it may have been woken in vain before. */
+static uint64_t had_it_by(struct builder *b, const struct gt_step *s)
+{
+    enum { LOOK_NS = 20000 };
+    uint64_t end = s->to;
+    uint32_t lock = s->lock;
+    const struct gt_step *n = gt_cursor_seek(&b->ahead, end);
+    while (n && (n = gt_cursor_next(&b->ahead))) {
+        bool looks = n->kind == GT_RUNNING && n->to - n->from < LOOK_NS;
+        bool again = n->kind == GT_SYNC && n->lock == lock;
+        if (n->kind != GT_SCHED && !looks && !again)
+            break;
+        end = n->to;
+    }
+    return end;
+}
+
+/* The thread's own hold that this wait, or it and more of them, led to. */
+static size_t hold_after(struct builder *b, const struct gt_step *s)
+{
+    const struct gt_lane *lane = lane_of(b->program, b->thread);
+    for (size_t i = b->next_hold; i < lane->holds && i < b->next_hold + HOLDS_AT_ONCE; i++) {
+        const struct gt_hold *h = &lane->hold[i];
+        if (h->lock != s->lock || h->to <= s->to)
+            continue;
+        uint64_t slack = slack_of(h);
+        bool its = h->from + slack >= s->from && h->from <= had_it_by(b, s) + slack + TAKEN_NS;
+        return its ? i : SIZE_MAX;
+    }
+    return SIZE_MAX;
+}
+
+static void add_wait(struct builder *b, const struct gt_step *s)
+{
+    struct gt_program *p = b->program;
+    add_moments(b, s->from);
+    bool of_lock = is_of_lock(p, s);
+    size_t own = gt_graph_is_lock_wait(p->sections->graph, s) ? hold_after(b, s) : SIZE_MAX;
+    if (!of_lock) {
+        size_t edge = edge_of(p, b->thread, s->to, s->by);
+        if (edge != SIZE_MAX)
+            add_op(b->role, GT_OP_AWAIT, (uint32_t)edge, s->to);
+    }
+    if (own != SIZE_MAX) {
+        b->skip_delay = b->acquired[own - b->first_hold];
+        if (!b->skip_delay)
+            take(b, own, s->from);
+    } else if (of_lock) {
+        add_op(b->role, GT_OP_PASS, s->lock, s->to);
+    }
+}
+
+static void build_role(struct gt_program *p, uint32_t thread)
+{
+    const struct gt_lane *its = lane_of(p, thread);
+    struct gt_cursor c = {.graph = p->sections->graph, .thread = thread};
+    struct builder b = {
+        .program = p, .thread = thread, .role = &p->role[thread], .lock = GT_NOBODY, .ahead = c};
+    b.next_hold = b.first_hold = its->holds ? gt_lane_hold_after(its, p->from) : 0;
+    b.acquired = gt_need(calloc(its->holds - b.first_hold + 1, 1));
+    if (its->thread->maker && its->begin > p->from) {
+        size_t edge = edge_of(p, thread, its->begin, its->thread->maker->number);
+        if (edge != SIZE_MAX)
+            add_op(b.role, GT_OP_AWAIT, (uint32_t)edge, its->begin);
+        b.woken = edge != SIZE_MAX;
+    }
+    for (const struct gt_step *s = gt_cursor_from(&c, p->from); s && s->from < p->to;
+         s = gt_cursor_next(&c)) {
+        uint64_t from = s->from > p->from ? s->from : p->from, to = s->to < p->to ? s->to : p->to;
+        if (s->by != GT_NOBODY && s->to <= p->to)
+            add_wait(&b, s);
+        else
+            add_stretch(&b, s, from, to);
+        b.skip_delay = b.skip_delay && s->by != GT_NOBODY;
+        b.lock = s->kind == GT_SYNC ? s->lock : GT_NOBODY;
+        b.woken = s->by != GT_NOBODY;
+        add_moments(&b, to);
+    }
+    add_moments(&b, p->to);
+    for (; b.next_hold < its->holds && its->hold[b.next_hold].from < p->to; b.next_hold++) {
+        if (b.acquired[b.next_hold - b.first_hold])
+            add_op(b.role, GT_OP_RELEASE, its->hold[b.next_hold].lock, 0);
+    }
+    free(b.acquired);
+    gt_cursor_close(&b.ahead);
+    gt_cursor_close(&c);
+}
+
+struct gt_program *gt_program_build(struct gt_sections *sections, uint32_t thread, uint64_t from,
+                                    uint64_t to)
+{
+    struct gt_program *p = gt_need(calloc(1, sizeof *p));
+    *p = (struct gt_program){.sections = sections, .target = thread, .from = from, .to = to};
+    p->roles = sections->graph->lanes;
+    p->role = gt_need(calloc(p->roles + 1, sizeof *p->role));
+    p->cpus = gt_measure_cpus(sections->graph, from, to, &p->counted);
+    find_holds(p);
+    find_edges(p);
+    for (uint32_t i = 0; i < p->roles; i++)
+        build_role(p, i);
+    return p;
+}
+
+void gt_program_free(struct gt_program *p)
+{
+    for (size_t i = 0; i < p->roles; i++)
+        free(p->role[i].op);
+    free(p->role);
+    free(p->edge);
+    free(p->hold);
+    free(p);
+}

@@ -1,0 +1,268 @@
+/* See replay.h. */
+#include "replay.h"
+
+#include "encoder/base/queue.h"
+#include "encoder/read/need.h"
+
+#include <stdlib.h>
+
+/* A thread on its way through its role. */
+struct runner {
+    const struct gt_op *op;
+    size_t n, next;
+    bool waited, done, blocked;
+    bool retries;         /* it was woken for a lock, and looks again */
+    uint32_t next_waiter; /* for the same lock, or GT_NOBODY */
+};
+
+struct lock {
+    uint32_t owner, first, last; /* GT_NOBODY: none; those who wait for it, in order */
+    bool waking;                 /* one was woken and has not looked yet */
+};
+
+struct run {
+    const struct gt_program *program;
+    const struct gt_change *change;
+    struct runner *lane; /* by thread */
+    struct lock *lock;
+    uint8_t *posted;                  /* by edge: 1 posted, 2 awaited */
+    struct gt_queue timed, computing; /* by the time it is done; by work of each done then */
+    double cpus, work;                /* work: that each thread on a CPU has done so far */
+    uint64_t now;
+    struct gt_outcome outcome;
+};
+
+static void wake(struct run *run, uint32_t thread, uint64_t delay)
+{
+    struct runner *lane = &run->lane[thread];
+    lane->blocked = false;
+    lane->waited = true;
+    gt_queue_push(&run->timed, (struct gt_pair){run->now + delay, thread});
+}
+
+/* What the thread needs from being woken to looking at the lock again. */
+static uint64_t delay_of(const struct run *run, const struct runner *lane)
+{
+    const struct gt_op *after = lane->next + 1 < lane->n ? &lane->op[lane->next + 1] : NULL;
+    return after && after->type == GT_OP_DELAY && !run->change->cpus ? after->ns : 0;
+}
+
+/* As mutexes do: whoever comes first has it, and of those who wait one at a time is woken. */
+static void release(struct run *run, struct lock *lock)
+{
+    lock->owner = GT_NOBODY;
+    if (lock->first == GT_NOBODY || lock->waking)
+        return;
+    uint32_t thread = lock->first;
+    struct runner *lane = &run->lane[thread];
+    lock->first = lane->next_waiter;
+    lock->waking = lane->retries = true;
+    wake(run, thread, delay_of(run, lane));
+}
+
+static void queue_up(struct run *run, struct lock *lock, uint32_t thread)
+{
+    struct runner *lane = &run->lane[thread];
+    lane->next_waiter = GT_NOBODY;
+    if (lock->first == GT_NOBODY)
+        lock->first = thread;
+    else
+        run->lane[lock->last].next_waiter = thread;
+    lock->last = thread;
+    lane->blocked = true;
+}
+
+/* Whether the thread has it, or had; else it waits. */
+static bool acquire(struct run *run, uint32_t thread, const struct gt_op *op)
+{
+    struct runner *lane = &run->lane[thread];
+    struct lock *lock = &run->lock[op->arg];
+    if (run->change->free_lock && run->change->lock == op->arg)
+        return true;
+    lock->waking &= !lane->retries;
+    if (lock->owner != GT_NOBODY && lock->owner != thread) {
+        lane->retries = false;
+        queue_up(run, lock, thread);
+        return false;
+    }
+    lane->waited = false; /* the delay is over */
+    lane->retries = false;
+    if (op->type == GT_OP_ACQUIRE)
+        lock->owner = thread;
+    else if (lock->owner == GT_NOBODY)
+        release(run, lock);
+    return true;
+}
+
+static bool await_edge(struct run *run, uint32_t thread, const struct gt_op *op)
+{
+    struct runner *lane = &run->lane[thread];
+    if (run->posted[op->arg] == 1)
+        return true;
+    run->posted[op->arg] = 2;
+    lane->blocked = true;
+    return false;
+}
+
+static void post(struct run *run, uint32_t edge)
+{
+    bool awaited = run->posted[edge] == 2;
+    run->posted[edge] = 1;
+    if (awaited && run->lane[run->program->edge[edge].waiter].blocked)
+        wake(run, run->program->edge[edge].waiter, 0);
+}
+
+static uint64_t length(const struct run *run, uint32_t thread, const struct gt_op *op)
+{
+    const struct gt_change *change = run->change;
+    double part = change->section ? change->section[op->arg] : 1;
+    part *= change->thread && !op->held ? change->thread[thread] : 1;
+    if (run->program->sections->at[op->arg].kind == GT_SCHED)
+        part = change->cpus ? 0 : 1;
+    return part == 1 ? op->ns : (uint64_t)((double)op->ns * part);
+}
+
+/* The thread does what takes no time, up to what does. */
+static void go_on(struct run *run, uint32_t thread)
+{
+    struct runner *lane = &run->lane[thread];
+    while (lane->next < lane->n) {
+        const struct gt_op *op = &lane->op[lane->next];
+        uint64_t ns;
+        if ((op->type == GT_OP_ACQUIRE || op->type == GT_OP_PASS) && !acquire(run, thread, op))
+            return;
+        lane->next++;
+        switch (op->type) {
+        case GT_OP_DELAY:
+            if (!lane->waited)
+                break;
+            __attribute__((fallthrough));
+        case GT_OP_WORK:
+            ns = length(run, thread, op);
+            if (!ns)
+                break;
+            lane->waited = false;
+            gt_queue_push(&run->timed, (struct gt_pair){run->now + ns, thread});
+            return;
+        case GT_OP_COMPUTE:
+            ns = length(run, thread, op);
+            if (!ns)
+                break;
+            lane->waited = false;
+            gt_queue_push(&run->computing,
+                          (struct gt_pair){(uint64_t)(run->work + (double)ns), thread});
+            return;
+        case GT_OP_POST: post(run, op->arg); break;
+        case GT_OP_AWAIT:
+            run->outcome.waits++;
+            if (!await_edge(run, thread, op))
+                return;
+            break;
+        case GT_OP_ACQUIRE:
+        case GT_OP_PASS: run->outcome.waits++; break;
+        case GT_OP_RELEASE:
+            if (run->lock[op->arg].owner == thread)
+                release(run, &run->lock[op->arg]);
+            break;
+        }
+    }
+    lane->done = true;
+}
+
+/* What the thread waits in. */
+static const struct gt_op *wait_of(const struct runner *lane)
+{
+    const struct gt_op *next = lane->next < lane->n ? &lane->op[lane->next] : NULL;
+    bool locks = next && (next->type == GT_OP_ACQUIRE || next->type == GT_OP_PASS);
+    return locks ? next : &lane->op[lane->next - 1];
+}
+
+/* Nothing would end any wait: the one that was over first in truth is over. */
+static bool force(struct run *run)
+{
+    const struct gt_program *p = run->program;
+    uint32_t found = GT_NOBODY;
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; i < p->roles; i++) {
+        if (run->lane[i].blocked && wait_of(&run->lane[i])->ns < least) {
+            least = wait_of(&run->lane[i])->ns;
+            found = i;
+        }
+    }
+    if (found == GT_NOBODY)
+        return false;
+    run->outcome.forced++;
+    const struct gt_op *op = wait_of(&run->lane[found]);
+    if (op->type == GT_OP_AWAIT) {
+        run->posted[op->arg] = 1;
+        wake(run, found, 0);
+        return true;
+    }
+    struct lock *lock = &run->lock[op->arg];
+    lock->waking = false;
+    release(run, lock); /* the first of those who wait has it: they are all in one circle */
+    return true;
+}
+
+/* The thread whose stretch is over next, and `now` is when; false: none does anything. */
+static bool next_thread(struct run *run, uint32_t *thread)
+{
+    double share = run->computing.n && run->cpus > 0 && (double)run->computing.n > run->cpus
+                       ? run->cpus / (double)run->computing.n
+                       : 1;
+    uint64_t computed = UINT64_MAX;
+    if (run->computing.n) {
+        double left = (double)run->computing.at[0].key - run->work;
+        computed = run->now + (uint64_t)(left > 0 ? left / share : 0);
+    }
+    bool timed = run->timed.n && run->timed.at[0].key <= computed;
+    if (!timed && !run->computing.n)
+        return false;
+    uint64_t at = timed ? run->timed.at[0].key : computed;
+    run->work += (double)(at - run->now) * share;
+    run->now = at;
+    *thread = (uint32_t)gt_queue_pop(timed ? &run->timed : &run->computing);
+    return true;
+}
+
+static void prepare(struct run *run)
+{
+    const struct gt_program *p = run->program;
+    size_t locks = p->sections->graph->locks;
+    run->lane = gt_need(malloc((p->roles + 1) * sizeof *run->lane));
+    run->lock = gt_need(malloc((locks + 1) * sizeof *run->lock));
+    for (size_t i = 0; i < locks; i++)
+        run->lock[i] = (struct lock){GT_NOBODY, GT_NOBODY, GT_NOBODY, false};
+    run->posted = gt_need(calloc(p->edges + 1, 1));
+    run->timed.at = gt_need(malloc((p->roles + 1) * sizeof *run->timed.at));
+    run->computing.at = gt_need(malloc((p->roles + 1) * sizeof *run->computing.at));
+    for (uint32_t i = 0; i < p->roles; i++) {
+        struct runner *lane = &run->lane[i];
+        *lane = (struct runner){.op = p->role[i].op, .n = p->role[i].n};
+        uint64_t begin = p->sections->graph->lane[i].begin;
+        bool created = lane->n && lane->op[0].type == GT_OP_AWAIT && lane->op[0].ns == begin;
+        run->now = begin > p->from && !created ? begin - p->from : 0;
+        gt_queue_push(&run->timed, (struct gt_pair){run->now, i});
+    }
+    run->now = 0;
+}
+
+struct gt_outcome gt_replay_run(const struct gt_program *p, const struct gt_change *change)
+{
+    struct run run = {.program = p, .change = change, .cpus = change->cpus ? 0 : p->cpus};
+    uint32_t thread;
+    prepare(&run);
+    while (!run.lane[p->target].done) {
+        if (next_thread(&run, &thread))
+            go_on(&run, thread);
+        else if (!force(&run))
+            break;
+    }
+    run.outcome.ns = run.now;
+    free(run.lane);
+    free(run.lock);
+    free(run.posted);
+    free(run.timed.at);
+    free(run.computing.at);
+    return run.outcome;
+}

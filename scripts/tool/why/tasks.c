@@ -1,0 +1,61 @@
+/* See tasks.h. */
+#include "tasks.h"
+
+#include "scripts/tool/tool.h"
+
+#include "encoder/read/need.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t length(const struct gt_task *t)
+{
+    return t->to - t->from;
+}
+
+static int by_length(const void *a, const void *b)
+{
+    const struct gt_task *x = *(void *const *)a, *y = *(void *const *)b;
+    if (length(x) != length(y))
+        return length(x) < length(y) ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Those with these ranks. */
+static uint64_t add_paths(struct gt_path *path, struct gt_sections *sections,
+                          const struct gt_task **task, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++)
+        gt_path_add(path, sections, task[i]->ender, task[i]->from, task[i]->to);
+    gt_path_finish(path);
+    return end - first;
+}
+
+void gt_tasks_find(struct gt_tasks *tasks, struct gt_sections *sections, const char *name,
+                   uint64_t from, uint64_t to)
+{
+    enum { PATHS_MOST = 100 };
+    const struct gt_graph *graph = sections->graph;
+    const struct gt_task **task = gt_need(malloc((graph->tasks + 1) * sizeof(void *)));
+    size_t n = 0;
+    *tasks = (struct gt_tasks){0};
+    for (size_t i = 0; i < graph->tasks; i++) {
+        const struct gt_task *t = &graph->task[i];
+        if (t->ended && strcmp(t->name, name) == 0 && t->from >= from && t->to <= to)
+            task[n++] = t;
+    }
+    if (!n)
+        gt_fail(GT_EXIT_FAILED, "why: no task \"%s\" that begins and ends there", name);
+    qsort(task, n, sizeof(void *), by_length);
+    size_t middle = n / 2, last = n - 1 - n / 100, spread = n / 20 < PATHS_MOST / 2 ? n / 20 : 50;
+    tasks->n = n;
+    tasks->p50 = length(task[middle]);
+    tasks->p99 = length(task[last]);
+    tasks->most = length(task[n - 1]);
+    tasks->slowest_at = task[n - 1]->from;
+    size_t first = last + PATHS_MOST < n ? n - PATHS_MOST : last;
+    tasks->usual_n = add_paths(&tasks->usual, sections, task, middle - spread,
+                               middle + spread + 1 > n ? n : middle + spread + 1);
+    tasks->slow_n = add_paths(&tasks->slow, sections, task, first, n);
+    free(task);
+}
