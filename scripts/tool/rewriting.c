@@ -760,12 +760,10 @@ static void tell(void *arg, const struct gt_happening *h, uint64_t ns)
     bool next = is_generation_over(ns);
     if (first)
         note_modules();
+    if (!part.over && ns >= gt_all.wanted.to)
+        over();
     if (part.over) {
         late_status(h);
-        return;
-    }
-    if (ns >= gt_all.wanted.to) {
-        over();
         return;
     }
     if (!part.begun && ns >= gt_all.wanted.from)
