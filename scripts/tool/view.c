@@ -190,10 +190,9 @@ static void help(void)
         "  --go=PROGRAM     the Go to use; otherwise the newest here that reads the trace\n"
         "  --http=ADDRESS   where to listen; otherwise a free port of this host only\n"
         "  --no-browser     only print the address\n"
-        "  --from=TIME --to=TIME\n"
-        "                   show this part: 1.5s, 200ms since the trace began; with a minus, "
-        "before\n"
-        "                   its end\n"
+        "  --from=TIME      show only what is after that: 1.5s, 200ms since the trace began; with\n"
+        "                   a minus, before its end\n"
+        "  --to=TIME        and before that\n"
         "  --whole          show all, however much it is");
     exit(0);
 }

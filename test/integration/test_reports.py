@@ -559,7 +559,7 @@ def test_missing_ids_take_no_memory(tmp_path, command, damage):
     trace = tmp_path / "damaged"
     trace.write_bytes(damage())
     # beside the file, which is mapped
-    result = proc.run(["prlimit", f"--data={8 << 20}", TOOL, *command, trace], cwd=tmp_path)
+    result = proc.run(["prlimit", f"--data={24 << 20}", TOOL, *command, trace], cwd=tmp_path)
     assert result.returncode == 0, result
 
 

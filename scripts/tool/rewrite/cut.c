@@ -17,14 +17,14 @@ static void help(void)
         "usage: gotrace cut [options] TRACE -o FILE\n\n"
         "Writes a part of a trace, in the same format: it begins and ends at these times exactly,\n"
         "and says at its beginning what everybody does, holds and is called.\n\n"
-        "  --from=TIME --to=TIME  since the trace began: 1.5s, 200ms; with a minus, before its "
-        "end\n"
-        "  --around=EVENT         the time of: longest (wait), log:TEXT, task:NAME (the slowest)\n"
-        "  --margin=TIME          so much before and after that; otherwise a tenth of it\n"
-        "  --threads=REGEX        only threads of that name, routine or number\n"
-        "  --thorough             of a large trace, look for names, tasks and regions in all that\n"
-        "                         is before\n"
-        "  -o, --output=FILE      the new trace");
+        "  --from=TIME        since the trace began: 1.5s, 200ms; with a minus, before its end\n"
+        "  --to=TIME          the same\n"
+        "  --around=EVENT     the time of: longest (wait), log:TEXT, task:NAME (the slowest)\n"
+        "  --margin=TIME      so much before and after that; otherwise a tenth of it\n"
+        "  --threads=REGEX    only threads of that name, routine or number\n"
+        "  --thorough         of a large trace, look for names, tasks and regions in all that is\n"
+        "                     before\n"
+        "  -o, --output=FILE  the new trace");
     exit(0);
 }
 

@@ -760,12 +760,10 @@ static void tell(void *arg, const struct gt_happening *h, uint64_t ns)
     bool next = is_generation_over(ns);
     if (first)
         note_modules();
+    if (!part.over && ns >= gt_all.wanted.to)
+        over();
     if (part.over) {
         late_status(h);
-        return;
-    }
-    if (ns >= gt_all.wanted.to) {
-        over();
         return;
     }
     if (!part.begun && ns >= gt_all.wanted.from)
@@ -796,6 +794,8 @@ static bool possible(void *arg, const struct gt_happening *h)
     case GT_EV_PROC_START:
     case GT_EV_PROC_STEAL:
         p = v1() ? NULL : gt_p_of(h->arg[0]);
+        if (p && h->type == GT_EV_PROC_START && m_on(h->on)->p)
+            return false; /* in a call, and it is not told yet who took the other one */
         return !p || (p->source.known && h->arg[1] == p->source.seq + 1 &&
                       p->source.busy == (h->type == GT_EV_PROC_STEAL));
     case GT_EV_GO_SYSCALL_END_BLOCKED:
