@@ -1,0 +1,145 @@
+/* See steps.h: what a program says of itself, and its collections. */
+#include "steps.h"
+
+#include "encoder/read/need.h"
+
+#include <stdlib.h>
+
+/* What the program says ------------------------------------------------------------------------ */
+
+static void task_begin(struct gt_m *m, const struct gt_happening *h, uint64_t ts)
+{
+    struct gt_task *task = gt_need(calloc(1, sizeof *task));
+    *task = (struct gt_task){NULL, h->task, h->parent, h->text, h->stack, true};
+    *gt_all.last_task = task;
+    gt_all.last_task = &task->next;
+    *(uint64_t *)gt_need(gt_memo_at(&gt_all.task, h->task + 1)) = (uintptr_t)task;
+    gt_do_task(m, task, ts);
+}
+
+static void task_end(struct gt_m *m, const struct gt_happening *h, uint64_t ts)
+{
+    struct gt_task *task = (void *)(uintptr_t)gt_memo_find(&gt_all.task, h->task + 1);
+    if (task)
+        task->open = false;
+    if (gt_all.writes)
+        gt_put(m, GT_EV_USER_TASK_END, ts, GT_ARGS(h->task, gt_writing_stack(h->stack)));
+}
+
+static void region_begin(struct gt_m *m, const struct gt_happening *h, uint64_t ts)
+{
+    struct gt_region *region = gt_need(calloc(1, sizeof *region));
+    *region = (struct gt_region){
+        .outer = m->g->regions, .task = h->task, .name = h->text, .stack = h->stack};
+    m->g->regions = region;
+    gt_do_region(m, region, ts);
+}
+
+static void region_end(struct gt_m *m, const struct gt_happening *h, uint64_t ts)
+{
+    struct gt_region *region = m->g->regions;
+    uint64_t text = region ? region->text : 0;
+    if (gt_all.writes)
+        gt_put(m, GT_EV_USER_REGION_END, ts,
+               GT_ARGS(h->task, gt_writing_text_again(text, h->text), gt_writing_stack(h->stack)));
+    if (region)
+        m->g->regions = region->outer;
+    free(region);
+}
+
+static void user_log(struct gt_m *m, const struct gt_happening *h, uint64_t ns)
+{
+    struct gt_log_line log = {h->task, h->text, h->more, h->stack};
+    if (!h->task && (strcmp(h->text, "held by") == 0 || strcmp(h->text, "waits for") == 0)) {
+        m->g->lock = log;
+        m->g->lock_ns = ns;
+    }
+    gt_do_log(m, &log, gt_ts_of(ns));
+}
+
+/* Of the goroutine that runs there. */
+void gt_tell_says(const struct gt_happening *h, uint64_t ns)
+{
+    struct gt_m *m = gt_m_on(h->on);
+    struct gt_g_row *g = m->g;
+    if (!g)
+        return;
+    switch (h->type) {
+    case GT_EV_USER_TASK_BEGIN: task_begin(m, h, gt_ts_of(ns)); break;
+    case GT_EV_USER_TASK_END: task_end(m, h, gt_ts_of(ns)); break;
+    case GT_EV_USER_REGION_BEGIN: region_begin(m, h, gt_ts_of(ns)); break;
+    case GT_EV_USER_REGION_END: region_end(m, h, gt_ts_of(ns)); break;
+    case GT_EV_USER_LOG: user_log(m, h, ns); break;
+    default: gt_note_label(m, g, h->text, gt_ts_of(ns)); break;
+    }
+}
+
+void gt_tell_procs(const struct gt_happening *h, uint64_t ts)
+{
+    struct gt_m *m = gt_m_on(h->on);
+    if (gt_all.procs == h->arg[0])
+        return;
+    gt_all.procs = h->arg[0];
+    gt_all.procs_due = true;
+    if (gt_writes_of(m) && m->g && m->g->state == GT_G_RUNNING)
+        gt_do_procs(m, ts);
+}
+
+void gt_tell_heap(const struct gt_happening *h, uint64_t ts)
+{
+    struct gt_m *m = gt_m_on(h->on);
+    if (m->p)
+        gt_put(m, h->type, ts, GT_ARGS(h->bytes));
+}
+
+/* Collections --------------------------------------------------------------------------------- */
+
+void gt_tell_gc(const struct gt_happening *h, uint64_t ts)
+{
+    struct gt_m *m = gt_m_on(h->on);
+    bool begins = h->type == GT_EV_GC_BEGIN;
+    uint64_t stack = begins && gt_all.writes ? gt_writing_stack(h->stack) : 0;
+    if (gt_all.writes && (begins || gt_all.collects_told))
+        gt_put(m, h->type, ts, GT_ARGS(gt_next_seq(m, &gt_all.gc_seq), stack));
+    gt_all.collects = begins && !gt_reads_ours(); /* ours are told whole, in one generation */
+    gt_all.collects_told = begins && gt_all.writes;
+}
+
+void gt_tell_stop_the_world(const struct gt_happening *h, uint64_t ts)
+{
+    struct gt_m *m = gt_m_on(h->on);
+    static struct gt_m *stopped; /* by whom, of which readers know */
+    if (!gt_all.writes) {
+        stopped = NULL;
+        return;
+    }
+    if (h->type == GT_EV_STW_BEGIN)
+        gt_put(stopped = m, h->type, ts,
+               GT_ARGS(gt_writing_string(h->text), gt_writing_stack(h->stack)));
+    else if (stopped)
+        gt_put(m, h->type, ts, NULL);
+}
+
+/* What a P sweeps, and a goroutine helps to mark: Go's alone. */
+void gt_tell_ranges(const struct gt_happening *h, uint64_t ts)
+{
+    struct gt_m *m = gt_m_on(h->on);
+    bool sweeps = h->type == GT_EV_GC_SWEEP_BEGIN || h->type == GT_EV_GC_SWEEP_END;
+    bool begins = h->type == GT_EV_GC_SWEEP_BEGIN || h->type == GT_EV_GC_MARK_ASSIST_BEGIN;
+    uint64_t stack = gt_all.writes ? gt_writing_stack(h->stack) : 0;
+    if (sweeps ? !m->p : !m->g)
+        return;
+    bool *open = sweeps ? &m->p->sweeps : &m->g->assists;
+    if (begins || *open)
+        gt_put(m, h->type, ts, begins ? GT_ARGS(stack) : h->arg);
+    *open = begins;
+}
+
+void gt_tell_active(const struct gt_happening *h)
+{
+    switch (h->type) {
+    case GT_EV_GC_ACTIVE: gt_all.collects = true; break;
+    case GT_EV_GC_SWEEP_ACTIVE: gt_p_of(h->arg[0])->sweeps = true; break;
+    default: gt_g_of(h->arg[0])->assists = true; break;
+    }
+}
