@@ -186,6 +186,7 @@ void gt_order(struct gt_reader *r, bool (*next)(struct gt_reader *r, struct gt_s
         double ns = gt_reader_ns(r, s->next.ts);
         if (ns > (double)trace->ns)
             trace->ns = (uint64_t)ns;
+        s->next.own_ns = (uint64_t)ns;
         audience->tell(audience->arg, &s->next, trace->ns);
         if (next(r, s))
             gt_queue_replace(&h, by_key(s));

@@ -24,8 +24,10 @@ struct gt_stream {
 
 struct gt_happening {
     enum gt_event_type type;
-    struct gt_stream *on;                 /* of a status: where the goroutine runs */
-    uint64_t ts;                          /* of the trace's clock */
+    struct gt_stream *on; /* of a status: where the goroutine runs */
+    uint64_t ts;          /* of the trace's clock */
+    uint64_t
+        own_ns; /* the same in ns: less than when it is told, where that was not possible then */
     uint64_t g, seq;                      /* of the goroutine that it is done to; seq 0: none */
     uint64_t thread;                      /* of a status */
     uint64_t p;                           /* of a P's start, or its status where it is not idle */

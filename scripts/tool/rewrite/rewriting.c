@@ -163,7 +163,9 @@ static void tell(void *arg, const struct gt_happening *h, uint64_t ns)
         begin(gt_all.wanted.from);
     else if (part.begun && next)
         next_generation(ns);
-    happen(h, ns);
+    happen(h, gt_reads_ours()
+                  ? ns
+                  : h->own_ns); /* Go's readers find the order of Go's Ps by themselves */
 }
 
 /* Order: what Go's own reader goes by. v1 has numbers for goroutines only, and not always. */
