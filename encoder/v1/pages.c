@@ -310,6 +310,8 @@ void gt_v1_pages_running(uint32_t p, struct gt_merge_g *g)
 
 void gt_v1_pages_ran(uint32_t p, uint64_t ts)
 {
+    if (!pages.run[p].g)
+        return;
     struct event e = next_event(GT_V1_GO_PREEMPT, p, ts, (const uint64_t[GT_V1_ARGS_MAX]){0});
     put_event(&e, NULL, 0);
     pages.run[p] = (struct run){pages.run[p].g, true, e.seq, ts};

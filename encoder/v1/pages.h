@@ -30,7 +30,10 @@ void gt_v1_pages_event(enum gt_v1_type type, uint32_t p, uint64_t ts, const uint
 /* From its last event on P p runs g; NULL: no goroutine. */
 void gt_v1_pages_running(uint32_t p, struct gt_merge_g *g);
 
-/* The goroutine on P p ran until ts at least. A flush must follow. */
+/*
+ * The goroutine on P p ran until ts at least. A flush must follow. There may be none: two on a P,
+ * as a damaged trace has them that is written anew, and one of them has gone.
+ */
 void gt_v1_pages_ran(uint32_t p, uint64_t ts);
 
 /*
