@@ -36,6 +36,8 @@ void gt_step_finish(struct gt_g_row *g)
     struct gt_m *m = g->m;
     uint64_t ts = gt_ts_of(g->next_ns);
     g->next_step = NOTHING;
+    if (!m)
+        return; /* damage: it never ran */
     if (step == STOPS) {
         g->state = GT_G_RUNNABLE;
         g->reason = g->next_reason;
