@@ -54,12 +54,26 @@ static void print_cycle(const struct gt_threads *threads, const struct gt_thread
     } while (t != first);
 }
 
+static bool waits_for_the_dead(const struct gt_thread_state *t)
+{
+    return t->at_end && t->at_end->gone && !t->at_end->timed;
+}
+
+bool gt_any_deadlock(const struct gt_threads *threads)
+{
+    for (const struct gt_thread_state *t = threads->first; t; t = t->next) {
+        if (leads(threads, t) || waits_for_the_dead(t))
+            return true;
+    }
+    return false;
+}
+
 void gt_print_deadlocks(const struct gt_threads *threads)
 {
     for (const struct gt_thread_state *t = threads->first; t; t = t->next) {
         if (leads(threads, t))
             print_cycle(threads, t);
-        if (t->at_end && t->at_end->gone && !t->at_end->timed) {
+        if (waits_for_the_dead(t)) {
             puts("\nDEADLOCK: a thread waits for a lock whose holder has ended:");
             print_one(threads, t);
         }

@@ -4,7 +4,10 @@
 
 #include "encoder/read/threads.h"
 
-/* Says so, if there are any. */
+/* Whether there are any. */
+bool gt_any_deadlock(const struct gt_threads *threads);
+
+/* Says so, if there are. */
 void gt_print_deadlocks(const struct gt_threads *threads);
 
 #endif

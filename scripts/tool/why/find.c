@@ -7,20 +7,35 @@
 
 #include <stdlib.h>
 
+/* Until when the thread did anything else than what the end of the trace cuts. */
+static uint64_t active_until(const struct gt_graph *graph, uint32_t thread, uint64_t to)
+{
+    const struct gt_lane *lane = &graph->lane[thread];
+    struct gt_cursor c = {.graph = graph, .thread = thread};
+    uint64_t until = lane->until < to ? lane->until : to;
+    const struct gt_step *s = gt_cursor_seek(&c, until);
+    bool waits = s && !s->ended && s->kind != GT_RUNNING && s->kind != GT_SCHED;
+    until = waits && s->from < until ? s->from : until;
+    gt_cursor_close(&c);
+    return until;
+}
+
 /*
- * Whose end is that of the run: the main thread's, which ends the process; else the last one's.
- * GT_NOBODY: no thread did anything.
+ * Whose end is that of the run: the main thread's, which ends the process; else, and where that
+ * only waits for others when the trace ends, who did something last. Who waits for input may be a
+ * server. GT_NOBODY: no thread did anything.
  */
-static uint32_t last_thread(const struct gt_graph *graph, uint64_t to)
+static uint32_t last_thread(const struct gt_graph *graph, uint64_t from, uint64_t to)
 {
     uint32_t found = GT_NOBODY;
     uint64_t latest = 0;
     for (uint32_t i = 0; i < graph->lanes; i++) {
         const struct gt_lane *lane = &graph->lane[i];
-        uint64_t until = lane->until < to ? lane->until : to;
         if (!lane->steps || lane->begin >= to)
             continue;
-        if (lane->thread->g == 1 && until == to)
+        uint64_t until = active_until(graph, i, to);
+        bool main = lane->thread->g == 1 && lane->until >= to;
+        if (main && (until * 2 > from + to || lane->thread->waits_as == GT_NETWORK))
             return i;
         if (until > latest) {
             latest = until;
@@ -133,7 +148,7 @@ void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
 {
     why->to = to < why->graph.trace.ns ? to : why->graph.trace.ns;
     why->from = from;
-    why->thread = last_thread(&why->graph, why->to);
+    why->thread = last_thread(&why->graph, why->from, why->to);
     if (why->from >= why->to || why->thread == GT_NOBODY)
         gt_fail(GT_EXIT_FAILED, "%s: nothing is recorded of that time", why->graph.trace.path);
     gt_sections_begin(&why->sections, &why->graph);

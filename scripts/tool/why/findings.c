@@ -284,8 +284,8 @@ static void look_for_polls(const struct look *l)
     for (size_t i = 0; i < l->sections->graph->spots; i++) {
         const struct gt_place_waits *p = &l->survey->place[i];
         if (p->rounds < from_on.polls || p->threads > 1 || p->thread != l->thread ||
-            p->woken * 10 > p->count || l->sections->at[p->section].kind == GT_NETWORK ||
-            l->sections->graph->lanes < 2 ||
+            p->woken * 10 > p->count || l->survey->posts[p->thread] * 2 > p->rounds ||
+            l->sections->at[p->section].kind == GT_NETWORK || l->sections->graph->lanes < 2 ||
             part(l, gt_path_ns_of(l->path, p->section)) < from_on.polls_path)
             continue;
         add(l, "polling", "top --by-thread", p->longest_at,

@@ -1,6 +1,7 @@
 /* See graph.h. */
 #include "graph.h"
 
+#include "scripts/tool/report/frames.h"
 #include "scripts/tool/report/places.h"
 #include "scripts/tool/report/reading.h"
 
@@ -166,6 +167,15 @@ static bool is_for_lock(const struct gt_callers *stack)
     return true;
 }
 
+static bool is_busy(const struct gt_callers *stack)
+{
+    for (uint32_t i = 1; stack && i < stack->n; i++) {
+        if (gt_frame_kinds(stack, i) & GT_FRAME_BUSY)
+            return true;
+    }
+    return false;
+}
+
 static uint32_t spot_number(struct gt_graph *graph, const struct gt_spot *spot)
 {
     uint64_t key = (uint64_t)stack_number(graph, spot->stack) << 32 |
@@ -176,6 +186,7 @@ static uint32_t spot_number(struct gt_graph *graph, const struct gt_spot *spot)
             gt_need_room(graph->spot, graph->spots, &graph->spots_room, sizeof *graph->spot);
         graph->spot[graph->spots] = *spot;
         graph->spot[graph->spots].locks = !spot->runs && is_for_lock(spot->stack);
+        graph->spot[graph->spots].busy = !spot->runs && is_busy(spot->stack);
         *slot = ++graph->spots;
     }
     return (uint32_t)(*slot - 1);

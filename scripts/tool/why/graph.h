@@ -16,6 +16,7 @@ struct gt_spot {
     const struct gt_callers *after; /* running: of what came next; or NULL */
     bool runs;                      /* or would, if it had a CPU */
     bool locks;                     /* the call is one for what somebody else may have */
+    bool busy;                      /* nor is it one for work, by the rules of reports */
 };
 
 struct gt_step {

@@ -1,5 +1,6 @@
 /* `gotrace why --json`: what the page says, for programs. gotrace(1) documents it. */
 #include "scripts/tool/json.h"
+#include "scripts/tool/report/deadlocks.h"
 #include "page.h"
 
 #include <inttypes.h>
@@ -79,10 +80,14 @@ static void put_whatifs(const struct gt_why *why)
 
 static void put_findings(const struct gt_why *why)
 {
+    bool deadlock = gt_any_deadlock(&why->graph.threads);
     printf(",\n\"findings\":[");
+    if (deadlock)
+        printf("{\"finding\":\"deadlock\",\"text\":\"Threads wait for each other, or for one that "
+               "has ended, when the trace ends.\",\"command\":\"top\"}");
     for (size_t i = 0; i < why->findings.n; i++) {
         const struct gt_finding *it = &why->findings.at[i];
-        printf("%s{\"finding\":\"%s\"", i ? ",\n" : "", it->name);
+        printf("%s{\"finding\":\"%s\"", i || deadlock ? ",\n" : "", it->name);
         gt_json_text("text", it->text);
         gt_json_text("command", it->command);
         if (it->at != GT_NO_TIME)

@@ -202,7 +202,7 @@ static void print_findings(const struct gt_why *why)
             printf("; in the viewer: at %s", gt_duration(it->at));
         puts("");
     }
-    if (!why->findings.n)
+    if (!why->findings.n && !gt_any_deadlock(&why->graph.threads))
         puts("Nothing that is known as a fault was found; what the time went to:");
 }
 

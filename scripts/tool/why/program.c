@@ -142,7 +142,8 @@ static void find_edges(struct gt_program *p)
 static size_t edge_of(const struct gt_program *p, uint32_t waiter, uint64_t at, uint32_t by)
 {
     struct gt_edge key = {at, by, waiter};
-    const struct gt_edge *found = bsearch(&key, p->edge, p->edges, sizeof key, by_poster);
+    const struct gt_edge *found =
+        p->edges ? bsearch(&key, p->edge, p->edges, sizeof key, by_poster) : NULL;
     return found ? (size_t)(found - p->edge) : SIZE_MAX;
 }
 

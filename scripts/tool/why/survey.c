@@ -143,10 +143,14 @@ static void look_at(struct look *l, const struct gt_step *s)
     if (!ns)
         return;
     draw(v, band, from, to);
+    if (s->by != GT_NOBODY)
+        v->posts[s->by]++;
     l->pool->life_ns += ns;
     bool waits = band == GT_BAND_LOCKS || band == GT_BAND_OTHER;
     if (waits)
         note_place(l, s, ns);
+    else if (band == GT_BAND_CALLS)
+        l->between = SHORT_NS; /* it has done something */
     else if (band != GT_BAND_NO_CPU)
         l->between += ns;
     /* One that gives up to look again waits for its peers, too. */
@@ -155,7 +159,7 @@ static void look_at(struct look *l, const struct gt_step *s)
     l->pool->peer_ns += peers ? ns : 0;
     if (band == GT_BAND_LOCKS)
         note_lock(l, s, ns);
-    else if (s->kind == GT_SYNC)
+    else if (s->kind == GT_SYNC && !graph->spot[s->spot].busy)
         note_rest(l, s, ns);
     else if (band == GT_BAND_NO_CPU && graph->spot[s->spot].runs)
         v->preempted_ns += ns;
@@ -182,6 +186,7 @@ static void find_pools(struct gt_survey *v, const struct gt_graph *graph)
     struct gt_memo by_routine = {0};
     v->pool = gt_need(calloc(graph->lanes + 1, sizeof *v->pool));
     v->pool_of = gt_need(calloc(graph->lanes + 1, sizeof *v->pool_of));
+    v->posts = gt_need(calloc(graph->lanes + 1, sizeof *v->posts));
     for (uint32_t i = 0; i < graph->lanes; i++) {
         const struct gt_lane *lane = &graph->lane[i];
         const char *routine = lane->thread->routine;

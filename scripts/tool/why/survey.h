@@ -56,6 +56,7 @@ struct gt_survey {
     struct gt_pool *pool;
     size_t pools;
     uint32_t *pool_of; /* by thread */
+    uint64_t *posts;   /* by thread: waits of others that it ended */
     uint64_t woken_delays, woken_delay_ns, preempted_ns;
 };
 

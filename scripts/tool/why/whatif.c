@@ -15,6 +15,12 @@ enum {
 
 #define LEAST_GAIN 0.01 /* what is less is noise */
 
+/*
+ * Half of what the path has of a place is all that it can bring. What brings more in a replay has
+ * made threads ask for locks in another order, as anything may: that is no advice.
+ */
+#define MOST_OF_PLACE 0.75
+
 struct search {
     struct gt_whatifs *all;
     struct gt_sections *sections;
@@ -26,18 +32,28 @@ struct search {
 
 /* Trying -------------------------------------------------------------------------------------- */
 
-static void consider(struct search *s, struct gt_whatif it, const struct gt_change *change)
+/* most: what it can bring, ns. */
+static void consider(struct search *s, struct gt_whatif it, const struct gt_change *change,
+                     uint64_t most)
 {
     struct gt_whatifs *all = s->all;
     struct gt_outcome outcome = gt_replay_run(s->program, change);
     it.ns = outcome.ns;
     it.gain = all->base_ns ? 1 - (double)outcome.ns / (double)all->base_ns : 0;
-    if (it.gain < LEAST_GAIN)
+    if (it.gain < LEAST_GAIN || it.gain * (double)all->base_ns > (double)most)
         return;
     /* Halves for all: what a pool of twice as many threads would bring, about. */
     it.score = it.kind == GT_MORE ? it.gain * (it.pool.threads + 1) / 2 * 1.1 : it.gain;
     all->at = gt_need_room(all->at, all->n, &all->room, sizeof *all->at);
     all->at[all->n++] = it;
+}
+
+static uint64_t most_of(const struct search *s, uint64_t on_path)
+{
+    const struct gt_whatifs *all = s->all;
+    double part = (double)(all->to - all->from) / ((double)s->path->ns + 1);
+    return (uint64_t)(MOST_OF_PLACE * (double)on_path * (part < 1 ? part : 1) +
+                      LEAST_GAIN * (double)all->base_ns);
 }
 
 static bool can_take_half(const struct gt_section *section)
@@ -55,7 +71,7 @@ static void try_sections(struct search *s)
         tried++;
         s->of_section[section] = 0.5;
         consider(s, (struct gt_whatif){.kind = GT_HALF, .section = section},
-                 &(struct gt_change){.section = s->of_section});
+                 &(struct gt_change){.section = s->of_section}, most_of(s, s->path->row[i].ns));
         s->of_section[section] = 1;
     }
 }
@@ -102,7 +118,7 @@ static void try_locks(struct search *s)
                  (struct gt_whatif){.kind = GT_FREE_LOCK,
                                     .lock = sum[i].lock,
                                     .taken = taker_of(graph, sum[i].lock)},
-                 &(struct gt_change){.free_lock = true, .lock = sum[i].lock});
+                 &(struct gt_change){.free_lock = true, .lock = sum[i].lock}, UINT64_MAX);
     }
     free(sum);
 }
@@ -151,7 +167,7 @@ static void try_pools(struct search *s)
             s->of_thread[k] = in ? part_of_each(&pool[i]) : 1;
         }
         consider(s, (struct gt_whatif){.kind = GT_MORE, .pool = pool[i]},
-                 &(struct gt_change){.thread = s->of_thread});
+                 &(struct gt_change){.thread = s->of_thread}, UINT64_MAX);
     }
     free(pool);
 }
@@ -206,7 +222,8 @@ void gt_whatifs_find(struct gt_whatifs *all, struct gt_sections *sections,
     try_locks(&s);
     try_pools(&s);
     if (all->cpus > 0)
-        consider(&s, (struct gt_whatif){.kind = GT_CPUS}, &(struct gt_change){.cpus = true});
+        consider(&s, (struct gt_whatif){.kind = GT_CPUS}, &(struct gt_change){.cpus = true},
+                 UINT64_MAX);
     if (all->n)
         qsort(all->at, all->n, sizeof *all->at, by_score);
     gt_program_free(s.program);
