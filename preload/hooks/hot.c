@@ -37,17 +37,25 @@ static struct heat *heat_of(const void *lock)
     return &heats[gt_registry_slot(lock)];
 }
 
-static void note_waiter(struct heat *h, const void *lock, uint32_t owner)
+/*
+ * The owner may have given it up by now, or have it anew: only of whom has it when the record
+ * stands, the time after that is of this hold. A record without a time says nothing.
+ */
+static void note_waiter(struct heat *h, enum gt_lock_kind kind, const void *lock, uint32_t owner)
 {
     uint32_t nobody = 0;
     if (owner == GT_HOLDER_UNKNOWN || owner >= GT_HOLDER_READERS ||
         atomic_load_explicit(&h->owner, memory_order_relaxed) ||
         !atomic_compare_exchange_strong(&h->owner, &nobody, CLAIMED))
         return;
-    /* It may have had it until a moment ago, and have it again soon: no time is lost from here. */
     atomic_store_explicit(&h->lock, lock, memory_order_relaxed);
-    atomic_store_explicit(&h->since, gt_clock_now(), memory_order_relaxed);
-    atomic_store_explicit(&h->owner, owner, memory_order_release);
+    atomic_store_explicit(&h->since, 0, memory_order_relaxed);
+    atomic_store(&h->owner, owner);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (gt_owner_of(kind, lock) == owner)
+        atomic_store_explicit(&h->since, gt_clock_now(), memory_order_relaxed);
+    else
+        atomic_compare_exchange_strong(&h->owner, &owner, 0);
 }
 
 static void heat_until(struct heat *h, uint64_t until)
@@ -56,28 +64,39 @@ static void heat_until(struct heat *h, uint64_t until)
         atomic_store_explicit(&h->until, until, memory_order_relaxed);
 }
 
-void gt_hot_touch(const void *lock, uint64_t now, uint32_t owner)
+static void set_hot(const void *lock)
+{
+    if (!gt_hot_is(lock))
+        atomic_fetch_or(&gt_registry_count[gt_registry_slot(lock)], GT_REGISTRY_HOT);
+}
+
+void gt_hot_touch(enum gt_lock_kind kind, const void *lock, uint64_t now, uint32_t owner)
 {
     struct heat *h = heat_of(lock);
-    _Atomic uint32_t *word = &gt_registry_count[gt_registry_slot(lock)];
     heat_until(h, now + gt_clock_units(HOT_MIN_NS));
-    if (!gt_hot_is(lock))
-        atomic_fetch_or(word, GT_REGISTRY_HOT);
-    note_waiter(h, lock, owner);
+    set_hot(lock);
+    note_waiter(h, kind, lock, owner);
 }
 
 void gt_hot_waited(const void *lock, uint64_t since, uint64_t until)
 {
     uint64_t most = gt_clock_units(HOT_MAX_NS), units = until > since ? until - since : 0;
     heat_until(heat_of(lock), until + (units < most / HOT_TIMES ? units * HOT_TIMES : most));
+    set_hot(lock);
+}
+
+static bool is_waited_for(struct heat *h, const void *lock, uint32_t tid)
+{
+    return atomic_load_explicit(&h->owner, memory_order_acquire) == tid &&
+           atomic_load_explicit(&h->lock, memory_order_relaxed) == lock;
 }
 
 /* Since when somebody waited for what the thread had, which it has no more; 0: not known. */
 static uint64_t waited_since(const void *lock, uint32_t tid)
 {
     struct heat *h = heat_of(lock);
-    uint32_t owner = atomic_load_explicit(&h->owner, memory_order_acquire);
-    if (owner != tid || atomic_load_explicit(&h->lock, memory_order_relaxed) != lock)
+    uint32_t owner = tid;
+    if (!is_waited_for(h, lock, tid))
         return 0;
     uint64_t since = atomic_load_explicit(&h->since, memory_order_relaxed);
     return atomic_compare_exchange_strong(&h->owner, &owner, 0) ? since : 0;
@@ -86,11 +105,13 @@ static uint64_t waited_since(const void *lock, uint32_t tid)
 static void cool(const void *lock, uint64_t now)
 {
     struct heat *h = heat_of(lock);
-    if (now <= atomic_load_explicit(&h->until, memory_order_relaxed))
+    _Atomic uint32_t *word = &gt_registry_count[gt_registry_slot(lock)];
+    uint32_t waits = atomic_load(word) & ~(GT_REGISTRY_HOT | GT_REGISTRY_COND);
+    if (waits || now <= atomic_load_explicit(&h->until, memory_order_relaxed))
         return;
     atomic_fetch_add(&h->epoch, 1);
     atomic_store(&h->owner, 0);
-    atomic_fetch_and(&gt_registry_count[gt_registry_slot(lock)], ~GT_REGISTRY_HOT);
+    atomic_fetch_and(word, ~GT_REGISTRY_HOT);
 }
 
 /* The thread's hold of that lock, or NULL. */
@@ -104,9 +125,17 @@ static struct gt_hold *find(struct gt_holds *holds, const void *lock)
     return NULL;
 }
 
+/* Of a lock that has cooled meanwhile nobody says when it is given up. */
+static bool is_over(const struct gt_hold *hold)
+{
+    return hold->epoch != atomic_load_explicit(&heat_of(hold->lock)->epoch, memory_order_relaxed);
+}
+
 static struct gt_hold *any(struct gt_holds *holds)
 {
     uint32_t free = ~holds->in_use & ((1u << GT_HOLDS_MAX) - 1);
+    for (uint32_t i = 0; !free && i < GT_HOLDS_MAX; i++)
+        free = is_over(&holds->hold[i]) ? 1u << i : 0;
     uint32_t i = free ? (uint32_t)__builtin_ctz(free) : holds->next++ % GT_HOLDS_MAX;
     holds->in_use |= 1u << i;
     return &holds->hold[i];
@@ -210,9 +239,10 @@ static void write_log(struct gt_thread *t, uint32_t hook, const struct gt_hold *
     gt_writer_unpin(&t->w);
 }
 
-static void give_up(struct gt_thread *t, uint32_t hook, const struct gt_hold *hold, bool awaited)
+static void give_up(struct gt_thread *t, uint32_t hook, const struct gt_hold *hold, bool awaited,
+                    uint64_t until)
 {
-    uint64_t now = gt_clock_now(), units = now > hold->since ? now - hold->since : 0;
+    uint64_t units = until > hold->since ? until - hold->since : 0;
     uint64_t least = awaited && gt_options.hold_min > SHORT_NS ? SHORT_NS : gt_options.hold_min;
     if (!gt_muted() && units >= gt_clock_units(least))
         write_log(t, hook, hold, units);
@@ -220,33 +250,44 @@ static void give_up(struct gt_thread *t, uint32_t hook, const struct gt_hold *ho
         t->holds.brief = 0;
     else if (!hold->longer)
         t->holds.brief++;
-    cool(hold->lock, now);
+    cool(hold->lock, until);
 }
 
-/* What the thread has noted of the hold that ends now; nothing if that is of an earlier one. */
-static struct gt_hold *noted(struct gt_thread *t, const void *lock)
+uint64_t gt_hot_until(const void *lock)
 {
-    struct gt_hold *hold = find(&t->holds, lock);
-    if (!hold || hold->epoch != atomic_load_explicit(&heat_of(lock)->epoch, memory_order_relaxed)) {
-        hold = hold ? hold : any(&t->holds);
-        *hold = (struct gt_hold){.lock = lock};
-    }
-    drop(&t->holds, hold);
-    return hold;
+    const struct gt_thread *t = gt_self;
+    const struct gt_hold *hold = t ? find(&gt_self->holds, lock) : NULL;
+    bool told = t && ((hold && hold->since) || is_waited_for(heat_of(lock), lock, t->w.m));
+    return told ? gt_clock_now() : 0;
 }
 
-void gt_hot_given_up(uint32_t hook, const void *lock, bool awaited)
+void gt_hot_given_up(uint32_t hook, const void *lock, bool awaited, uint64_t until)
 {
     struct gt_thread *t = gt_thread_enter();
     if (!t)
         return;
-    struct gt_hold *hold = noted(t, lock);
+    struct gt_hold *noted = find(&t->holds, lock), unknown;
     uint64_t waited = waited_since(lock, t->w.m);
-    if (!hold->since || (hold->longer && waited && waited < hold->since)) {
-        hold->since = waited;
-        hold->longer = true;
+    if (noted)
+        drop(&t->holds, noted);
+    if (!noted || is_over(noted)) {
+        unknown = (struct gt_hold){.lock = lock};
+        noted = &unknown;
     }
-    if (hold->since)
-        give_up(t, hook, hold, awaited);
+    if (!noted->since || (noted->longer && waited && waited < noted->since)) {
+        noted->since = waited;
+        noted->longer = true;
+    }
+    if (noted->since && until)
+        give_up(t, hook, noted, awaited, until);
+    gt_thread_leave(t);
+}
+
+void gt_hot_forget(const void *lock)
+{
+    struct gt_thread *t = gt_hot_is(lock) ? gt_thread_enter() : NULL;
+    if (!t)
+        return;
+    waited_since(lock, t->w.m);
     gt_thread_leave(t);
 }

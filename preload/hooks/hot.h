@@ -13,6 +13,7 @@
 #ifndef GT_HOT_H
 #define GT_HOT_H
 
+#include "owner.h"
 #include "registry.h"
 
 enum { GT_HOLDS_MAX = 8 };
@@ -34,8 +35,8 @@ struct gt_holds {
     uint32_t brief;  /* of those looked at, the last so many; more: of those that were not */
 };
 
-/* Somebody begins to wait for the lock, at that time; owner: as gt_owner_of has it. */
-void gt_hot_touch(const void *lock, uint64_t now, uint32_t owner);
+/* Somebody begins to wait for the lock, at that time; owner: as gt_owner_of had it. */
+void gt_hot_touch(enum gt_lock_kind kind, const void *lock, uint64_t now, uint32_t owner);
 
 /* And has waited for it, for so long. */
 void gt_hot_waited(const void *lock, uint64_t since, uint64_t until);
@@ -47,18 +48,24 @@ static inline bool gt_hot_is(const void *lock)
     return word & GT_REGISTRY_HOT;
 }
 
-/* Now, or 0: the caller's next hold need not be looked at. */
+/* Now, or 0: the hold that the caller has begun need not be looked at. */
 uint64_t gt_hot_since(void);
 
 /* The caller has the lock since then, a hot one, by a function that was called at pc. */
 void gt_hot_taken(const void *lock, uint64_t since, const void *pc);
 
+/* It is about to give it up: when, or 0 if nothing is to be told of that hold. */
+uint64_t gt_hot_until(const void *lock);
+
 /*
- * It gives it up, inside `hook`. If that ends waits (awaited), this comes before it: a trace says
- * who had a lock before it says that a wait for it is over. Else when it is given up, so that
+ * It gave it up then, inside `hook`. If that ends waits (awaited), this comes before it: a trace
+ * says who had a lock before it says that a wait for it is over. Else when it is given up, so that
  * nobody has to wait for this.
  */
-void gt_hot_given_up(uint32_t hook, const void *lock, bool awaited);
+void gt_hot_given_up(uint32_t hook, const void *lock, bool awaited, uint64_t until);
+
+/* It has the lock again, from within a call that gave it up: what waited before is another time. */
+void gt_hot_forget(const void *lock);
 
 /* The thread of these was in that wait or call from `since` to `until`. */
 void gt_hot_spent(struct gt_holds *holds, uint32_t hook, uint64_t since, uint64_t until);

@@ -11,8 +11,9 @@
 /* The caller gives the mutex up and waits at cond, inside `hook`; as gt_wait_begin. */
 static struct gt_wait begin(enum gt_hook hook, const void *cond, void *mutex)
 {
-    if (gt_mutex_release(hook, mutex))
-        gt_hot_given_up(hook, mutex, false);
+    struct gt_hold_end end = gt_mutex_release(hook, mutex);
+    if (end.told)
+        gt_hot_given_up(hook, mutex, false, end.at);
     gt_signalled_expect(cond);
     return gt_wait_begin_for(&(struct gt_wait_for){.hook = hook,
                                                    .reason = GT_REASON_COND,

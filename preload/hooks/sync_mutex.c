@@ -45,17 +45,20 @@ static bool nobody_sleeps(const pthread_mutex_t *mutex)
            __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) == 1;
 }
 
-bool gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex)
+struct gt_hold_end gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex)
 {
+    struct gt_hold_end end = {false, 0};
     if (!releases(mutex))
-        return false;
-    bool told = gt_hot_is(mutex) && held_by_caller(mutex);
+        return end;
     bool awaited = !gt_registry_all_woken(mutex);
-    if (told && awaited)
-        gt_hot_given_up(hook, mutex, true);
+    if (gt_hot_is(mutex) && held_by_caller(mutex))
+        end = (struct gt_hold_end){true, gt_hot_until(mutex)};
+    if (end.told && awaited)
+        gt_hot_given_up(hook, mutex, true, end.at);
     if (awaited || !nobody_sleeps(mutex))
         gt_wake_one(hook, mutex);
-    return told && !awaited;
+    end.told &= !awaited;
+    return end;
 }
 
 static void note(pthread_mutex_t *mutex, uint64_t since, const void *pc)
@@ -109,15 +112,13 @@ static __attribute__((noinline)) int lock_contended(pthread_mutex_t *mutex, cons
     return taken(gt_real.pthread_mutex_lock(mutex), mutex, pc);
 }
 
-/* The clock is read before: whoever wants the lock next does not wait for that. */
 static __attribute__((noinline)) int lock_hot(pthread_mutex_t *mutex, const void *pc)
 {
-    uint64_t since = gt_hot_since();
     int r = gt_real.pthread_mutex_trylock(mutex);
     if (r == EBUSY)
         return lock_contended(mutex, pc);
     if (is_success(r))
-        note(mutex, since, pc);
+        note(mutex, gt_hot_since(), pc);
     return r;
 }
 
@@ -167,10 +168,10 @@ LOCK(mtx_timedlock, true, mtx_trylock, thrd_busy, thrd_timedout,
 static __attribute__((noinline)) int unlock_awaited(pthread_mutex_t *mutex)
 {
     enum gt_hook hook = GT_HOOK_pthread_mutex_unlock;
-    bool told = gt_mutex_release_slow(hook, mutex);
+    struct gt_hold_end end = gt_mutex_release_slow(hook, mutex);
     int r = gt_real.pthread_mutex_unlock(mutex);
-    if (told)
-        gt_hot_given_up(hook, mutex, false);
+    if (end.told)
+        gt_hot_given_up(hook, mutex, false, end.at);
     return r;
 }
 
@@ -183,9 +184,9 @@ GT_EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 
 GT_EXPORT int mtx_unlock(mtx_t *mutex)
 {
-    bool told = gt_mutex_release(GT_HOOK_mtx_unlock, (pthread_mutex_t *)mutex);
+    struct gt_hold_end end = gt_mutex_release(GT_HOOK_mtx_unlock, (pthread_mutex_t *)mutex);
     int r = gt_real.mtx_unlock(mutex);
-    if (told)
-        gt_hot_given_up(GT_HOOK_mtx_unlock, mutex, false);
+    if (end.told)
+        gt_hot_given_up(GT_HOOK_mtx_unlock, mutex, false, end.at);
     return r;
 }

@@ -81,14 +81,14 @@ static bool last_reader(const pthread_rwlock_t *lock)
     return __atomic_load_n(&lock->__data.__readers, __ATOMIC_RELAXED) >> 3 <= 1;
 }
 
-/* true: as gt_mutex_release_slow. */
-static bool release(pthread_rwlock_t *lock)
+static __attribute__((noinline)) int release(pthread_rwlock_t *lock)
 {
     enum gt_hook hook = GT_HOOK_pthread_rwlock_unlock;
     bool awaited = !gt_registry_all_woken(readers(lock)) || !gt_registry_all_woken(writers(lock));
     bool told = gt_hot_is(lock) && written_by_caller(lock);
+    uint64_t until = told ? gt_hot_until(lock) : 0;
     if (told && awaited)
-        gt_hot_given_up(hook, lock, true);
+        gt_hot_given_up(hook, lock, true, until);
     if (!written_by_caller(lock)) {
         if (last_reader(lock))
             gt_wake_one(hook, writers(lock));
@@ -98,15 +98,15 @@ static bool release(pthread_rwlock_t *lock)
     } else if (gt_wake(hook, writers(lock), 1) == 0) {
         gt_wake_all(hook, readers(lock));
     }
-    return told && !awaited;
+    int r = gt_real.pthread_rwlock_unlock(lock);
+    if (told && !awaited)
+        gt_hot_given_up(hook, lock, false, until);
+    return r;
 }
 
 GT_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 {
-    bool any = gt_registry_any(readers(lock)) || gt_registry_any(writers(lock));
-    bool told = __builtin_expect(any, 0) && release(lock);
-    int r = gt_real.pthread_rwlock_unlock(lock);
-    if (told)
-        gt_hot_given_up(GT_HOOK_pthread_rwlock_unlock, lock, false);
-    return r;
+    if (__builtin_expect(gt_registry_any(readers(lock)) || gt_registry_any(writers(lock)), 0))
+        return release(lock);
+    return gt_real.pthread_rwlock_unlock(lock);
 }

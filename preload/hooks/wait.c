@@ -68,8 +68,9 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_
         struct gt_stack *stack = gt_capture(t, what->hook);
         now.lock = lock;
         now.lock.epoch = (uint32_t)gt_modules_epoch();
+        wait.mutex = what->mutex;
         if (what->kind == GT_LOCK_MUTEX || what->kind == GT_LOCK_RWLOCK) {
-            gt_hot_touch(lock.at, now.since, lock.holder);
+            gt_hot_touch(what->kind, lock.at, now.since, lock.holder);
             wait.lock = lock.at;
         }
         if (gt_park(&t->w, &t->parking, &now, stack)) {
@@ -110,6 +111,8 @@ void gt_wait_end(struct gt_wait *wait)
     if (wait->lock)
         gt_hot_waited(wait->lock, wait->since, t->w.last);
     gt_thread_leave(t);
+    if (wait->mutex)
+        gt_hot_forget(wait->mutex);
     gt_process_check_queue();
 }
 

@@ -14,8 +14,9 @@ struct gt_wait {
     uintptr_t frame;          /* tells this wait from others of the thread */
     uint32_t hook;
     uint64_t since;
-    uint64_t woken;   /* when it was over at the latest; 0: not known */
-    const void *lock; /* whose holds are noted; or NULL */
+    uint64_t woken;    /* when it was over at the latest; 0: not known */
+    const void *lock;  /* whose holds are noted; or NULL */
+    const void *mutex; /* that a condition variable's waiter has again; or NULL */
 };
 
 #define GT_WAIT(name) __attribute__((cleanup(gt_wait_end))) struct gt_wait name
@@ -97,15 +98,21 @@ static inline void gt_wake_all(enum gt_hook hook, const void *addr)
 
 /*
  * The caller is about to give the mutex up, inside `hook`: ends the wait of its oldest waiter. Or
- * has it back, in a function that was called at pc. true: gt_hot_given_up is to be called then.
+ * has it back, in a function that was called at pc. told: gt_hot_given_up is to be called then.
  */
-bool gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex);
+struct gt_hold_end {
+    bool told;
+    uint64_t at; /* see gt_hot_until */
+};
+struct gt_hold_end gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex);
 
 void gt_mutex_taken(pthread_mutex_t *mutex, const void *pc);
 
-static inline bool gt_mutex_release(enum gt_hook hook, pthread_mutex_t *mutex)
+static inline struct gt_hold_end gt_mutex_release(enum gt_hook hook, pthread_mutex_t *mutex)
 {
-    return __builtin_expect(gt_registry_any(mutex), 0) && gt_mutex_release_slow(hook, mutex);
+    if (__builtin_expect(gt_registry_any(mutex), 0))
+        return gt_mutex_release_slow(hook, mutex);
+    return (struct gt_hold_end){false, 0};
 }
 
 #endif
