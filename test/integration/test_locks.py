@@ -20,6 +20,20 @@ def logs(trace, *kinds):
     ]
 
 
+def check_holds(trace):
+    """A lock has one holder at a time."""
+    holds = collections.defaultdict(list)
+    for event in gotools.parse(trace):
+        if event.kind == "Log" and event.fields["Task"] == "0" and event.fields["Category"].startswith("held ") and event.fields["Category"] != "held by":
+            lock = event.fields["Category"].removeprefix("held ").split(", taken in ")[0]
+            ns = ns_of(re.match(r"[\d.]+\w+", event.fields["Message"].replace("µ", "u"))[0])
+            holds[lock].append((event.time - ns, event.time))
+    for lock, its in holds.items():
+        its.sort()
+        for (_, until), (since, _) in zip(its, its[1:]):
+            assert since >= until - 50_000 - 0.02 * ns_of("20ms"), (lock, since, until)
+
+
 def thread_of(trace):
     """Goroutine → thread."""
     return {event.g: event.m for event in gotools.parse(trace) if event.g and event.m}
@@ -75,6 +89,7 @@ def test_hold_times(tmp_path, format):
             assert any(abs(truth - ns) < 0.05 * truth + 20_000 for truth in rest), (key, times, told[key])
             found += 1
     assert found > 200, found
+    check_holds(result.trace)
 
 
 BRIEF = r"""
@@ -142,6 +157,46 @@ def test_long_holds_among_brief_ones(tmp_path):
     for (truth, waited), hold in zip(known, told):
         ns = ns_of(hold[1])
         assert ns < 1.01 * truth + 20_000 and ns > 0.95 * (waited if hold[2] else truth) - 20_000, (truth, waited, hold)
+
+
+LONG_WAIT = r"""
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t held;
+__attribute__((noinline)) static void hold(void)
+{
+    pthread_mutex_lock(&lock);
+    usleep(10000);
+    pthread_mutex_unlock(&lock);
+}
+static void *waiter(void *arg)
+{
+    pthread_barrier_wait(&held);
+    for (int i = 0; i < 6; i++)
+        hold();
+    return arg;
+}
+int main(void)
+{
+    pthread_t t;
+    pthread_barrier_init(&held, NULL, 2);
+    pthread_create(&t, NULL, waiter, NULL);
+    pthread_mutex_lock(&lock);
+    pthread_barrier_wait(&held);
+    usleep(100000);
+    pthread_mutex_unlock(&lock);
+    return pthread_join(t, NULL);
+}
+"""
+
+
+def test_a_long_wait_keeps_a_lock_hot(tmp_path):
+    """Holds of 10 ms by one who has waited for 100 ms are told, though nobody waits for them."""
+    trace = proc.traced([proc.compile(LONG_WAIT, tmp_path / "prog")], tmp_path / "t.out").ok().trace
+    told = [ns_of(message.split(",")[0]) for _, kind, message in logs(trace, "held lock, taken in hold")]
+    assert len(told) == 6 and min(told) >= 9.9e6, told
+    check_holds(trace)
 
 
 SIGNALS = r"""
