@@ -8,6 +8,9 @@
 
 #include "encoder/base/arch/arch.h"
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+
 static bool held_by_caller(const pthread_mutex_t *mutex)
 {
     return gt_self && (uint32_t)mutex->__data.__owner == gt_self->w.m;
@@ -74,6 +77,20 @@ void gt_mutex_taken(pthread_mutex_t *mutex, const void *pc)
         note(mutex, gt_clock_now(), pc);
 }
 
+/*
+ * glibc's trylock keeps the word of a mutex that is not recoverable, which its lock gives back: who
+ * locks it next would wait for ever. Robust mutexes are woken as shared ones.
+ */
+static int not_recoverable(pthread_mutex_t *mutex)
+{
+    int word = __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED);
+    bool own = (word & FUTEX_TID_MASK) == (int)gt_syscall(SYS_gettid);
+    if (own && !(mutex->__data.__kind & GT_MUTEX_PRIO_INHERIT) &&
+        __atomic_exchange_n(&mutex->__data.__lock, 0, __ATOMIC_RELEASE) & (int)FUTEX_WAITERS)
+        gt_syscall(SYS_futex, &mutex->__data.__lock, FUTEX_WAKE, 1);
+    return ENOTRECOVERABLE;
+}
+
 static bool is_success(int result)
 {
     return result == 0 || result == EOWNERDEAD;
@@ -82,6 +99,8 @@ static bool is_success(int result)
 /* The same for who may not have got it. */
 static __attribute__((noinline)) int taken(int result, pthread_mutex_t *mutex, const void *pc)
 {
+    if (result == ENOTRECOVERABLE)
+        return not_recoverable(mutex);
     if (is_success(result))
         gt_mutex_taken(mutex, pc);
     return result;
@@ -117,8 +136,9 @@ static __attribute__((noinline)) int lock_hot(pthread_mutex_t *mutex, const void
     int r = gt_real.pthread_mutex_trylock(mutex);
     if (r == EBUSY)
         return lock_contended(mutex, pc);
-    if (is_success(r))
-        note(mutex, gt_hot_since(), pc);
+    if (!is_success(r))
+        return taken(r, mutex, pc);
+    note(mutex, gt_hot_since(), pc);
     return r;
 }
 
@@ -127,14 +147,17 @@ GT_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
     if (__builtin_expect(gt_hot_is(mutex), 0))
         return lock_hot(mutex, CALLER());
     int r = gt_real.pthread_mutex_trylock(mutex);
-    if (__builtin_expect(r == EBUSY, 0))
-        return lock_contended(mutex, CALLER());
-    return r;
+    if (__builtin_expect(r == 0, 1))
+        return 0;
+    return r == EBUSY ? lock_contended(mutex, CALLER()) : taken(r, mutex, CALLER());
 }
 
 GT_EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
-    return taken(gt_real.pthread_mutex_trylock(mutex), mutex, CALLER());
+    int r = gt_real.pthread_mutex_trylock(mutex);
+    if (is_success(r))
+        gt_mutex_taken(mutex, CALLER());
+    return r;
 }
 
 #define LOCK(name, valid, try, busy, timed_out, parameters, arguments, when)            \

@@ -1,6 +1,7 @@
 """Who holds a lock that others wait for: owners, hold times, signals in vain, deadlocks."""
 
 import collections
+import errno
 import re
 
 import pytest
@@ -197,6 +198,46 @@ def test_a_long_wait_keeps_a_lock_hot(tmp_path):
     told = [ns_of(message.split(",")[0]) for _, kind, message in logs(trace, "held lock, taken in hold")]
     assert len(told) == 6 and min(told) >= 9.9e6, told
     check_holds(trace)
+
+
+NOT_RECOVERABLE = r"""
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static pthread_mutex_t m;
+static void *leave(void *arg) { pthread_mutex_lock(&m); return arg; }
+static void *again(void *arg) { printf("%d ", pthread_mutex_lock(&m)); return arg; }
+int main(void)
+{
+    pthread_t t;
+    pthread_mutexattr_t a;
+    alarm(20);
+    pthread_mutexattr_init(&a);
+    pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&m, &a);
+    pthread_create(&t, NULL, leave, NULL);
+    pthread_join(t, NULL);
+    printf("%d ", pthread_mutex_lock(&m));
+    pthread_mutex_unlock(&m);
+    for (int i = 0; i < 3; i++)
+        printf("%d ", pthread_mutex_lock(&m));
+    for (int i = 0; i < 3; i++) {
+        pthread_create(&t, NULL, again, NULL);
+        pthread_join(t, NULL);
+    }
+    puts("");
+    return 0;
+}
+"""
+
+
+def test_a_mutex_that_is_not_recoverable(tmp_path):
+    """Whoever locks it is told so, each time; glibc's trylock, which comes first here, keeps it."""
+    program = proc.compile(NOT_RECOVERABLE, tmp_path / "prog")
+    bare = proc.run([program]).ok().stdout
+    assert bare.split() == [str(errno.EOWNERDEAD)] + 6 * [str(errno.ENOTRECOVERABLE)]
+    assert proc.traced([program], tmp_path / "t.out").ok().stdout == bare
 
 
 SIGNALS = r"""
