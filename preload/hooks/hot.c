@@ -52,8 +52,8 @@ static void note_waiter(struct heat *h, enum gt_lock_kind kind, const void *lock
     atomic_store_explicit(&h->since, 0, memory_order_relaxed);
     atomic_store(&h->owner, owner);
     atomic_thread_fence(memory_order_seq_cst);
-    if (gt_owner_of(kind, lock) == owner)
-        atomic_store_explicit(&h->since, gt_clock_now(), memory_order_relaxed);
+    if (gt_owner_of(kind, lock) == owner) /* the record may be another one's by now */
+        atomic_compare_exchange_strong(&h->since, &(uint64_t){0}, gt_clock_now());
     else
         atomic_compare_exchange_strong(&h->owner, &owner, 0);
 }
