@@ -6,6 +6,7 @@
 #include "export.h"
 #include "names.h"
 #include "timeline.h"
+
 #include "scripts/tool/json.h"
 
 #include "encoder/base/hash.h"

@@ -8,8 +8,9 @@
 #include "names.h"
 #include "timeline.h"
 #include "firefox_tables.h"
-#include "scripts/tool/json.h"
 #include "spool.h"
+
+#include "scripts/tool/json.h"
 
 #include "encoder/read/need.h"
 

@@ -4,6 +4,7 @@
  * says which kind of wait that was, or, beside another trace, whether it has become more.
  */
 #include "stacks.h"
+
 #include "scripts/tool/report/kinds.h"
 #include "scripts/tool/report/reading.h"
 #include "scripts/tool/tool.h"

@@ -9,6 +9,7 @@
 #include "names.h"
 #include "timeline.h"
 #include "protobuf.h"
+
 #include "scripts/tool/report/reading.h"
 #include "scripts/tool/tool.h"
 

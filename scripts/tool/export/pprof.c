@@ -6,8 +6,9 @@
 #include "export.h"
 #include "modules.h"
 #include "names.h"
-#include "scripts/tool/report/places.h"
 #include "protobuf.h"
+
+#include "scripts/tool/report/places.h"
 #include "scripts/tool/report/reading.h"
 #include "scripts/tool/tool.h"
 

@@ -4,6 +4,7 @@
  * strings are written anew, everything else is copied byte for byte.
  */
 #include "naming.h"
+
 #include "scripts/tool/report/reading.h"
 #include "scripts/tool/replacement.h"
 #include "scripts/tool/tool.h"

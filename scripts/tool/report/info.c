@@ -4,6 +4,7 @@
 #include "reading.h"
 #include "select.h"
 #include "short_name.h"
+
 #include "scripts/tool/tool.h"
 
 #include <getopt.h>

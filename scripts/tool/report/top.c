@@ -8,12 +8,13 @@
 #include "places.h"
 #include "reading.h"
 #include "select.h"
-#include "scripts/tool/tool.h"
 #include "top_cpu.h"
 #include "top_locks.h"
 #include "top_sched.h"
 #include "top_waiting.h"
 #include "top_wakeups.h"
+
+#include "scripts/tool/tool.h"
 
 #include "encoder/read/need.h"
 

@@ -1,5 +1,6 @@
 /* `gotrace convert`: a trace in another format. */
 #include "rewrite.h"
+
 #include "scripts/tool/tool.h"
 
 #include <getopt.h>

@@ -1,6 +1,7 @@
 /* `gotrace cut`: a part of a trace, by time or by threads, as a trace of its own. */
 #include "around.h"
 #include "rewrite.h"
+
 #include "scripts/tool/tool.h"
 
 #include "preload/options.h"

@@ -1,6 +1,7 @@
 /* `gotrace sql`: a trace as a database, for the questions that no report answers. */
 #include "file.h"
 #include "print.h"
+
 #include "scripts/tool/tool.h"
 
 #include "encoder/read/need.h"

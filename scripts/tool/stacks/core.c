@@ -4,6 +4,7 @@
  * used.
  */
 #include "still.h"
+
 #include "scripts/tool/tool.h"
 
 #include "encoder/base/arch/arch.h"

@@ -2,8 +2,9 @@
  * What a descriptor of another process is: the name that /proc has for it, and of sockets their
  * addresses. It is looked at when the process runs on, and may be another one by then.
  */
-#include "scripts/tool/alone.h"
 #include "still.h"
+
+#include "scripts/tool/alone.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

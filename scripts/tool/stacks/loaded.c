@@ -4,6 +4,7 @@
  * path by now, and in whichever mount namespace that is.
  */
 #include "loaded.h"
+
 #include "scripts/tool/tool.h"
 
 #include "symbolize/image.h"

@@ -2,6 +2,7 @@
  */
 #include "recent.h"
 #include "still.h"
+
 #include "scripts/tool/tool.h"
 
 #include "encoder/read/need.h"

@@ -1,6 +1,7 @@
 /* The same as JSON. */
-#include "scripts/tool/json.h"
 #include "still.h"
+
+#include "scripts/tool/json.h"
 
 #include <stdio.h>
 

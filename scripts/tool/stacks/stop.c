@@ -13,9 +13,10 @@
  * and a thread that we have seized is only gone when we have taken note of its end. A timer has us
  * do that in the middle of the call, which the kernel then makes again.
  */
-#include "scripts/tool/alone.h"
 #include "calls.h"
 #include "still.h"
+
+#include "scripts/tool/alone.h"
 #include "scripts/tool/tool.h"
 
 #include "encoder/read/need.h"

@@ -4,6 +4,7 @@
  * libdwfl again.
  */
 #include "loaded.h"
+
 #include "scripts/tool/tool.h"
 
 #include "symbolize/demangle.h"

@@ -1,7 +1,8 @@
 /* `gotrace why --json`: what the page says, for programs. gotrace(1) documents it. */
+#include "page.h"
+
 #include "scripts/tool/json.h"
 #include "scripts/tool/report/deadlocks.h"
-#include "page.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,10 @@
 /*
  * `gotrace why`: what a run's time went to, and what would help: the page that is read first.
  */
-#include "scripts/tool/tool.h"
 #include "page.h"
+
+#include "preload/options.h"
+#include "scripts/tool/tool.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -23,21 +25,13 @@ static void help(void)
     exit(0);
 }
 
-/* "1.5", "300ms": ns. */
 static uint64_t read_time(const char *option, const char *text)
 {
-    static const struct {
-        const char *name;
-        double ns;
-    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"", 1e9}, {"m", 60e9}};
-    char *end;
-    double number = strtod(text, &end);
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (end > text && number >= 0 && number < 1e9 && strcmp(end, units[i].name) == 0)
-            return (uint64_t)(number * units[i].ns);
-    }
-    gt_fail(GT_EXIT_USAGE, "why: --%s=%s: it is a time since the beginning, as 1.5 or 300ms",
-            option, text);
+    uint64_t ns;
+    if (!gt_options_time(text, &ns))
+        gt_fail(GT_EXIT_USAGE, "why: --%s=%s: it is a time since the beginning, as 1.5 or 300ms",
+                option, text);
+    return ns;
 }
 
 int gt_command_why(int argc, char **argv)
