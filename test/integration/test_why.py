@@ -196,7 +196,7 @@ def test_page(traced):
 
 @pytest.mark.parametrize(
     "argv, status",
-    [(["--help"], 0), ([], 2), (["--from=x", "t"], 2), (["--bad", "t"], 2), (["/does/not/exist"], 1), (["--from=1h", "t"], 2)],
+    [(["--help"], 0), ([], 2), (["--from=x", "t"], 2), (["--bad", "t"], 2), (["/does/not/exist"], 1), (["--from=1d", "t"], 2)],
 )
 def test_usage(argv, status):
     assert proc.run([GOTRACE, "why", *argv]).returncode == status
