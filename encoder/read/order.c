@@ -129,6 +129,11 @@ static struct gt_source *first(const struct gt_queue *h)
     return (void *)(uintptr_t)h->at[0].value;
 }
 
+static bool is_possible(const struct gt_audience *audience, const struct gt_source *s)
+{
+    return !audience->possible || audience->possible(audience->arg, &s->next);
+}
+
 /*
  * The earliest event is not possible: looks among the next ones for one that is, and brings it to
  * the top. Without any, the trace is wrong; the earliest is told all the same.
@@ -139,7 +144,7 @@ static void find_possible(struct gt_reader *r, struct gt_queue *h)
     struct gt_source *found = NULL, **waiting = gt_need(malloc(all * sizeof *waiting));
     while (h->n && !found) {
         struct gt_source *s = (void *)(uintptr_t)gt_queue_pop(h);
-        if (r->audience->possible(r->audience->arg, &s->next))
+        if (is_possible(r->audience, s))
             found = s;
         else
             waiting[n++] = s;
@@ -165,8 +170,9 @@ void gt_order_accounts(struct gt_reader *r, uint64_t ts)
 {
     const struct gt_account_row *row;
     while ((row = gt_account_rows_next(&r->accounts, ts)))
-        r->audience->account(r->audience->arg, row, (uint64_t)gt_reader_ns(r, row->at),
-                             (uint64_t)((double)row->length * r->ns_per_unit));
+        if (r->audience->account)
+            r->audience->account(r->audience->arg, row, (uint64_t)gt_reader_ns(r, row->at),
+                                 (uint64_t)((double)row->length * r->ns_per_unit));
 }
 
 void gt_order(struct gt_reader *r, bool (*next)(struct gt_reader *r, struct gt_source *s))
@@ -179,7 +185,7 @@ void gt_order(struct gt_reader *r, bool (*next)(struct gt_reader *r, struct gt_s
             gt_queue_push(&h, by_key(r->source[i]));
     }
     while (h.n) {
-        if (!audience->possible(audience->arg, &first(&h)->next))
+        if (!is_possible(audience, first(&h)))
             find_possible(r, &h);
         struct gt_source *s = first(&h);
         gt_order_accounts(r, s->next.ts);
@@ -187,7 +193,8 @@ void gt_order(struct gt_reader *r, bool (*next)(struct gt_reader *r, struct gt_s
         if (ns > (double)trace->ns)
             trace->ns = (uint64_t)ns;
         s->next.own_ns = (uint64_t)ns;
-        audience->tell(audience->arg, &s->next, trace->ns);
+        if (audience->tell)
+            audience->tell(audience->arg, &s->next, trace->ns);
         if (next(r, s))
             gt_queue_replace(&h, by_key(s));
         else

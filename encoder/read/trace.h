@@ -47,7 +47,7 @@ struct gt_cpu_sample {
 };
 
 /* Who is told. */
-struct gt_audience {
+struct gt_audience { /* NULL: that is not asked, or not wanted */
     /* Whether the event can have happened now; if not, others come first. */
     bool (*possible)(void *arg, const struct gt_happening *event);
     void (*tell)(void *arg, const struct gt_happening *event, uint64_t ns);
@@ -56,7 +56,7 @@ struct gt_audience {
     /* Of an account, after all that was before its time; length: from its beginning. */
     void (*account)(void *arg, const struct gt_account_row *row, uint64_t ns, uint64_t length);
     void *arg;
-    void (*gap)(void *arg); /* between two parts of the file that are read; or NULL */
+    void (*gap)(void *arg); /* between two parts of the file that are read */
 };
 
 /* A part of a v2 file, of whole generations. */

@@ -177,7 +177,8 @@ static void tell_samples(struct gt_reader *r)
         struct gt_cpu_sample sample = {.thread = GT_NO_THREAD, .p = gt_get_varint(&args)};
         sample.g = gt_get_varint(&args);
         sample.stack = gt_reader_stack(r, gt_get_varint(&args));
-        r->audience->sample(r->audience->arg, &sample, (uint64_t)gt_reader_ns(r, at));
+        if (r->audience->sample)
+            r->audience->sample(r->audience->arg, &sample, (uint64_t)gt_reader_ns(r, at));
         next = p->next;
         free(p);
     }

@@ -92,7 +92,8 @@ static void read_samples(struct gt_reader *r, struct gt_bytes data)
         for (int i = 0; i < 5; i++)
             arg[i] = gt_get_varint(&data);
         const struct gt_cpu_sample sample = {arg[3], arg[1], arg[2], gt_reader_stack(r, arg[4])};
-        r->audience->sample(r->audience->arg, &sample, (uint64_t)gt_reader_ns(r, arg[0]));
+        if (r->audience->sample)
+            r->audience->sample(r->audience->arg, &sample, (uint64_t)gt_reader_ns(r, arg[0]));
         r->trace->kinds[GT_EV_CPU_SAMPLE]++;
         r->trace->events++;
     }

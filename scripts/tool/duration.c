@@ -1,5 +1,7 @@
-/* See gt_duration in tool.h. */
+/* Times as people write and read them: see tool.h. */
 #include "tool.h"
+
+#include "preload/options.h"
 
 #include <stdio.h>
 
@@ -20,4 +22,15 @@ const char *gt_duration(uint64_t ns)
     int decimals = u == 3 ? 0 : value < 10 ? 3 : value < 100 ? 2 : 1;
     snprintf(s, sizeof *text, "%.*f%s", decimals, value, units[u].name);
     return s;
+}
+
+uint64_t gt_read_time(const char *option, const char *text, bool *from_end)
+{
+    uint64_t ns;
+    bool minus = from_end && *text == '-';
+    if (!gt_options_time(text + minus, &ns))
+        gt_fail(GT_EXIT_USAGE, "%s=%s: a time is like 1.5s, 200ms or 30us", option, text);
+    if (from_end)
+        *from_end = minus;
+    return ns;
 }

@@ -5,6 +5,7 @@
 #ifndef GT_TOOL_H
 #define GT_TOOL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Exit statuses of a launcher, as those of env(1) and nice(1); else the program's own. */
@@ -36,6 +37,12 @@ _Noreturn void gt_fail(int status, const char *format, ...) __attribute__((forma
 
 /* A time as people read it: "1.234s", "56.70ms", "890.1us" or "12ns"; valid for eight calls. */
 const char *gt_duration(uint64_t ns);
+
+/*
+ * A time that was given for that option, ns; from_end: whether it has a minus, NULL: it may not.
+ * Ends the program with a message if it is none.
+ */
+uint64_t gt_read_time(const char *option, const char *text, bool *from_end);
 
 /* The table of run's options, for help. */
 void gt_run_print_options(void);

@@ -7,8 +7,6 @@
 #include "scripts/tool/rewrite/rewrite.h"
 #include "tool.h"
 
-#include "preload/options.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -214,14 +212,6 @@ static void remove_part(void)
     rmdir(part.directory);
 }
 
-static void read_time(const char *text, const char *option, uint64_t *ns, bool *from_end)
-{
-    *from_end = *text == '-';
-    part.wanted = true;
-    if (!gt_options_time(text + *from_end, ns))
-        gt_fail(GT_EXIT_USAGE, "%s=%s: a time is like 1.5s, 200ms or 30us", option, text);
-}
-
 /* The trace, or a file with a part of it where that is wanted, or all would be too much. */
 static char *choose_part(char *trace)
 {
@@ -262,8 +252,14 @@ int gt_command_view(int argc, char **argv)
         case 'g': go = optarg; break;
         case 'a': address = optarg; break;
         case 'n': setenv("BROWSER", "true", 1); break; /* Go's tool runs that */
-        case 'f': read_time(optarg, "--from", &part.its.from, &part.its.from_end); break;
-        case 't': read_time(optarg, "--to", &part.its.to, &part.its.to_before_end); break;
+        case 'f':
+            part.wanted = true;
+            part.its.from = gt_read_time("--from", optarg, &part.its.from_end);
+            break;
+        case 't':
+            part.wanted = true;
+            part.its.to = gt_read_time("--to", optarg, &part.its.to_before_end);
+            break;
         case 'w': part.whole = true; break;
         case 'h': help(); break;
         default: return GT_EXIT_USAGE;

@@ -9,7 +9,6 @@
 #include "scripts/tool/tool.h"
 
 #include "encoder/read/need.h"
-#include "preload/options.h"
 
 #include <regex.h>
 #include <stdio.h>
@@ -53,14 +52,6 @@ static void compile(regex_t *pattern, const char *text, const char *option)
     gt_fail(GT_EXIT_USAGE, "%s=%s: %s", option, text, why);
 }
 
-static uint64_t read_time(const char *text, const char *option)
-{
-    uint64_t ns;
-    if (!gt_options_time(text, &ns))
-        gt_fail(GT_EXIT_USAGE, "%s=%s: a time is like 1.5s, 200ms or 30us", option, text);
-    return ns;
-}
-
 static void read_frames(const char *text)
 {
     char *end;
@@ -79,8 +70,8 @@ bool gt_select_option(int option, const char *value)
     case GT_OPTION_THREAD:
         compile(&wanted.thread_pattern, wanted.thread = value, "--thread");
         break;
-    case GT_OPTION_FROM: wanted.from = read_time(value, "--from"); break;
-    case GT_OPTION_TO: wanted.to = read_time(value, "--to"); break;
+    case GT_OPTION_FROM: wanted.from = gt_read_time("--from", value, NULL); break;
+    case GT_OPTION_TO: wanted.to = gt_read_time("--to", value, NULL); break;
     case GT_OPTION_TASK: wanted.task = value; break;
     case GT_OPTION_WIDE: gt_wide_names = true; break;
     case GT_OPTION_IDLE: gt_idle_option(value); break;

@@ -31,28 +31,6 @@ static void count(void *arg, const struct gt_happening *h, uint64_t ns)
     bins.events++;
 }
 
-static bool always(void *arg, const struct gt_happening *h)
-{
-    (void)arg;
-    (void)h;
-    return true;
-}
-
-static void no_sample(void *arg, const struct gt_cpu_sample *s, uint64_t ns)
-{
-    (void)arg;
-    (void)s;
-    (void)ns;
-}
-
-static void no_account(void *arg, const struct gt_account_row *row, uint64_t ns, uint64_t length)
-{
-    (void)arg;
-    (void)row;
-    (void)ns;
-    (void)length;
-}
-
 /* Of all stretches of a second, or of as much as may be, that with most. */
 static void find_fullest(uint64_t most, uint64_t *from, uint64_t *to)
 {
@@ -95,8 +73,7 @@ static void find_densest(const struct gt_trace *trace, uint64_t most, uint64_t *
 
 bool gt_busiest(const char *path, uint64_t most, uint64_t *from, uint64_t *to)
 {
-    static const struct gt_audience audience = {
-        .possible = always, .tell = count, .sample = no_sample, .account = no_account};
+    static const struct gt_audience audience = {.tell = count};
     struct gt_trace trace;
     gt_open_trace(&trace, path);
     *from = *to = 0;

@@ -4,8 +4,6 @@
 
 #include "scripts/tool/tool.h"
 
-#include "preload/options.h"
-
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,23 +27,12 @@ static void help(void)
     exit(0);
 }
 
-static uint64_t read_time(const char *text, const char *option, bool *from_end)
-{
-    uint64_t ns;
-    const char *number = from_end && *text == '-' ? text + 1 : text;
-    if (!gt_options_time(number, &ns))
-        gt_fail(GT_EXIT_USAGE, "%s=%s: a time is like 1.5s, 200ms or 30us", option, text);
-    if (from_end)
-        *from_end = number != text;
-    return ns;
-}
-
 static void go_around(struct gt_rewrite *r, const char *what, const char *margin)
 {
     uint64_t from, to, more;
     gt_around_find(r->input, what, &from, &to);
     more = (to - from) / MARGIN_PART;
-    more = margin                   ? read_time(margin, "--margin", NULL)
+    more = margin                   ? gt_read_time("--margin", margin, NULL)
            : more < LEAST_MARGIN_NS ? LEAST_MARGIN_NS
                                     : more;
     r->from = from > more ? from - more : 0;
@@ -81,8 +68,8 @@ int gt_command_cut(int argc, char **argv)
     for (int c; (c = getopt_long(argc, argv, "o:h", longs, NULL)) != -1;) {
         times |= c == 'f' || c == 't';
         switch (c) {
-        case 'f': r.from = read_time(optarg, "--from", &r.from_end); break;
-        case 't': r.to = read_time(optarg, "--to", &r.to_before_end); break;
+        case 'f': r.from = gt_read_time("--from", optarg, &r.from_end); break;
+        case 't': r.to = gt_read_time("--to", optarg, &r.to_before_end); break;
         case 'a': around = optarg; break;
         case 'm': margin = optarg; break;
         case 'r': r.threads = compile(optarg); break;

@@ -177,41 +177,11 @@ static int by_time(const void *a, const void *b)
     return x->ns < y->ns ? -1 : x->ns > y->ns;
 }
 
-static bool always(void *arg, const struct gt_happening *h)
-{
-    (void)arg;
-    (void)h;
-    return true;
-}
-
-static void no_event(void *arg, const struct gt_happening *h, uint64_t ns)
-{
-    (void)arg;
-    (void)h;
-    (void)ns;
-}
-
-static void no_account(void *arg, const struct gt_account_row *row, uint64_t ns, uint64_t length)
-{
-    (void)arg;
-    (void)row;
-    (void)ns;
-    (void)length;
-}
-
-static void no_sample(void *arg, const struct gt_cpu_sample *s, uint64_t ns)
-{
-    (void)arg;
-    (void)s;
-    (void)ns;
-}
-
 static void read_samples(const char *input)
 {
     struct gt_trace trace;
     open_part(&trace, input);
-    const struct gt_audience audience = {
-        .possible = always, .tell = no_event, .sample = keep_sample, .account = no_account};
+    const struct gt_audience audience = {.sample = keep_sample};
     gt_trace_read(&trace, &audience);
     qsort(samples.at, samples.n, sizeof *samples.at, by_time);
 }
@@ -230,7 +200,7 @@ static const struct gt_audience *audience_for(const struct gt_rewrite *r, const 
     read_samples(r->input);
     samples.all = gt_rewriting_audience;
     samples.all.tell = tell_with_samples;
-    samples.all.sample = no_sample;
+    samples.all.sample = NULL;
     return &samples.all;
 }
 
@@ -293,8 +263,7 @@ static bool is_ours(const char *input)
     open_part(&trace, input);
     const uint8_t *first = trace.base + GT_HEADER_BYTES;
     struct gt_part part = {first, NULL, true};
-    const struct gt_audience audience = {
-        .possible = always, .tell = no_event, .sample = no_sample, .account = no_account};
+    const struct gt_audience audience = {0};
     if (trace.format->v1) {
         trace.size = trace.size < 1 << 20 ? trace.size : 1 << 20;
     } else {
