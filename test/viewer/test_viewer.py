@@ -103,7 +103,7 @@ def test_picture_of_a_lock(tmp_path):
     env = {"GOTRACE_SYSCALLS": "all", "GOTRACE_HEAP": "off"}
     trace = proc.traced([PROGRAMS / "incidents", "fsync"], tmp_path / "t.out", env=env).ok().trace
     child, url = gotools.serve(trace)
-    model = model_of(url, "thread", tmp_path / "held.png", "--log=held by")
+    model = model_of(url, "thread", tmp_path / "held.png", "--log=worker, journal_lock")
     proc.kill_group(child)
     assert re.fullmatch(r"\[held by\] G\d+ worker, journal_lock", model["log"]["title"]), model["log"]
 
