@@ -106,8 +106,7 @@ static void cool(const void *lock, uint64_t now)
 {
     struct heat *h = heat_of(lock);
     _Atomic uint32_t *word = &gt_registry_count[gt_registry_slot(lock)];
-    uint32_t waits = atomic_load(word) & ~(GT_REGISTRY_HOT | GT_REGISTRY_COND);
-    if (waits || now <= atomic_load_explicit(&h->until, memory_order_relaxed))
+    if (gt_registry_waits(lock) || now <= atomic_load_explicit(&h->until, memory_order_relaxed))
         return;
     atomic_fetch_add(&h->epoch, 1);
     atomic_store(&h->owner, 0);
@@ -146,6 +145,30 @@ static void drop(struct gt_holds *holds, const struct gt_hold *hold)
     holds->in_use &= ~(1u << (hold - holds->hold));
 }
 
+/* It is one of several now, or worth telling of. Inside the guard. */
+static void keep_light(struct gt_holds *holds)
+{
+    struct gt_light_hold *light = &holds->light;
+    struct gt_hold hold = {.lock = light->lock, .epoch = light->epoch, .pc = light->pc};
+    if (hold.lock && !is_over(&hold))
+        *any(holds) = hold;
+    light->lock = NULL;
+}
+
+/* A signal handler's may come in between: then no place is told of, rather than a wrong one. */
+static bool take_lightly(struct gt_thread *t, const void *lock, const void *pc)
+{
+    struct gt_light_hold *light = &t->holds.light;
+    struct heat *h = heat_of(lock);
+    if (light->lock || t->holds.in_use || t->inside || is_waited_for(h, lock, t->w.m))
+        return false;
+    light->epoch = atomic_load_explicit(&h->epoch, memory_order_relaxed);
+    light->lock = lock;
+    atomic_signal_fence(memory_order_seq_cst);
+    light->pc = (uintptr_t)pc;
+    return true;
+}
+
 uint64_t gt_hot_since(void)
 {
     enum { BRIEF = 64, EVERY = 16 };
@@ -156,9 +179,12 @@ uint64_t gt_hot_since(void)
 
 void gt_hot_taken(const void *lock, uint64_t since, const void *pc)
 {
+    if (!since && gt_self && take_lightly(gt_self, lock, pc))
+        return;
     struct gt_thread *t = gt_muted() ? NULL : gt_thread_enter();
     if (!t)
         return;
+    keep_light(&t->holds);
     uint32_t epoch = atomic_load_explicit(&heat_of(lock)->epoch, memory_order_relaxed);
     waited_since(lock, t->w.m); /* that was another time */
     struct gt_hold *hold = find(&t->holds, lock);
@@ -184,6 +210,7 @@ static void spend(struct gt_hold *hold, uint32_t hook, uint64_t since, uint64_t 
 
 void gt_hot_spent(struct gt_holds *holds, uint32_t hook, uint64_t since, uint64_t until)
 {
+    keep_light(holds);
     for (uint32_t rest = holds->in_use; rest; rest &= rest - 1)
         spend(&holds->hold[__builtin_ctz(rest)], hook, since, until);
 }
@@ -253,12 +280,24 @@ static void give_up(struct gt_thread *t, uint32_t hook, const struct gt_hold *ho
     cool(hold->lock, until);
 }
 
-uint64_t gt_hot_until(const void *lock)
+bool gt_hot_passes(const void *lock)
 {
-    const struct gt_thread *t = gt_self;
-    const struct gt_hold *hold = t ? find(&gt_self->holds, lock) : NULL;
-    bool told = t && ((hold && hold->since) || is_waited_for(heat_of(lock), lock, t->w.m));
-    return told ? gt_clock_now() : 0;
+    struct gt_thread *t = gt_self;
+    if (!t || t->holds.light.lock != lock || is_waited_for(heat_of(lock), lock, t->w.m))
+        return false;
+    t->holds.light.lock = NULL;
+    return true;
+}
+
+bool gt_hot_until(const void *lock, uint64_t *until)
+{
+    struct gt_thread *t = gt_self;
+    if (!t || gt_hot_passes(lock))
+        return false;
+    const struct gt_hold *hold = find(&t->holds, lock);
+    bool awaited = is_waited_for(heat_of(lock), lock, t->w.m);
+    *until = awaited || (hold && hold->since) ? gt_clock_now() : 0;
+    return hold || awaited;
 }
 
 void gt_hot_given_up(uint32_t hook, const void *lock, bool awaited, uint64_t until)
@@ -266,6 +305,7 @@ void gt_hot_given_up(uint32_t hook, const void *lock, bool awaited, uint64_t unt
     struct gt_thread *t = gt_thread_enter();
     if (!t)
         return;
+    keep_light(&t->holds);
     struct gt_hold *noted = find(&t->holds, lock), unknown;
     uint64_t waited = waited_since(lock, t->w.m);
     if (noted)

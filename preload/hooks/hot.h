@@ -30,7 +30,13 @@ struct gt_holds {
         uint64_t spent, longest;
         uint32_t longest_hook;
     } hold[GT_HOLDS_MAX];
-    uint32_t in_use; /* of these: a bit each */
+    /* The only one, not looked at: hardly ever told of, so it is kept where that costs least. */
+    struct gt_light_hold {
+        const void *lock; /* NULL: there is none */
+        uintptr_t pc;
+        uint32_t epoch;
+    } light;
+    uint32_t in_use; /* of hold: a bit each */
     uint32_t next;   /* to be overwritten, where all are: one was given up elsewhere */
     uint32_t brief;  /* of those looked at, the last so many; more: of those that were not */
 };
@@ -54,8 +60,14 @@ uint64_t gt_hot_since(void);
 /* The caller has the lock since then, a hot one, by a function that was called at pc. */
 void gt_hot_taken(const void *lock, uint64_t since, const void *pc);
 
-/* It is about to give it up: when, or 0 if nothing is to be told of that hold. */
-uint64_t gt_hot_until(const void *lock);
+/* It is about to give it up. Whether nothing is to be told of that hold, as of most. */
+bool gt_hot_passes(const void *lock);
+
+/*
+ * The same where that is not so, or not known. Whether gt_hot_given_up is to be called, with
+ * *until, which is when, or 0 if nothing is to be told of that hold.
+ */
+bool gt_hot_until(const void *lock, uint64_t *until);
 
 /*
  * It gave it up then, inside `hook`. If that ends waits (awaited), this comes before it: a trace

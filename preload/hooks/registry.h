@@ -53,6 +53,14 @@ static inline bool gt_registry_any(const void *addr)
            0;
 }
 
+/* Whether somebody waits at the address, or another one of its slot. */
+static inline bool gt_registry_waits(const void *addr)
+{
+    uint32_t beside = GT_REGISTRY_HOT | GT_REGISTRY_COND;
+    return atomic_load_explicit(&gt_registry_count[gt_registry_slot(addr)], memory_order_relaxed) &
+           ~beside;
+}
+
 /*
  * Between the moment in which the only waiter is woken and the one in which it runs, a mutex may be
  * unlocked a thousand times. all_woken: all waiters at the address were woken already. reaches:

@@ -55,7 +55,7 @@ struct gt_hold_end gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mut
         return end;
     bool awaited = !gt_registry_all_woken(mutex);
     if (gt_hot_is(mutex) && held_by_caller(mutex))
-        end = (struct gt_hold_end){true, gt_hot_until(mutex)};
+        end.told = gt_hot_until(mutex, &end.at);
     if (end.told && awaited)
         gt_hot_given_up(hook, mutex, true, end.at);
     if (awaited || !nobody_sleeps(mutex))
@@ -191,6 +191,9 @@ LOCK(mtx_timedlock, true, mtx_trylock, thrd_busy, thrd_timedout,
 static __attribute__((noinline)) int unlock_awaited(pthread_mutex_t *mutex)
 {
     enum gt_hook hook = GT_HOOK_pthread_mutex_unlock;
+    bool once = type_of(mutex) != PTHREAD_MUTEX_RECURSIVE;
+    if (once && !gt_registry_waits(mutex) && gt_hot_passes(mutex))
+        return gt_real.pthread_mutex_unlock(mutex);
     struct gt_hold_end end = gt_mutex_release_slow(hook, mutex);
     int r = gt_real.pthread_mutex_unlock(mutex);
     if (end.told)

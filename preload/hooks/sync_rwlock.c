@@ -85,8 +85,8 @@ static __attribute__((noinline)) int release(pthread_rwlock_t *lock)
 {
     enum gt_hook hook = GT_HOOK_pthread_rwlock_unlock;
     bool awaited = !gt_registry_all_woken(readers(lock)) || !gt_registry_all_woken(writers(lock));
-    bool told = gt_hot_is(lock) && written_by_caller(lock);
-    uint64_t until = told ? gt_hot_until(lock) : 0;
+    uint64_t until;
+    bool told = gt_hot_is(lock) && written_by_caller(lock) && gt_hot_until(lock, &until);
     if (told && awaited)
         gt_hot_given_up(hook, lock, true, until);
     if (!written_by_caller(lock)) {

@@ -15,7 +15,7 @@ import types
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "libgotrace.so"
 EMPTY = ROOT / "build/test/bench/empty.so"
-LOCKS = {"lock", "lock2", "lock4", "cond", "create", "trivial"}
+LOCKS = {"lock", "lock2", "lock4", "hot", "cond", "create", "trivial"}
 HEAP = {"malloc", "malloc2"}
 CALLS = {"read", "pipe"}
 SERVERS = {"redis", "redis-io4", "memcached", "nginx", "postgresql"}
