@@ -33,8 +33,9 @@ static void (*const state[])(void) = {
     gt_process_after_fork, /* whose process this is; nothing has begun, nothing has ended */
 
     /* The parent's thread is not here. Its page is: buffers sleep on it, so it goes first. */
-    gt_control_after_fork, gt_drain_thread_after_fork, /* nobody waits for its end */
-    gt_encoder_after_fork,                             /* a table of its own */
+    gt_control_after_fork,
+    gt_drain_thread_after_fork, /* nobody waits for its end */
+    gt_encoder_after_fork,      /* a table of its own */
 
     gt_registry_after_fork, /* nobody waits */
     gt_signalled_reset,     /* or has signalled */
@@ -49,6 +50,7 @@ static void (*const state[])(void) = {
     gt_annotate_after_fork, /* the parent's tasks are none here */
 
     gt_thread_after_fork, /* the only one, a goroutine with all of the above from here on */
+    gt_process_begin_child,
 };
 
 static void become_child(void)

@@ -30,7 +30,6 @@ static bool read_either(const char *value, const char *yes, const char *no, bool
 EITHER(on, "on", "off")
 EITHER(heap, "on", "off")
 EITHER(sched, "on", "off")
-EITHER(children, "1", "0")
 EITHER(manual, "manual", "auto")
 
 static bool read_quiet(const char *value)
@@ -38,6 +37,18 @@ static bool read_quiet(const char *value)
     bool known = read_either(value, "1", "0", &gt_options.quiet);
     gt_log_quiet = gt_options.quiet;
     return known;
+}
+
+static bool read_children(const char *value)
+{
+    static const char *const values[] = {"0", "1", "all"}; /* as enum gt_children */
+    for (unsigned i = 0; i < sizeof values / sizeof *values; i++) {
+        if (strcmp(value, values[i]) == 0) {
+            gt_options.children = (enum gt_children)i;
+            return true;
+        }
+    }
+    return false;
 }
 
 /* The current directory as part of a pattern: its own % doubled. false: too long. */
@@ -265,7 +276,7 @@ static const struct {
     {"GOTRACE_QUIET", "0 or 1", "0", read_quiet}, /* first: the others may have to complain */
     {"GOTRACE", "on or off", "on", read_on},
     {"GOTRACE_OUTPUT", "a path", "trace.out", read_output},
-    {"GOTRACE_CHILDREN", "0 or 1", "1", read_children},
+    {"GOTRACE_CHILDREN", "0, 1 or all", "1", read_children},
     {"GOTRACE_MAX_SIZE", "a number of bytes, with K, M or G if you like", "0", read_max_size},
     {"GOTRACE_MAX_MEM", "1M or more", "256M", read_max_mem},
     {"GOTRACE_SYSCALL_MIN", "a number of nanoseconds", "10000", read_call_min},

@@ -8,13 +8,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum gt_children { GT_CHILDREN_NONE, GT_CHILDREN_WITH_THREADS, GT_CHILDREN_ALL };
+
 struct gt_options {
     bool on;
     bool quiet;
     bool heap, sched;
-    bool children;     /* descendants are traced too */
-    uint64_t max_size; /* of the file, in bytes; 0: no limit */
-    uint64_t max_mem;  /* of event buffers, in bytes */
+    enum gt_children children; /* which descendants are traced too */
+    uint64_t max_size;         /* of the file, in bytes; 0: no limit */
+    uint64_t max_mem;          /* of event buffers, in bytes */
     const struct gt_format *format;
     char output[PATH_MAX]; /* pattern, absolute */
     bool calls;            /* calls into the kernel are shown */

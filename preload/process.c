@@ -368,10 +368,11 @@ void gt_process_before_exec(void)
 
 /* Start -------------------------------------------------------------------------------------- */
 
-/* The child has one thread and no trace; it gets one when it makes a second thread. */
+/* The child has one thread and no trace; it gets one when it makes a second thread, or now. */
 void gt_process_after_fork(void)
 {
-    bool followed = gt_options.children && !atomic_load(&process.abandons_children);
+    bool followed =
+        gt_options.children != GT_CHILDREN_NONE && !atomic_load(&process.abandons_children);
     process.pid = followed ? (pid_t)gt_syscall(SYS_getpid) : 0;
     process.descendant = true;
     process.drain_started = process.ended = process.serving = 0;
@@ -381,6 +382,22 @@ void gt_process_after_fork(void)
 bool gt_process_is_followed(void)
 {
     return process.pid != 0;
+}
+
+/* A descendant with one thread is hardly worth a file, unless the user says so. */
+static bool begins_with_one_thread(void)
+{
+    return !process.descendant || gt_options.children == GT_CHILDREN_ALL;
+}
+
+void gt_process_begin_child(void)
+{
+    GT_HEAP_OWN(own);
+    bool before = gt_nursery_only;
+    gt_nursery_only = true; /* a signal handler may have forked */
+    if (begins_with_one_thread())
+        start_recording(gt_options.manual);
+    gt_nursery_only = before;
 }
 
 /*
@@ -419,7 +436,7 @@ static void start(void)
     process.pid = (pid_t)gt_syscall(SYS_getpid);
     process.descendant =
         gt_options_output_path(process.path, false, 1) && gt_descent_is_descendant(process.path);
-    if (process.descendant && !gt_options.children) {
+    if (process.descendant && gt_options.children == GT_CHILDREN_NONE) {
         process.pid = 0;
         return;
     }
@@ -434,7 +451,7 @@ static void start(void)
     gt_real_clear_dlerror();
     gt_signals_init();
     gt_control_open_alone();
-    if (!process.descendant)
+    if (begins_with_one_thread())
         start_recording(gt_options.manual);
     if (gt_thread_others())
         gt_process_second_thread();

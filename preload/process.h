@@ -60,8 +60,9 @@ void gt_process_keep_stderr(void);
 /* Whether this process, or the one that it was forked from, is followed. Anywhere. */
 bool gt_process_is_followed(void);
 
-/* In a forked child that is to be followed, before all else. */
+/* In a forked child that is to be followed, before all else and after it. */
 void gt_process_after_fork(void);
+void gt_process_begin_child(void);
 
 /* Finishes the trace and prints the exit line. Any number of times, from any thread. */
 void gt_process_end(void);

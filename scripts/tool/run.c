@@ -33,6 +33,7 @@ static const struct {
     {"syscall-min", 0, "NS", "GOTRACE_SYSCALL_MIN", NULL, "what counts as blocking"},
     {"no-heap", 0, NULL, "GOTRACE_HEAP", "off", "do not count allocations"},
     {"no-children", 0, NULL, "GOTRACE_CHILDREN", "0", "trace the first process only"},
+    {"all-children", 0, NULL, "GOTRACE_CHILDREN", "all", "and also children without threads"},
     {"max-size", 0, "BYTES", "GOTRACE_MAX_SIZE", NULL, "stop before the file gets larger; K, M, G"},
     {"max-mem", 0, "BYTES", "GOTRACE_MAX_MEM", NULL, "for event buffers; K, M, G"},
     {"start", 0, "WHEN", "GOTRACE_START", NULL, "auto, or manual: when the program is told to"},
