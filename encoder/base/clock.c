@@ -13,6 +13,9 @@
 
 struct gt_clock gt_clock;
 
+/* Both clocks at first; a forked child has its parent's, and need not measure anew. */
+static uint64_t first_counter, first_mono;
+
 static int by_syscall(clockid_t clock, struct timespec *ts)
 {
     return (int)gt_syscall(SYS_clock_gettime, clock, ts);
@@ -75,6 +78,10 @@ void gt_clock_init(void)
     if (gt_clock.hardware) {
         gt_clock.shift = GT_ARCH_COUNTER_SHIFT;
         read_pair(CLOCK_MONOTONIC, &gt_clock.base, &gt_clock.mono0);
+        if (!first_mono) {
+            first_counter = gt_clock.base;
+            first_mono = gt_clock.mono0;
+        }
     } else {
         gt_clock.base = gt_clock.mono0 = gt_clock_monotonic_raw();
     }
@@ -85,7 +92,8 @@ void gt_clock_use_ns(void)
     gt_clock = (struct gt_clock){.hz = 1000000000u, .rough_hz = 1000000000u};
 }
 
-/* Units a second since gt_clock_init, at least least_ns ago; *over_ns: how long that was. */
+/* Units a second since the first gt_clock_init, at least least_ns ago; *over_ns: how long that was.
+ */
 static uint64_t measure(uint64_t least_ns, uint64_t *over_ns)
 {
     *over_ns = UINT64_MAX;
@@ -94,10 +102,10 @@ static uint64_t measure(uint64_t least_ns, uint64_t *over_ns)
     uint64_t counter = 0, mono = 0;
     do
         read_pair(CLOCK_MONOTONIC, &counter, &mono);
-    while (mono - gt_clock.mono0 < least_ns);
-    *over_ns = mono - gt_clock.mono0;
-    double ticks = (double)(counter - gt_clock.base);
-    double seconds = (double)(mono - gt_clock.mono0) / 1e9;
+    while (mono - first_mono < least_ns);
+    *over_ns = mono - first_mono;
+    double ticks = (double)(counter - first_counter);
+    double seconds = (double)*over_ns / 1e9;
     return (uint64_t)(ticks / seconds / (double)(1u << gt_clock.shift) + 0.5);
 }
 
