@@ -277,6 +277,7 @@ bool gt_drain_finish(void)
     atomic_store(&drain.deadline, deadline);
     if (!atomic_compare_exchange_strong(&drain.phase, &phase, FINISHING) && phase == IDLE)
         return false;
+    gt_recording_hasten();
     struct turn turn;
     bool mine = phase == OPEN && begin_turn(&turn, DEADLINE_NS);
     if (mine) {

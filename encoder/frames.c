@@ -111,6 +111,13 @@ uint32_t gt_frames_of(const struct gt_stack *s, struct gt_named_frame *out[GT_FR
     return n;
 }
 
+void gt_frames_look_ahead(const struct gt_stack *s, bool (*has_time)(void))
+{
+    GT_ASSERT_DRAIN_SIDE();
+    for (uint32_t i = 0; i < s->n && has_time(); i++)
+        resolve(s, i);
+}
+
 /* The buckets first: a fork may come between. */
 void gt_frames_forget(void)
 {

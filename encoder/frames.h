@@ -19,6 +19,9 @@ void gt_frames_init(const struct gt_drain_config *config);
 /* The frames of s, leaf first, valid until gt_frames_forget. Returns how many. */
 uint32_t gt_frames_of(const struct gt_stack *s, struct gt_named_frame *out[GT_FRAMES_MAX]);
 
+/* Looks them up for later, as long as there is time. */
+void gt_frames_look_ahead(const struct gt_stack *s, bool (*has_time)(void));
+
 /* An era has begun. */
 void gt_frames_forget(void);
 

@@ -218,6 +218,18 @@ void gt_generation_look_up(void)
     gt_stacks_each(generation.past.gen, look_up, NULL);
 }
 
+static void look_ahead(void *has_time, struct gt_stack *s)
+{
+    gt_frames_look_ahead(s, *(bool (**)(void))has_time);
+    gt_watch_poll(gt_clock_monotonic_raw());
+}
+
+void gt_generation_look_ahead(bool (*has_time)(void))
+{
+    GT_ASSERT_DRAIN_SIDE();
+    gt_stacks_each(generation.now.gen, look_ahead, &has_time);
+}
+
 void gt_generation_look_up_kept(const struct gt_kept *k)
 {
     for (uint32_t i = 0; k && i < k->n_stacks; i++)

@@ -30,6 +30,12 @@ enum gt_successor {
     GT_SUCCESSOR_NONE, /* and threads are not followed any more */
 };
 
+/*
+ * Looks up names that the one written now needs, as long as there is time: it is closed all the
+ * sooner after that, and when it is the program's end, the trace ends there.
+ */
+void gt_generation_look_ahead(bool (*has_time)(void));
+
 /* Closes it and opens the next. Before the next one is closed it is to be written. */
 void gt_generation_close(enum gt_successor next);
 

@@ -33,6 +33,7 @@ static struct {
     const char *path; /* of the file */
     bool on;
     _Atomic bool ending;        /* its file is not yet whole */
+    _Atomic bool hasty;         /* the program ends */
     bool unreported;            /* one has ended, and the user does not know */
     uint64_t start_at, stop_at; /* by the clock; 0: never */
 
@@ -249,6 +250,16 @@ void gt_recording_renew(uint64_t now)
     gt_generation_renew();
 }
 
+void gt_recording_hasten(void)
+{
+    atomic_store(&recording.hasty, true);
+}
+
+static bool has_time(void)
+{
+    return !atomic_load(&recording.hasty) && !gt_buffers_crowded();
+}
+
 bool gt_recording_advance(uint64_t now)
 {
     GT_ASSERT_DRAIN_SIDE();
@@ -257,9 +268,11 @@ bool gt_recording_advance(uint64_t now)
         return false;
     }
     gt_watch_poll(now);
-    bool due =
-        write_what_waits() || now >= recording.deadline || file_full() || renewal_is_due(now);
-    if (due)
+    bool full = write_what_waits() || file_full() || renewal_is_due(now);
+    bool due = full || now >= recording.deadline;
+    if (due && !full && !in_ring())
+        gt_generation_look_ahead(has_time);
+    if (due && !atomic_load(&recording.hasty))
         next_generation(false);
     return due;
 }

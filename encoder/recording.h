@@ -41,6 +41,9 @@ void gt_recording_renew(uint64_t now);
 /* Ends a recording whose file cannot be written any more. */
 void gt_recording_give_up(void);
 
+/* Soon it will be the end of all recording: names can wait. Any thread. */
+void gt_recording_hasten(void);
+
 /* The end of all recording; threads are not followed any more. */
 void gt_recording_finish(void);
 
