@@ -275,6 +275,12 @@ bool gt_frame_is_own(const struct gt_callers *stack, uint32_t i)
     return kinds & GT_FRAME_OWN || !(kinds & (WRAPS | GT_FRAME_LIBRARY | GT_FRAME_NAMELESS));
 }
 
+const char *gt_frame_module(const struct gt_callers *stack, uint32_t i)
+{
+    const struct module *module = module_at(stack, i);
+    return module ? module->path : NULL;
+}
+
 void gt_frames_use(const struct gt_trace *trace)
 {
     all.trace = trace;
