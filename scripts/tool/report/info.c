@@ -93,22 +93,38 @@ struct parts {
     uint64_t kind[GT_KINDS]; /* of what is blocked, and of calls: in which way */
 };
 
-/* What there is an account of; or, in a trace without accounts, what events say. */
+static uint64_t lived(const struct gt_thread_state *t)
+{
+    return t->end - t->begin;
+}
+
+static uint64_t part_of(uint64_t ns, double part)
+{
+    return part < 1 ? (uint64_t)(part * (double)ns) : ns;
+}
+
+/*
+ * What there is an account of; or, in a trace without accounts, what events say. The last account
+ * is from after the last event: what is beyond that is left out, in equal measure.
+ */
 static struct parts parts_of(const struct gt_thread_state *t, bool accounts)
 {
     const struct gt_shares *s = &t->shares;
     const uint64_t *wait = accounts ? s->wait : t->ns;
+    uint64_t time = accounts ? s->time : lived(t);
+    double within = time > lived(t) ? (double)lived(t) / (double)time : 1;
     struct parts p = {
-        .time = accounts ? s->time : t->end - t->begin,
-        .cpu = accounts ? s->cpu : t->ns[GT_RUNNING],
-        .runnable = accounts ? s->queue : t->ns[GT_SCHED],
-        .unseen = accounts ? gt_shares_unseen(s) : 0,
+        .time = within < 1 ? lived(t) : time,
+        .cpu = part_of(accounts ? s->cpu : t->ns[GT_RUNNING], within),
+        .runnable = part_of(accounts ? s->queue : t->ns[GT_SCHED], within),
+        .unseen = part_of(accounts ? gt_shares_unseen(s) : 0, within),
     };
     for (int k = GT_SYNC; k < GT_UNSEEN; k++) {
+        uint64_t ns = part_of(wait[k], within);
         double idle = t->ns[k] ? (double)gt_idle_ns(t, (enum gt_kind)k) / (double)t->ns[k] : 0;
-        uint64_t its = idle < 1 ? (uint64_t)(idle * (double)wait[k]) : wait[k];
+        uint64_t its = part_of(ns, idle);
         p.idle += its;
-        p.kind[k] = wait[k] - its;
+        p.kind[k] = ns - its;
         *(k == GT_SYSCALL ? &p.calls : &p.blocked) += p.kind[k];
     }
     return p;
@@ -132,20 +148,20 @@ static const char *pad(const char *text, char buf[static 4 * ROUTINE_COLUMNS + 1
 /* Columns that only texts have, as they are there. */
 static void print_names(const struct gt_thread_state *t)
 {
-    char tid[24] = "-", name[NAME_BYTES + 1], lived[40];
+    char tid[24] = "-", name[NAME_BYTES + 1], life[40];
     char routine[512], padded[4 * ROUTINE_COLUMNS + 1];
     const char *its = *t->routine ? t->routine : "-";
     if (t->thread != GT_NO_THREAD)
         snprintf(tid, sizeof tid, "%" PRIu64, t->thread);
     snprintf(name, sizeof name, "%s", *t->name ? t->name : "-");
-    snprintf(lived, sizeof lived, "%s%s", gt_duration(t->end - t->begin), t->ended ? " " : "+");
+    snprintf(life, sizeof life, "%s%s", gt_duration(lived(t)), t->ended ? " " : "+");
     its = gt_short_name(its, routine, sizeof routine, ROUTINE_COLUMNS);
     gt_cell_words("  ");
     gt_cell_text(NULL, "tid", 8, tid);
     gt_cell_text(NULL, "name", -NAME_BYTES, gt_wide_names && *t->name ? t->name : name);
     gt_cell_text(NULL, "routine", -ROUTINE_COLUMNS, pad(its, padded));
     gt_cell_ns(NULL, "from", 10, t->begin);
-    gt_cell_text(NULL, "lived", 10, lived);
+    gt_cell_text(NULL, "lived", 10, life);
 }
 
 /* Nothing is known of no time. */
@@ -185,9 +201,10 @@ static void print_thread(const struct gt_thread_state *t, bool accounts)
     print_names(t);
     gt_cell_thread("thread", NULL, t);
     gt_cell_ns("start_ns", NULL, 0, t->begin);
-    gt_cell_ns("lived_ns", NULL, 0, t->end - t->begin);
+    gt_cell_ns("lived_ns", NULL, 0, lived(t));
     gt_cell_truth("ended", t->ended);
     gt_cell_ns("ns", NULL, 0, p.time);
+    gt_cell_ns("unknown_ns", NULL, 0, lived(t) - p.time);
     print_parts(&p, accounts);
     gt_row_end();
 }
