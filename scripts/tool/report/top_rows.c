@@ -2,6 +2,7 @@
 #include "top_rows.h"
 
 #include "places.h"
+#include "roles.h"
 
 #include "encoder/read/need.h"
 
@@ -59,21 +60,9 @@ void gt_top_add_sample(struct gt_top *top, const struct gt_thread_state *thread,
 /* Places ------------------------------------------------------------------------------------- */
 
 /* A join is ended by no call, but by the end of who is joined. */
-static bool is_join(const char *function)
-{
-    static const char *const joins[] = {"pthread_join", "pthread_tryjoin_np",
-                                        "pthread_timedjoin_np", "pthread_clockjoin_np",
-                                        "thrd_join"};
-    for (size_t i = 0; i < sizeof joins / sizeof *joins; i++) {
-        if (strcmp(function, joins[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
 bool gt_top_is_end_of_thread(const struct gt_top_row *row)
 {
-    return *row->end && is_join(row->end);
+    return gt_role_of(row->end) == GT_ROLE_JOIN;
 }
 
 static void find_place(const struct gt_top *top, struct gt_top_row *row)
@@ -84,7 +73,7 @@ static void find_place(const struct gt_top *top, struct gt_top_row *row)
     if (!top->wakers || !row->waker || !row->waker->n)
         return;
     row->end = row->waker->frame[0].func;
-    row->waker_site = is_join(row->end) ? NULL : gt_site_of(row->waker);
+    row->waker_site = gt_top_is_end_of_thread(row) ? NULL : gt_site_of(row->waker);
 }
 
 /* Names are interned: pointers will do. */

@@ -81,17 +81,20 @@ static void print_meanwhile(const struct gt_threads *threads, size_t most)
 {
     uint64_t sum = 0, unknown = 0;
     size_t known = 0, shown = 0;
-    qsort(all.row, all.n, sizeof *all.row, by_time);
+    if (all.n)
+        qsort(all.row, all.n, sizeof *all.row, by_time);
     for (size_t i = 0; i < all.n; i++) {
         bool is_cpu = all.row[i].cpu < threads->cpus;
         known += is_cpu && all.row[i].ns;
         sum += is_cpu ? all.row[i].ns : 0;
         unknown += is_cpu ? 0 : all.row[i].ns;
     }
-    gt_report_words("\nMeanwhile on the CPUs where they ran then:\n");
-    gt_head_begin();
-    print_row(&(struct meanwhile){0}, 0);
-    gt_head_end();
+    if (all.n) {
+        gt_report_words("\nMeanwhile on the CPUs where they ran then:\n");
+        gt_head_begin();
+        print_row(&(struct meanwhile){0}, 0);
+        gt_head_end();
+    }
     gt_table_begin("meanwhile");
     for (size_t i = 0; i < all.n && shown < most && all.row[i].ns; i++) {
         if (all.row[i].cpu >= threads->cpus)
@@ -110,7 +113,7 @@ void gt_top_sched_print(const struct gt_threads *threads, size_t most)
     if (!threads->cpus)
         gt_report_words(
             "\n(Who had the CPUs meanwhile is told by traces with GOTRACE_SCHED=on.)\n");
-    else if (all.n)
+    else
         print_meanwhile(threads, most);
     print_untold(threads);
 }

@@ -2,6 +2,7 @@
 #include "top_wakeups.h"
 
 #include "places.h"
+#include "roles.h"
 #include "table.h"
 
 #include "encoder/read/need.h"
@@ -33,15 +34,9 @@ static struct variable *variable_of(const char *name)
     return &all.variable[all.n++];
 }
 
-static bool is_of_condition(const struct gt_callers *stack)
-{
-    const char *leaf = gt_leaf_of(stack);
-    return strncmp(leaf, "pthread_cond_", 13) == 0 || strncmp(leaf, "cnd_", 4) == 0;
-}
-
 void gt_top_wakeups_add(const struct gt_span *span)
 {
-    if (!span->wanted || span->again || !is_of_condition(span->stack))
+    if (!span->wanted || span->again || gt_role_of(gt_leaf_of(span->stack)) != GT_ROLE_CONDITION)
         return;
     struct variable *v = variable_of(span->wanted->lock->name);
     v->waits++;
