@@ -18,7 +18,7 @@ enum { VERSION = 1 }; /* of the documents; what one has may get further members 
 bool gt_report_json;
 
 static struct {
-    bool heads;
+    bool heads;  /* are printed, and no values */
     bool open;   /* something stands in the line */
     bool joined; /* by words to what comes next */
     int width;   /* of the last cell */
@@ -33,7 +33,7 @@ static void end_line(void)
     line.open = line.joined = false;
 }
 
-/* Whether the cell is to be printed, as text: not if it is a head. What is before it, and is. */
+/* Prints what stands before a cell, and a head. Whether its value, as text, comes next. */
 static bool begin_text(const char *head, int width)
 {
     const char *blanks = line.width > 0 && width <= 0 ? "  " : " ";

@@ -21,7 +21,7 @@ static void help(void)
     puts(
         "usage: gotrace top [--by-thread|--cum|--wakers|--holders|--by-lock|--wakeups] "
         "[--cpu|--kind=KIND,…]\n"
-        "                   [-n ROWS] TRACE\n\n"
+        "                   [-n ROWS] [--json] TRACE\n\n"
         "Prints where threads waited longest: the function that waited and the place that called "
         "it,\n"
         "how long in all, how often, on average and at most. First, what still waits when the "
