@@ -493,12 +493,13 @@ def test_damaged_files_are_survived(traced, tmp_path):
     chosen = random.Random(7)
     for format in "go1.5", "go1.21", "go1.23", "go1.26":
         data = record(traced, format, "rounds").trace.read_bytes()
-        for _ in range(60):
+        for i in range(60):
             bad = bytearray(data)
             for _ in range(chosen.randrange(1, 6)):
                 bad[chosen.randrange(16, len(bad))] = chosen.randrange(256)
             (tmp_path / "bad").write_bytes(bad)
-            result = proc.run([SANITIZED, "top", tmp_path / "bad"], env={"ASAN_OPTIONS": "detect_leaks=0:exitcode=66"})
+            options = [["--json"], ["--holders", "--json"], []][i % 3]
+            result = proc.run([SANITIZED, "top", *options, tmp_path / "bad"], env={"ASAN_OPTIONS": "detect_leaks=0:exitcode=66"})
             assert result.returncode in (0, 1), result
 
 

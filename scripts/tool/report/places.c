@@ -168,11 +168,6 @@ static void put_site(FILE *out, const struct gt_where *site)
         fprintf(out, " (%s)", file);
 }
 
-void gt_print_site(const struct gt_where *site)
-{
-    put_site(stdout, site);
-}
-
 void gt_put_place(FILE *out, const char *what, const struct gt_where *site)
 {
     put_function(out, what);
@@ -190,4 +185,14 @@ void gt_put_place(FILE *out, const char *what, const struct gt_where *site)
 void gt_print_place(const char *what, const struct gt_where *site)
 {
     gt_put_place(stdout, what, site);
+}
+
+char *gt_place_text(const char *what, const struct gt_where *site)
+{
+    char *text;
+    size_t size;
+    FILE *out = gt_need(open_memstream(&text, &size));
+    gt_put_place(out, what, site);
+    fclose(out);
+    return gt_need(text);
 }

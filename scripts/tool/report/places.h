@@ -29,9 +29,7 @@ int gt_compare_sites(const struct gt_where *a, const struct gt_where *b);
 /* "what <- function (file:line)", with as many callers as are to be shown */
 void gt_put_place(FILE *out, const char *what, const struct gt_where *site);
 void gt_print_place(const char *what, const struct gt_where *site);
-
-/* "function (file:line)" */
-void gt_print_site(const struct gt_where *site);
+char *gt_place_text(const char *what, const struct gt_where *site); /* to be freed */
 
 /* A function's name as reports have it. */
 void gt_print_function(const char *function);

@@ -4,6 +4,7 @@
 #include "scripts/tool/report/frames.h"
 #include "scripts/tool/report/places.h"
 #include "scripts/tool/report/reading.h"
+#include "scripts/tool/report/roles.h"
 
 #include "encoder/base/varint.h"
 #include "encoder/read/need.h"
@@ -155,16 +156,7 @@ static uint32_t stack_number(struct gt_graph *graph, const struct gt_callers *st
 /* Not for a signal, a post or an end. */
 static bool is_for_lock(const struct gt_callers *stack)
 {
-    static const char *const others[] = {
-        "pthread_cond_",     "cnd_",           "sem_",         "pthread_join",
-        "thrd_join",         "futex",          "pthread_barr", "pthread_timedjoin",
-        "pthread_clockjoin", "pthread_tryjoin"};
-    const char *leaf = gt_leaf_of(stack);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        if (strncmp(leaf, others[i], strlen(others[i])) == 0)
-            return false;
-    }
-    return true;
+    return gt_role_of(gt_leaf_of(stack)) == GT_ROLE_OTHER;
 }
 
 static bool is_busy(const struct gt_callers *stack)
