@@ -197,8 +197,10 @@ static void help(void)
 
 int gt_command_info(int argc, char **argv)
 {
-    static const struct option longs[] = {
-        {"help", no_argument, NULL, 'h'}, GT_SELECT_THREAD_OPTIONS, {0}};
+    static const struct option longs[] = {{"help", no_argument, NULL, 'h'},
+                                          {"idle", required_argument, NULL, GT_OPTION_IDLE},
+                                          GT_SELECT_THREAD_OPTIONS,
+                                          {0}};
     struct gt_trace trace;
     struct gt_threads threads = {0};
     for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;) {
