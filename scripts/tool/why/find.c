@@ -1,11 +1,13 @@
 /* What `gotrace why` looks at, and in which order: see page.h. */
 #include "page.h"
 
+#include "scripts/tool/report/select.h"
 #include "scripts/tool/tool.h"
 
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Until when the thread did anything else than what the end of the trace cuts. */
 static uint64_t active_until(const struct gt_graph *graph, uint32_t thread, uint64_t to)
@@ -23,7 +25,7 @@ static uint64_t active_until(const struct gt_graph *graph, uint32_t thread, uint
 /*
  * Whose end is that of the run: the main thread's, which ends the process; else, and where that
  * only waits for others when the trace ends, who did something last. Who waits for input may be a
- * server. GT_NOBODY: no thread did anything.
+ * server. Of those of --thread. GT_NOBODY: none did anything.
  */
 static uint32_t last_thread(const struct gt_graph *graph, uint64_t from, uint64_t to)
 {
@@ -31,7 +33,7 @@ static uint32_t last_thread(const struct gt_graph *graph, uint64_t from, uint64_
     uint64_t latest = 0;
     for (uint32_t i = 0; i < graph->lanes; i++) {
         const struct gt_lane *lane = &graph->lane[i];
-        if (!lane->steps || lane->begin >= to)
+        if (!lane->steps || lane->begin >= to || !gt_select_named(lane->thread))
             continue;
         uint64_t until = active_until(graph, i, to);
         bool main = lane->thread->g == 1 && lane->until >= to;
@@ -115,13 +117,40 @@ static void add_pieces(struct gt_why *why, uint32_t thread, uint32_t spot)
     gt_cursor_close(&c);
 }
 
+/* Whether the path is mostly the last thread's wait for a signal, or its sleeping to the end. */
+static bool only_attends(const struct gt_why *why)
+{
+    static const char *const calls[] = {"sigwait", "sigwaitinfo", "sigtimedwait", "sigsuspend",
+                                        "pause"};
+    bool alive = why->graph.lane[why->thread].thread->state != GT_G_NONE;
+    uint64_t ns = 0;
+    for (size_t i = 0; i < why->path.n; i++) {
+        const struct gt_path_row *row = &why->path.row[i];
+        const struct gt_section *s = &why->sections.at[row->section];
+        bool attends = alive && s->kind == GT_SLEEP && row->thread == why->thread;
+        for (size_t k = 0; s->what && k < sizeof calls / sizeof *calls; k++)
+            attends |= strcmp(s->what, calls[k]) == 0;
+        ns += attends ? row->ns : 0;
+    }
+    return ns * 2 > why->path.ns;
+}
+
 /* Whether the run's path is a wait for what comes from outside: the end is not what is wanted. */
 static bool serves(const struct gt_why *why)
 {
     const struct gt_lane *lane = &why->graph.lane[why->thread];
     uint64_t ns;
-    return why->path.by_kind[GT_NETWORK] * 2 > why->path.ns && lane->thread->state != GT_G_NONE &&
-           resting_place(why, why->thread, &ns) != GT_NOBODY && ns * 2 > why->to - why->from;
+    bool gets_input =
+        why->path.by_kind[GT_NETWORK] * 2 > why->path.ns && lane->thread->state != GT_G_NONE &&
+        resting_place(why, why->thread, &ns) != GT_NOBODY && ns * 2 > why->to - why->from;
+    return gets_input || only_attends(why);
+}
+
+/* Who only gives others what comes in does not count, but when it was asked for. */
+static bool is_served_by(const struct gt_why *why, uint32_t thread)
+{
+    return gt_select_any() ? gt_select_named(why->graph.lane[thread].thread)
+                           : thread != why->thread;
 }
 
 /* Where there are some the path is theirs. */
@@ -133,7 +162,7 @@ static void find_pieces(struct gt_why *why)
     for (uint32_t i = 0; i < why->graph.lanes; i++) {
         uint64_t ns, before = why->pieces.n;
         uint32_t spot = resting_place(why, i, &ns);
-        if (i != why->thread && spot != GT_NOBODY)
+        if (spot != GT_NOBODY && is_served_by(why, i))
             add_pieces(why, i, spot);
         why->pieces.threads += why->pieces.n > before;
     }
@@ -150,7 +179,8 @@ void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
     why->from = from;
     why->thread = last_thread(&why->graph, why->from, why->to);
     if (why->from >= why->to || why->thread == GT_NOBODY)
-        gt_fail(GT_EXIT_FAILED, "%s: nothing is recorded of that time", why->graph.trace.path);
+        gt_fail(GT_EXIT_FAILED, "%s: nothing is recorded of that time%s", why->graph.trace.path,
+                gt_select_any() ? " and such threads" : "");
     gt_sections_begin(&why->sections, &why->graph);
     if (why->task) {
         gt_tasks_find(&why->tasks, &why->sections, why->task, why->from, why->to);

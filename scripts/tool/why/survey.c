@@ -1,8 +1,6 @@
 /* See survey.h. */
 #include "survey.h"
 
-#include "cpus.h"
-
 #include "encoder/base/hash.h"
 #include "encoder/read/need.h"
 
@@ -22,7 +20,7 @@ struct look {
     uint32_t last_spot; /* of the last wait */
     bool last_woken;    /* it was ended by another thread */
     uint64_t between;   /* ns that it did something since */
-    struct gt_memo feeders, groups, resting;
+    struct gt_memo feeders, groups, resting, feeding;
     size_t grouped, counted;
 };
 
@@ -69,12 +67,14 @@ static void note_place(struct look *l, const struct gt_step *s, uint64_t ns)
 {
     struct gt_place_waits *p = &l->survey->place[s->spot];
     bool again = l->last_spot == s->spot && l->between < SHORT_NS;
+    p->ns += ns;
+    if (again && !l->between) /* it goes on: for the mutex, after the condition variable */
+        return;
     if (!p->count)
         p->section = gt_sections_of(l->sections, l->thread, s);
     p->threads += !p->count || p->thread != l->thread;
     p->thread = l->thread;
     p->of_lock |= s->lock != GT_NOBODY && gt_graph_is_lock_wait(l->sections->graph, s);
-    p->ns += ns;
     p->count++;
     p->vain += again && l->last_woken;
     p->rounds += again && !l->last_woken && s->by == GT_NOBODY;
@@ -126,6 +126,20 @@ static void note_rest(struct look *l, const struct gt_step *s, uint64_t ns)
     }
 }
 
+/* A thread that has work to give waits until somebody takes some. */
+static void note_room(struct look *l, const struct gt_step *s)
+{
+    const struct gt_survey *v = l->survey;
+    struct gt_pool *pool = s->by != GT_NOBODY ? &v->pool[v->pool_of[s->by]] : l->pool;
+    if (pool == l->pool || s->lock == GT_NOBODY || l->counted++ > COUNTED_MOST)
+        return;
+    uint64_t key = (v->pool_of[s->by] + UINT64_C(1)) << 32 | s->lock;
+    uint64_t *first = gt_need(gt_memo_at(&l->feeding, key));
+    *first = *first ? *first : s->by + UINT64_C(1);
+    pool->awaited++;
+    pool->by_peers += *first != s->by + UINT64_C(1);
+}
+
 static void add_part(void *arg, const struct gt_section_part *part)
 {
     struct look *l = arg;
@@ -161,10 +175,8 @@ static void look_at(struct look *l, const struct gt_step *s)
         note_lock(l, s, ns);
     else if (s->kind == GT_SYNC && !graph->spot[s->spot].busy)
         note_rest(l, s, ns);
-    else if (band == GT_BAND_NO_CPU && graph->spot[s->spot].runs)
-        v->preempted_ns += ns;
-    else if (band == GT_BAND_NO_CPU && ns > GT_USUAL_WAKE_NS)
-        v->woken_delays++, v->woken_delay_ns += ns;
+    else if (s->kind == GT_SYNC)
+        note_room(l, s);
     if (band != GT_BAND_NO_CPU && s->kind != GT_SYNC)
         gt_sections_split(l->sections, l->thread, s, from, to, add_part, l);
 }
@@ -217,6 +229,7 @@ void gt_survey_make(struct gt_survey *v, struct gt_sections *sections, uint64_t 
     gt_memo_free(&l.feeders);
     gt_memo_free(&l.groups);
     gt_memo_free(&l.resting);
+    gt_memo_free(&l.feeding);
 }
 
 /* Parallelism ---------------------------------------------------------------------------------- */
