@@ -135,15 +135,15 @@ static bool only_attends(const struct gt_why *why)
     return ns * 2 > why->path.ns;
 }
 
-/* Whether the run's path is a wait for what comes from outside: the end is not what is wanted. */
-static bool serves(const struct gt_why *why)
+/* Whether its end is not what is wanted: it waits for input then, and mostly; or was asked for. */
+static bool gets_input(const struct gt_why *why)
 {
-    const struct gt_lane *lane = &why->graph.lane[why->thread];
     uint64_t ns;
-    bool gets_input =
-        why->path.by_kind[GT_NETWORK] * 2 > why->path.ns && lane->thread->state != GT_G_NONE &&
-        resting_place(why, why->thread, &ns) != GT_NOBODY && ns * 2 > why->to - why->from;
-    return gets_input || only_attends(why);
+    if (why->graph.lane[why->thread].thread->state == GT_G_NONE ||
+        resting_place(why, why->thread, &ns) == GT_NOBODY)
+        return false;
+    return gt_select_any() ||
+           (why->path.by_kind[GT_NETWORK] * 2 > why->path.ns && ns * 2 > why->to - why->from);
 }
 
 /* Who only gives others what comes in does not count, but when it was asked for. */
@@ -190,7 +190,7 @@ void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
     why->path.watch = why->whatifs.to;
     why->path.watch_thread = GT_NOBODY;
     gt_path_add(&why->path, &why->sections, why->thread, why->from, why->to);
-    if (serves(why))
+    if (gets_input(why) || only_attends(why))
         find_pieces(why);
     gt_path_finish(&why->path);
     gt_survey_make(&why->survey, &why->sections, why->from, why->to);
