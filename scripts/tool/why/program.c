@@ -53,11 +53,14 @@ static void find_holds(struct gt_program *p)
     for (uint32_t i = 0; i < p->roles; i++)
         n += lane_of(p, i)->holds;
     p->hold = gt_need(malloc((n + 1) * sizeof *p->hold));
+    p->held = gt_need(calloc(p->sections->graph->locks + 1, sizeof *p->held));
     for (uint32_t i = 0; i < p->roles; i++) {
         const struct gt_lane *lane = lane_of(p, i);
         for (size_t k = gt_lane_hold_after(lane, p->from); k < lane->holds; k++) {
-            if (lane->hold[k].from < p->to)
-                p->hold[p->holds++] = lane->hold[k];
+            if (lane->hold[k].from >= p->to)
+                continue;
+            p->hold[p->holds++] = lane->hold[k];
+            p->held[lane->hold[k].lock] = true;
         }
     }
     if (p->holds)
@@ -93,8 +96,7 @@ static uint64_t held_between(const struct gt_program *p, uint32_t lock, uint64_t
 /* Whether the wait is one for holds that are told: the lock itself says when it is over. */
 static bool is_of_lock(const struct gt_program *p, const struct gt_step *s)
 {
-    return gt_graph_is_lock_wait(p->sections->graph, s) &&
-           held_between(p, s->lock, 0, UINT64_MAX) > 0;
+    return gt_graph_is_lock_wait(p->sections->graph, s) && p->held[s->lock];
 }
 
 static void add_edge(struct gt_program *p, struct gt_edge edge)
@@ -384,5 +386,6 @@ void gt_program_free(struct gt_program *p)
     free(p->edge);
     free(p->slots);
     free(p->hold);
+    free(p->held);
     free(p);
 }

@@ -48,6 +48,7 @@ struct gt_program {
     uint32_t *slots;      /* by lock: how many it has, 0: it is no semaphore for such */
     struct gt_hold *hold; /* of all threads, by lock, in the order of time */
     size_t holds;
+    bool *held;   /* by lock: there are some */
     double cpus;  /* that its threads share; 0: they do not limit it */
     bool counted; /* what part of running was on a CPU the account alone tells */
 };

@@ -22,6 +22,7 @@ struct look {
     uint64_t between;   /* ns that it did something since */
     struct gt_memo feeders, groups, resting, feeding;
     size_t grouped, counted;
+    double per_ns; /* columns */
 };
 
 static enum gt_band band_of(const struct gt_graph *graph, const struct gt_step *s)
@@ -35,15 +36,19 @@ static enum gt_band band_of(const struct gt_graph *graph, const struct gt_step *
     }
 }
 
-static void draw(struct gt_survey *v, enum gt_band band, uint64_t from, uint64_t to)
+static void draw(struct look *l, enum gt_band band, uint64_t from, uint64_t to)
 {
-    double width = (double)(v->to - v->from) / GT_COLUMNS;
-    double a = (double)(from - v->from) / width, b = (double)(to - v->from) / width;
+    struct gt_survey *v = l->survey;
+    double a = (double)(from - v->from) * l->per_ns, b = (double)(to - v->from) * l->per_ns;
+    double *column = v->band[band];
+    size_t i = (size_t)a;
     v->total[band] += b - a;
-    for (size_t i = (size_t)a; i < GT_COLUMNS && (double)i < b; i++) {
-        double begin = a > (double)i ? a : (double)i, end = b < (double)i + 1 ? b : (double)i + 1;
-        v->band[band][i] += end - begin;
+    for (; i + 1 < GT_COLUMNS && (double)i + 1 < b; i++) {
+        column[i] += (double)i + 1 - a;
+        a = (double)i + 1;
     }
+    if (i < GT_COLUMNS)
+        column[i] += b - a;
 }
 
 static bool is_new(struct gt_memo *memo, uint64_t key)
@@ -156,7 +161,7 @@ static void look_at(struct look *l, const struct gt_step *s)
     enum gt_band band = band_of(graph, s);
     if (!ns)
         return;
-    draw(v, band, from, to);
+    draw(l, band, from, to);
     if (s->by != GT_NOBODY)
         v->posts[s->by]++;
     l->pool->life_ns += ns;
@@ -221,7 +226,8 @@ void gt_survey_make(struct gt_survey *v, struct gt_sections *sections, uint64_t 
     v->place = gt_need(calloc(graph->spots + 1, sizeof *v->place));
     v->lock = gt_need(calloc(graph->locks + 1, sizeof *v->lock));
     find_pools(v, graph);
-    struct look l = {.survey = v, .sections = sections};
+    struct look l = {
+        .survey = v, .sections = sections, .per_ns = GT_COLUMNS / (double)(to - from)};
     for (l.thread = 0; l.thread < graph->lanes; l.thread++)
         look_at_thread(&l);
     for (int i = 0; i < GT_BANDS; i++)
