@@ -71,10 +71,11 @@ def test_known_reasons(traced):
         ("full", "more", "one thread more in the pool busy_worker (now 2)"),
         ("slots", "slot", "connections had one slot more (now 2)"),
         ("counter", "slot", "ticket_given_back had one slot more (now 3)"),
+        ("binary", "free_lock", "nobody ever waited for store_locks"),
     ],
 )
 def test_one_more(traced, name, change, says):
-    """Another worker of a pool that never waits for work, another slot: what that would bring, it brings."""
+    """What another worker of a pool that is always busy brings, another slot, or no semaphore that is a lock."""
     said = [attempt(traced, name, says, change)]
     while said[-1] and len(said) < TRIES:
         said.append(attempt(traced, name, says, change))

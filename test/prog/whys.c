@@ -493,6 +493,28 @@ static void slots(void)
     run_threads(6, patient_client);
 }
 
+/* A semaphore that is a lock; not one that is passed from hand to hand. */
+static sem_t store_locks[4];
+
+static void *keeper(void *arg)
+{
+    sem_t *lock = &store_locks[fixed ? (intptr_t)arg : 0];
+    for (int i = 0; i < 20; i++) {
+        DEVICE(2 * MS);
+        sem_wait(lock);
+        DEVICE(3 * MS);
+        sem_post(lock);
+    }
+    return NULL;
+}
+
+static void binary(void)
+{
+    for (int i = 0; i < 4; i++)
+        sem_init(&store_locks[i], 0, 1);
+    run_threads(4, keeper);
+}
+
 /* The same with a counter. */
 static pthread_mutex_t ticket_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t ticket_given_back = PTHREAD_COND_INITIALIZER;
@@ -926,8 +948,8 @@ static const struct scenario {
     bool misleads;     /* the longest wait is not it */
 } others[] = {{"healthy", healthy, NULL, false}, {"convoy", convoy, NULL, false},
               {"polling", polling, NULL, false}, {"server", server, NULL, false},
-              {"full", full, NULL, false},       {"slots", slots, NULL, false},
-              {"counter", counter, NULL, false}},
+              {"binary", binary, NULL, false},   {"full", full, NULL, false},
+              {"slots", slots, NULL, false},     {"counter", counter, NULL, false}},
   scenarios[] = {
       {"journal", journal, "journal_lock", true},
       {"nested", nested, "inner_lock", true},

@@ -98,6 +98,8 @@ static bool acquire(struct run *run, uint32_t thread, const struct gt_op *op)
 /* A slot is had by whoever comes first; nobody knows which of those who have one gives it up. */
 static bool take_slot(struct run *run, uint32_t thread, uint32_t lock)
 {
+    if (run->change->free_lock && run->change->lock == lock)
+        return true;
     if (!run->lock[lock].free) {
         queue_up(run, &run->lock[lock], thread);
         return false;

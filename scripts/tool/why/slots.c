@@ -6,6 +6,7 @@
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     LEAST_WAITS = 10,
@@ -29,8 +30,14 @@ struct look {
     struct visitor *visitor; /* by thread */
     struct moment *moment;   /* beginnings and ends of times with a slot */
     uint64_t waits, paired, inside, outside;
-    bool one_place; /* all wait in one function */
+    bool one_place;  /* all wait in one function */
+    bool semaphores; /* and by sem_wait or the like */
 };
+
+static bool is_semaphore(const struct gt_program *p, const struct gt_edge *e)
+{
+    return strncmp(gt_leaf_of(p->sections->graph->spot[e->spot].stack), "sem_", 4) == 0;
+}
 
 static const char *function_of(const struct gt_program *p, const struct gt_edge *e)
 {
@@ -93,17 +100,18 @@ static uint32_t slots_of(struct look *l, const struct gt_edge **edge, size_t n)
 {
     const struct gt_program *p = l->program;
     l->waits = l->paired = l->inside = l->outside = 0;
-    l->one_place = true;
+    l->one_place = l->semaphores = true;
     for (size_t i = 0; i < n; i++)
         l->visitor[edge[i]->by] = l->visitor[edge[i]->waiter] = (struct visitor){0};
     for (size_t i = 0; i < n; i++) {
         note(l, edge[i]);
         l->one_place &= function_of(p, edge[i]) == function_of(p, edge[0]);
+        l->semaphores &= is_semaphore(p, edge[i]);
     }
     bool fits = l->one_place && l->paired * 100 >= l->waits * PAIRED_PERCENT &&
                 l->outside * LEAST_OUTSIDE_PART >= l->inside;
     uint32_t number = fits ? usual_number(l) : 0;
-    return number > 1 ? number : 0; /* one is a lock */
+    return number > 1 || l->semaphores ? number : 0; /* with a variable one may be a turn to take */
 }
 
 uint32_t *gt_slots_find(const struct gt_program *p)

@@ -1,6 +1,7 @@
 /*
  * Semaphores, and counters with condition variables, that let so many threads in at a time: who
- * waits for one goes on when another gives up what it has had itself.
+ * waits for one goes on when another gives up what it has had itself. One that lets in a single one
+ * is a lock.
  */
 #ifndef GT_WHY_SLOTS_H
 #define GT_WHY_SLOTS_H

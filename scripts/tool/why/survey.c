@@ -226,8 +226,7 @@ void gt_survey_make(struct gt_survey *v, struct gt_sections *sections, uint64_t 
     v->place = gt_need(calloc(graph->spots + 1, sizeof *v->place));
     v->lock = gt_need(calloc(graph->locks + 1, sizeof *v->lock));
     find_pools(v, graph);
-    struct look l = {
-        .survey = v, .sections = sections, .per_ns = GT_COLUMNS / (double)(to - from)};
+    struct look l = {.survey = v, .sections = sections, .per_ns = GT_COLUMNS / (double)(to - from)};
     for (l.thread = 0; l.thread < graph->lanes; l.thread++)
         look_at_thread(&l);
     for (int i = 0; i < GT_BANDS; i++)

@@ -195,8 +195,11 @@ static void try_slots(struct search *s)
         if (!slots[i])
             continue;
         tried++;
-        consider(s, (struct gt_whatif){.kind = GT_SLOT, .lock = i, .slots = slots[i]},
-                 &(struct gt_change){.slot = true, .lock = i}, UINT64_MAX);
+        bool lock = slots[i] == 1;
+        struct gt_whatif it = {
+            .kind = lock ? GT_FREE_LOCK : GT_SLOT, .lock = i, .taken = "", .slots = slots[i]};
+        consider(s, it, &(struct gt_change){.free_lock = lock, .slot = !lock, .lock = i},
+                 UINT64_MAX);
     }
 }
 
