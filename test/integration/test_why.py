@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 
 import pytest
@@ -302,6 +303,16 @@ def test_places(traced):
     check(report)
     assert report["path"]["rows"][0]["function"] == "journal_worker" and report["path"]["rows"][0]["line"]
     assert "write_journal" not in report["findings"][0]["text"]
+
+
+def test_wrapper(traced):
+    """Where one function does all the waiting, the page says how to see for whom."""
+    trace = traced([PROGRAMS / "whys", "wrapped"]).ok().trace
+    assert why(trace)["path"]["rows"][0]["function"] == "reach"
+    hint = re.search(r"gotrace (why --skip=\S+) .* reach is called by 3 others", page(trace))
+    options = shlex.split(hint[1])[1:]
+    assert {row["function"] for row in why(trace, *options)["path"]["rows"]} >= {"write_answer", "read_body"}
+    assert "--skip=" not in page(trace, *options)
 
 
 def test_thread(traced):
