@@ -198,7 +198,6 @@ struct gt_cpu_users gt_delays_users(const struct gt_delays *all, const struct gt
         }
     }
     users.others = known.ns > users.ours ? known.ns - users.ours : 0;
-    users.unknown = all->ns - known.ns;
     free(known.at);
     return users;
 }

@@ -29,7 +29,7 @@ void gt_delays_add(struct gt_delays *delays, uint64_t from, uint64_t to, uint32_
 
 /* For how much of that, in ns, those CPUs ran threads of the process, or something else. */
 struct gt_cpu_users {
-    uint64_t ours, others, unknown;
+    uint64_t ours, others;
     uint32_t thread; /* of ours, which had them longest; or GT_NOBODY */
 };
 struct gt_cpu_users gt_delays_users(const struct gt_delays *delays, const struct gt_graph *graph);

@@ -197,7 +197,9 @@ static const char *who_had(const struct look *l, const struct gt_delays *delays)
     struct gt_cpu_users users = gt_delays_users(delays, l->sections->graph);
     double all = (double)(users.ours + users.others);
     if (!all)
-        return "Who had the CPUs meanwhile is told with GOTRACE_SCHED=on.";
+        return l->sections->graph->threads.cpus
+                   ? "Which CPUs those were is not known."
+                   : "Who had the CPUs meanwhile is told with GOTRACE_SCHED=on.";
     if ((double)users.ours < 0.05 * all)
         return "Others, not of this process, had those CPUs meanwhile.";
     snprintf(text, sizeof text,
@@ -218,7 +220,7 @@ static const struct gt_path_row *main_delay(const struct look *l, bool woken)
 {
     for (size_t i = 0; i < l->path->n; i++) {
         const struct gt_section *s = &l->sections->at[l->path->row[i].section];
-        if (s->kind == GT_SCHED && s->woken == woken)
+        if (s->kind == GT_SCHED && (woken ? s->woken : !s->what))
             return &l->path->row[i];
     }
     return NULL;
