@@ -274,6 +274,7 @@ int gt_command_info(int argc, char **argv)
 {
     static const struct option longs[] = {{"json", no_argument, NULL, 'j'},
                                           {"help", no_argument, NULL, 'h'},
+                                          {"idle", required_argument, NULL, GT_OPTION_IDLE},
                                           GT_SELECT_THREAD_OPTIONS,
                                           {0}};
     struct gt_trace trace;
