@@ -213,6 +213,11 @@ void gt_v1_tables_whole(void)
     put_numbers(GT_V1_WHOLE, NULL, 0);
 }
 
+void gt_v1_tables_of_go(void)
+{
+    put_numbers(GT_V1_OF_GO, NULL, 0);
+}
+
 static void put_account(void *unused, uint64_t id, const char *text, uint32_t len)
 {
     enum { HEAD = sizeof GT_ACCOUNT - 1 };

@@ -269,9 +269,8 @@ def go_trace(tmp_path_factory):
     """What a Go program says of itself."""
     directory = tmp_path_factory.mktemp("go")
     (directory / "main.go").write_text(GO)
-    env = {"GOCACHE": directory / "cache", "GOFLAGS": "-mod=mod", "GO111MODULE": "off"}
-    proc.run([gotools.compiler(), "build", "-o", "app", "main.go"], cwd=directory, env=env, timeout=100).ok()
-    proc.run([directory / "app", directory / "t.out"]).ok()
+    (directory / "go.mod").write_text("module app\n")
+    proc.run([gotools.build(directory, directory / "app"), directory / "t.out"]).ok()
     return directory / "t.out"
 
 
@@ -438,7 +437,7 @@ def test_no_trace(tmp_path):
     for path in [*(tmp_path / name for name in before), "/dev/zero", "/dev/null"]:
         result = ask(path, "SELECT 1")
         assert (result.returncode, result.stdout) == (1, ""), result
-        assert result.stderr == f"gotrace: {path}: it is not a Go execution trace of a version known here\n"
+        assert result.stderr.startswith(f"gotrace: {path}: it is not a Go execution trace") and result.stderr.count("\n") == 1
     assert ask(tmp_path / "nowhere", "SELECT 1").stderr == f"gotrace: {tmp_path}/nowhere: No such file or directory\n"
     assert left(tmp_path) == before and not os.path.exists("/dev/zero.db")
 

@@ -53,6 +53,8 @@ static void print_lost(const struct gt_trace *t)
                "file", (unsigned long long)t->lost, t->format->v1 ? "event" : "generation");
     else if (t->whole)
         printf("  %-12s whole: no part of it is missing\n", "file");
+    else if (!t->ours && t->events)
+        printf("  %-12s by a Go program, whose traces have no mark of their end\n", "file");
     else
         printf("  %-12s without a mark of its end: up to a second may be missing there\n", "file");
     if (t->odd)

@@ -69,6 +69,8 @@ static struct {
     size_t n_at_end, room_at_end;
     size_t bytes;
     uint64_t wall_s, wall_ns, mono_ns; /* at ns 0; 0: not known */
+    bool of_go, strict;                /* see gt_writing_of_go */
+    const struct gt_lane *latest;      /* whose event was given last */
 } out;
 
 /* Names --------------------------------------------------------------------------------------- */
@@ -233,6 +235,11 @@ uint64_t gt_writing_event(struct gt_lane *lane, enum gt_event_type type, uint64_
 {
     ts = ts > lane->last ? ts : lane->last;
     ts = ts > out.from ? ts : out.from;
+    if (lane->thread == GT_WRITING_FIRST)
+        ts = out.from;
+    else if (out.strict && lane != out.latest && ts <= out.last)
+        ts = out.last + 1;
+    out.latest = lane->thread == GT_WRITING_FIRST ? out.latest : lane;
     make_room(lane);
     uint64_t before = lane->buf->used ? lane->last : lane->buf->ts;
     uint8_t *p = lane->buf->data + lane->buf->used;
@@ -312,6 +319,8 @@ static void begin_generation(uint64_t ts)
     out.link = &out.first;
     out.bytes = 0;
     gt_memo_free(&out.text_ids);
+    if (out.of_go && !gt_format->v1)
+        gt_writing_string(GT_OF_GO);
 }
 
 void gt_writing_set_host(uint64_t cpus, uint64_t wall_s, uint64_t wall_ns, uint64_t mono_ns)
@@ -337,6 +346,16 @@ void gt_writing_begin(const char *path, const struct gt_format *format, uint64_t
     else
         gt_v2_open();
     begin_generation(from);
+}
+
+void gt_writing_of_go(void)
+{
+    out.of_go = true;
+    out.strict = gt_format->v1;
+    if (gt_format->v1)
+        gt_v1_of_go();
+    else
+        gt_writing_string(GT_OF_GO);
 }
 
 static struct gt_clock_snapshot snapshot_at(uint64_t ts)

@@ -17,6 +17,14 @@ void gt_writing_begin(const char *path, const struct gt_format *format, uint64_t
 /* CPUs of the host on which that was recorded, for v1; and what the time of day was at ns 0. */
 void gt_writing_set_host(uint64_t cpus, uint64_t wall_s, uint64_t wall_ns, uint64_t mono_ns);
 
+/*
+ * It is of a Go program: each event is later than those that were given before it, of any thread,
+ * where the format has no other order.
+ */
+void gt_writing_of_go(void);
+
+/* The thread of nobody, whose events come first in their generation. */
+#define GT_WRITING_FIRST UINT32_MAX
 struct gt_lane *gt_writing_lane(uint64_t thread);
 
 /* An event; it becomes the time of the one before where that is later. Returns its time. */
