@@ -57,6 +57,7 @@ static void be_idle(const struct gt_omp_team *team)
         (struct gt_wait_for){.hook = GT_OMP_IDLE,
                                      .reason = GT_REASON_SYNC,
                                      .addr = dock_of(team),
+                                     .whole = true,
                                      .from = GT_NOWHERE};
     gt_omp_wait_begin(w);
 }
@@ -112,7 +113,7 @@ void gt_omp_barrier(enum gt_hook hook, const void *call, struct gt_omp_wait *w)
     if (is_alone(team) || !arrive(team, hook, call))
         return;
     w->what = (struct gt_wait_for){
-        .hook = hook, .reason = GT_REASON_SYNC, .addr = team, .final = true, .from = call};
+        .hook = hook, .reason = GT_REASON_SYNC, .addr = team, .final = true, .whole = true, .from = call};
     gt_omp_wait_begin(w);
 }
 
@@ -128,6 +129,10 @@ void gt_omp_team_begin(struct gt_omp_team *team)
 
 void gt_omp_team_end(struct gt_omp_team *team)
 {
+    if (!is_alone(team) && !atomic_load(&team->over)) { /* not all barriers were told */
+        atomic_store(&team->ending, true);
+        complete(team, (enum gt_hook)team->hook, team->call);
+    }
     if (team->region)
         gotrace_region_end(team->region);
 }
@@ -144,7 +149,7 @@ static void worker_waits(struct gt_omp_team *team)
 {
     struct gt_omp_wait *w = &gt_omp_self.end;
     w->what = (struct gt_wait_for){
-        .hook = team->hook, .reason = GT_REASON_SYNC, .addr = team, .from = place_in(team)};
+        .hook = team->hook, .reason = GT_REASON_SYNC, .addr = team, .whole = true, .from = place_in(team)};
     gt_omp_wait_begin(w);
     if (atomic_load(&team->over)) {
         gt_omp_wait_end(w);
@@ -166,6 +171,7 @@ void gt_omp_share_end(struct gt_omp_team *team, struct gt_omp_wait *wait)
                                           .reason = GT_REASON_SYNC,
                                           .addr = end_of(team),
                                           .final = true,
+                                          .whole = true,
                                           .from = team->call};
         gt_omp_wait_begin(wait);
     }

@@ -34,6 +34,7 @@ struct gt_wait_for {
     uint32_t bits;              /* of FUTEX_WAIT_BITSET; 0: all */
     uint32_t count;             /* at a barrier: of the threads that it takes; 0: it is none */
     bool final;                 /* see struct gt_waiter */
+    bool whole;                 /* all that its thread does until the end is part of it */
 };
 
 /*

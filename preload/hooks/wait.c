@@ -77,6 +77,8 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_
             wait.thread = t;
             wait.since = now.since;
             wait.hook = what->hook;
+            if (what->whole)
+                wait.frame = UINTPTR_MAX;
             t->frame = wait.frame;
         }
     }

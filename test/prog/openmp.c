@@ -126,8 +126,9 @@ static void have(void)
         return;
     }
     holder = tid();
-    until_asleep(&waiter);
-    rest(30);
+    while (!waiter)
+        busy(10000);
+    rest(40);
     given_up = now();
 }
 
