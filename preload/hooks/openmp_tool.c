@@ -144,6 +144,14 @@ static void end_share(void)
         gt_omp_share_end(team, &t->end);
 }
 
+/* LLVM's before 15 has one name for it and for the ends of loops, which are in the program. */
+static bool is_end_of_region(int kind, const void *code)
+{
+    return kind == ompt_sync_region_barrier_implicit_parallel ||
+           (kind == ompt_sync_region_barrier_implicit && gt_omp_self.team &&
+            (!code || code == gt_omp_self.team->call));
+}
+
 static void sync_region_wait(int kind, int endpoint, ompt_data_t *region, ompt_data_t *task,
                              const void *code)
 {
@@ -152,8 +160,11 @@ static void sync_region_wait(int kind, int endpoint, ompt_data_t *region, ompt_d
         end_wait();
         return;
     }
+    if (is_end_of_region(kind, code)) {
+        end_share();
+        return;
+    }
     switch (kind) {
-    case ompt_sync_region_barrier_implicit_parallel: end_share(); break;
     case ompt_sync_region_taskwait: begin_wait(GT_OMP_TASKWAIT, NULL, code); break;
     case ompt_sync_region_taskgroup: begin_wait(GT_OMP_TASKGROUP, NULL, code); break;
     case ompt_sync_region_reduction: begin_wait(GT_OMP_REDUCTION, NULL, code); break;
