@@ -31,6 +31,7 @@ enum {
     ompt_callback_mutex_released = 17,
     ompt_callback_mutex_acquire = 26,
     ompt_callback_mutex_acquired = 27,
+    ompt_callback_nest_lock = 28,
 };
 
 enum { ompt_scope_begin = 1, ompt_scope_end = 2 };

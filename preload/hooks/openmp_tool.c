@@ -198,24 +198,44 @@ static enum gt_hook leaf_of(int kind)
     }
 }
 
+/* What the thread is about to take; 0: nothing, or it only tries. */
+static __thread uint64_t wanted __attribute__((tls_model("initial-exec")));
+
 static void mutex_acquire(int kind, unsigned hint, unsigned how, uint64_t lock, const void *code)
 {
     (void)hint, (void)how;
-    if (is_test(kind))
+    wanted = is_test(kind) ? 0 : lock;
+    if (!wanted)
         return;
     bool free = atomic_fetch_add(takers_of(lock), 1) == 0;
     if (!free || kind == ompt_mutex_ordered)
         begin_wait(leaf_of(kind), (const void *)lock, code);
 }
 
+static void end_taking(uint64_t lock)
+{
+    const struct gt_omp_wait *w = gt_omp_self.wait;
+    if (wanted == lock && w && w->what.addr == (const void *)lock)
+        end_wait();
+    wanted = 0;
+}
+
 static void mutex_acquired(int kind, uint64_t lock, const void *code)
 {
     (void)code;
-    struct gt_omp_wait *w = gt_omp_self.wait;
     if (is_test(kind))
         atomic_fetch_add(takers_of(lock), 1);
-    else if (w && w->what.addr == (const void *)lock)
-        end_wait();
+    end_taking(lock);
+}
+
+/* A thread that has it takes it once more. */
+static void nest_lock(int endpoint, uint64_t lock, const void *code)
+{
+    (void)code;
+    if (endpoint != ompt_scope_begin || wanted != lock)
+        return;
+    atomic_fetch_sub(takers_of(lock), 1);
+    end_taking(lock);
 }
 
 static void mutex_released(int kind, uint64_t lock, const void *code)
@@ -268,6 +288,7 @@ static int initialize(void (*(*lookup)(const char *name))(void), int device, omp
         {ompt_callback_mutex_released, (void (*)(void))mutex_released},
         {ompt_callback_mutex_acquire, (void (*)(void))mutex_acquire},
         {ompt_callback_mutex_acquired, (void (*)(void))mutex_acquired},
+        {ompt_callback_nest_lock, (void (*)(void))nest_lock},
     };
     (void)device, (void)data;
     ompt_set_callback_t set = (ompt_set_callback_t)lookup("ompt_set_callback");

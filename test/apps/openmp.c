@@ -4,12 +4,13 @@
  * waiter and waker are kernel threads; a waker of 0: not known. What was arranged is sleep of the
  * one who is waited for; the rest is the machine's. Built with gcc and with clang.
  */
-#include "truth.h"
+#include "../prog/truth.h"
 
 #include <omp.h>
 #include <stdbool.h>
+#include <sys/wait.h>
 
-enum { TEAM = 3, ROUNDS = 3 };
+enum { TEAM = 3 };
 
 static struct row {
     const char *what;
@@ -30,16 +31,43 @@ static void rest(uint64_t ms)
     RAW(SYS_nanosleep, &ts, NULL);
 }
 
-/* Each thread of a team says when it came to a place, and when it went on. */
+static uint64_t cpu_ns(int thread)
+{
+    char path[64], text[64] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", thread);
+    long fd = RAW(SYS_openat, AT_FDCWD, path, O_RDONLY);
+    RAW(SYS_read, fd, text, sizeof text - 1);
+    RAW(SYS_close, fd);
+    return strtoull(text, NULL, 10);
+}
+
+/* Until a thread that is about to wait does so: it sleeps, or has spun for a while. */
+static void until_waits(_Atomic int *thread)
+{
+    while (!*thread)
+        rest(1);
+    uint64_t before = cpu_ns(*thread);
+    while (state_of(*thread) != 'S' && cpu_ns(*thread) - before < 3 * MS)
+        rest(1);
+}
+
+/* The threads of a team come to a place one after the other. */
 static struct {
-    int tid;
-    uint64_t came, went;
+    _Atomic int tid;
+    uint64_t came, waits, went;
 } at[TEAM];
 
-static void came(void)
+/* In that order: thread `first` does not wait for anybody. */
+static void come(int self, int first)
 {
-    at[omp_get_thread_num()].tid = tid();
-    at[omp_get_thread_num()].came = now();
+    int before = (self + TEAM - 1) % TEAM;
+    if (self != first) {
+        until_waits(&at[before].tid);
+        at[before].waits = now();
+        rest(20);
+    }
+    at[self].came = now();
+    at[self].tid = tid();
 }
 
 static void went(void)
@@ -48,16 +76,13 @@ static void went(void)
 }
 
 /* Who came last let all others go on, at that time. */
-static void rows_of_team(const char *what, int line)
+static void rows_of_team(const char *what, int line, int first)
 {
-    int last = 0;
-    for (int i = 1; i < TEAM; i++)
-        last = at[i].came > at[last].came ? i : last;
+    int last = (first + TEAM - 1) % TEAM;
     for (int i = 0; i < TEAM; i++) {
-        uint64_t arranged = at[last].came - at[i].came;
-        uint64_t ns = at[i].went ? at[i].went - at[i].came : arranged + MS;
         if (i != last)
-            row(what, line, at[i].tid, at[last].tid, ns, arranged);
+            row(what, line, at[i].tid, at[last].tid, (at[i].went ? at[i].went : now()) - at[i].came,
+                at[last].came - at[i].waits);
     }
     memset(at, 0, sizeof at);
 }
@@ -65,17 +90,15 @@ static void rows_of_team(const char *what, int line)
 static void barrier(void)
 {
     int line = 0;
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < TEAM; round++) {
 #pragma omp parallel num_threads(TEAM)
         {
-            rest(20 * (unsigned)((omp_get_thread_num() + round) % TEAM));
-            came();
+            come(omp_get_thread_num(), round);
             line = __LINE__ + 1;
 #pragma omp barrier
             went();
-#pragma omp barrier
         }
-        rows_of_team("barrier", line);
+        rows_of_team("barrier", line, round);
     }
 }
 
@@ -83,52 +106,28 @@ static void barrier(void)
 static void loop(void)
 {
     int line = 0;
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < TEAM; round++) {
         line = __LINE__ + 1;
 #pragma omp parallel for num_threads(TEAM) schedule(static, 1)
-        for (int i = 0; i < TEAM; i++) {
-            rest(20 * (unsigned)((i + round) % TEAM));
-            came();
-        }
-        rows_of_team("end", line);
-        uint64_t begin = now();
-        rest(20);
-        row("idle", 0, 0, 0, now() - begin, 20 * MS);
+        for (int i = 0; i < TEAM; i++)
+            come(i, round);
+        rows_of_team("end", line, round);
+        rest(30);
     }
-}
-
-/* The end of a loop within a region. */
-static void inner_loop(void)
-{
-    int line = 0;
-#pragma omp parallel num_threads(TEAM)
-    {
-        line = __LINE__ + 1;
-#pragma omp for schedule(dynamic, 1)
-        for (int i = 0; i < TEAM; i++) {
-            rest(15 * (unsigned)i);
-            came();
-        }
-        went();
-#pragma omp barrier
-    }
-    (void)line;
-    memset(at, 0, sizeof at);
 }
 
 static _Atomic int holder, waiter;
-static uint64_t given_up;
+static uint64_t waits, given_up;
 
 /* The first of two threads has it while the other one wants it. */
 static void have(void)
 {
-    if (holder) {
+    if (holder)
         return;
-    }
     holder = tid();
-    while (!waiter)
-        busy(10000);
-    rest(40);
+    until_waits(&waiter);
+    waits = now();
+    rest(30);
     given_up = now();
 }
 
@@ -139,13 +138,13 @@ static void have(void)
         {                                                                          \
             bool first = omp_get_thread_num() == 0;                                \
             while (!first && !holder)                                              \
-                busy(10000);                                                       \
+                rest(1);                                                           \
             uint64_t begin = now();                                                \
             if (!first)                                                            \
                 waiter = tid();                                                    \
             take have();                                                           \
             if (!first)                                                            \
-                row(what, __LINE__, waiter, holder, now() - begin, given_up - begin); \
+                row(what, __LINE__, waiter, holder, now() - begin, given_up - waits); \
             give                                                                   \
         }                                                                          \
     }
@@ -166,32 +165,33 @@ static void locks(void)
     omp_destroy_nest_lock(&nest_lock);
 }
 
-static _Atomic int runner;
+static _Atomic int runner, maker;
 
 /* One thread makes a task, the other one does it, inside its wait for the first one. */
 static void tasks(void)
 {
     uint64_t begun = 0, waited = 0, ended = 0;
-    int maker = 0, line = 0;
-    runner = 0;
+    int line = 0;
+    runner = maker = 0;
 #pragma omp parallel num_threads(2)
     {
 #pragma omp single
         {
-            maker = tid();
 #pragma omp task
             {
                 runner = tid();
+                until_waits(&maker);
                 begun = now();
                 rest(40);
                 ended = now();
             }
             while (!runner)
-                busy(10000);
+                rest(1);
             waited = now();
+            maker = tid();
             line = __LINE__ + 1;
 #pragma omp taskwait
-            row("taskwait", line, maker, 0, now() - waited, ended - waited);
+            row("taskwait", line, maker, 0, now() - waited, ended - begun);
         }
     }
     row("task", 0, runner, 0, ended - begun, 40 * MS); /* which is no wait */
@@ -205,35 +205,126 @@ static void nested(void)
         if (omp_get_thread_num() == 1) {
 #pragma omp parallel num_threads(TEAM)
             {
-                rest(20 * (unsigned)omp_get_thread_num());
-                came();
+                come(omp_get_thread_num(), 0);
 #pragma omp barrier
                 went();
-#pragma omp barrier
             }
         }
     }
-    rows_of_team("barrier", 0);
+    rows_of_team("barrier", 0, 0);
     omp_set_max_active_levels(1);
 }
 
 static void ordered(void)
 {
-    uint64_t waited[TEAM] = {0}, turn[TEAM] = {0}, done[TEAM] = {0};
-    int tids[TEAM] = {0};
-#pragma omp parallel for ordered num_threads(TEAM) schedule(static, 1)
-    for (int i = 0; i < TEAM; i++) {
-        waited[i] = now();
-        tids[i] = tid();
+    holder = waiter = 0;
+#pragma omp parallel for ordered num_threads(2) schedule(static, 1)
+    for (int i = 0; i < 2; i++) {
+        uint64_t begin = now();
+        if (i == 1)
+            waiter = tid();
 #pragma omp ordered
         {
-            turn[i] = now();
-            rest(20);
-            done[i] = now();
+            if (i == 0)
+                have();
+            else
+                row("ordered", 0, waiter, 0, now() - begin, given_up - waits);
         }
     }
-    for (int i = 1; i < TEAM; i++)
-        row("ordered", 0, tids[i], 0, turn[i] - waited[i], done[i - 1] - waited[i]);
+}
+
+static int fibonacci(int n)
+{
+    int a, b;
+    if (n < 2)
+        return n;
+#pragma omp task shared(a)
+    a = fibonacci(n - 1);
+    b = fibonacci(n - 2);
+#pragma omp taskwait
+    return a + b;
+}
+
+/* What must come out the same, whoever looks on: everything that is called in some other way. */
+static void sums(void)
+{
+    long sum = 0, count = 0, criticals = 0, locked = 0, first = 0, sections = 0, found = -1;
+    int fib = 0, given = 0;
+    omp_lock_t own;
+    omp_init_lock(&own);
+    for (int round = 0; round < 50; round++) {
+#pragma omp parallel for num_threads(4) reduction(+ : sum) schedule(runtime)
+        for (int i = 0; i < 1000; i++)
+            sum += i;
+#pragma omp parallel num_threads(3) firstprivate(given)
+        {
+#pragma omp for schedule(guided) nowait
+            for (int i = 0; i < 100; i++) {
+#pragma omp atomic
+                count++;
+            }
+#pragma omp critical
+            criticals++;
+            omp_set_lock(&own);
+            locked++;
+            omp_unset_lock(&own);
+#pragma omp single copyprivate(given)
+            given = round;
+#pragma omp atomic
+            first += given;
+#pragma omp sections
+            {
+#pragma omp section
+                {
+#pragma omp atomic
+                    sections++;
+                }
+#pragma omp section
+                {
+#pragma omp atomic
+                    sections++;
+                }
+            }
+#pragma omp single
+            fib = fibonacci(12);
+#pragma omp single
+            {
+#pragma omp taskloop grainsize(7)
+                for (int i = 0; i < 100; i++) {
+#pragma omp atomic
+                    count++;
+                }
+            }
+#pragma omp for
+            for (int i = 0; i < 100; i++) {
+                if (i == 50) {
+                    found = i;
+#pragma omp cancel for
+                }
+            }
+        }
+    }
+    omp_destroy_lock(&own);
+    printf("sums %ld %ld %ld %ld %ld %ld %d %ld\n", sum, count, criticals, locked, first, sections,
+           fib, found);
+}
+
+/* A child without threads; and one that has its own before its parent has any. */
+static void forks(void)
+{
+    for (int i = 0; i < 2; i++) {
+        fflush(stdout);
+        pid_t child = fork();
+        if (child == 0) {
+            if (i == 0)
+                sums();
+            exit(3 + i);
+        }
+        int status = 0;
+        waitpid(child, &status, 0);
+        printf("child %d\n", WEXITSTATUS(status));
+        sums();
+    }
 }
 
 /* What nobody waits for: the cost of it, in ns. */
@@ -283,11 +374,11 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } scenes[] = {{"barrier", barrier}, {"loop", loop},       {"inner_loop", inner_loop},
-                  {"locks", locks},     {"tasks", tasks},     {"nested", nested},
-                  {"ordered", ordered}, {"cost", cost}};
+    } scenes[] = {{"barrier", barrier}, {"loop", loop},       {"locks", locks}, {"tasks", tasks},
+                  {"nested", nested},   {"ordered", ordered}, {"forks", forks}, {"cost", cost}};
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
-        if (argc > 1 ? strcmp(argv[1], scenes[i].name) == 0 : scenes[i].run != cost)
+        bool wait = scenes[i].run != forks && scenes[i].run != cost;
+        if (argc > 1 ? strcmp(argv[1], scenes[i].name) == 0 : wait)
             scenes[i].run();
     }
     for (int i = 0; i < n_rows; i++)
