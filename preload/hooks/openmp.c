@@ -1,7 +1,6 @@
 /* See openmp.h. */
 #include "openmp.h"
 
-#include "preload/exported.h"
 #include "preload/stacks/capture.h"
 
 __thread struct gt_omp_member gt_omp_self;
@@ -123,7 +122,7 @@ void gt_omp_team_begin(struct gt_omp_team *team)
 {
     team->master = &gt_omp_self;
     if (!gt_omp_self.team)
-        team->region = gotrace_region_begin(0, "omp parallel");
+        team->region = gt_region_begin(0, "omp parallel");
     wake((enum gt_hook)team->hook, dock_of(team), team->call);
 }
 
@@ -134,7 +133,7 @@ void gt_omp_team_end(struct gt_omp_team *team)
         complete(team, (enum gt_hook)team->hook, team->call);
     }
     if (team->region)
-        gotrace_region_end(team->region);
+        gt_region_end(team->region);
 }
 
 void gt_omp_share_begin(struct gt_omp_team *team, uint32_t threads)

@@ -150,19 +150,19 @@ static void have(void)
     }
 
 static omp_lock_t lock;
-static omp_nest_lock_t nest_lock;
+static omp_nest_lock_t nest;
+#define TWICE(call) call, call;
 
 static void locks(void)
 {
     omp_init_lock(&lock);
-    omp_init_nest_lock(&nest_lock);
+    omp_init_nest_lock(&nest);
     LOCKED("lock", omp_set_lock(&lock);, omp_unset_lock(&lock);)
-    LOCKED("nest_lock", omp_set_nest_lock(&nest_lock); omp_set_nest_lock(&nest_lock);
-           , omp_unset_nest_lock(&nest_lock); omp_unset_nest_lock(&nest_lock);)
+    LOCKED("nest_lock", TWICE(omp_set_nest_lock(&nest)), TWICE(omp_unset_nest_lock(&nest)))
     LOCKED("critical", _Pragma("omp critical") {, })
     LOCKED("named", _Pragma("omp critical(name)") {, })
     omp_destroy_lock(&lock);
-    omp_destroy_nest_lock(&nest_lock);
+    omp_destroy_nest_lock(&nest);
 }
 
 static _Atomic int runner, maker;
