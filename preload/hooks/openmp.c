@@ -52,12 +52,11 @@ void gt_omp_wait_end(struct gt_omp_wait *w)
 static void be_idle(const struct gt_omp_team *team)
 {
     struct gt_omp_wait *w = &gt_omp_self.end;
-    w->what =
-        (struct gt_wait_for){.hook = GT_OMP_IDLE,
-                                     .reason = GT_REASON_SYNC,
-                                     .addr = dock_of(team),
-                                     .whole = true,
-                                     .from = GT_NOWHERE};
+    w->what = (struct gt_wait_for){.hook = GT_OMP_IDLE,
+                                   .reason = GT_REASON_SYNC,
+                                   .addr = dock_of(team),
+                                   .whole = true,
+                                   .from = GT_NOWHERE};
     gt_omp_wait_begin(w);
 }
 
@@ -111,8 +110,12 @@ void gt_omp_barrier(enum gt_hook hook, const void *call, struct gt_omp_wait *w)
     struct gt_omp_team *team = gt_omp_self.team;
     if (is_alone(team) || !arrive(team, hook, call))
         return;
-    w->what = (struct gt_wait_for){
-        .hook = hook, .reason = GT_REASON_SYNC, .addr = team, .final = true, .whole = true, .from = call};
+    w->what = (struct gt_wait_for){.hook = hook,
+                                   .reason = GT_REASON_SYNC,
+                                   .addr = team,
+                                   .final = true,
+                                   .whole = true,
+                                   .from = call};
     gt_omp_wait_begin(w);
 }
 
@@ -147,8 +150,11 @@ void gt_omp_share_begin(struct gt_omp_team *team, uint32_t threads)
 static void worker_waits(struct gt_omp_team *team)
 {
     struct gt_omp_wait *w = &gt_omp_self.end;
-    w->what = (struct gt_wait_for){
-        .hook = team->hook, .reason = GT_REASON_SYNC, .addr = team, .whole = true, .from = place_in(team)};
+    w->what = (struct gt_wait_for){.hook = team->hook,
+                                   .reason = GT_REASON_SYNC,
+                                   .addr = team,
+                                   .whole = true,
+                                   .from = place_in(team)};
     gt_omp_wait_begin(w);
     if (atomic_load(&team->over)) {
         gt_omp_wait_end(w);

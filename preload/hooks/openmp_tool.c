@@ -44,8 +44,8 @@ static void parallel_begin(ompt_data_t *task, const void *frame, ompt_data_t *re
     if (!t)
         return;
     /* What its threads run is told by nobody: the line where that stands is the same. */
-    t->team = (struct gt_omp_team){
-        .hook = GT_OMP_PARALLEL, .call = code, .fn = (const char *)code - 1};
+    t->team =
+        (struct gt_omp_team){.hook = GT_OMP_PARALLEL, .call = code, .fn = (const char *)code - 1};
     t->end = (struct gt_omp_wait){.what.whole = true};
     gt_omp_team_begin(&t->team);
 }
@@ -262,8 +262,7 @@ static void task_create(ompt_data_t *by, const void *frame, ompt_data_t *task, i
 /* A task's ptr: the wait of its thread in which that does it. */
 static void task_schedule(ompt_data_t *prior, int why, ompt_data_t *next)
 {
-    bool done =
-        why == ompt_task_complete || why == ompt_task_cancel || why == ompt_task_detach;
+    bool done = why == ompt_task_complete || why == ompt_task_cancel || why == ompt_task_detach;
     if (done)
         gt_omp_task_end(prior->ptr);
     else if (next)
