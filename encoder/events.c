@@ -205,7 +205,7 @@ void gt_ev_rewaits_locked(struct gt_writer *w, uint32_t gen)
         uint8_t *p = begin_at(w, GT_EV_GO_START, r.ts);
         w->pos = gt_varint_put(gt_varint_put(p, g->id), r.seq);
         p = gt_varint_put(begin_at(w, GT_EV_GO_BLOCK, r.ts), GT_REASON_SYNC);
-        w->pos = gt_varint_put(p, gt_stack_use(g->wait_stack, gen));
+        w->pos = gt_varint_put(p, gt_stack_use(r.stack, gen));
     }
     set_rewaits_locked(g, kept);
     stated(w);
@@ -484,6 +484,14 @@ static uint64_t rewait_ts(const struct gt_g *g, uint32_t n)
     return ts > g->stated ? ts : g->stated;
 }
 
+/* It was unblocked, and waits again, with n rewaits before this. */
+static void rewait_locked(struct gt_g *g, uint32_t n, uint32_t gen, struct gt_stack *stack)
+{
+    g->stated = rewait_ts(g, n);
+    g->rewait[n] = (struct gt_rewait){.ts = g->stated, .stack = stack, .gen = gen, .seq = ++g->seq};
+    set_rewaits_locked(g, n + 1);
+}
+
 bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack)
 {
     uint32_t gen = gt_writer_gen(w);
@@ -494,11 +502,29 @@ bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_
     uint32_t n = rewaits_of(target);
     bool current = target->status_gen <= gen;
     if (current && target->state == GT_G_RUNNABLE && n < GT_REWAITS_MAX && target->own_gen == gen) {
-        target->stated = rewait_ts(target, n);
-        target->rewait[n] =
-            (struct gt_rewait){.ts = target->stated, .gen = gen, .seq = ++target->seq};
-        set_rewaits_locked(target, n + 1);
+        rewait_locked(target, n, gen, target->wait_stack);
         unblock_other(w, target, stack);
+    }
+    gt_unlock(&target->lock);
+    return current;
+}
+
+bool gt_ev_go_unblock_and_wait(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack,
+                               struct gt_stack *then)
+{
+    uint32_t gen = gt_writer_gen(w);
+    if (!own_rewaits(w) || !lock_g(target))
+        return true;
+    uint32_t n = rewaits_of(target);
+    bool current = target->status_gen <= gen && target->own_gen == gen;
+    if (current && target->state == GT_G_WAITING && n < GT_REWAITS_MAX) {
+        if (!gt_gen_is_mute(gen)) {
+            status_g_locked(w, target, NO_M, gen);
+            unblock_other(w, target, stack);
+            rewait_locked(target, n, gen, then);
+            target->state = GT_G_WAITING;
+        }
+        target->wait_stack = then;
     }
     gt_unlock(&target->lock);
     return current;

@@ -69,6 +69,14 @@ bool gt_ev_go_unblock(struct gt_writer *w, struct gt_g *target, struct gt_stack 
  */
 bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack);
 
+/*
+ * The same for one that from then on waits for something else, at `then`: its thread goes from one
+ * wait to the next where no hook sees it. false also in the moment in which that thread has yet to
+ * enter the generation; it will.
+ */
+bool gt_ev_go_unblock_and_wait(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack,
+                               struct gt_stack *then);
+
 /* A garbage collection of the program's, over by now. */
 #define GT_PAUSES_MAX 3
 struct gt_collection {

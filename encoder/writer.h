@@ -93,10 +93,12 @@ static inline bool gt_gen_is_mute(uint32_t gen)
  * A wait that went on in vain: the goroutine was unblocked just before ts, but another thread took
  * the mutex before it. Its own thread, asleep in the kernel, could not write that it started and
  * blocked again; these two events are written later into its stream with this timestamp, in
- * generation gen, GoStart with sequence number seq. (Just before, not at: rule 6.)
+ * generation gen, GoStart with sequence number seq. (Just before, not at: rule 6.) Or it waits for
+ * something else from then on, and its thread could not write that either.
  */
 struct gt_rewait {
     uint64_t ts;
+    struct gt_stack *stack; /* where it waits from then on */
     uint32_t gen;
     uint32_t seq;
 };

@@ -3,6 +3,7 @@
 
 #include "encoder/base/futex.h"
 #include "preload/heap/heap.h"
+#include "preload/hooks/foreign.h"
 #include "symbolize/elf_names.h"
 #include "symbolize/symbolize.h"
 
@@ -134,6 +135,7 @@ void gt_real_resolve(void)
             *rows[i].slot = fn;
     }
     find_old();
+    gt_foreign_init();
     gt_syscall = gt_real.syscall;
     gt_symbolize_jump = gt_real.longjmp;
     gt_heap_resolve_end();
@@ -148,13 +150,20 @@ void gt_real_clear_dlerror(void)
     (void)found;
 }
 
-static const char *const raw[GT_LEAVES_END - GT_HOOKS_END] = {
+static const char *const others[GT_LEAVES_END - GT_HOOKS_END] = {
 #define GT_RAW(what, name) [GT_RAW_##name - GT_HOOKS_END] = #name,
 #define GT_RAW_FUTEX(id, text) [GT_RAW_FUTEX_##id - GT_HOOKS_END] = text,
 #include "preload/hooks/raw.def"
+#define GT_OMP(how, result, name, parameters, arguments) [GT_OMP_##name - GT_HOOKS_END] = #name,
+#define GT_OMP_ASKED(result, name, parameters)
+#define GT_OMP_LEAF(id, text) [GT_OMP_##id - GT_HOOKS_END] = text,
+#include "preload/hooks/openmp.def"
+#define GT_URING(result, name, parameters, arguments) [GT_ASYNC_##name - GT_HOOKS_END] = #name,
+#define GT_AIO(result, name, parameters, arguments) [GT_ASYNC_##name - GT_HOOKS_END] = #name,
+#include "preload/hooks/async.def"
 };
 
 const char *gt_real_name(enum gt_hook hook)
 {
-    return hook < GT_HOOKS_END ? rows[hook].name : raw[hook - GT_HOOKS_END];
+    return hook < GT_HOOKS_END ? rows[hook].name : others[hook - GT_HOOKS_END];
 }

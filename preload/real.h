@@ -52,6 +52,14 @@ enum gt_hook {
 #define GT_RAW(what, name) GT_RAW_##name,
 #define GT_RAW_FUTEX(id, text) GT_RAW_FUTEX_##id,
 #include "preload/hooks/raw.def"
+/* Functions of other libraries than libc: foreign.h. */
+#define GT_OMP(how, result, name, parameters, arguments) GT_OMP_##name,
+#define GT_OMP_ASKED(result, name, parameters)
+#define GT_OMP_LEAF(id, text) GT_OMP_##id,
+#include "preload/hooks/openmp.def"
+#define GT_URING(result, name, parameters, arguments) GT_ASYNC_##name,
+#define GT_AIO(result, name, parameters, arguments) GT_ASYNC_##name,
+#include "preload/hooks/async.def"
     GT_LEAVES_END,
 };
 

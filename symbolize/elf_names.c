@@ -13,6 +13,7 @@ struct table {
     const char *strings;
     const uint32_t *gnu_hash;
     const uint32_t *sysv_hash;
+    const ElfW(Half) * versions;
 };
 
 static struct table read_table(const struct link_map *map)
@@ -27,6 +28,7 @@ static struct table read_table(const struct link_map *map)
         case DT_STRTAB: t.strings = p; break;
         case DT_GNU_HASH: t.gnu_hash = p; break;
         case DT_HASH: t.sysv_hash = p; break;
+        case DT_VERSYM: t.versions = p; break;
         }
     }
     return t;
@@ -93,12 +95,54 @@ struct link_map *gt_elf_ours(void)
 }
 
 /* An executable that takes a function's address refers to it by a symbol with a value. */
+static bool is_defined(const ElfW(Sym) * symbol)
+{
+    return symbol->st_shndx != SHN_UNDEF && symbol->st_value &&
+           ELF64_ST_BIND(symbol->st_info) != STB_LOCAL;
+}
+
 ElfW(Sym) * gt_elf_definition(const struct link_map *map, const char *name)
 {
     ElfW(Sym) *symbol = find(map, name, NULL);
-    bool defined = symbol && symbol->st_shndx != SHN_UNDEF && symbol->st_value &&
-                   ELF64_ST_BIND(symbol->st_info) != STB_LOCAL;
-    return defined ? symbol : NULL;
+    return symbol && is_defined(symbol) ? symbol : NULL;
+}
+
+ElfW(Sym) * gt_elf_newest(const struct link_map *map, const char *name)
+{
+    enum { HIDDEN = 0x8000 };
+    struct table t = read_table(map);
+    ElfW(Sym) *symbol = find(map, name, NULL);
+    while (symbol && t.versions && t.versions[symbol - t.symbols] & HIDDEN)
+        symbol = find(map, name, symbol);
+    return symbol && is_defined(symbol) ? symbol : NULL;
+}
+
+static const char *file_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static const char *soname_of(const struct link_map *map)
+{
+    struct table t = read_table(map);
+    for (const ElfW(Dyn) *dyn = map->l_ld; dyn && dyn->d_tag != DT_NULL; dyn++) {
+        if (dyn->d_tag == DT_SONAME && t.strings)
+            return t.strings + dyn->d_un.d_val;
+    }
+    return file_of(map->l_name);
+}
+
+bool gt_elf_needs(const struct link_map *map, const struct link_map *library)
+{
+    struct table t = read_table(map);
+    const char *name = soname_of(library);
+    for (const ElfW(Dyn) *dyn = map->l_ld; dyn && dyn->d_tag != DT_NULL; dyn++) {
+        if (dyn->d_tag == DT_NEEDED && t.strings &&
+            strcmp(file_of(t.strings + dyn->d_un.d_val), name) == 0)
+            return true;
+    }
+    return false;
 }
 
 struct link_map *gt_elf_definer_before_us(const char *name)

@@ -15,6 +15,12 @@ struct link_map *gt_elf_ours(void);
 /* The definition of `name` in a module. NULL: it has none. */
 ElfW(Sym) * gt_elf_definition(const struct link_map *map, const char *name);
 
+/* The same, of the version that a reference without one would mean. */
+ElfW(Sym) * gt_elf_newest(const struct link_map *map, const char *name);
+
+/* Whether the module says that it needs a library of that name. */
+bool gt_elf_needs(const struct link_map *map, const struct link_map *library);
+
 /*
  * The executable, or the library preloaded before this one, that defines `name`: ours is not
  * called. NULL: there is none.

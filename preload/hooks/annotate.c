@@ -188,7 +188,7 @@ static gotrace_region begin_region(struct gt_thread *t, gotrace_task task, const
     return 0;
 }
 
-gotrace_region gotrace_region_begin(gotrace_task task, const char *name)
+uint64_t gt_region_begin(uint64_t task, const char *name)
 {
     int saved;
     struct gt_thread *t = enter(&saved);
@@ -199,7 +199,12 @@ gotrace_region gotrace_region_begin(gotrace_task task, const char *name)
     return region;
 }
 
-void gotrace_region_end(gotrace_region region)
+gotrace_region gotrace_region_begin(gotrace_task task, const char *name)
+{
+    return gt_region_begin(task, name);
+}
+
+void gt_region_end(uint64_t region)
 {
     int saved;
     struct gt_thread *t = region ? enter(&saved) : NULL;
@@ -213,4 +218,9 @@ void gotrace_region_end(gotrace_region region)
         rs->region[k].ended = true;
     close_ended(t);
     leave(t, saved);
+}
+
+void gotrace_region_end(gotrace_region region)
+{
+    gt_region_end(region);
 }

@@ -21,6 +21,10 @@ struct gt_regions {
     char names[8 << 10];
 };
 
+/* gotrace_region_begin and _end, for our own code. */
+uint64_t gt_region_begin(uint64_t task, const char *name);
+void gt_region_end(uint64_t region);
+
 /* In a forked child: the tasks of the parent are none of its trace. */
 void gt_annotate_after_fork(void);
 

@@ -93,6 +93,29 @@ uint32_t gt_park_wake(struct gt_writer *w, const struct gt_wake *wake, struct gt
     return n;
 }
 
+/* Tries again in the moment in which a thread enters a generation; there its wait just goes on. */
+static void pass_locked(struct gt_writer *w, struct gt_waiter *target, struct gt_stack *stack,
+                        struct gt_stack *then)
+{
+    enum { TIMES = 1000 };
+    bool done = false;
+    for (int i = 0; i < TIMES && !done && gt_writer_pin_at_once(w); i++) {
+        done = gt_ev_go_unblock_and_wait(w, target->g, stack, then);
+        gt_writer_unpin(w);
+    }
+}
+
+void gt_park_pass(struct gt_writer *w, const void *from, const void *to, struct gt_stack *stack,
+                  struct gt_stack *then)
+{
+    if (!lock_with_room(w, from))
+        return;
+    for (struct gt_waiter *target = NULL; (target = gt_registry_after(from, target));)
+        pass_locked(w, target, stack, then);
+    gt_registry_unlock(from);
+    gt_registry_move(from, to, UINT32_MAX);
+}
+
 /*
  * At a barrier who is last is decided under the registry's lock, so that exactly one of the threads
  * arriving together takes itself for that: it does not wait, and wakes the others.

@@ -30,9 +30,11 @@ struct gt_wait_for {
     struct gt_lock_in_use lock; /* the same for the trace; by wait.c */
     const void *mutex;          /* a condition variable's, to be got back at the end; else NULL */
     uint64_t since;             /* when it began; 0, in wait.h: now */
+    const void *from;           /* where the program called, see gt_capture_from; or NULL */
     uint32_t bits;              /* of FUTEX_WAIT_BITSET; 0: all */
     uint32_t count;             /* at a barrier: of the threads that it takes; 0: it is none */
     bool final;                 /* see struct gt_waiter */
+    bool whole;                 /* all that its thread does until the end is part of it */
 };
 
 /*
@@ -56,12 +58,17 @@ bool gt_park_forget(struct gt_parking *p, int64_t patience_ns) __attribute__((wa
 struct gt_wake {
     uint32_t hook;
     const void *addr;
-    uint32_t max;  /* so many, the oldest first */
-    uint32_t bits; /* of FUTEX_WAKE_BITSET; 0: any */
-    bool asleep;   /* only waiters that were not woken yet: others are known to be awake */
+    uint32_t max;     /* so many, the oldest first */
+    uint32_t bits;    /* of FUTEX_WAKE_BITSET; 0: any */
+    bool asleep;      /* only waiters that were not woken yet: others are known to be awake */
+    const void *from; /* as in struct gt_wait_for */
 };
 
 /* w's thread ends waits. Returns how many. */
 uint32_t gt_park_wake(struct gt_writer *w, const struct gt_wake *wake, struct gt_stack *stack);
+
+/* The same for all, whose threads then wait at another address, at the place `then`. */
+void gt_park_pass(struct gt_writer *w, const void *from, const void *to, struct gt_stack *stack,
+                  struct gt_stack *then);
 
 #endif

@@ -1,4 +1,6 @@
 /* What ends a process, makes another one of it, or unloads a part of its code. */
+#include "foreign.h"
+
 #include "encoder/watch.h"
 #include "preload/fork.h"
 #include "preload/process.h"
@@ -65,6 +67,7 @@ GT_EXPORT int dlclose(void *handle)
     gt_watch_hold();
     int r = gt_real.dlclose(handle);
     gt_watch_go_on();
+    gt_foreign_forget();
     t = gt_thread_enter();
     if (t)
         gt_modules_refresh();

@@ -225,11 +225,19 @@ struct gt_waiter *gt_registry_next(const void *addr, uint32_t bits, uint64_t now
     return w;
 }
 
+struct gt_waiter *gt_registry_after(const void *addr, struct gt_waiter *last)
+{
+    struct gt_waiter *w = last ? last->next : shard_of(addr)->first;
+    while (w && (w->addr != addr || w->woken))
+        w = w->next;
+    return w;
+}
+
 uint32_t gt_registry_asleep(const void *addr)
 {
     uint32_t n = 0;
-    for (struct gt_waiter *w = shard_of(addr)->first; w; w = w->next)
-        n += w->addr == addr && !w->woken;
+    for (struct gt_waiter *w = NULL; (w = gt_registry_after(addr, w));)
+        n++;
     return n;
 }
 

@@ -98,6 +98,9 @@ struct gt_waiter *gt_registry_next(const void *addr, uint32_t bits, uint64_t now
 void gt_registry_woken(struct gt_waiter *w, uint64_t now);
 void gt_registry_unlock(const void *addr);
 
+/* The oldest waiter at the address, locked, that was not woken; or the next one after `last`. */
+struct gt_waiter *gt_registry_after(const void *addr, struct gt_waiter *last);
+
 /* Waiters at the address, locked, that were not woken. */
 uint32_t gt_registry_asleep(const void *addr);
 

@@ -41,10 +41,10 @@ static struct gt_stack *stack_now(struct gt_thread *t, enum gt_hook hook, const 
     return gt_capture_later(t, hook, frame) || muted ? NULL : gt_capture(t, hook);
 }
 
-__attribute__((noinline)) struct gt_slice gt_slice_begin(enum gt_hook hook, int on)
+__attribute__((noinline)) struct gt_slice gt_slice_begin_in(enum gt_hook hook, int on,
+                                                            const uintptr_t *frame)
 {
-    const uintptr_t *frame = __builtin_frame_address(0);
-    struct gt_slice slice = {.frame = (uintptr_t)frame, .hook = hook};
+    struct gt_slice slice = {.frame = (uintptr_t)__builtin_frame_address(0), .hook = hook};
     if (__builtin_expect(gt_drain_unattended, 0))
         gt_process_attend();
     if (!gt_options.calls)
@@ -56,8 +56,7 @@ __attribute__((noinline)) struct gt_slice gt_slice_begin(enum gt_hook hook, int 
         bool muted = gt_muted();
         slice.since = muted ? UNTIMED : gt_clock_now();
         slice.reason = reason_of(on);
-        /* frame[0]: our caller's frame, which lasts as long as the call */
-        struct gt_stack *stack = stack_now(t, hook, (const uintptr_t *)frame[0], muted);
+        struct gt_stack *stack = stack_now(t, hook, frame, muted);
         if (gt_writer_pin(&t->w)) {
             if (gt_call_announce(&t->w, slice.since, slice.reason, stack))
                 slice.thread = t;

@@ -65,7 +65,7 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_
         /* Taking the stack is part of the call, as a wait is. */
         struct gt_wait_for now = *what;
         now.since = what->since ? what->since : gt_clock_now();
-        struct gt_stack *stack = gt_capture(t, what->hook);
+        struct gt_stack *stack = gt_capture_from(t, what->hook, what->from);
         now.lock = lock;
         now.lock.epoch = (uint32_t)gt_modules_epoch();
         wait.mutex = what->mutex;
@@ -77,6 +77,8 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_
             wait.thread = t;
             wait.since = now.since;
             wait.hook = what->hook;
+            if (what->whole)
+                wait.frame = UINTPTR_MAX;
             t->frame = wait.frame;
         }
     }
@@ -157,9 +159,19 @@ uint32_t gt_wake_slow(const struct gt_wake *wake)
     struct gt_thread *t = gt_thread_enter();
     if (!t)
         return 0;
-    uint32_t n = gt_park_wake(&t->w, wake, gt_capture(t, wake->hook));
+    uint32_t n = gt_park_wake(&t->w, wake, gt_capture_from(t, wake->hook, wake->from));
     gt_thread_leave(t);
     return n;
+}
+
+void gt_wake_pass(const struct gt_wake *wake, enum gt_hook next, const void *to)
+{
+    struct gt_thread *t = gt_registry_any(wake->addr) ? gt_thread_enter() : NULL;
+    if (!t)
+        return;
+    struct gt_stack *then = gt_capture_from(t, next, GT_NOWHERE);
+    gt_park_pass(&t->w, wake->addr, to, gt_capture_from(t, wake->hook, wake->from), then);
+    gt_thread_leave(t);
 }
 
 void gt_wait_note_jump(void)

@@ -79,6 +79,12 @@ void gt_wait_note_jump(void);
 /* errno is kept. Returns how many. */
 uint32_t gt_wake_slow(const struct gt_wake *wake);
 
+/*
+ * The waits there end, and their threads wait for something else from now on, at `to`: `next` is
+ * what the leaf of that says, and all of the stack.
+ */
+void gt_wake_pass(const struct gt_wake *wake, enum gt_hook next, const void *to);
+
 static inline uint32_t gt_wake(enum gt_hook hook, const void *addr, uint32_t max)
 {
     if (__builtin_expect(!gt_registry_any(addr), 1))

@@ -220,6 +220,30 @@ struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook)
     return gt_stacks_get(trail->fresh_pcs, n, epoch);
 }
 
+static struct gt_stack *just_leaf(enum gt_hook hook)
+{
+    uint64_t pc = hook;
+    return gt_stacks_get(&pc, 1, (uint32_t)gt_modules_epoch());
+}
+
+struct gt_stack *gt_capture_from(struct gt_thread *t, enum gt_hook hook, const void *from)
+{
+    struct gt_stack *s = from == GT_NOWHERE ? just_leaf(hook) : gt_capture(t, hook);
+    uint64_t pcs[GT_FRAMES_MAX], pc = (uintptr_t)from;
+    uint32_t at = 1;
+    if (!s || !from || from == GT_NOWHERE || (s->n > 1 && s->pcs[1] == pc))
+        return s;
+    while (at < s->n && s->pcs[at] != pc)
+        at++;
+    uint32_t rest = at < s->n ? at + 1 : 1, n = s->n - rest;
+    if (n > GT_FRAMES_MAX - 2)
+        n = GT_FRAMES_MAX - 2;
+    pcs[0] = hook;
+    pcs[1] = pc;
+    memcpy(pcs + 2, s->pcs + rest, n * sizeof *pcs);
+    return gt_stacks_get(pcs, n + 2, gt_stack_epoch(s));
+}
+
 /* The innermost frame as it stands at the head of a stack: the call itself. */
 static struct gt_stack *get_call(uint64_t *pcs, uint32_t n, uint32_t epoch)
 {

@@ -22,6 +22,15 @@ void gt_capture_init(void);
 struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook);
 
 /*
+ * The same, where the program has called a library's function of which ours is called: of the
+ * frames inner to the one with the return address `from` none. Where there is no such frame, since
+ * the function that `from` is in has just returned, it stands before all others. NULL: as
+ * gt_capture. GT_NOWHERE: just the leaf.
+ */
+#define GT_NOWHERE ((const void *)UINTPTR_MAX)
+struct gt_stack *gt_capture_from(struct gt_thread *t, enum gt_hook hook, const void *from);
+
+/*
  * Most calls into the kernel are short, and nobody asks for their stacks. Notes where t's thread,
  * which calls, is: in the hook of that frame. gt_call_stack finds the same stack there as
  * gt_capture here; but where the hook was left by a jump of which we were not told, just the leaf

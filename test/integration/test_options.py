@@ -264,8 +264,11 @@ def test_exported_symbols_are_the_hooks():
     hooks |= set(re.findall(r"^GT_NEW_FD\(\w+,\s*(\w+),", tables, re.M))
     hooks |= set(re.findall(r"^GT_ROW\(\w+,\s*[\w *]+,\s*(\w+),", tables, re.M))
     hooks |= set(re.findall(r"(gotrace_\w+)\(.*GOTRACE_WEAK;", (ROOT / "preload/gotrace.h").read_text()))
+    hooks |= set(re.findall(r"^GT_OMP\(\w+,\s*[\w *]+,\s*(\w+),", tables, re.M)) | {"ompt_start_tool"}
+    hooks |= set(re.findall(r"^GT_(?:URING|AIO)\(\w+,\s*(\w+),", tables, re.M))
     nm = [line.split()[1:] for line in proc.run(["nm", "-D", "--defined-only", LIBRARY]).ok().stdout.splitlines()]
     names = [name.split("@") for kind, name in nm if kind != "A"]  # A: the versions themselves
     assert {name[0] for name in names} == hooks
     conditions = {f"pthread_cond_{what}" for what in ("wait", "timedwait", "signal", "broadcast")}
-    assert {name[0] for name in names if len(name) > 1} == (conditions if platform.machine() == "x86_64" else set())
+    versions = {"io_getevents", *(name for name in hooks if name.startswith("omp_"))}
+    assert {name[0] for name in names if len(name) > 1} == versions | (conditions if platform.machine() == "x86_64" else set())

@@ -51,6 +51,13 @@ static inline struct gt_arch_registers gt_arch_sampled(const uint64_t x29_sp_pc[
 #define GT_ARCH_GLOB_DAT R_AARCH64_GLOB_DAT
 #define GT_ARCH_ADDRESS R_AARCH64_ABS64
 
+#define GT_ARCH_ENTRY_BYTES 16
+#define GT_ARCH_NUMBERED_ENTRIES(table, function, n)                                            \
+    __asm__(".pushsection .text\n .balign 16\n .hidden " #table "\n .globl " #table "\n" #table \
+            ":\n .cfi_startproc\n .set gt_entry, 0\n .rept " #n                                 \
+            "\n .balign 16\n hint #34\n mov w1, #gt_entry\n b " #function "\n"                  \
+            " .set gt_entry, gt_entry + 1\n .endr\n .cfi_endproc\n .popsection")
+
 #define GT_ARCH_AUDIT AUDIT_ARCH_AARCH64
 
 #define GT_ARCH_COND_VERSION ""

@@ -17,6 +17,8 @@
  *   perf_event_open(2) samples, GT_ARCH_PERF_REGISTERS (as asked for, a bit each) and
  *   gt_arch_sampled, as they come;
  * - ELF: GT_ARCH_MACHINE, and the relocations GT_ARCH_JUMP_SLOT, _GLOB_DAT and _ADDRESS;
+ * - GT_ARCH_NUMBERED_ENTRIES(table, function, n): n entries of GT_ARCH_ENTRY_BYTES each, which go
+ * on in the function, with their number as its second argument;
  * - GT_ARCH_AUDIT, as seccomp filters see it;
  * - glibc: GT_ARCH_COND_VERSION, the version of pthread_cond_t's ABI since 2.3.2, "" where there
  *   was never another one, else GT_ARCH_COND_OLD_VERSION is that; GT_ARCH_HEAP_HEADERS, whether the

@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* In which a call waits; LISTEN: for what comes from outside, whenever that is. */
-enum way { NEVER, WORK, EVENTS, LISTEN, SLEEP };
+enum way { NEVER, WORK, EVENTS, LISTEN, SLEEP, PARKED };
 
 enum {
     TIMES = 3,        /* a place that threads come back to */
@@ -82,7 +82,9 @@ static enum way find_way(const char *call)
         {WORK, {"recv", "__recv", "read", "__read", "fgets", "getline", "getdelim"}},
         {WORK, {"mq_receive", "mq_timedreceive", "msgrcv", "semop", "semtimedop"}},
         {EVENTS, {"epoll_", "poll", "ppoll", "__poll", "__ppoll", "select", "pselect"}},
-        {EVENTS, {"io_getevents", "io_pgetevents"}},
+        {EVENTS, {"io_getevents", "io_pgetevents", "io_uring_wait", "__io_uring_get_cqe"}},
+        {EVENTS, {"io_uring_submit_and_wait"}},
+        {PARKED, {"omp idle"}},
         {LISTEN, {"accept", "sigwait", "sigtimedwait", "sigsuspend", "pause"}},
         {SLEEP, {"sleep", "usleep", "nanosleep", "clock_nanosleep", "thrd_sleep"}},
     };
@@ -362,6 +364,7 @@ static void judge_thread(const struct gt_trace *trace, struct visits *const *its
             nearest && is_repeated(its[i]) && is_candidate(its[i]) && !is_nearer(nearest, its[i]);
         unsigned kinds = kinds_on(its[i]->stack);
         bool ruled = kinds & GT_FRAME_IDLE && !(kinds & GT_FRAME_BUSY) && its[i]->way != NEVER;
+        ruled |= its[i]->way == PARKED;
         if (is_repeated(its[i]) || ruled || unused)
             *(idle || ruled || unused ? &verdict->idle : &verdict->not_idle) += its[i]->count;
     }

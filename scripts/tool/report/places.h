@@ -37,7 +37,6 @@ char *gt_place_text(const char *what, const struct gt_where *site); /* to be fre
 /* " < caller (file:line)" for each more that is to be shown */
 void gt_put_callers(FILE *out, const struct gt_where *site);
 
-
 /* A function's name as reports have it. */
 void gt_put_function(FILE *out, const char *function);
 void gt_print_function(const char *function);

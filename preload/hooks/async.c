@@ -1,0 +1,45 @@
+/* Asynchronous I/O, where a library does it. Without one, or in one that is linked statically, the
+ * program asks the kernel itself, and nobody sees it. */
+#include "foreign.h"
+#include "slice.h"
+
+struct uring {
+#define GT_URING(result, name, parameters, arguments) result(*name) parameters;
+#define GT_AIO(result, name, parameters, arguments)
+#include "async.def"
+};
+
+struct aio {
+#define GT_URING(result, name, parameters, arguments)
+#define GT_AIO(result, name, parameters, arguments) result(*name) parameters;
+#include "async.def"
+};
+
+static const char *const of_uring[] = {
+#define GT_URING(result, name, parameters, arguments) #name,
+#define GT_AIO(result, name, parameters, arguments)
+#include "async.def"
+};
+
+static const char *const of_aio[] = {
+#define GT_URING(result, name, parameters, arguments)
+#define GT_AIO(result, name, parameters, arguments) #name,
+#include "async.def"
+};
+
+struct gt_foreign gt_uring = {.names = of_uring, .n = sizeof of_uring / sizeof *of_uring};
+struct gt_foreign gt_aio = {.names = of_aio, .n = sizeof of_aio / sizeof *of_aio};
+
+#define CALL(library, result, name, parameters, arguments)                           \
+    GT_EXPORT result name parameters                                                 \
+    {                                                                                \
+        const struct library *real =                                                 \
+            (const void *)gt_foreign_of(&gt_##library, __builtin_return_address(0)); \
+        GT_SLICE(slice) = gt_slice_begin(GT_ASYNC_##name, GT_NETWORK);               \
+        return real->name arguments;                                                 \
+    }
+
+#define GT_URING(result, name, parameters, arguments) \
+    CALL(uring, result, name, parameters, arguments)
+#define GT_AIO(result, name, parameters, arguments) CALL(aio, result, name, parameters, arguments)
+#include "async.def"

@@ -1,0 +1,206 @@
+/* See foreign.h. */
+#include "foreign.h"
+
+#include "encoder/base/arena.h"
+#include "symbolize/elf_names.h"
+
+#include <string.h>
+
+extern struct gt_foreign gt_gomp, gt_uring, gt_aio;
+static struct gt_foreign *const libraries[] = {&gt_gomp, &gt_uring, &gt_aio};
+enum { LIBRARIES = sizeof libraries / sizeof *libraries };
+
+static struct gt_arena arena;
+static const ElfW(Dyn) * last_at_start; /* of the modules that there were then */
+
+/* Loaded modules, in that order ---------------------------------------------------------------- */
+
+enum { MODULES = 1024 };
+
+struct module {
+    struct link_map map; /* address, name, dynamic section; the rest is not set */
+    uint64_t lo, hi;
+    bool queued;
+};
+
+struct modules {
+    size_t n;
+    struct module *module;
+};
+
+static int note(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    (void)size;
+    struct modules *ms = arg;
+    struct module m = {.map.l_addr = info->dlpi_addr, .map.l_name = (char *)info->dlpi_name};
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            m.map.l_ld = (void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    }
+    gt_elf_span(info, &m.lo, &m.hi);
+    if (m.map.l_ld && ms->n < MODULES)
+        ms->module[ms->n++] = m;
+    return 0;
+}
+
+static struct module *module_of(const struct modules *ms, uintptr_t pc)
+{
+    for (struct module *m = ms->module; m < ms->module + ms->n; m++) {
+        if (pc - m->lo < m->hi - m->lo)
+            return m;
+    }
+    return NULL;
+}
+
+/* Whose functions are meant ---------------------------------------------------------------------
+ */
+
+static bool has(const struct module *m, const char *name)
+{
+    return gt_elf_definition(&m->map, name) && (uintptr_t)libraries - m->lo >= m->hi - m->lo;
+}
+
+/* The first that has it; of the first n modules. */
+static struct module *first_of(const struct modules *ms, size_t n, const char *name)
+{
+    size_t i = 0;
+    while (i < n && !has(&ms->module[i], name))
+        i++;
+    return i < n ? &ms->module[i] : NULL;
+}
+
+static size_t n_at_start(const struct modules *ms)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < ms->n; i++)
+        n = ms->module[i].map.l_ld == last_at_start ? i + 1 : n;
+    return n;
+}
+
+/* As the loader does for a module that was loaded later: it, what it needs, what that needs. */
+static struct module *first_needed(const struct modules *ms, struct module *by, const char *name)
+{
+    struct module **queue = gt_pages_alloc(MODULES * sizeof(void *)), *found = NULL;
+    size_t n = 0;
+    for (struct module *m = ms->module; m < ms->module + ms->n; m++)
+        m->queued = m == by;
+    if (queue && by)
+        queue[n++] = by;
+    for (size_t i = 0; i < n && !found; i++) {
+        found = has(queue[i], name) ? queue[i] : NULL;
+        for (struct module *m = ms->module; m < ms->module + ms->n; m++) {
+            if (!m->queued && gt_elf_needs(&queue[i]->map, &m->map)) {
+                m->queued = true;
+                queue[n++] = m;
+            }
+        }
+    }
+    gt_pages_free(queue, MODULES * sizeof(void *));
+    return found;
+}
+
+static struct module *meant(const struct modules *ms, struct module *caller, const char *name)
+{
+    struct module *m = first_of(ms, n_at_start(ms), name);
+    m = m ? m : first_needed(ms, caller, name);
+    return m ? m : first_of(ms, ms->n, name);
+}
+
+static long nothing(void)
+{
+    return 0;
+}
+
+static void *function_of(const struct module *m, const char *name)
+{
+    const ElfW(Sym) *symbol = m ? gt_elf_newest(&m->map, name) : NULL;
+    return symbol ? (void *)(m->map.l_addr + symbol->st_value) : NULL;
+}
+
+static void look_up(const struct gt_foreign *lib, const struct modules *ms, struct module *caller,
+                    void **functions)
+{
+    const struct module *all = meant(ms, caller, lib->names[0]);
+    for (uint32_t i = 0; i < lib->n; i++) {
+        void *fn = function_of(all, lib->names[i]);
+        fn = fn ? fn : function_of(meant(ms, caller, lib->names[i]), lib->names[i]);
+        functions[i] = fn ? fn : (void *)nothing;
+    }
+    functions[lib->n] = lib->mark ? function_of(all, lib->mark) : NULL;
+}
+
+/* Users -----------------------------------------------------------------------------------------
+ */
+
+/* The same as was met before, if it was: a module may be met, and forgotten, any number of times.
+ */
+static struct gt_foreign_user *keep(struct gt_foreign *lib, const struct gt_foreign_user *met)
+{
+    size_t bytes = sizeof *met + (lib->n + 1) * sizeof(void *), head = sizeof met->next;
+    struct gt_foreign_user *u = atomic_load_explicit(&lib->all, memory_order_acquire);
+    while (u && memcmp((char *)u + head, (const char *)met + head, bytes - head) != 0)
+        u = u->next;
+    if (u || !(u = gt_arena_copy(&arena, met, bytes)))
+        return u;
+    u->next = atomic_load_explicit(&lib->all, memory_order_relaxed);
+    /* release: it is whole. Pairs with the acquire above. */
+    while (!atomic_compare_exchange_weak_explicit(&lib->all, &u->next, u, memory_order_release,
+                                                  memory_order_relaxed))
+        ;
+    return u;
+}
+
+struct met {
+    struct gt_foreign_user user;
+    void *functions[GT_FOREIGN_NAMES_MAX];
+};
+
+static struct gt_foreign_user *meet(struct gt_foreign *lib, uintptr_t pc)
+{
+    struct met met = {.user.size = 0};
+    struct modules ms = {0, gt_pages_alloc(MODULES * sizeof *ms.module)};
+    if (ms.module)
+        gt_elf_each_module(note, &ms);
+    struct module *caller = module_of(&ms, pc);
+    met.user.lo = caller ? caller->lo : pc; /* code made at run time: each call by itself */
+    met.user.size = caller ? caller->hi - caller->lo : 1;
+    look_up(lib, &ms, caller, met.functions);
+    gt_pages_free(ms.module, MODULES * sizeof *ms.module);
+    struct gt_foreign_user *kept = keep(lib, &met.user);
+    static struct met without_memory;
+    if (!kept)
+        without_memory = met;
+    return kept ? kept : &without_memory.user;
+}
+
+void *const *gt_foreign_find(struct gt_foreign *lib, const void *caller)
+{
+    uintptr_t pc = (uintptr_t)caller;
+    for (int i = 1; i < GT_FOREIGN_USERS; i++) {
+        struct gt_foreign_user *u = atomic_load_explicit(&lib->users[i], memory_order_acquire);
+        if (u && pc - u->lo < u->size)
+            return u->functions;
+    }
+    struct gt_foreign_user *u = meet(lib, pc);
+    int at = 0;
+    while (at < GT_FOREIGN_USERS - 1 && atomic_load_explicit(&lib->users[at], memory_order_relaxed))
+        at++;
+    atomic_store_explicit(&lib->users[at], u, memory_order_release);
+    return u->functions;
+}
+
+void gt_foreign_init(void)
+{
+    const struct link_map *map = gt_elf_ours();
+    while (map && map->l_next)
+        map = map->l_next;
+    last_at_start = map ? map->l_ld : NULL;
+}
+
+void gt_foreign_forget(void)
+{
+    for (int i = 0; i < LIBRARIES; i++) {
+        for (int k = 0; k < GT_FOREIGN_USERS; k++)
+            atomic_store_explicit(&libraries[i]->users[k], NULL, memory_order_relaxed);
+    }
+}

@@ -1,0 +1,213 @@
+/* See openmp.h. */
+#include "openmp.h"
+
+#include "preload/stacks/capture.h"
+
+__thread struct gt_omp_member gt_omp_self;
+
+/* Where workers of that master's are idle, and where it waits for the end of its team. */
+static const void *dock_of(const struct gt_omp_team *team)
+{
+    return team->master;
+}
+
+static const void *end_of(const struct gt_omp_team *team)
+{
+    return &team->over;
+}
+
+/* What the caller's stack shows of the region that it has run; its function has returned. */
+static const void *place_in(const struct gt_omp_team *team)
+{
+    return team->master == &gt_omp_self ? team->call : (const char *)team->fn + 1;
+}
+
+/* Waits ---------------------------------------------------------------------------------------- */
+
+void gt_omp_wait_begin(struct gt_omp_wait *w)
+{
+    if (w->brief)
+        w->slice = gt_slice_begin_in(w->what.hook, GT_SYNC, w->frame);
+    else
+        w->wait = gt_wait_begin_for(&w->what);
+    gt_omp_self.wait = w;
+}
+
+static void suspend(struct gt_omp_wait *w)
+{
+    if (w->brief)
+        gt_slice_end(&w->slice);
+    else
+        gt_wait_end(&w->wait);
+}
+
+void gt_omp_wait_end(struct gt_omp_wait *w)
+{
+    if (gt_omp_self.wait != w)
+        return;
+    suspend(w);
+    gt_omp_self.wait = NULL;
+}
+
+static void be_idle(const struct gt_omp_team *team)
+{
+    struct gt_omp_wait *w = &gt_omp_self.end;
+    w->what = (struct gt_wait_for){.hook = GT_OMP_IDLE,
+                                   .reason = GT_REASON_SYNC,
+                                   .addr = dock_of(team),
+                                   .whole = true,
+                                   .from = GT_NOWHERE};
+    gt_omp_wait_begin(w);
+}
+
+/* Barriers ------------------------------------------------------------------------------------- */
+
+static void wake(enum gt_hook hook, const void *addr, const void *from)
+{
+    if (gt_registry_any(addr))
+        gt_wake_slow(
+            &(struct gt_wake){.hook = hook, .addr = addr, .max = UINT32_MAX, .from = from});
+}
+
+/* Whether the barrier under way is over by what the caller has just done; of one caller. */
+static bool completes(struct gt_omp_team *team)
+{
+    uint32_t all = atomic_load(&team->threads);
+    return atomic_load(&team->tasks) == 0 &&
+           atomic_compare_exchange_strong(&team->arrived, &all, 0);
+}
+
+/* Who registers after that sees `over`. */
+static void complete(struct gt_omp_team *team, enum gt_hook hook, const void *from)
+{
+    if (!atomic_load(&team->ending)) {
+        wake(hook, team, from);
+        return;
+    }
+    atomic_store(&team->over, true);
+    gt_wake_pass(&(struct gt_wake){.hook = hook, .addr = team, .from = from}, GT_OMP_IDLE,
+                 dock_of(team));
+    wake(hook, end_of(team), from);
+}
+
+static bool is_alone(const struct gt_omp_team *team)
+{
+    return !team || atomic_load_explicit(&team->threads, memory_order_relaxed) < 2;
+}
+
+/* Whether the caller waits there. */
+static bool arrive(struct gt_omp_team *team, enum gt_hook hook, const void *from)
+{
+    atomic_fetch_add(&team->arrived, 1);
+    bool last = completes(team);
+    if (last)
+        complete(team, hook, from);
+    return !last;
+}
+
+void gt_omp_barrier(enum gt_hook hook, const void *call, struct gt_omp_wait *w)
+{
+    struct gt_omp_team *team = gt_omp_self.team;
+    if (is_alone(team) || !arrive(team, hook, call))
+        return;
+    w->what = (struct gt_wait_for){.hook = hook,
+                                   .reason = GT_REASON_SYNC,
+                                   .addr = team,
+                                   .final = true,
+                                   .whole = true,
+                                   .from = call};
+    gt_omp_wait_begin(w);
+}
+
+/* Teams ---------------------------------------------------------------------------------------- */
+
+void gt_omp_team_begin(struct gt_omp_team *team)
+{
+    team->master = &gt_omp_self;
+    if (!gt_omp_self.team)
+        team->region = gt_region_begin(0, "omp parallel");
+    wake((enum gt_hook)team->hook, dock_of(team), team->call);
+}
+
+void gt_omp_team_end(struct gt_omp_team *team)
+{
+    if (!is_alone(team) && !atomic_load(&team->over)) { /* not all barriers were told */
+        atomic_store(&team->ending, true);
+        complete(team, (enum gt_hook)team->hook, team->call);
+    }
+    if (team->region)
+        gt_region_end(team->region);
+}
+
+void gt_omp_share_begin(struct gt_omp_team *team, uint32_t threads)
+{
+    if (team->master != &gt_omp_self)
+        gt_omp_wait_end(&gt_omp_self.end);
+    atomic_store(&team->threads, threads);
+    gt_omp_self.team = team;
+}
+
+static void worker_waits(struct gt_omp_team *team)
+{
+    struct gt_omp_wait *w = &gt_omp_self.end;
+    w->what = (struct gt_wait_for){.hook = team->hook,
+                                   .reason = GT_REASON_SYNC,
+                                   .addr = team,
+                                   .whole = true,
+                                   .from = place_in(team)};
+    gt_omp_wait_begin(w);
+    if (atomic_load(&team->over)) {
+        gt_omp_wait_end(w);
+        be_idle(team);
+    }
+}
+
+void gt_omp_share_end(struct gt_omp_team *team, struct gt_omp_wait *wait)
+{
+    bool worker = team->master != &gt_omp_self;
+    atomic_store(&team->ending, true);
+    bool waits = !is_alone(team) && arrive(team, (enum gt_hook)team->hook, place_in(team));
+    if (worker && waits) {
+        worker_waits(team);
+    } else if (worker) {
+        be_idle(team);
+    } else if (waits) {
+        wait->what = (struct gt_wait_for){.hook = team->hook,
+                                          .reason = GT_REASON_SYNC,
+                                          .addr = end_of(team),
+                                          .final = true,
+                                          .whole = true,
+                                          .from = team->call};
+        gt_omp_wait_begin(wait);
+    }
+}
+
+/* Tasks ---------------------------------------------------------------------------------------- */
+
+void gt_omp_task_made(void)
+{
+    if (gt_omp_self.team)
+        atomic_fetch_add(&gt_omp_self.team->tasks, 1);
+}
+
+struct gt_omp_wait *gt_omp_task_begin(bool made)
+{
+    struct gt_omp_wait *w = gt_omp_self.wait;
+    if (!made)
+        gt_omp_task_made();
+    if (w)
+        suspend(w);
+    gt_omp_self.wait = NULL;
+    return w;
+}
+
+void gt_omp_task_end(struct gt_omp_wait *interrupted)
+{
+    struct gt_omp_team *team = gt_omp_self.team;
+    if (team && atomic_fetch_sub(&team->tasks, 1) == 1 && completes(team))
+        complete(team, GT_OMP_GOMP_task, NULL);
+    if (!interrupted)
+        return;
+    interrupted->brief = interrupted->frame;
+    gt_omp_wait_begin(interrupted);
+}

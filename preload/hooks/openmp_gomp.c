@@ -1,0 +1,304 @@
+/*
+ * OpenMP of gcc: libgomp waits by futexes that it asks the kernel for itself, so what is seen of it
+ * is what the program calls.
+ */
+#include "foreign.h"
+#include "openmp.h"
+
+#include "encoder/base/arch/arch.h"
+
+/* Each knows whom its caller means: see foreign.h. */
+struct functions {
+#define GT_OMP(how, result, name, parameters, arguments) result(*name) parameters;
+#define GT_OMP_ASKED(result, name, parameters) result(*name) parameters;
+#define GT_OMP_LEAF(id, text)
+#include "openmp.def"
+    void (*__kmpc_fork_call)(void); /* the mark: this is LLVM's, which has the functions, too */
+};
+
+static const char *const names[] = {
+#define GT_OMP(how, result, name, parameters, arguments) #name,
+#define GT_OMP_ASKED(result, name, parameters) #name,
+#define GT_OMP_LEAF(id, text)
+#include "openmp.def"
+};
+enum { NAMES = sizeof names / sizeof *names };
+_Static_assert(NAMES < (int)GT_FOREIGN_NAMES_MAX, "room for the mark, too");
+
+struct gt_foreign gt_gomp = {.names = names, .n = NAMES, .mark = "__kmpc_fork_call"};
+
+#define CALLER() __builtin_return_address(0)
+#define FRAME() ((const uintptr_t *)__builtin_frame_address(0))
+#define REAL() ((const struct functions *)gt_foreign_of(&gt_gomp, CALLER()))
+
+/* LLVM's tells of itself what it does. */
+static bool is_followed(const struct functions *real)
+{
+    return gt_recording() && !real->__kmpc_fork_call;
+}
+
+#define WAIT(name) \
+    __attribute__((cleanup(gt_omp_wait_end))) struct gt_omp_wait name = {.frame = FRAME()}
+
+/* Parallel regions ----------------------------------------------------------------------------- */
+
+/* What the real function takes for the data of the region. */
+struct region {
+    uintptr_t first; /* of the program's data: that of reductions is the library's to read */
+    void (*fn)(void *);
+    void *data;
+    const struct functions *real;
+    struct gt_omp_wait *end; /* the master's */
+    struct gt_omp_team team;
+};
+
+static void run_share(void *arg)
+{
+    struct region *r = arg;
+    struct gt_omp_team *outer = gt_omp_self.team;
+    gt_omp_share_begin(&r->team, (uint32_t)r->real->omp_get_num_threads());
+    r->fn(r->data);
+    gt_omp_share_end(&r->team, r->end);
+    gt_omp_self.team = outer;
+}
+
+static struct region begin_region(const struct functions *real, enum gt_hook hook,
+                                  void (*fn)(void *), void *data, const void *call)
+{
+    return (struct region){
+        .first = hook == GT_OMP_GOMP_parallel_reductions ? *(uintptr_t *)data : 0,
+        .fn = fn,
+        .data = data,
+        .real = real,
+        .team = {.hook = hook, .call = call, .fn = (const void *)fn},
+    };
+}
+
+static void end_region(struct region *r)
+{
+    gt_omp_wait_end(r->end);
+    gt_omp_team_end(&r->team);
+}
+
+#define PARALLEL(result, name, parameters, arguments)               \
+    GT_EXPORT result name parameters                                \
+    {                                                               \
+        const struct functions *real = REAL();                      \
+        if (!is_followed(real))                                     \
+            return real->name arguments;                            \
+        struct gt_omp_wait wait = {.frame = FRAME()};               \
+        __attribute__((cleanup(end_region))) struct region region = \
+            begin_region(real, GT_OMP_##name, fn, data, CALLER());  \
+        region.end = &wait;                                         \
+        gt_omp_team_begin(&region.team);                            \
+        fn = run_share;                                             \
+        data = &region;                                             \
+        return real->name arguments;                                \
+    }
+
+/* Barriers, and waits that are over when nobody else does anything -------------------------------
+ */
+
+#define BARRIER(result, name, parameters, arguments)        \
+    GT_EXPORT result name parameters                        \
+    {                                                       \
+        const struct functions *real = REAL();              \
+        WAIT(wait);                                         \
+        if (is_followed(real))                              \
+            gt_omp_barrier(GT_OMP_##name, CALLER(), &wait); \
+        return real->name arguments;                        \
+    }
+
+/* Waits, or does tasks, or goes on at once. */
+#define PERHAPS(result, name, parameters, arguments) \
+    GT_EXPORT result name parameters                 \
+    {                                                \
+        const struct functions *real = REAL();       \
+        WAIT(wait);                                  \
+        if (is_followed(real))                       \
+            perhaps(GT_OMP_##name, &wait);           \
+        return real->name arguments;                 \
+    }
+
+static void perhaps(enum gt_hook hook, struct gt_omp_wait *wait)
+{
+    wait->what.hook = hook;
+    wait->brief = true;
+    gt_omp_wait_begin(wait);
+}
+
+/* Tasks ---------------------------------------------------------------------------------------- */
+
+/*
+ * What the library calls is not the program's function but one of these, which know by their place
+ * in the table which that is: the library copies the data, and looks into it. Of a loop it is not
+ * known how many tasks it makes.
+ */
+enum { TASKS = 256, OF_LOOP = 1 };
+static _Atomic uintptr_t tasks[TASKS]; /* the function, twice; OF_LOOP */
+
+extern char gt_omp_tasks[] __attribute__((visibility("hidden")));
+GT_ARCH_NUMBERED_ENTRIES(gt_omp_tasks, gt_omp_run_task, 256);
+
+__attribute__((used, visibility("hidden"))) void gt_omp_run_task(void *data, unsigned number)
+{
+    uintptr_t task = atomic_load_explicit(&tasks[number], memory_order_relaxed);
+    struct gt_omp_wait *interrupted = gt_omp_task_begin(!(task & OF_LOOP));
+    ((void (*)(void *))(task / 2))(data);
+    gt_omp_task_end(interrupted);
+}
+
+/* What to give the library for the program's function; that, if the table is full. */
+static void (*entry_of(void (*fn)(void *), uintptr_t kind))(void *)
+{
+    uintptr_t task = (uintptr_t)fn * 2 + kind, hash = task * 0x9e3779b97f4a7c15u >> 32;
+    for (uint32_t i = 0; i < TASKS; i++) {
+        uint32_t at = (uint32_t)(hash + i) % TASKS;
+        uintptr_t there = atomic_load_explicit(&tasks[at], memory_order_relaxed);
+        if (!there && atomic_compare_exchange_strong(&tasks[at], &there, task))
+            there = task;
+        if (there == task)
+            return (void (*)(void *))(gt_omp_tasks + at * GT_ARCH_ENTRY_BYTES);
+    }
+    return fn;
+}
+
+/* One that is not deferred is run, or waited for, before this returns. */
+GT_EXPORT void GOMP_task(void (*fn)(void *), void *data, void (*copy)(void *, void *), long size,
+                         long align, bool deferred, unsigned flags, void **depend, int priority,
+                         void *detach)
+{
+    const struct functions *real = REAL();
+    WAIT(wait);
+    if (is_followed(real)) {
+        void (*entry)(void *) = entry_of(fn, 0);
+        if (entry != fn)
+            gt_omp_task_made();
+        if (!deferred)
+            perhaps(GT_OMP_GOMP_task, &wait);
+        fn = entry;
+    }
+    real->GOMP_task(fn, data, copy, size, align, deferred, flags, depend, priority, detach);
+}
+
+#define TASKLOOP(result, name, parameters, arguments) \
+    GT_EXPORT result name parameters                  \
+    {                                                 \
+        const struct functions *real = REAL();        \
+        WAIT(wait);                                   \
+        if (is_followed(real)) {                      \
+            fn = entry_of(fn, OF_LOOP);               \
+            perhaps(GT_OMP_##name, &wait);            \
+        }                                             \
+        real->name arguments;                         \
+    }
+
+/* Locks ---------------------------------------------------------------------------------------- */
+
+/* Of the library's own two it is only known who is there, by this. */
+struct turn {
+    uint32_t holder;         /* its thread: GT_LOCK_PI */
+    _Atomic uint32_t number; /* of those that have it or want it */
+};
+static struct turn critical, atomic;
+
+static void take(struct turn *turn, enum gt_hook hook, void (*real)(void))
+{
+    struct gt_timeout never = gt_timeout_after(0);
+    if (atomic_fetch_add_explicit(&turn->number, 1, memory_order_relaxed) == 0) {
+        real();
+    } else {
+        GT_WAIT(wait) = gt_wait_begin_lock(hook, GT_LOCK_PI, &turn->holder, &never);
+        real();
+    }
+    turn->holder = gt_self ? gt_self->w.m : 0;
+}
+
+static void give_up(struct turn *turn, enum gt_hook hook, void (*real)(void))
+{
+    turn->holder = 0;
+    if (atomic_fetch_sub_explicit(&turn->number, 1, memory_order_relaxed) != 1)
+        gt_wake_one(hook, &turn->holder);
+    real();
+}
+
+#define TURN(turn, start, end)                      \
+    GT_EXPORT void start(void)                      \
+    {                                               \
+        const struct functions *real = REAL();      \
+        take(&(turn), GT_OMP_##start, real->start); \
+    }                                               \
+    GT_EXPORT void end(void)                        \
+    {                                               \
+        const struct functions *real = REAL();      \
+        give_up(&(turn), GT_OMP_##end, real->end);  \
+    }
+
+TURN(critical, GOMP_critical_start, GOMP_critical_end)
+TURN(atomic, GOMP_atomic_start, GOMP_atomic_end)
+
+/* As sync_mutex.c does it: who gets the lock at once does not wait. */
+#define LOCK(set, test, last, unset)                                                   \
+    GT_EXPORT void set(void *lock)                                                     \
+    {                                                                                  \
+        const struct functions *real = REAL();                                         \
+        if (!is_followed(real)) {                                                      \
+            real->set(lock);                                                           \
+            return;                                                                    \
+        }                                                                              \
+        if (real->test(lock))                                                          \
+            return;                                                                    \
+        struct gt_timeout never = gt_timeout_after(0);                                 \
+        GT_WAIT(wait) = gt_wait_begin_lock(GT_OMP_##set, GT_LOCK_OTHER, lock, &never); \
+        real->set(lock);                                                               \
+    }                                                                                  \
+    GT_EXPORT void unset(void *lock)                                                   \
+    {                                                                                  \
+        const struct functions *real = REAL();                                         \
+        if (gt_registry_any(lock) && (last))                                           \
+            gt_wake_one(GT_OMP_##unset, lock);                                         \
+        real->unset(lock);                                                             \
+    }
+
+/* libgomp's omp_nest_lock_t: the lock, how often its owner has it, the owner. */
+static bool held_once(const void *lock)
+{
+    return ((const int *)lock)[1] == 1;
+}
+
+LOCK(omp_set_lock, omp_test_lock, true, omp_unset_lock)
+LOCK(omp_set_lock_, omp_test_lock_, true, omp_unset_lock_)
+LOCK(omp_set_nest_lock, omp_test_nest_lock, held_once(lock), omp_unset_nest_lock)
+/* In Fortran that is behind a pointer. */
+LOCK(omp_set_nest_lock_, omp_test_nest_lock_, held_once(*(void **)lock), omp_unset_nest_lock_)
+
+/* A critical section's word, of the program's, is what omp_lock_t is, too: gomp_mutex_t. */
+GT_EXPORT void GOMP_critical_name_start(void **lock)
+{
+    const struct functions *real = REAL();
+    if (!is_followed(real)) {
+        real->GOMP_critical_name_start(lock);
+        return;
+    }
+    if (real->omp_test_lock(lock))
+        return;
+    struct gt_timeout never = gt_timeout_after(0);
+    GT_WAIT(wait) =
+        gt_wait_begin_lock(GT_OMP_GOMP_critical_name_start, GT_LOCK_OTHER, lock, &never);
+    real->GOMP_critical_name_start(lock);
+}
+
+GT_EXPORT void GOMP_critical_name_end(void **lock)
+{
+    const struct functions *real = REAL();
+    gt_wake_one(GT_OMP_GOMP_critical_name_end, lock);
+    real->GOMP_critical_name_end(lock);
+}
+
+/* The rest ------------------------------------------------------------------------------------- */
+
+#define BY_HAND(result, name, parameters, arguments)
+#define GT_OMP(how, result, name, parameters, arguments) how(result, name, parameters, arguments)
+#define GT_OMP_ASKED(result, name, parameters)
+#define GT_OMP_LEAF(id, text)
+#include "openmp.def"
