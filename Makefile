@@ -131,9 +131,11 @@ $(B)/test/bench/empty.so: test/bench/empty.c
 bench: libgotrace.so $(bench_prog) $(micro) $(walk) $(B)/test/bench/floor $(B)/test/bench/empty.so ## measure what tracing costs, beside other tracers
 	python3 test/bench/run.py
 
+$(B)/test/prog/made: PROG_FLAGS := -rdynamic # debuggers and we find what it defines
+
 $(prog_c): $(B)/%: %.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -MMD -MP -MT $@ -MF $@.d -O1 -g -pthread -o $@ $< -ldl
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -MMD -MP -MT $@ -MF $@.d -O1 -g -pthread $(PROG_FLAGS) -o $@ $< -ldl
 
 $(prog_cxx): $(B)/%: %.cc
 	@mkdir -p $(@D)

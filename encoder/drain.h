@@ -29,6 +29,7 @@ struct gt_frame {
      * the like in this process.
      */
     uint64_t pc;
+    bool passing; /* at this address there may be something else at another time */
     /*
      * NULL, or what a reader has to know to find that code again. It stands in the table of strings
      * and no event refers to it.
@@ -56,6 +57,8 @@ struct gt_drain_config {
      * the number, at least 1.
      */
     int (*resolve)(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max);
+    /* From here on resolve is asked for stacks of that time, CLOCK_MONOTONIC; or NULL. */
+    void (*of_time)(uint64_t begin_ns, uint64_t end_ns);
     gt_place_fn *lock, *function;     /* see held.h; or NULL */
     void (*at_end)(gt_tell_fn *tell); /* tells what a trace says at its end, see held.h; or NULL */
     void (*hold)(void);               /* what resolve may have to read is to be read now; or NULL */

@@ -12,7 +12,8 @@
 /*
  * Readers key frames by PC, the first one wins: every inlined frame needs a PC of its own. Those
  * come from a range no code can have; so do frames of later module-map epochs of which it is not
- * known whether their addresses belonged to another library before.
+ * known whether their addresses belonged to another library before. Outside of all modules code
+ * comes and goes: what is there is asked for again for each stretch of time.
  */
 
 #define INLINES_MAX 32
@@ -22,6 +23,7 @@ struct resolved {
     uint64_t pc;
     uint32_t epoch; /* any in which the PC is of the same code */
     uint32_t n;
+    uint32_t time; /* of a passing one: it was last known to be there; else 0 */
     struct gt_named_frame frame[];
 };
 
@@ -31,6 +33,7 @@ static struct {
     const struct gt_drain_config *config;
     struct resolved *bucket[BUCKETS];
     uint64_t last_synthetic;
+    uint32_t time; /* counts what gt_frames_of_time was told */
     struct gt_arena arena;
 } symbols;
 
@@ -39,11 +42,16 @@ void gt_frames_init(const struct gt_drain_config *config)
     symbols.config = config;
 }
 
-static struct resolved *resolve_new(const struct gt_stack *s, uint32_t index, uint64_t pc)
+void gt_frames_of_time(uint64_t begin_ns, uint64_t end_ns)
 {
-    struct gt_frame found[INLINES_MAX];
-    uint32_t epoch = gt_stack_epoch(s);
-    int n = symbols.config->resolve(s, index, found, INLINES_MAX);
+    GT_ASSERT_DRAIN_SIDE();
+    symbols.time++;
+    if (symbols.config->of_time)
+        symbols.config->of_time(begin_ns, end_ns);
+}
+
+static struct resolved *keep(const struct gt_frame *found, int n, uint64_t pc, uint32_t epoch)
+{
     size_t size = sizeof(struct resolved) + (size_t)n * sizeof(struct gt_named_frame);
     struct resolved *r = gt_arena_alloc(&symbols.arena, size);
     if (!r)
@@ -52,6 +60,7 @@ static struct resolved *resolve_new(const struct gt_stack *s, uint32_t index, ui
     r->pc = pc;
     r->epoch = epoch;
     r->n = (uint32_t)n;
+    r->time = found[0].passing ? symbols.time : 0;
     for (int i = 0; i < n; i++) {
         uint64_t real = i < n - 1 ? 0 : found[i].pc || epoch > 1 ? found[i].pc : pc;
         r->frame[i] = (struct gt_named_frame){
@@ -73,7 +82,7 @@ static struct resolved *find(struct resolved *r, uint64_t pc, uint32_t epoch)
     enum { TIMES = 8 };
     bool (*same)(uint64_t, uint32_t, uint32_t) = symbols.config->same;
     for (int others = 0; r && others < TIMES; r = r->next) {
-        if (r->pc != pc)
+        if (r->pc != pc || (r->time && r->time != symbols.time))
             continue;
         if (r->epoch != epoch && others++ == 0 && same && same(pc, r->epoch, epoch))
             r->epoch = epoch;
@@ -83,15 +92,30 @@ static struct resolved *find(struct resolved *r, uint64_t pc, uint32_t epoch)
     return NULL;
 }
 
+/* What was at an address before, and is again. */
+static struct resolved *find_again(struct resolved *r, uint64_t pc, const struct gt_frame *found)
+{
+    while (r && !(r->time && r->pc == pc && r->frame[0].pc == found->pc))
+        r = r->next;
+    if (r)
+        r->time = symbols.time;
+    return r;
+}
+
 static struct resolved *resolve(const struct gt_stack *s, uint32_t index)
 {
+    struct gt_frame found[INLINES_MAX];
     /* A return address belongs to the call before it: readers and other tools expect that PC. */
     uint64_t pc = index == 0 ? s->pcs[0] : s->pcs[index] - 1;
     struct resolved **bucket = &symbols.bucket[(pc * 0x9e3779b97f4a7c15u >> 32) % BUCKETS];
     struct resolved *r = find(*bucket, pc, gt_stack_epoch(s));
     if (r)
         return r;
-    r = resolve_new(s, index, pc);
+    int n = symbols.config->resolve(s, index, found, INLINES_MAX);
+    r = found[0].passing ? find_again(*bucket, pc, found) : NULL;
+    if (r)
+        return r;
+    r = keep(found, n, pc, gt_stack_epoch(s));
     if (r) {
         r->next = *bucket;
         __atomic_store_n(bucket, r, __ATOMIC_RELEASE); /* a forked child has all of it */

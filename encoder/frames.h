@@ -16,6 +16,9 @@ struct gt_named_frame {
 /* config: what to ask from here on. */
 void gt_frames_init(const struct gt_drain_config *config);
 
+/* Stacks that are asked for from here on are of that time: see config->of_time. */
+void gt_frames_of_time(uint64_t begin_ns, uint64_t end_ns);
+
 /* The frames of s, leaf first, valid until gt_frames_forget. Returns how many. */
 uint32_t gt_frames_of(const struct gt_stack *s, struct gt_named_frame *out[GT_FRAMES_MAX]);
 

@@ -36,6 +36,11 @@ uint64_t gt_generation_events(void)
     return gt_switch_events() + (uint64_t)gt_cpus_added();
 }
 
+static void name_of(const struct gt_kept *k)
+{
+    gt_frames_of_time(k->begin_ns, k->end_ns);
+}
+
 /* From one to the next ----------------------------------------------------------------------- */
 
 /*
@@ -199,6 +204,7 @@ void gt_generation_close(enum gt_successor successor)
     generation.past_early = take_early();
     generation.past = move_on(next);
     watch_next();
+    name_of(&generation.past);
     gt_account_collect(generation.past.gen, successor != GT_SUCCESSOR_WRITTEN);
 }
 
@@ -232,6 +238,8 @@ void gt_generation_look_ahead(bool (*has_time)(void))
 
 void gt_generation_look_up_kept(const struct gt_kept *k)
 {
+    if (k)
+        name_of(k);
     for (uint32_t i = 0; k && i < k->n_stacks; i++)
         look_up(NULL, k->stacks[i]);
 }
@@ -314,6 +322,7 @@ void gt_generation_keep(enum gt_successor successor)
         tell_all(next);
     struct gt_kept past = move_on(next);
     watch_next();
+    name_of(&past);
     gt_account_collect(past.gen, successor != GT_SUCCESSOR_WRITTEN);
     struct gt_buf *plain = gt_buffers_take(past.gen);
     int error = complete(past.gen, &early, &plain);
@@ -333,6 +342,7 @@ void gt_generation_keep(enum gt_successor successor)
 int gt_generation_write_kept(const struct gt_kept *k)
 {
     GT_ASSERT_DRAIN_SIDE();
+    name_of(k);
     if (gt_format->v1)
         return gt_v1_write(k->gen, k, k->early, k->plain, 0);
     gt_v2_write_kept(k);

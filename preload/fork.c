@@ -4,6 +4,7 @@
 #include "control.h"
 #include "drain_thread.h"
 #include "fatal.h"
+#include "made.h"
 #include "names.h"
 #include "process.h"
 #include "real.h"
@@ -41,6 +42,7 @@ static void (*const state[])(void) = {
     gt_signalled_reset,     /* or has signalled */
     gt_modules_after_fork,  /* they stay, as far as they were known */
     gt_names_after_fork,    /* the symbolizer, too; what made it hurry is over */
+    gt_made_after_fork,     /* made code stays, its files have other names */
     gt_heap_after_fork,     /* so do live bytes; the clock begins anew */
     gt_sampler_after_fork,  /* timers are not inherited */
     gt_signals_after_fork,  /* handlers are; their table's lock is free */

@@ -1,11 +1,13 @@
 /* See names.h. */
 #include "names.h"
 
+#include "made.h"
 #include "process.h"
 #include "real.h"
 
 #include "encoder/base/clock.h"
 #include "encoder/base/debug.h"
+#include "encoder/base/hash.h"
 #include "encoder/base/strbuf.h"
 #include "symbolize/modules.h"
 #include "symbolize/symbolize.h"
@@ -63,6 +65,38 @@ static int name_roughly(const struct gt_stack *s, uint64_t pc, struct gt_frame *
     return 1;
 }
 
+void gt_names_of_time(uint64_t begin_ns, uint64_t end_ns)
+{
+    gt_made_of_time(begin_ns, end_ns, !hurries() && !names.confined);
+}
+
+/* An address for what is called so there. Another one may be there next, and had it before. */
+static uint64_t shown_for(uint64_t at, const struct gt_sym_frame *frame)
+{
+    uint64_t hash = gt_hash_mix(at, frame->line);
+    for (const char *c = frame->func; *c; c++)
+        hash = gt_hash_mix(hash, (uint8_t)*c);
+    for (const char *c = frame->file; *c; c++)
+        hash = gt_hash_mix(hash, (uint8_t)*c);
+    return GT_MODULES_MADE | (hash & (GT_MODULES_MADE - 1));
+}
+
+/* Outside of all modules: code that was made at run time, mostly. */
+static int name_passing(const struct gt_stack *s, uint64_t pc, bool is_call, struct gt_frame *out)
+{
+    struct gt_sym_frame frame;
+    uint64_t at = pc - is_call;
+    bool named = gt_made_name(at, &frame);
+    if (!named)
+        gt_symbolize(names.symbolizer, s->epoch, pc, is_call, &frame, 1);
+    *out = (struct gt_frame){.func = frame.func,
+                             .file = frame.file,
+                             .line = frame.line,
+                             .pc = named || s->epoch > 1 ? shown_for(at, &frame) : at,
+                             .passing = true};
+    return 1;
+}
+
 int gt_names_resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max)
 {
     GT_ASSERT_DRAIN_SIDE();
@@ -78,11 +112,13 @@ int gt_names_resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *
         gt_modules_refresh(); /* loaded since the last look, and still there */
     if (!hurry && !names.symbolizer)
         names.symbolizer = gt_symbolizer_new();
+    const struct gt_module *m = gt_modules_find(s->epoch, at);
+    if (!hurry && !m)
+        return name_passing(s, pc, index > 0, out);
     int n = hurry ? name_roughly(s, at, out)
                   : gt_symbolize(names.symbolizer, s->epoch, pc, index > 0, frames, max);
     for (int i = 0; i < n && !hurry; i++)
-        out[i] = (struct gt_frame){frames[i].func, frames[i].file, frames[i].line, 0, NULL};
-    const struct gt_module *m = gt_modules_find(s->epoch, at);
+        out[i] = (struct gt_frame){frames[i].func, frames[i].file, frames[i].line, 0, false, NULL};
     if (m)
         out[n - 1].pc = at - m->lo + m->shown;
     if (m && gt_modules_describe(m, description, sizeof description))

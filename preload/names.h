@@ -10,6 +10,9 @@
 /* Index 0 is the number of a hook, or the entry of a routine; the rest are return addresses. */
 int gt_names_resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max);
 
+/* See of_time of drain.h. */
+void gt_names_of_time(uint64_t begin_ns, uint64_t end_ns);
+
 /* See gt_place_fn. Functions are told without parameters, and with no comma. */
 const char *gt_names_variable(uint64_t address, uint32_t epoch);
 const char *gt_names_function(uint64_t address, uint32_t epoch);

@@ -106,6 +106,7 @@ static void start_recording(bool manual)
                                             .stopped = gt_report_stopped,
                                             .serve = gt_control_serve,
                                             .resolve = gt_names_resolve,
+                                            .of_time = gt_names_of_time,
                                             .lock = gt_names_lock,
                                             .function = gt_names_function,
                                             .at_end = tell_at_end,

@@ -22,6 +22,9 @@
 /* Shown addresses that are not the real ones begin here, beyond all code. */
 #define GT_MODULES_ELSEWHERE (1ull << 50)
 
+/* Before that, those of code that was made at run time: an address for each name at each place. */
+#define GT_MODULES_MADE (1ull << 49)
+
 struct gt_module {
     uint64_t lo, hi;    /* [lo, hi): the addresses its segments span */
     uint64_t bias;      /* run-time address minus ELF address */

@@ -84,7 +84,8 @@ struct state {
     uintptr_t sp, fp;
     uintptr_t fp_at; /* where fp was read; 0: not since the frame before */
     struct range r;
-    bool plain; /* nothing but stack words decided: the frames can be remembered */
+    bool interrupted; /* pc is none of a call */
+    bool plain;       /* nothing but stack words decided: the frames can be remembered */
 };
 
 /* CUT: it may go on, but the copy does not. */
@@ -112,6 +113,7 @@ static inline enum outcome step_to(struct state *s, uintptr_t cfa, uintptr_t fp_
             return BROKEN;
         s->plain = false;
     }
+    s->interrupted = false;
     s->fp_at = 0;
     if (fp_below) {
         s->fp_at = cfa - fp_below;
@@ -123,12 +125,25 @@ static inline enum outcome step_to(struct state *s, uintptr_t cfa, uintptr_t fp_
     return s->pc ? GO_ON : END;
 }
 
+/*
+ * Code that calls another one's, and then gives back its frame and returns at once, as Python's
+ * trampolines do: its own instructions tell how.
+ */
+static enum outcome step_returning(struct state *s)
+{
+    struct gt_arch_frame frame;
+    const uint8_t *code = (const uint8_t *)s->pc;
+    if (s->interrupted || !gt_can_read(code, GT_ARCH_RETURN_MAX) || !gt_arch_return(code, &frame))
+        return END;
+    return step_to(s, s->sp + frame.size, frame.fp_below);
+}
+
 /* Where nothing is known the frame pointer may be one: libunwind's conditions. */
 static enum outcome step_guess(struct state *s)
 {
     enum { FAR = 0x4000 };
     if (s->fp < s->sp || s->fp - s->sp > FAR)
-        return END;
+        return step_returning(s);
     return step_to(s, s->fp + 2 * sizeof(uintptr_t), 2 * sizeof(uintptr_t));
 }
 
@@ -161,6 +176,7 @@ static struct range range_interrupted(const struct gt_trail *t, uintptr_t sp)
 static enum outcome resume_at(struct state *s, const struct gt_arch_registers *regs, struct range r)
 {
     s->plain = false;
+    s->interrupted = true;
     s->fp = regs->fp;
     s->sp = regs->sp;
     s->look = regs->pc;
@@ -308,6 +324,7 @@ static bool start(const struct gt_trail *t, struct state *s, const uintptr_t *fr
     s->pc = frame[1];
     s->look = s->pc - 1;
     s->sp = (uintptr_t)(frame + 2);
+    s->interrupted = false;
     s->plain = true;
     s->r = range_at(t, s->sp);
     return !(s->sp & 7);

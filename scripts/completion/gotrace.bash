@@ -114,7 +114,7 @@ _gotrace() {
     1export) _gotrace_options_or_files "$cur" --to= --output= --kind= --wakers --by-thread --unended --diff= --help ;;
     1cut) _gotrace_options_or_files "$cur" --from= --to= --around= --margin= --threads= --thorough --output= --help ;;
     1convert) _gotrace_options_or_files "$cur" --format= --output= --help ;;
-    1symbolize) _gotrace_options_or_files "$cur" --debug-dir= --debuginfod --output= --help ;;
+    1symbolize) _gotrace_options_or_files "$cur" --debug-dir= --debuginfod --perf-map= --output= --help ;;
     1stacks) _gotrace_stacks "$cur" ;;
     1start | 1stop | 1snapshot) _gotrace_process "$cur" ;;
     *) _gotrace_run "$cur" ;;

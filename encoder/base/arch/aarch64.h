@@ -46,6 +46,17 @@ static inline struct gt_arch_registers gt_arch_sampled(const uint64_t x29_sp_pc[
     return (struct gt_arch_registers){x29_sp_pc[2], x29_sp_pc[1], x29_sp_pc[0]};
 }
 
+enum { GT_ARCH_RETURN_MAX = 4 };
+
+/* There, what says nothing of its frames mostly keeps a frame pointer. */
+static inline bool gt_arch_return(const uint8_t code[GT_ARCH_RETURN_MAX],
+                                  struct gt_arch_frame *frame)
+{
+    (void)code;
+    (void)frame;
+    return false;
+}
+
 #define GT_ARCH_MACHINE EM_AARCH64
 #define GT_ARCH_JUMP_SLOT R_AARCH64_JUMP_SLOT
 #define GT_ARCH_GLOB_DAT R_AARCH64_GLOB_DAT

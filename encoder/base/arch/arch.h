@@ -15,7 +15,8 @@
  *   pointer, 0: call frame information does not say so; what a signal handler has interrupted:
  *   gt_arch_interrupted, and GT_ARCH_CONTEXT_SIZE, how much of a ucontext_t is read for it; what
  *   perf_event_open(2) samples, GT_ARCH_PERF_REGISTERS (as asked for, a bit each) and
- *   gt_arch_sampled, as they come;
+ *   gt_arch_sampled, as they come; gt_arch_return, how code goes on that only gives back its frame
+ *   and returns: of GT_ARCH_RETURN_MAX bytes;
  * - ELF: GT_ARCH_MACHINE, and the relocations GT_ARCH_JUMP_SLOT, _GLOB_DAT and _ADDRESS;
  * - GT_ARCH_NUMBERED_ENTRIES(table, function, n): n entries of GT_ARCH_ENTRY_BYTES each, which go
  * on in the function, with their number as its second argument;
@@ -36,6 +37,11 @@
 
 struct gt_arch_registers {
     uintptr_t pc, sp, fp;
+};
+
+/* Up to where a return address lies, and where fp is restored from; 0: it is kept. */
+struct gt_arch_frame {
+    uint32_t size, fp_below; /* from sp on; from the end of that on */
 };
 
 #if defined(__x86_64__)

@@ -48,6 +48,37 @@ static inline struct gt_arch_registers gt_arch_sampled(const uint64_t bp_sp_ip[3
     return (struct gt_arch_registers){bp_sp_ip[2], bp_sp_ip[1], bp_sp_ip[0]};
 }
 
+enum { GT_ARCH_RETURN_MAX = 24 };
+
+/* "add $frame, %rsp", registers popped, "ret". */
+static inline bool gt_arch_return(const uint8_t code[GT_ARCH_RETURN_MAX],
+                                  struct gt_arch_frame *frame)
+{
+    enum { POP = 0x58, POP_FP = 0x5d, REX_B = 0x41, RET = 0xc3, WORD = 8 };
+    const uint8_t *last = code + GT_ARCH_RETURN_MAX - 1;
+    uint32_t size = 0, fp_at = 0;
+    bool has_fp = false;
+    if (code[0] == 0x48 && code[1] == 0x83 && code[2] == 0xc4 && code[3] < 0x80) {
+        size = code[3];
+        code += 4;
+    } else if (code[0] == 0x48 && code[1] == 0x81 && code[2] == 0xc4 && !code[5] && !code[6]) {
+        size = code[3] | (uint32_t)code[4] << 8;
+        code += 7;
+    }
+    for (bool rex; code < last; code += 1 + rex, size += WORD) {
+        rex = *code == REX_B;
+        if ((code[rex] & ~7) != POP)
+            break;
+        if (code[0] == POP_FP) {
+            fp_at = size;
+            has_fp = true;
+        }
+    }
+    size += WORD;
+    *frame = (struct gt_arch_frame){size, has_fp ? size - fp_at : 0};
+    return *code == RET;
+}
+
 #define GT_ARCH_MACHINE EM_X86_64
 #define GT_ARCH_JUMP_SLOT R_X86_64_JUMP_SLOT
 #define GT_ARCH_GLOB_DAT R_X86_64_GLOB_DAT

@@ -71,6 +71,38 @@ static bool is_better(const struct gt_where *old, const struct gt_sym_frame *fra
     return outer->line || n > 1 || (strstr(old->func, "+0x") && !strstr(outer->func, "+0x"));
 }
 
+/*
+ * Code that was made at run time stands there as the address that a call of it returns to, or where
+ * it was interrupted. Its place in the trace tells which, but where another one had that before.
+ */
+static bool find_made(struct gt_naming *naming, const struct gt_where *frame,
+                      struct gt_sym_frame *found)
+{
+    bool is_address = strncmp(frame->func, "0x", 2) == 0;
+    uint64_t pc = is_address ? strtoull(frame->func, NULL, 16) : 0;
+    return pc && gt_made_find(&naming->made, pc - (frame->pc != pc), 0, UINT64_MAX, found);
+}
+
+/* How many frames; 0: nothing that the trace does not know. */
+static int ask_module(struct gt_naming *naming, struct gt_named_module *m,
+                      const struct gt_where *frame, struct gt_sym_frame *frames)
+{
+    if (m->module->path[0] == '[') /* the vDSO is in memory only */
+        return 0;
+    if (!naming->symbolizer)
+        naming->symbolizer = gt_symbolizer_new();
+    /* A trace has the addresses of calls, not those they return to. */
+    int n = gt_symbolize(naming->symbolizer, 1, frame->pc, false, frames, INLINES_MAX);
+    *(frames[n - 1].line ? &m->with_line : &m->without_line) += 1;
+    return is_better(frame, frames, n) ? n : 0;
+}
+
+/* An address for what was made at run time: see symbolize/modules.h. */
+static uint64_t shown_for(const struct gt_named_module *m, uint64_t pc)
+{
+    return m ? pc : pc | GT_MODULES_MADE;
+}
+
 const struct gt_answer *gt_naming_ask(struct gt_naming *naming, const struct gt_where *frame)
 {
     static const struct gt_answer none;
@@ -80,23 +112,18 @@ const struct gt_answer *gt_naming_ask(struct gt_naming *naming, const struct gt_
         return (const void *)(uintptr_t)*slot;
     *slot = (uintptr_t)&none;
     struct gt_named_module *m = frame->line ? NULL : module_at(naming, frame->pc);
-    if (!m || m->module->path[0] == '[') /* the vDSO is in memory only */
-        return &none;
-    if (!naming->symbolizer)
-        naming->symbolizer = gt_symbolizer_new();
-    /* A trace has the addresses of calls, not those they return to. */
-    int n = gt_symbolize(naming->symbolizer, 1, frame->pc, false, frames, INLINES_MAX);
-    *(frames[n - 1].line ? &m->with_line : &m->without_line) += 1;
-    if (!is_better(frame, frames, n))
+    int n = m ? ask_module(naming, m, frame, frames) : find_made(naming, frame, frames);
+    if (!n)
         return &none;
     struct gt_answer *answer = gt_need(malloc(sizeof *answer + (size_t)n * sizeof *answer->frame));
     *slot = (uintptr_t)answer;
     naming->named++;
     answer->n = (uint32_t)n;
     for (int i = 0; i < n; i++)
-        answer->frame[i] = (struct gt_where){.pc = i < n - 1 ? naming->next_pc++ : frame->pc,
-                                             .func = kept(naming, frames[i].func),
-                                             .file = kept(naming, frames[i].file),
-                                             .line = frames[i].line};
+        answer->frame[i] =
+            (struct gt_where){.pc = i < n - 1 ? naming->next_pc++ : shown_for(m, frame->pc),
+                              .func = kept(naming, frames[i].func),
+                              .file = kept(naming, frames[i].file),
+                              .line = frames[i].line};
     return answer;
 }

@@ -4,6 +4,7 @@
 
 #include "encoder/read/bytes.h"
 #include "encoder/read/trace.h"
+#include "symbolize/made.h"
 #include "symbolize/modules.h"
 #include "symbolize/symbolize.h"
 
@@ -24,8 +25,9 @@ struct gt_naming {
     struct gt_memo ids;     /* and back */
     uint64_t last_id;
     struct gt_named_module *modules;
-    uint64_t named;   /* addresses */
-    uint64_t next_pc; /* for frames that need one of their own */
+    struct gt_made made; /* code outside of them */
+    uint64_t named;      /* addresses */
+    uint64_t next_pc;    /* for frames that need one of their own */
 };
 
 /* The frames that take the place of one; those before the last are inlined. */

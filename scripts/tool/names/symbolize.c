@@ -10,6 +10,7 @@
 #include "scripts/tool/tool.h"
 
 #include "symbolize/files.h"
+#include "symbolize/perf_map.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -17,12 +18,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct {
     const char *directories[64]; /* ends with NULL */
     size_t n;
     bool debuginfod;
+    const char *perf_map; /* NULL: none */
     const char *output;
 } options;
 
@@ -58,6 +61,21 @@ static const char *fetch(const struct gt_module *m)
     return found ? path : NULL;
 }
 
+/* Of all of its time: what is there is what a program has made in the end. */
+static void read_perf_map(struct gt_made *made)
+{
+    struct gt_perf_map map = {.overlong = false};
+    struct stat st;
+    char *path = realpath(options.perf_map, NULL);
+    if (!path || stat(path, &st) != 0)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", options.perf_map, strerror(errno));
+    while (!gt_perf_map_read(&map, path, st.st_uid, made, 0))
+        ;
+    if (!made->n)
+        gt_fail(GT_EXIT_FAILED, "%s: no line tells of a function", options.perf_map);
+    free(path);
+}
+
 /* The command -------------------------------------------------------------------------------- */
 
 static void report(const char *output, const struct gt_naming *naming)
@@ -73,13 +91,16 @@ static void report(const char *output, const struct gt_naming *naming)
 
 static void help(void)
 {
-    puts("usage: gotrace symbolize [--debug-dir=DIR]… [--debuginfod] [-o FILE] TRACE\n\n"
+    puts("usage: gotrace symbolize [--debug-dir=DIR]… [--debuginfod] [--perf-map=FILE]\n"
+         "                         [-o FILE] TRACE\n\n"
          "Fills in functions, files and lines that the traced host had no debug information for.\n"
          "Files are known by their build ID.\n\n"
          "  --debug-dir=DIR    where debug files are: DIR/.build-id/…, or DIR/NAME, "
          "DIR/NAME.debug,\n"
          "                     with or without the directories of the program or library NAME\n"
          "  --debuginfod       asks the servers of $DEBUGINFOD_URLS too, by debuginfod-find(1)\n"
+         "  --perf-map=FILE    names of code that was made at run time: that program's\n"
+         "                     /tmp/perf-PID.map\n"
          "  -o, --output=FILE  the new trace; otherwise it takes the place of the old one");
     exit(0);
 }
@@ -88,6 +109,7 @@ static void read_options(int argc, char **argv)
 {
     static const struct option longs[] = {{"debug-dir", required_argument, NULL, 'd'},
                                           {"debuginfod", no_argument, NULL, 's'},
+                                          {"perf-map", required_argument, NULL, 'p'},
                                           {"output", required_argument, NULL, 'o'},
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
@@ -102,6 +124,7 @@ static void read_options(int argc, char **argv)
             options.directories[options.n++] = optarg;
             break;
         case 's': options.debuginfod = true; break;
+        case 'p': options.perf_map = optarg; break;
         case 'o': options.output = optarg; break;
         case 'h': help(); break;
         default: exit(GT_EXIT_USAGE);
@@ -126,6 +149,8 @@ int gt_command_symbolize(int argc, char **argv)
     if (options.debuginfod)
         elsewhere.fetch = fetch;
     gt_files_set_elsewhere(&elsewhere);
+    if (options.perf_map)
+        read_perf_map(&naming.made);
     const char *output = options.output ? options.output : trace.path;
     FILE *file = gt_replacement_begin(output);
     if (trace.format->v1)

@@ -211,6 +211,13 @@ static bool is_below(const char *path, const char *directory)
     return length && strncmp(path, directory, length) == 0 && path[length] == '/';
 }
 
+/* Code that was made at run time is in none. */
+static bool is_made(const struct gt_where *frame)
+{
+    return (frame->pc >= GT_MODULES_MADE && frame->pc < GT_MODULES_ELSEWHERE) ||
+           strncmp(frame->func, "0x", 2) == 0;
+}
+
 /* Inlined frames have no address of their own: they are of the module of who has it. */
 static const struct module *module_at(const struct gt_callers *stack, uint32_t i)
 {
@@ -221,7 +228,7 @@ static const struct module *module_at(const struct gt_callers *stack, uint32_t i
             if (stack->frame[i].pc >= all.module[k].lo && stack->frame[i].pc < all.module[k].hi)
                 return &all.module[k];
         }
-        if (strncmp(stack->frame[i].func, "0x", 2) == 0)
+        if (is_made(&stack->frame[i]))
             return NULL;
     }
     return NULL;
@@ -266,6 +273,11 @@ unsigned gt_frame_kinds(const struct gt_callers *stack, uint32_t i)
     if (!*slot)
         *slot = 1 + find_kinds(frame, module);
     return (unsigned)*slot - 1;
+}
+
+bool gt_frame_is_own_made(const struct gt_callers *stack, uint32_t i)
+{
+    return is_made(&stack->frame[i]) && gt_frame_is_own(stack, i);
 }
 
 bool gt_frame_is_own(const struct gt_callers *stack, uint32_t i)

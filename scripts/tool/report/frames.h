@@ -28,6 +28,9 @@ bool gt_frame_is_own(const struct gt_callers *stack, uint32_t i);
  */
 const char *gt_frame_module(const struct gt_callers *stack, uint32_t i);
 
+/* The same of code that the program has made at run time. */
+bool gt_frame_is_own_made(const struct gt_callers *stack, uint32_t i);
+
 /* From now on frames are of this trace, and the user's rules count: before any of the above. */
 void gt_frames_use(const struct gt_trace *trace);
 

@@ -31,9 +31,16 @@ static const struct gt_where none;
 
 /* Which frame --------------------------------------------------------------------------------- */
 
+/*
+ * The next one from i on, or stack->n. What makes a program's code at run time is a machine that
+ * runs it: where there is such code, that is the program's own.
+ */
 static uint32_t first_own(const struct gt_callers *stack, uint32_t i)
 {
-    while (i < stack->n && !gt_frame_is_own(stack, i))
+    bool (*is_own)(const struct gt_callers *, uint32_t) = gt_frame_is_own;
+    for (uint32_t k = 1; k < stack->n && is_own == gt_frame_is_own; k++)
+        is_own = gt_frame_is_own_made(stack, k) ? gt_frame_is_own_made : gt_frame_is_own;
+    while (i < stack->n && !is_own(stack, i))
         i++;
     return i;
 }

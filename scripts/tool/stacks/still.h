@@ -134,6 +134,11 @@ void gt_core_open(struct gt_still *still, const char *path);
 /* unwinding.c: the stacks of all tasks; false: there is no libdw. */
 bool gt_unwind(struct gt_still *still);
 
+/* made.c: what a running process has made at run time, and what it calls that at an address. */
+void gt_made_read(pid_t pid);
+struct gt_sym_frame;
+bool gt_made_name(uint64_t pc, struct gt_sym_frame *frame);
+
 /* The symbol around an address of data, "name" or "name+12", in `name`; "": there is none. */
 void gt_unwind_symbol(uint64_t address, char *name, size_t size);
 

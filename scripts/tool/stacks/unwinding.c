@@ -136,13 +136,17 @@ static void name_frames(struct gt_symbolizer *symbolizer, struct gt_task *t)
     size_t n = 0;
     for (size_t i = 0; i < t->frames; i++) {
         uint64_t pc = t->frame[i].pc;
-        int inlined = gt_symbolize(symbolizer, 1, pc, false, found, INLINED_MAX) - 1;
+        bool made = !*module_of(pc) && gt_made_name(pc, found);
+        int inlined = made ? 0 : gt_symbolize(symbolizer, 1, pc, false, found, INLINED_MAX) - 1;
         for (int k = 0; k <= inlined; k++) {
-            bool kept = *found[k].file; /* else its name does not outlive the next question */
+            bool kept =
+                *found[k].file && !made; /* else its name does not outlive the next question */
             *GT_MORE(named, n) =
                 (struct gt_place){.pc = pc,
                                   .function = kept ? found[k].func : gt_need(strdup(found[k].func)),
-                                  .file = found[k].line ? found[k].file : "",
+                                  .file = !found[k].line ? ""
+                                          : made         ? gt_need(strdup(found[k].file))
+                                                         : found[k].file,
                                   .module = module_of(pc),
                                   .line = found[k].line,
                                   .inlined = k < inlined};
@@ -182,6 +186,8 @@ bool gt_unwind(struct gt_still *still)
     }
     gt_elfutils_leave();
     struct gt_symbolizer *symbolizer = gt_symbolizer_new();
+    if (still->alive)
+        gt_made_read(still->alive);
     for (size_t i = 0; i < still->tasks; i++) {
         struct gt_task *t = &still->task[i];
         name_frames(symbolizer, t);

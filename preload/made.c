@@ -1,0 +1,116 @@
+/* See made.h. */
+#include "made.h"
+
+#include "encoder/base/clock.h"
+#include "encoder/base/futex.h"
+#include "encoder/base/strbuf.h"
+#include "symbolize/gdb_jit.h"
+#include "symbolize/jitdump.h"
+#include "symbolize/perf_map.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+static struct {
+    struct gt_made code;
+    struct gt_perf_map map;
+    struct gt_jitdump dump;
+    char dump_path[PATH_MAX]; /* "": not found */
+    bool unsure;              /* there is more in the files than has been read */
+    struct gt_gdb_jit gdb;
+    struct gt_made gdb_code;
+    bool gdb_unsure;
+    uint64_t begin_ns, end_ns;
+    uint32_t missed, next_search; /* times with an address without a name: see wants_search */
+    bool missing;                 /* nothing more is looked for in this one */
+} made;
+
+static uint32_t own_pid(void)
+{
+    return (uint32_t)gt_syscall(SYS_getpid);
+}
+
+static void read_map(uint64_t now_ns)
+{
+    char path[48];
+    struct gt_strbuf t = gt_strbuf_start(path, sizeof path);
+    gt_strbuf_add(&t, "/tmp/perf-");
+    gt_strbuf_decimal(&t, own_pid());
+    gt_strbuf_add(&t, ".map");
+    made.unsure = !gt_perf_map_read(&made.map, path, geteuid(), &made.code, now_ns);
+}
+
+static void read_dump(uint64_t now_ns)
+{
+    made.unsure =
+        !gt_jitdump_read(&made.dump, made.dump_path, geteuid(), own_pid(), &made.code, now_ns);
+}
+
+/* Of the sources that are known. */
+static void read_all(void)
+{
+    uint64_t now_ns = gt_clock_monotonic_raw();
+    if (*made.dump_path)
+        read_dump(now_ns);
+    else
+        read_map(now_ns);
+    if (made.gdb.descriptor)
+        made.gdb_unsure = !gt_gdb_jit_read(&made.gdb, &made.gdb_code, now_ns);
+}
+
+void gt_made_of_time(uint64_t begin_ns, uint64_t end_ns, bool read)
+{
+    made.begin_ns = begin_ns;
+    made.end_ns = end_ns;
+    made.missing = !read;
+    if (read)
+        read_all();
+}
+
+/* Most programs with such code have just a map: others are looked for at times. */
+static bool wants_search(void)
+{
+    enum { OFTEN = 64 };
+    if (made.missing || *made.dump_path || made.gdb.descriptor)
+        return false;
+    made.missing = true;
+    if (made.missed++ < made.next_search)
+        return false;
+    made.next_search += made.missed < OFTEN ? made.missed : OFTEN;
+    return true;
+}
+
+/* A jitdump says all that a map does, and when. */
+static void search(void)
+{
+    if (gt_jitdump_find("/proc/self/maps", own_pid(), made.dump_path, sizeof made.dump_path)) {
+        if (made.map.file.ino)
+            gt_made_clear(&made.code);
+        made.map = (struct gt_perf_map){.overlong = false};
+    } else if (!gt_gdb_jit_find(&made.gdb)) {
+        return;
+    }
+    read_all();
+}
+
+static bool find(uint64_t pc, struct gt_sym_frame *frame)
+{
+    uint64_t begin = made.begin_ns, end = made.end_ns;
+    return (!made.unsure && gt_made_find(&made.code, pc, begin, end, frame)) ||
+           (!made.gdb_unsure && gt_made_find(&made.gdb_code, pc, begin, end, frame));
+}
+
+bool gt_made_name(uint64_t pc, struct gt_sym_frame *frame)
+{
+    return find(pc, frame) || (wants_search() && (search(), find(pc, frame)));
+}
+
+void gt_made_after_fork(void)
+{
+    gt_made_inherit(&made.code);
+    gt_made_inherit(&made.gdb_code);
+    made.map = (struct gt_perf_map){.overlong = false};
+    made.dump = (struct gt_jitdump){.damaged = false};
+    *made.dump_path = 0;
+    made.gdb.seen = 0;
+}
