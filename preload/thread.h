@@ -24,6 +24,7 @@ struct gt_site {
     uint32_t hook;                    /* the leaf */
     _Atomic(const uintptr_t *) frame; /* the hook's; NULL: it may be gone */
     uintptr_t fp, pc;                 /* what stands there */
+    uintptr_t within;                 /* an address in the hook's code */
     _Atomic uint32_t looked_at;       /* futex: another thread walks from there */
 };
 

@@ -56,8 +56,8 @@ __attribute__((noinline)) struct gt_slice gt_slice_begin(enum gt_hook hook, int 
         bool muted = gt_muted();
         slice.since = muted ? UNTIMED : gt_clock_now();
         slice.reason = reason_of(on);
-        /* frame[0]: our caller's frame, which lasts as long as the call */
-        struct gt_stack *stack = stack_now(t, hook, (const uintptr_t *)frame[0], muted);
+        /* Of that our caller's frame, which lasts as long as the call. */
+        struct gt_stack *stack = stack_now(t, hook, frame, muted);
         if (gt_writer_pin(&t->w)) {
             if (gt_call_announce(&t->w, slice.since, slice.reason, stack))
                 slice.thread = t;
