@@ -135,7 +135,8 @@ static inline void gt_thread_reenter(struct gt_thread *t)
 static inline void gt_thread_leave(struct gt_thread *t)
 {
     atomic_signal_fence(memory_order_seq_cst);
-    t->inside = t->stuck;
+    /* release: what it has read is not given back before. Pairs with is_inside of process.c. */
+    __atomic_store_n(&t->inside, t->stuck, __ATOMIC_RELEASE);
 }
 
 /* The constructor, and a forked child before it records: the calling thread is the main one. */

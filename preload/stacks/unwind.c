@@ -142,10 +142,16 @@ static inline enum outcome step_to(struct state *s, uintptr_t cfa, uintptr_t bel
     return return_to(s, below);
 }
 
-/* Where nothing is known the frame pointer may be one: libunwind's conditions. */
+/*
+ * Where nothing is known, as in the procedure linkage table of aarch64: what is interrupted may
+ * have its return address in the register; or that is of a call of its own, and it is seen twice.
+ * Else the frame pointer may be one: libunwind's conditions.
+ */
 static enum outcome step_guess(struct state *s)
 {
     enum { FAR = 0x4000 };
+    if (s->ra)
+        return step_to(s, s->sp, 0, 0);
     if (s->fp < s->sp || s->fp - s->sp > FAR)
         return END;
     return step_to(s, s->fp + 2 * sizeof(uintptr_t), sizeof(uintptr_t), 2 * sizeof(uintptr_t));
