@@ -17,7 +17,8 @@ pytestmark = [
 ]
 AGAIN = {  # file: which of its tests, as pytest's -k says; all others are of no architecture, or ask of qemu what it has not
     "unit": "not damage"  # a million instructions for each of its bytes
-    " and not symbolize_modules",  # qemu maps libraries elsewhere when they come again
+    " and not symbolize_modules"  # qemu maps libraries elsewhere when they come again
+    " and not symbolize_guest",  # and forks where no thread is in the middle of a call
     "integration/test_truth.py": "",
     "integration/test_waits.py": "",
     "integration/test_unwind.py": "test_c or test_cxx or deep or ours_in_the_middle or ran_over",
