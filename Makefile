@@ -51,7 +51,7 @@ unit_obj := $(core_src:%.c=$(B)/%.o) $(patsubst %.c,$(B)/%.o,$(wildcard encoder/
 
 $(unit): $(B)/%: %.c $(unit_obj)
 	@mkdir -p $(@D)
-	$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) -o $@ $(filter %.c,$^) $(unit_obj) $(LIBS) -ldl -pthread
+	$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(unit_obj) $(LIBS) -ldl -pthread
 
 $(B)/test/fuzz/schedules: test/fuzz/kernel.c # which takes the place of:
 $(B)/test/fuzz/schedules: unit_obj := $(filter-out %/perf.o,$(unit_obj))
@@ -67,8 +67,8 @@ debug: ## build what checks the rules of concurrency (encoder/base/debug.h) as i
 
 aarch64_root := $(B)/aarch64/root/usr
 aarch64: ## build for aarch64 by a cross compiler, as build/aarch64/*; `scripts/deps all` has what that takes
-	$(MAKE) B=build/aarch64 SO=build/aarch64/libgotrace.so CC=aarch64-linux-gnu-gcc LDFLAGS='$(aarch64_root:%=-L%/lib/aarch64-linux-gnu)' \
-		CPPFLAGS='$(foreach dir,/include/aarch64-linux-gnu /include,$(aarch64_root:%=-isystem %$(dir)))' all
+	$(MAKE) B=build/aarch64 SO=build/aarch64/libgotrace.so CC=aarch64-linux-gnu-gcc CXX=aarch64-linux-gnu-g++ LDFLAGS='$(aarch64_root:%=-L%/lib/aarch64-linux-gnu)' \
+		CPPFLAGS='$(foreach dir,/include/aarch64-linux-gnu /include,$(aarch64_root:%=-isystem %$(dir)))' tests
 
 asan: ## build what reads files that may be damaged with AddressSanitizer: build/asan/cfi, build/asan/gotrace
 	$(MAKE) B=build/asan-obj CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover' \
@@ -197,4 +197,4 @@ clean: ## remove everything built
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST)
 
--include $(shell find $(B) -path $(B)/sources -prune -o -name '*.d' -print 2>/dev/null)
+-include $(shell find $(B) -path $(B)/sources -prune -o -name '*.d' -type f -print 2>/dev/null)

@@ -145,7 +145,7 @@ void gt_buffers_put(struct gt_buf *buf)
     atomic_fetch_sub_explicit(&pool.out, GT_BUF_BYTES, memory_order_relaxed);
     atomic_store_explicit(&pool.returned_ns, gt_clock_monotonic_raw(), memory_order_relaxed);
     atomic_store_explicit(&pool.stalled, false, memory_order_relaxed);
-    atomic_fetch_add_explicit(&pool.returned, 1, memory_order_release);
+    atomic_fetch_add(&pool.returned, 1); /* then the load: gt_buffers_wait does the reverse */
     if (atomic_load(&pool.waiters))
         gt_futex_wake(&pool.returned, INT_MAX);
 }

@@ -122,15 +122,15 @@ struct sample {
     uint32_t cpu, unused;
     uint64_t abi;
 };
-enum { REGISTERS = 3 };
-_Static_assert(sizeof(struct sample) + (REGISTERS + 2) * sizeof(uint64_t) <= GT_PERF_SAMPLE_BYTES,
+_Static_assert(sizeof(struct sample) + (GT_ARCH_PERF_COUNT + 2) * sizeof(uint64_t) <=
+                   GT_PERF_SAMPLE_BYTES,
                "beside the stack: registers, its size, and how much of that was copied");
 
 /* `record` is whole, of `size` bytes. */
 static void tell_sample(const struct gt_perf_reader *reader, void *arg, const uint8_t *record,
                         size_t size)
 {
-    uint64_t registers[REGISTERS] = {0}, room = 0, bytes = 0;
+    uint64_t registers[GT_ARCH_PERF_COUNT] = {0}, room = 0, bytes = 0;
     const struct sample *sample = (const void *)record;
     const uint8_t *p = record + sizeof *sample, *end = record + size;
     if (sample->abi != PERF_SAMPLE_REGS_ABI_NONE && (size_t)(end - p) >= sizeof registers) {

@@ -359,7 +359,9 @@ void gt_switch_all(uint32_t next, uint32_t told, void (*emit)(struct gt_buf *bat
     GT_ASSERT_DRAIN_SIDE();
     gt_urgent_working(true);
     atomic_store(&gt_gen.current, next);
-    if (!atomic_load(&gt_gen.fence))
+    if (atomic_load(&gt_gen.fence))
+        atomic_thread_fence(memory_order_seq_cst); /* pairs with the writers' */
+    else
         membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
     struct emitter e = {told ? gt_buffers_get(true) : NULL, told, emit};
     for (struct gt_writer *w = atomic_load(&writers); w; w = w->next) {

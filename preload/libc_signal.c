@@ -26,7 +26,10 @@ static long exchange(int number, const struct action *action, struct action *old
     return gt_syscall(SYS_rt_sigaction, number, action, old, sizeof action->mask);
 }
 
-/* What a handler returns to, where debuggers know it: libc's own, in any action that libc sets. */
+/*
+ * What a handler returns to, where debuggers know it: libc's own, in any action that libc sets; or
+ * none, where the kernel has its own.
+ */
 static bool take_restorer(struct action *to)
 {
     struct action before, after;
@@ -34,9 +37,10 @@ static bool take_restorer(struct action *to)
     if (exchange(SIGRTMAX, NULL, &before) != 0 || gt_real.sigaction(SIGRTMAX, NULL, &same) != 0 ||
         gt_real.sigaction(SIGRTMAX, &same, NULL) != 0)
         return false;
-    bool found = exchange(SIGRTMAX, NULL, &after) == 0 && after.restorer;
-    exchange(SIGRTMAX, &before, NULL);
     enum { RESTORER = 0x04000000 };
+    bool found =
+        exchange(SIGRTMAX, NULL, &after) == 0 && (after.restorer || !(after.flags & RESTORER));
+    exchange(SIGRTMAX, &before, NULL);
     to->restorer = after.restorer;
     to->flags |= after.flags & RESTORER;
     return found;

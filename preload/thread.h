@@ -24,6 +24,7 @@ struct gt_site {
     uint32_t hook;                    /* the leaf */
     _Atomic(const uintptr_t *) frame; /* the hook's; NULL: it may be gone */
     uintptr_t fp, pc;                 /* what stands there */
+    uintptr_t within;                 /* an address in the hook's code */
     _Atomic uint32_t looked_at;       /* futex: another thread walks from there */
 };
 
@@ -134,7 +135,8 @@ static inline void gt_thread_reenter(struct gt_thread *t)
 static inline void gt_thread_leave(struct gt_thread *t)
 {
     atomic_signal_fence(memory_order_seq_cst);
-    t->inside = t->stuck;
+    /* release: what it has read is not given back before. Pairs with is_inside of process.c. */
+    __atomic_store_n(&t->inside, t->stuck, __ATOMIC_RELEASE);
 }
 
 /* The constructor, and a forked child before it records: the calling thread is the main one. */

@@ -15,7 +15,7 @@ import signal
 
 import pytest
 
-from lib import LIBRARY, UNIT_TESTS, gotools, proc
+from lib import AARCH64, LIBRARY, UNIT_TESTS, gotools, proc
 
 LIMIT = 60
 ALL = os.environ.get("ALL_NEEDS")  # `scripts/test --all` has installed everything: nothing may be missing
@@ -27,6 +27,8 @@ def pytest_configure(config):
     config.addinivalue_line("markers", f"limit(seconds): fail the test after this time (default {LIMIT} s)")
     config.addinivalue_line("markers", "needs(command...): skip the test where one is not installed; A|B: where both are not")
     config.addinivalue_line("markers", "beside: may run beside another test with this mark; measures no time")
+    if AARCH64:
+        proc.use_cross_compilers()
     # Who starts the tests in the background may have told them to ignore these, which programs inherit.
     for number in (signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) == signal.SIG_IGN:

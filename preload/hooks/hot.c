@@ -87,7 +87,8 @@ void gt_hot_waited(const void *lock, uint64_t since, uint64_t until)
 
 static bool is_waited_for(struct heat *h, const void *lock, uint32_t tid)
 {
-    return atomic_load_explicit(&h->owner, memory_order_acquire) == tid &&
+    /* seq_cst: not before the lock was given up, as an acquire might be. Pairs with note_waiter. */
+    return atomic_load(&h->owner) == tid &&
            atomic_load_explicit(&h->lock, memory_order_relaxed) == lock;
 }
 

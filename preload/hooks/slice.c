@@ -56,6 +56,7 @@ __attribute__((noinline)) struct gt_slice gt_slice_begin_in(enum gt_hook hook, i
         bool muted = gt_muted();
         slice.since = muted ? UNTIMED : gt_clock_now();
         slice.reason = reason_of(on);
+        /* Of that our caller's frame, which lasts as long as the call. */
         struct gt_stack *stack = stack_now(t, hook, frame, muted);
         if (gt_writer_pin(&t->w)) {
             if (gt_call_announce(&t->w, slice.since, slice.reason, stack))

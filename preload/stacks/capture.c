@@ -79,11 +79,13 @@ static void load_libunwind(void)
 
 bool gt_capture_later(struct gt_thread *t, enum gt_hook hook, const uintptr_t *frame)
 {
+    const uintptr_t *hooks = (const uintptr_t *)frame[0];
     t->call.hook = hook;
-    t->call.fp = frame[0];
-    t->call.pc = frame[1];
-    atomic_store_explicit(&t->call.frame, frame, memory_order_relaxed);
-    return walks && gt_trail_covers(&t->trail, (uintptr_t)frame);
+    t->call.fp = hooks[0];
+    t->call.pc = hooks[1];
+    t->call.within = gt_arch_code(frame[1]);
+    atomic_store_explicit(&t->call.frame, hooks, memory_order_relaxed);
+    return walks && gt_trail_covers(&t->trail, (uintptr_t)hooks);
 }
 
 static bool is_looked_at(struct gt_thread *t)
@@ -126,7 +128,7 @@ static uint32_t walk_noted(const struct gt_thread *t, uint32_t epoch, uint64_t *
     const uintptr_t *frame = atomic_load(&t->call.frame);
     if (!walks || !gt_trail_covers(&t->trail, (uintptr_t)frame) || !still_there(t, frame))
         return 0;
-    return gt_unwind_hook(&t->trail, epoch, frame, pcs);
+    return gt_unwind_hook(&t->trail, epoch, frame, t->call.within, pcs);
 }
 
 static struct gt_stack *get_noted(const struct gt_thread *t, uint32_t epoch, uint64_t *pcs,

@@ -32,9 +32,10 @@ struct gt_stack *gt_capture_from(struct gt_thread *t, enum gt_hook hook, const v
 
 /*
  * Most calls into the kernel are short, and nobody asks for their stacks. Notes where t's thread,
- * which calls, is: in the hook of that frame. gt_call_stack finds the same stack there as
- * gt_capture here; but where the hook was left by a jump of which we were not told, just the leaf
- * and where the thread began. false: that is not safe there, the stack is to be taken now.
+ * which calls, is: in the hook that has called the function of that frame. gt_call_stack finds the
+ * same stack there as gt_capture here; but where the hook was left by a jump of which we were not
+ * told, just the leaf and where the thread began. false: that is not safe there, the stack is to be
+ * taken now.
  */
 bool gt_capture_later(struct gt_thread *t, enum gt_hook hook, const uintptr_t *frame);
 

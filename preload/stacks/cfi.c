@@ -6,8 +6,6 @@
  */
 #include "cfi.h"
 
-#include "encoder/base/arch/arch.h"
-
 #include <stdbool.h>
 #include <string.h>
 
@@ -249,6 +247,8 @@ enum {
     CFA_VAL_OFFSET,
     CFA_VAL_OFFSET_SF,
     CFA_VAL_EXPRESSION,
+    CFA_AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c,
+    CFA_AARCH64_NEGATE_RA_STATE = 0x2d, /* the return address is signed, see gt_arch_code */
     CFA_GNU_ARGS_SIZE = 0x2e,
     CFA_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
 };
@@ -279,7 +279,9 @@ static void extended(struct machine *m, struct reader *r, uint8_t op)
 {
     uint64_t reg;
     switch (op) {
-    case CFA_NOP: break;
+    case CFA_NOP:
+    case CFA_AARCH64_NEGATE_RA_STATE_WITH_PC:
+    case CFA_AARCH64_NEGATE_RA_STATE: break;
     case CFA_SET_LOC: m->loc = read_pointer(r, m->cie->pointer_encoding); break;
     case CFA_ADVANCE_LOC1: advance(m, read_uint(r, 1)); break;
     case CFA_ADVANCE_LOC2: advance(m, read_uint(r, 2)); break;
@@ -420,23 +422,49 @@ static bool aligned(int32_t offset)
     return offset % (int)sizeof(uintptr_t) == 0;
 }
 
+/* Where it is saved, in words below the CFA; 0: it is not; -1: in no such place. */
+static int64_t words_below(struct rule rule)
+{
+    if (rule.where == SAME || rule.where == UNDEFINED)
+        return 0;
+    return rule.where == SAVED && aligned(rule.offset) && rule.offset < 0 ? -(rule.offset / 8) : -1;
+}
+
+/* *l has its CFA. false: not expressible. */
+static bool set_saved_in(struct gt_layout *l, const struct rules *now)
+{
+    int64_t ra = words_below(now->ra), fp = words_below(now->fp), from_ra = fp - ra + 1;
+    bool near = GT_ARCH_RA_BELOW
+                    ? ra * 8 == GT_ARCH_RA_BELOW
+                    : ra <= GT_LAYOUT_RA_MAX || (ra <= l->cfa && l->cfa - ra <= GT_LAYOUT_RA_MAX);
+    if (ra < 0 || fp < 0 || !near || (fp && (from_ra < 1 || from_ra > GT_LAYOUT_FP_MAX)))
+        return false;
+    l->ra_words = (uint32_t)ra;
+    l->fp_words = (uint32_t)fp;
+    return true;
+}
+
 static struct gt_layout layout_of(const struct machine *m)
 {
     const struct rules *now = &m->now;
     struct gt_layout odd = {.kind = GT_FRAME_ODD}, l = {.cfa = now->cfa.offset / 8};
     if (now->ra.where == UNDEFINED)
         return (struct gt_layout){.kind = GT_FRAME_OUTERMOST};
-    if (m->cie->signal && GT_ARCH_SIGNAL_SP != 0) {
+    if (m->cie->signal && !GT_ARCH_SIGNAL_SP)
+        return (struct gt_layout){.kind = GT_FRAME_UNKNOWN};
+    if (m->cie->signal) {
         bool linux_frame = now->cfa.where == DEREF && now->cfa.reg == GT_ARCH_REG_SP &&
                            now->cfa.offset == GT_ARCH_SIGNAL_SP;
         return linux_frame ? (struct gt_layout){.kind = GT_FRAME_SIGNAL} : odd;
     }
-    if (now->ra.where != SAVED || now->ra.offset != GT_ARCH_RA_OFFSET ||
-        !aligned(now->cfa.offset) || l.cfa < -GT_LAYOUT_CFA_MAX || l.cfa >= GT_LAYOUT_CFA_MAX)
+    if (now->cfa.offset % (1 << GT_ARCH_STACK_ALIGN) || l.cfa < -GT_LAYOUT_CFA_MAX ||
+        l.cfa >= GT_LAYOUT_CFA_MAX)
         return odd;
     if (now->cfa.where == DEREF && now->cfa.reg == (uint8_t)GT_ARCH_REG_FP &&
-        now->fp.where == AT_FP) {
+        now->fp.where == AT_FP && GT_ARCH_RA_BELOW &&
+        words_below(now->ra) * 8 == GT_ARCH_RA_BELOW) {
         l.kind = GT_FRAME_REALIGNED;
+        l.ra_words = 1;
         return l;
     }
     if (now->cfa.where == PLT) {
@@ -449,12 +477,7 @@ static struct gt_layout layout_of(const struct machine *m)
     } else {
         return odd;
     }
-    int32_t below = -(now->fp.offset / 8);
-    if (now->fp.where == SAVED && aligned(now->fp.offset) && below > 0 && below <= GT_LAYOUT_FP_MAX)
-        l.fp_words = (uint8_t)below;
-    else if (now->fp.where != SAME && now->fp.where != UNDEFINED)
-        return odd;
-    return l;
+    return set_saved_in(&l, now) ? l : odd;
 }
 
 static struct gt_layout layout_in_fde(const struct gt_cfi_object *o, const uint8_t *p, uintptr_t pc)

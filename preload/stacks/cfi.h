@@ -9,6 +9,8 @@
 #ifndef GT_CFI_H
 #define GT_CFI_H
 
+#include "encoder/base/arch/arch.h"
+
 #include <stdint.h>
 
 /* How the caller's stack pointer (CFA) is found. */
@@ -23,15 +25,22 @@ enum gt_frame_kind {
     GT_FRAME_ODD,       /* not expressible here */
 };
 
-/* The return address is the word below the CFA. */
 struct gt_layout {
-    uint8_t kind;     /* enum gt_frame_kind */
-    uint8_t fp_words; /* the caller's fp is so many words below the CFA; 0: it still is in fp */
-    int32_t cfa;      /* in words */
+    uint8_t kind;      /* enum gt_frame_kind */
+    uint32_t ra_words; /* so many words below the CFA is the return address; 0: in its register */
+    uint32_t fp_words; /* the same of the caller's fp; 0: it still is in fp */
+    int32_t cfa;       /* in words */
 };
 
-#define GT_LAYOUT_FP_MAX 63         /* of fp_words */
-#define GT_LAYOUT_CFA_MAX (1 << 19) /* -MAX <= cfa < MAX */
+/*
+ * What is expressed, so that a layout fits a word (layouts.h): -MAX <= cfa < MAX, in steps of
+ * GT_ARCH_STACK_ALIGN; where the return address is not in the same place of all frames, that is
+ * near one end; the caller's fp is at most so many words below.
+ */
+#define GT_LAYOUT_CFA_BITS (GT_ARCH_RA_BELOW ? 20 : 16)
+#define GT_LAYOUT_CFA_MAX (1 << (GT_LAYOUT_CFA_BITS + GT_ARCH_STACK_ALIGN - 4))
+#define GT_LAYOUT_RA_MAX 31
+#define GT_LAYOUT_FP_MAX 63
 
 /* A loaded object: [lo, hi) can be read, and `hdr` in it is where .eh_frame_hdr begins. */
 struct gt_cfi_object {

@@ -93,7 +93,7 @@ static bool find_segment(const struct dl_find_object *found, struct gt_cfi_objec
 }
 
 /* *keep: whether the answer holds until a module is unloaded. */
-static struct gt_layout find_layout(uintptr_t look, bool *keep)
+static struct gt_layout find_information(uintptr_t look, bool *keep)
 {
     struct dl_find_object found;
     struct gt_cfi_object object;
@@ -106,12 +106,30 @@ static struct gt_layout find_layout(uintptr_t look, bool *keep)
     return gt_cfi_layout(&object, look);
 }
 
+static bool is_trampoline(uintptr_t look)
+{
+    const uint32_t *code = (const void *)((look | 3) + 1); /* look is in the word before */
+    return !GT_ARCH_SIGNAL_SP && gt_can_read(code, 2 * sizeof *code) && gt_arch_is_trampoline(code);
+}
+
+static struct gt_layout find_layout(uintptr_t look, bool *keep)
+{
+    struct gt_layout l = find_information(look, keep);
+    if (l.kind == GT_FRAME_UNKNOWN && is_trampoline(look))
+        l.kind = GT_FRAME_SIGNAL;
+    return l;
+}
+
 /* The cache ---------------------------------------------------------------------------------- */
 
 static uint64_t word_of(struct gt_layout l)
 {
-    return (uint64_t)((uint32_t)l.cfa & (2u * GT_LAYOUT_CFA_MAX - 1)) << 10 |
-           (uint64_t)l.fp_words << 4 | l.kind;
+    int64_t cfa = (int64_t)l.cfa * 8 >> GT_ARCH_STACK_ALIGN;
+    bool above = l.ra_words > GT_LAYOUT_RA_MAX;
+    uint64_t ra = above ? (uint32_t)l.cfa - l.ra_words + GT_LAYOUT_RA_ABOVE : l.ra_words;
+    uint64_t fp = l.fp_words ? l.fp_words + 1 - l.ra_words : 0;
+    return ((uint64_t)cfa & ((1u << GT_LAYOUT_CFA_BITS) - 1)) << GT_LAYOUT_CFA_SHIFT |
+           (GT_ARCH_RA_BELOW ? 0 : ra << GT_LAYOUT_RA_SHIFT) | fp << GT_LAYOUT_FP_SHIFT | l.kind;
 }
 
 static void insert(struct gt_layout_place at, uint64_t word, uint32_t forgets)

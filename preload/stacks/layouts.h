@@ -28,21 +28,31 @@
 #include <stdint.h>
 
 /*
- * A layout in a word, and its place in the cache:
+ * A layout in a word, and its place in the cache; in brackets where GT_ARCH_RA_BELOW is 0:
  *
- * 63                30 29          10 9    4  3  2    0
- * ┌──────────────────┬──────────────┬──────┬───┬──────┐
- * │ tag              │ cfa (signed) │ fp   │ d │ kind │
- * └──────────────────┴──────────────┴──────┴───┴──────┘
- * Slot and tag together are the address times an odd number, modulo 2^48: no two addresses have
- * both in common. d: the entry stands in the neighbour of its slot.
+ * 63                30 29          10        9    4  3  2    0
+ * ┌──────────────────┬──────────────┬───────┬──────┬───┬──────┐
+ * │ tag       [- 32] │ cfa (signed) │ [ra]  │ fp   │ d │ kind │
+ * └──────────────────┴──────────────┴───────┴──────┴───┴──────┘
+ *                     31          16 15   10
+ * Slot and tag together are the address, in steps of GT_ARCH_CODE_ALIGN, times an odd number,
+ * modulo 2^48 of bytes: no two addresses have both in common. d: the entry stands in the neighbour
+ * of its slot. cfa is in steps of GT_ARCH_STACK_ALIGN. ra: words below the CFA, 0: in its register;
+ * with the highest bit set, words above where the CFA is counted from. fp: words below the return
+ * address, and one more; 0: it is not saved.
  */
 enum {
     GT_LAYOUT_SLOT_BITS = 14,
-    GT_LAYOUT_TAG_BITS = 34,
+    GT_LAYOUT_ADDRESS_BITS = 48 - GT_ARCH_CODE_ALIGN,
+    GT_LAYOUT_TAG_BITS = GT_LAYOUT_ADDRESS_BITS - GT_LAYOUT_SLOT_BITS,
     GT_LAYOUT_DISPLACED = 8,
     GT_LAYOUT_KIND = 7,
+    GT_LAYOUT_FP_SHIFT = 4,
+    GT_LAYOUT_RA_SHIFT = 10,
+    GT_LAYOUT_RA_ABOVE = GT_LAYOUT_RA_MAX + 1,
+    GT_LAYOUT_CFA_SHIFT = 64 - GT_LAYOUT_TAG_BITS - GT_LAYOUT_CFA_BITS,
 };
+_Static_assert(GT_LAYOUT_CFA_SHIFT == GT_LAYOUT_RA_SHIFT + (GT_ARCH_RA_BELOW ? 0 : 6), "no gap");
 
 extern struct gt_layouts {
     _Atomic uint64_t *cache;
@@ -57,9 +67,11 @@ struct gt_layout_place {
 
 static inline struct gt_layout_place gt_layout_place(uintptr_t look)
 {
-    uint64_t mixed = (uint64_t)look * (0x9e3779b97f4bull << 16);
+    uint64_t odd = 0x9e3779b97f4bull << (64 - GT_LAYOUT_ADDRESS_BITS);
+    uint64_t mixed = (uint64_t)(look >> GT_ARCH_CODE_ALIGN) * odd;
     return (struct gt_layout_place){(uint32_t)(mixed >> (64 - GT_LAYOUT_SLOT_BITS)),
-                                    (mixed << GT_LAYOUT_SLOT_BITS) & ~0x3fffffffull};
+                                    (mixed << GT_LAYOUT_SLOT_BITS) &
+                                        ~0ull << (64 - GT_LAYOUT_TAG_BITS)};
 }
 
 static inline enum gt_frame_kind gt_layout_kind(uint64_t word)
@@ -70,14 +82,26 @@ static inline enum gt_frame_kind gt_layout_kind(uint64_t word)
 /* Bytes. */
 static inline uintptr_t gt_layout_cfa(uint64_t word)
 {
-    return (uintptr_t)((int64_t)(word << GT_LAYOUT_TAG_BITS) >> (GT_LAYOUT_TAG_BITS + 7)) &
-           ~(uintptr_t)7;
+    enum { DOWN = 64 - GT_LAYOUT_CFA_BITS - GT_ARCH_STACK_ALIGN };
+    return (uintptr_t)((int64_t)(word << GT_LAYOUT_TAG_BITS) >> DOWN) & ~(uintptr_t)0
+                                                                            << GT_ARCH_STACK_ALIGN;
 }
 
-/* Bytes below the CFA; 0: not saved. */
+/* Bytes below the CFA, where the return address is; 0: in its register. */
+static inline uintptr_t gt_layout_ra(uint64_t word)
+{
+    if (GT_ARCH_RA_BELOW)
+        return GT_ARCH_RA_BELOW;
+    uintptr_t words = word >> GT_LAYOUT_RA_SHIFT & GT_LAYOUT_RA_MAX;
+    bool above = word >> GT_LAYOUT_RA_SHIFT & GT_LAYOUT_RA_ABOVE;
+    return above ? gt_layout_cfa(word) - 8 * words : 8 * words;
+}
+
+/* The same of the caller's fp; 0: not saved. */
 static inline uintptr_t gt_layout_fp(uint64_t word)
 {
-    return (word >> 1) & GT_LAYOUT_FP_MAX << 3;
+    uintptr_t bytes = word >> (GT_LAYOUT_FP_SHIFT - 3) & GT_LAYOUT_FP_MAX << 3;
+    return bytes ? bytes + gt_layout_ra(word) - 8 : 0;
 }
 
 uint64_t gt_layout_lookup_slow(uintptr_t look);
@@ -85,7 +109,7 @@ uint64_t gt_layout_lookup_slow(uintptr_t look);
 /* The word of the layout at that address, as for gt_cfi_layout. Needs 1 KiB of stack at most. */
 static inline uint64_t gt_layout_lookup(uintptr_t look)
 {
-    enum { DIFFERENT = 30 };
+    enum { DIFFERENT = 64 - GT_LAYOUT_TAG_BITS };
     struct gt_layout_place at = gt_layout_place(look);
     uint64_t word = atomic_load_explicit(&gt_layouts.cache[at.slot], memory_order_relaxed);
     if (__builtin_expect(!((word ^ at.tag) & (~0ull << DIFFERENT | GT_LAYOUT_DISPLACED)) &&

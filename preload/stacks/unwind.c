@@ -82,7 +82,9 @@ struct state {
     uintptr_t pc;   /* return address; of an interrupted instruction one more than its own */
     uintptr_t look; /* the address to find the layout for */
     uintptr_t sp, fp;
-    uintptr_t fp_at; /* where fp was read; 0: not since the frame before */
+    uintptr_t fp_at;   /* where fp was read; 0: not since the frame before */
+    uintptr_t ra;      /* what is interrupted has it in a register, perhaps; 0: nothing is */
+    uint32_t ra_below; /* as in struct gt_step, of pc */
     struct range r;
     bool interrupted; /* pc is none of a call */
     bool plain;       /* nothing but stack words decided: the frames can be remembered */
@@ -96,9 +98,28 @@ static inline enum outcome out_of(const struct range *r)
     return r->copied ? CUT : BROKEN;
 }
 
-static inline enum outcome step_to(struct state *s, uintptr_t cfa, uintptr_t fp_below)
+/* How far below sp the pc was read; where that is the same everywhere, nobody needs to note it. */
+static inline uintptr_t ra_below(uint32_t noted)
 {
-    if (__builtin_expect(cfa <= s->sp || cfa & 7, 0))
+    return GT_ARCH_RA_BELOW ? GT_ARCH_RA_BELOW : noted;
+}
+
+static inline enum outcome return_to(struct state *s, uintptr_t below)
+{
+    uintptr_t in_register = s->ra;
+    s->ra = 0;
+    if (!below && !in_register)
+        return BROKEN;
+    s->pc = gt_arch_code(below ? word_in(&s->r, s->sp - below) : in_register);
+    s->ra_below = (uint32_t)below;
+    s->look = s->pc - 1;
+    return s->pc ? GO_ON : END;
+}
+
+static inline enum outcome step_to(struct state *s, uintptr_t cfa, uintptr_t below,
+                                   uintptr_t fp_below)
+{
+    if (__builtin_expect(cfa < s->sp + below || cfa & 7, 0))
         return BROKEN;
     if (__builtin_expect(cfa > s->r.hi, 0) && !extend(&s->r, cfa))
         return out_of(&s->r);
@@ -120,9 +141,7 @@ static inline enum outcome step_to(struct state *s, uintptr_t cfa, uintptr_t fp_
         s->fp = word_in(&s->r, s->fp_at);
     }
     s->sp = cfa;
-    s->pc = word_in(&s->r, cfa + (uintptr_t)GT_ARCH_RA_OFFSET);
-    s->look = s->pc - 1;
-    return s->pc ? GO_ON : END;
+    return return_to(s, below);
 }
 
 /*
@@ -135,16 +154,22 @@ static enum outcome step_returning(struct state *s)
     const uint8_t *code = (const uint8_t *)s->pc;
     if (s->interrupted || !gt_can_read(code, GT_ARCH_RETURN_MAX) || !gt_arch_return(code, &frame))
         return END;
-    return step_to(s, s->sp + frame.size, frame.fp_below);
+    return step_to(s, s->sp + frame.size, sizeof(uintptr_t), frame.fp_below);
 }
 
-/* Where nothing is known the frame pointer may be one: libunwind's conditions. */
+/*
+ * Where nothing is known, as in the procedure linkage table of aarch64: what is interrupted may
+ * have its return address in the register; or that is of a call of its own, and it is seen twice.
+ * Else the frame pointer may be one: libunwind's conditions.
+ */
 static enum outcome step_guess(struct state *s)
 {
     enum { FAR = 0x4000 };
+    if (s->ra)
+        return step_to(s, s->sp, 0, 0);
     if (s->fp < s->sp || s->fp - s->sp > FAR)
         return step_returning(s);
-    return step_to(s, s->fp + 2 * sizeof(uintptr_t), 2 * sizeof(uintptr_t));
+    return step_to(s, s->fp + 2 * sizeof(uintptr_t), sizeof(uintptr_t), 2 * sizeof(uintptr_t));
 }
 
 static enum outcome step_realigned(struct state *s, uint64_t word)
@@ -156,7 +181,7 @@ static enum outcome step_realigned(struct state *s, uint64_t word)
     if (!can_read(&s->r, s->fp, 8) || !can_read(&s->r, at, 8))
         return out_of(&s->r);
     uintptr_t fp = word_in(&s->r, s->fp);
-    enum outcome outcome = step_to(s, word_in(&s->r, at), 0);
+    enum outcome outcome = step_to(s, word_in(&s->r, at), gt_layout_ra(word), 0);
     s->fp = fp;
     return outcome;
 }
@@ -179,6 +204,7 @@ static enum outcome resume_at(struct state *s, const struct gt_arch_registers *r
     s->interrupted = true;
     s->fp = regs->fp;
     s->sp = regs->sp;
+    s->ra = regs->ra;
     s->look = regs->pc;
     s->pc = s->look + 1; /* as return addresses are: readers of stacks subtract it again */
     s->r = r;
@@ -187,12 +213,13 @@ static enum outcome resume_at(struct state *s, const struct gt_arch_registers *r
     return elsewhere || s->sp & 7 ? BROKEN : GO_ON;
 }
 
-/* The kernel's struct rt_sigframe, after the return address: struct ucontext. */
+/* In the kernel's struct rt_sigframe. */
 static enum outcome step_signal(const struct gt_trail *t, struct state *s)
 {
-    if (!can_read(&s->r, s->sp, GT_ARCH_CONTEXT_SIZE))
+    uintptr_t context = s->sp + GT_ARCH_SIGNAL_CONTEXT;
+    if (!can_read(&s->r, context, GT_ARCH_CONTEXT_SIZE))
         return out_of(&s->r);
-    struct gt_arch_registers regs = gt_arch_interrupted((const void *)(s->sp + s->r.away));
+    struct gt_arch_registers regs = gt_arch_interrupted((const void *)(context + s->r.away));
     return resume_at(s, &regs, s->r.copied ? s->r : range_interrupted(t, regs.sp));
 }
 
@@ -210,9 +237,9 @@ static enum outcome step_rare(const struct gt_trail *t, struct state *s, uint64_
 static inline enum outcome step(const struct gt_trail *t, struct state *s, uint64_t word)
 {
     if (__builtin_expect(gt_layout_kind(word) == GT_FRAME_SP, 1))
-        return step_to(s, s->sp + gt_layout_cfa(word), gt_layout_fp(word));
+        return step_to(s, s->sp + gt_layout_cfa(word), gt_layout_ra(word), gt_layout_fp(word));
     if (gt_layout_kind(word) == GT_FRAME_FP)
-        return step_to(s, s->fp + gt_layout_cfa(word), gt_layout_fp(word));
+        return step_to(s, s->fp + gt_layout_cfa(word), gt_layout_ra(word), gt_layout_fp(word));
     return step_rare(t, s, word);
 }
 
@@ -228,7 +255,7 @@ static uint32_t verify(const struct gt_path *p, uint32_t i, struct range *r)
         return GT_TRAIL_MAX + 1;
     const struct gt_step *step = &p->step[i + 1], *end = &p->step[GT_TRAIL_MAX];
     const uint64_t *pc = &p->pcs[i + 2];
-    while (step < end && word_at(step->sp - sizeof(uintptr_t)) == *pc &&
+    while (step < end && gt_arch_code(word_at(step->sp - ra_below(step->ra_below))) == *pc &&
            word_at(step->fp_at) == step->fp) {
         step++;
         pc++;
@@ -248,15 +275,16 @@ static void set_fp_at(struct gt_step *step, uintptr_t at)
     step->fp_at = at && step->fp_mask ? at : (uintptr_t)&step->fp;
 }
 
-/* n fresh frames end where the remembered frame `join` goes on, with its fp read at fp_at. */
+/* n fresh frames end where the remembered frame `join` goes on, at s; NULL: they are all. */
 static void remember(struct gt_trail *t, struct gt_path *p, uint32_t n, uint32_t join,
-                     uintptr_t fp_at)
+                     const struct state *s)
 {
     uintptr_t needed = 0;
     uint64_t hash = GT_STACKS_SEED;
     bool ours = false;
     if (join < GT_TRAIL_MAX) {
-        set_fp_at(&p->step[join], fp_at);
+        set_fp_at(&p->step[join], s->fp_at);
+        p->step[join].ra_below = s->ra_below;
         needed = p->step[join].fp_mask;
         hash = p->step[join].hash;
         ours = p->step[join].ours;
@@ -276,6 +304,7 @@ static void remember(struct gt_trail *t, struct gt_path *p, uint32_t n, uint32_t
         step->fp = f->fp;
         step->fp_mask = needed;
         set_fp_at(step, f->fp_at);
+        step->ra_below = f->ra_below;
         step->hash = hash;
         step->ours = ours;
         p->pcs[join - n + k + 1] = t->fresh_pcs[k + 1];
@@ -310,24 +339,38 @@ uint64_t *gt_trail_pcs(struct gt_trail *t, uint32_t *n)
     return t->fresh_pcs + 1;
 }
 
-/* Our callers up to the program: all our code keeps frame pointers, so that takes no layouts. */
-static bool start(const struct gt_trail *t, struct state *s, const uintptr_t *frame)
+/* Where the frame ends of which this is the beginning. 0: it is none of a function that knows. */
+static uintptr_t end_of_frame(const uintptr_t *frame, uintptr_t within)
+{
+    uintptr_t fp_below = GT_ARCH_RA_BELOW ? GT_ARCH_RA_BELOW + sizeof *frame
+                                          : gt_layout_fp(gt_layout_lookup(within - 1));
+    return fp_below ? (uintptr_t)frame + fp_below : 0;
+}
+
+/* Our callers up to the program: all our code keeps frame pointers. */
+static bool start(const struct gt_trail *t, struct state *s, const uintptr_t *frame,
+                  uintptr_t within)
 {
     enum { OURS_MAX = 16 };
-    for (int i = 0; is_ours(frame[1]); i++) {
+    uintptr_t caller = gt_arch_code(frame[1]);
+    for (int i = 0; is_ours(caller); i++) {
         if (i == OURS_MAX || frame[0] <= (uintptr_t)frame)
             return false;
         frame = (const uintptr_t *)frame[0];
+        within = caller;
+        caller = gt_arch_code(frame[1]);
     }
     s->fp = frame[0];
     s->fp_at = 0;
-    s->pc = frame[1];
+    s->pc = caller;
     s->look = s->pc - 1;
-    s->sp = (uintptr_t)(frame + 2);
+    s->sp = end_of_frame(frame, within);
+    s->ra = 0;
+    s->ra_below = (uint32_t)(s->sp - (uintptr_t)(frame + 1));
     s->interrupted = false;
     s->plain = true;
     s->r = range_at(t, s->sp);
-    return !(s->sp & 7);
+    return s->sp && !(s->sp & 7);
 }
 
 /* The path that begins where s is; else the one before the last, which may well come again. */
@@ -343,10 +386,11 @@ static struct gt_path *choose(struct gt_trail *t, const struct state *s)
 __attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t epoch, uint32_t *n)
 {
     struct state s;
+    const uintptr_t *frame = __builtin_frame_address(0);
     *n = 0;
-    if (!start(t, &s, __builtin_frame_address(0)))
-        return GT_WALK_FRESH;
     gt_layouts_are_of(epoch);
+    if (!start(t, &s, frame, gt_arch_within(frame)))
+        return GT_WALK_FRESH;
     struct gt_path *p = choose(t, &s);
     uint32_t join = p->epoch == epoch ? p->first : GT_TRAIL_MAX, count = 0;
     enum outcome outcome = GO_ON;
@@ -358,7 +402,7 @@ __attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t 
             if (differs == GT_TRAIL_MAX && fits(p, count, join)) {
                 if (count == 0 && join == p->first)
                     return GT_WALK_SAME;
-                remember(t, p, count, join, s.fp_at);
+                remember(t, p, count, join, &s);
                 return GT_WALK_TRAIL;
             }
             join = differs < GT_TRAIL_MAX ? differs : GT_TRAIL_MAX;
@@ -366,7 +410,10 @@ __attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t 
         if (count == GT_TRAIL_MAX)
             break;
         uint64_t word = gt_layout_lookup(s.look);
-        t->fresh[count] = (struct gt_fresh){s.sp, s.fp, s.fp_at,
+        t->fresh[count] = (struct gt_fresh){s.sp,
+                                            s.fp,
+                                            s.fp_at,
+                                            s.ra_below,
                                             gt_layout_kind(word) == GT_FRAME_FP ||
                                                 gt_layout_kind(word) == GT_FRAME_UNKNOWN,
                                             gt_layout_fp(word) != 0};
@@ -379,7 +426,7 @@ __attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t 
         *n = without_ours(t->fresh_pcs + 1, t->fresh_pcs + 1, count);
         return outcome == ODD_FRAME ? GT_WALK_ODD : GT_WALK_FRESH;
     }
-    remember(t, p, count, GT_TRAIL_MAX, 0);
+    remember(t, p, count, GT_TRAIL_MAX, NULL);
     p->epoch = epoch;
     p->cut = outcome == GO_ON;
     return GT_WALK_TRAIL;
@@ -414,8 +461,9 @@ __attribute__((noinline)) bool gt_unwind_meets_signal(const struct gt_trail *t, 
 {
     struct state s;
     enum { DEPTH = 1000 }; /* of a handler */
-    enum outcome outcome = start(t, &s, __builtin_frame_address(0)) ? GO_ON : BROKEN;
+    const uintptr_t *frame = __builtin_frame_address(0);
     gt_layouts_are_of(epoch);
+    enum outcome outcome = start(t, &s, frame, gt_arch_within(frame)) ? GO_ON : BROKEN;
     for (int i = 0; outcome == GO_ON && i < DEPTH; i++) {
         uint64_t word = gt_layout_lookup(s.look);
         if (gt_layout_kind(word) == GT_FRAME_SIGNAL)
@@ -447,11 +495,12 @@ uint32_t gt_unwind_copy(const struct gt_arch_registers *regs, const void *copy, 
 }
 
 uint32_t gt_unwind_hook(const struct gt_trail *t, uint32_t epoch, const uintptr_t *frame,
-                        uint64_t *pcs)
+                        uintptr_t within, uint64_t *pcs)
 {
     struct state s;
     enum outcome last;
-    return start(t, &s, frame) ? walk_on(t, epoch, &s, pcs, GT_TRAIL_MAX, &last) : 0;
+    gt_layouts_are_of(epoch);
+    return start(t, &s, frame, within) ? walk_on(t, epoch, &s, pcs, GT_TRAIL_MAX, &last) : 0;
 }
 
 /* Beginning ---------------------------------------------------------------------------------- */
@@ -473,7 +522,7 @@ void gt_trail_begin(struct gt_trail *t, size_t size)
 
 /*
  * The kernel keeps this much below the main thread's stack free of mappings (mmap_base in
- * arch/x86/mm/mmap.c leaves at least 128 MiB), so anything in there is that stack.
+ * arch/x86/mm/mmap.c, as arm64's, leaves at least 128 MiB), so anything in there is that stack.
  */
 #define MAIN_STACK (64u << 20)
 
@@ -487,5 +536,5 @@ bool gt_unwind_init(uintptr_t start_of_ours, uintptr_t end_of_ours)
         unwind.main_hi = *stack_end & ~(uintptr_t)7;
         unwind.main_lo = unwind.main_hi - MAIN_STACK;
     }
-    return GT_ARCH_WALKS && gt_layouts_init();
+    return gt_layouts_init();
 }

@@ -28,6 +28,7 @@ struct gt_step {
     uintptr_t fp_at;   /* where the walk read fp; itself where fp makes no difference */
     uintptr_t fp_mask; /* all ones where fp makes a difference to what lies further out */
     uint64_t hash;     /* of the program's pcs from here outward, see gt_hash_mix */
+    uint32_t ra_below; /* where the walk read the pc: so many bytes below sp, see gt_ra_below */
     bool ours;         /* there are frames of ours among these: a callback's callers */
 };
 
@@ -54,6 +55,7 @@ struct gt_trail {
     uint64_t fresh_pcs[GT_TRAIL_MAX + 1];
     struct gt_fresh {
         uintptr_t sp, fp, fp_at;
+        uint32_t ra_below;
         bool uses_fp, saves_fp;
     } fresh[GT_TRAIL_MAX];
 };
@@ -66,7 +68,8 @@ static inline struct gt_path *gt_trail_last(struct gt_trail *t)
 /* The program's pcs in the last path, until the next walk; there is room for one before them. */
 uint64_t *gt_trail_pcs(struct gt_trail *t, uint32_t *n);
 
-/* In the constructor. Our own code is [start, end). false: this system needs libunwind. */
+/* In the constructor. Our own code is [start, end), and keeps frame pointers. false: this system
+ * needs libunwind. */
 bool gt_unwind_init(uintptr_t start, uintptr_t end);
 
 /* The thread of this trail starts; `size` of its stack, 0: not known. Called on that stack. */
@@ -108,11 +111,12 @@ uint32_t gt_unwind_copy(const struct gt_arch_registers *registers, const void *c
 /*
  * The stack of a hook that is under way, in the thread of this trail or another one that stands
  * still there: the program's frames, from the hook's caller outward, into pcs, at most
- * GT_TRAIL_MAX. `frame`: what __builtin_frame_address(0) is in the hook. Any context after init,
- * also the middle of gt_unwind. errno may change.
+ * GT_TRAIL_MAX. `frame`: what __builtin_frame_address(0) is in the hook; `within`: an address in
+ * it, where it has that frame. Any context after init, also the middle of gt_unwind. errno may
+ * change.
  */
 uint32_t gt_unwind_hook(const struct gt_trail *t, uint32_t epoch, const uintptr_t *frame,
-                        uint64_t *pcs);
+                        uintptr_t within, uint64_t *pcs);
 
 /* Whether the address is on the thread's own stack, which stays mapped while that lives. */
 static inline bool gt_trail_covers(const struct gt_trail *t, uintptr_t address)

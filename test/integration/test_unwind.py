@@ -6,11 +6,11 @@ import os
 
 import pytest
 
-from lib import ROOT, gotools, proc
+from lib import AARCH64, BUILT, ROOT, gotools, proc
 
 pytestmark = pytest.mark.beside
 
-CHECK = ROOT / "build/test/unwind/check.so"
+CHECK = BUILT / "test/unwind/check.so"
 SOURCES = ROOT / "test/unwind"
 
 
@@ -34,6 +34,7 @@ CLANG = pytest.param("clang", marks=pytest.mark.needs("clang"))
 )
 def test_c(tmp_path, compiler, flags):
     """Frames of all sizes, callbacks, signals at any instruction and on other stacks, coroutines, threads."""
+    flags = flags.replace("native", "armv8.5-a" if AARCH64 else "native")
     argv = [compiler, "-std=gnu11", "-D_GNU_SOURCE", *flags.split(), "-o", tmp_path / "scenes"]
     proc.run([*argv, SOURCES / "scenes.c", "-pthread"]).ok()
     compared([tmp_path / "scenes"], 5000)
@@ -51,7 +52,7 @@ def test_cxx(tmp_path, compiler, flags):
 @pytest.mark.parametrize("program", ["micro-cxx", "micro-cxx-fp"])
 def test_deep_cxx(program):
     """What test/bench measures on."""
-    compared([ROOT / "build/test/bench" / program, "yield", "100", "3000"], 3000)
+    compared([BUILT / "test/bench" / program, "yield", "100", "3000"], 3000)
 
 
 PYTHON = """
@@ -169,9 +170,14 @@ int main(void)
 """
 
 
-def test_no_frames_of_ours_in_the_middle(traced, tmp_path):
+# Return addresses that are signed: libunwind cannot follow them.
+SIGNED = [["-mbranch-protection=standard"]] if AARCH64 else []
+
+
+@pytest.mark.parametrize("flags", [[], *SIGNED])
+def test_no_frames_of_ours_in_the_middle(traced, tmp_path, flags):
     """Nor are they in the way of a stack that is found again."""
-    trace = traced([proc.compile(ONCE, tmp_path / "once", "-fno-inline")]).ok().trace
+    trace = traced([proc.compile(ONCE, tmp_path / "once", "-fno-inline", *flags)]).ok().trace
     stacks = [e.stack for e in gotools.parse(trace) if e.is_go("Running", "Waiting")]
     libc = re.compile(r"pthread_once|__libc_start|_start$")
     chains = [["thrice", "main"], ["thrice", "outer", "main"], ["thrice", "inner", "outer", "main"], ["thrice", "outer", "main"], ["thrice", "main"]]

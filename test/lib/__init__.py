@@ -5,7 +5,9 @@ import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("GOTRACE_TEST_BUILD", "build")  # or build/debug: test_debug.py
+AARCH64 = BUILD.name == "aarch64"  # runs by qemu: test_aarch64.py
 LIBRARY = ROOT / "libgotrace.so" if BUILD == ROOT / "build" else BUILD / "libgotrace.so"
-PROGRAMS = ROOT / "build/test/prog"
+BUILT = BUILD if AARCH64 else ROOT / "build"  # what is not the library
+PROGRAMS = BUILT / "test/prog"
 UNIT_TESTS = BUILD / "test/unit"
-HOSTILE = ROOT / "build/test/hostile"
+HOSTILE = BUILT / "test/hostile"

@@ -8,13 +8,20 @@ import dataclasses
 import os
 import pathlib
 import shlex
+import shutil
 import signal
 import subprocess
 import time
 
-from . import LIBRARY, ROOT
+import pytest
+
+from . import AARCH64, BUILD, LIBRARY, ROOT
 
 EVERY_YIELD = {"GOTRACE_SYSCALL_MIN": "0"}  # is written, whatever it takes
+
+CROSS = {name: [f"aarch64-linux-gnu-{name}"] for name in ("gcc", "g++")} | {
+    name: [name, "--target=aarch64-linux-gnu"] for name in ("clang", "clang++")
+}
 
 _live = set()
 
@@ -54,7 +61,10 @@ def repeat(argv, env):
 
 def spawn(argv, *, env=None, **popen):
     """Starts a program in a process group of its own. End it with `stop`."""
-    argv = [str(arg) for arg in argv]
+    emulator = _emulator(argv[0])
+    if AARCH64 and not emulator and "LD_PRELOAD" in (env or {}):
+        pytest.skip(f"{argv[0]} is not there for aarch64")
+    argv = [*emulator, *map(str, argv)]
     popen.setdefault("stdin", subprocess.DEVNULL)
     child = subprocess.Popen(argv, env=os.environ | _strings(env), start_new_session=True, **popen)
     _live.add(child)
@@ -133,6 +143,33 @@ def compile(source, output, *flags, compiler="gcc"):
         source.write_text(text)
     run([compiler, "-g", "-O1", "-pthread", source, "-o", output, *flags], cwd=ROOT, timeout=60).ok()
     return pathlib.Path(output)
+
+
+def use_cross_compilers():
+    """From here on `gcc`, `strip` and the like are those for aarch64, for tests and for the programs that they run."""
+    there = BUILD / "compilers"
+    there.mkdir(exist_ok=True)
+    for name, command in CROSS.items():
+        if shutil.which(command[0]):
+            (there / name).write_text(f'#!/bin/sh\nexec {shutil.which(command[0])} {" ".join(command[1:])} "$@"\n')
+            (there / name).chmod(0o755)
+    os.environ["PATH"] = f"{there}:/usr/aarch64-linux-gnu/bin:{os.environ['PATH']}"
+
+
+def _emulator(program):
+    """What stands before a program of another architecture on the command line. It is static: it takes no preload itself."""
+    if not AARCH64 or not _is_for_aarch64(program):
+        return []
+    return ["qemu-aarch64-static", "-L", str(BUILD / "root")]
+
+
+def _is_for_aarch64(program):
+    try:
+        with open(program, "rb") as file:
+            head = file.read(20)
+    except OSError:
+        return False
+    return head[:4] == b"\x7fELF" and head[18:] == b"\xb7\0"
 
 
 def _strings(env):

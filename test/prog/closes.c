@@ -12,9 +12,16 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 void no_unwind_info(void (*function)(void));
+#if defined(__x86_64__)
 __asm__(".text\n"
         "no_unwind_info:\n"
         " push %rbp\n mov %rsp,%rbp\n sub $64,%rsp\n call *%rdi\n leave\n ret\n");
+#elif defined(__aarch64__)
+__asm__(".text\n"
+        "no_unwind_info:\n"
+        " stp x29,x30,[sp,-16]!\n mov x29,sp\n sub sp,sp,64\n blr x0\n"
+        " mov sp,x29\n ldp x29,x30,[sp],16\n ret\n");
+#endif
 
 static void lock(void)
 {

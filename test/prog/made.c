@@ -23,6 +23,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,10 +33,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifndef __x86_64__
-#error "port: a function that calls both of its arguments"
-#endif
+/* A function that calls both of its arguments; one of the first, whose frame nothing tells of. */
 enum { PLACES = 8, PLACE = 64 };
+#if defined(__x86_64__)
 static const unsigned char code[] = {
     0x55, 0x48, 0x89, 0xe5, 0x53, 0x48, 0x83, 0xec, 0x08, /* push fp, set it, push rbx, align */
     0x48, 0x89, 0xf3, 0xff, 0xd7, 0xff, 0xd3,             /* call the first one, then the other */
@@ -43,11 +43,21 @@ static const unsigned char code[] = {
 };
 enum { SECOND_CALL = 14 };
 
-/* As Python's trampolines: it says nothing of its frame, and fp is no frame pointer. */
+/* As Python's trampolines: fp is no frame pointer. */
 static const unsigned char bare[] = {
     0x55, 0x31, 0xed, 0x48, 0x83, 0xec, 0x10, /* push fp, which becomes 0, room */
     0xff, 0xd7, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3,
 };
+#elif defined(__aarch64__)
+static const uint32_t code[] = {
+    0xa9be7bfd, 0x910003fd, 0xf9000bf3, 0xaa0103f3, /* push fp and lr, set fp, keep the other */
+    0xd63f0000, 0xd63f0260, 0xf9400bf3, 0xa8c27bfd, 0xd65f03c0,
+};
+enum { SECOND_CALL = 20 };
+
+/* There, such code keeps a frame pointer. */
+static const uint32_t bare[] = {0xa9bf7bfd, 0x910003fd, 0xd63f0000, 0xa8c17bfd, 0xd65f03c0};
+#endif
 enum { FIRST_BARE = 6 };
 
 static unsigned char *made;
@@ -375,6 +385,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < PLACES; i++)
         memcpy(made + i * PLACE, i < FIRST_BARE ? code : bare,
                i < FIRST_BARE ? sizeof code : sizeof bare);
+    __builtin___clear_cache((char *)made, (char *)made + PLACES * PLACE);
     snprintf(map, sizeof map, "/tmp/perf-%d.map", getpid());
     printf("pid %d\n", getpid());
     fflush(stdout);

@@ -40,6 +40,15 @@ static uintptr_t code_of(const struct made *m)
     return (uintptr_t)m->bytes + 0x10000;
 }
 
+/* Alignments of code and data, the return address, augmentation data (pcrel sdata4); the CFA. */
+static const uint8_t common[] = {
+#if defined(__x86_64__)
+    1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0,
+#elif defined(__aarch64__)
+    4, 0x78, 30, 1, 0x1b, 0x0c, 31, 0, 0, 0, 0, 0,
+#endif
+};
+
 static void make(struct made *m, const uint8_t *program, size_t n, const char *augmentation)
 {
     memset(m, 0, sizeof *m);
@@ -47,8 +56,7 @@ static void make(struct made *m, const uint8_t *program, size_t n, const char *a
     p = put32(p, 0);
     *p++ = 1;
     p = put(p, augmentation, strlen(augmentation) + 1);
-    /* code 1, data -8, return address 16, augmentation data: pcrel sdata4; cfa rsp+8, ra at -8 */
-    p = put(p, (uint8_t[]){1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0}, 12);
+    p = put(p, common, sizeof common);
     put32(cie, p - cie - 4);
     uint8_t *fde = p;
     p = put32(fde + 4, fde + 4 - cie);
@@ -79,6 +87,8 @@ static void check_layout(struct gt_layout got, enum gt_frame_kind kind, int cfa,
 
 #define MAKE(m, augmentation, ...) \
     make(m, (uint8_t[]){__VA_ARGS__}, sizeof(uint8_t[]){__VA_ARGS__}, augmentation)
+
+#if defined(__x86_64__)
 
 static void by_hand(void)
 {
@@ -130,6 +140,56 @@ static void by_hand(void)
     MAKE(&m, "zX", 0);
     check_layout(at(&m, 0), GT_FRAME_ODD, 0, 0);
 }
+
+#elif defined(__aarch64__)
+
+static void check_saved(struct gt_layout got, enum gt_frame_kind kind, int cfa, unsigned ra,
+                        unsigned fp)
+{
+    check_layout(got, kind, cfa, fp);
+    CHECK_EQ(got.ra_words, ra);
+}
+
+static void by_hand(void)
+{
+    static struct made m;
+    /* GCC's: stp x29, x30, [sp, -32]!; mov x29, sp; …; ldp x29, x30, [sp], 32; ret */
+    MAKE(&m, "zR", 0x41, 0x0e, 32, 0x9d, 4, 0x9e, 3, 0x4a, 0xdd, 0xde, 0x0e, 0);
+    check_saved(at(&m, 0), GT_FRAME_SP, 0, 0, 0);
+    check_saved(at(&m, 4), GT_FRAME_SP, 4, 3, 4);
+    check_saved(at(&m, 43), GT_FRAME_SP, 4, 3, 4);
+    check_saved(at(&m, 44), GT_FRAME_SP, 0, 0, 0);
+    check_saved(at(&m, 64), GT_FRAME_UNKNOWN, 0, 0, 0);
+    /* Clang's, with a return address that is signed and the other key: the registers above all else
+     */
+    MAKE(&m, "zRB", 0x2d, 0x41, 0x0c, 29, 16, 0x9e, 1, 0x9d, 2);
+    check_saved(at(&m, 0), GT_FRAME_SP, 0, 0, 0);
+    check_saved(at(&m, 4), GT_FRAME_FP, 2, 1, 2);
+    /* large, with the registers at the bottom; in the middle; without fp */
+    MAKE(&m, "zR", 0x0e, 0xc0, 0xb8, 2, 0x9d, 0x88, 0x27, 0x9e, 0x87, 0x27);
+    check_saved(at(&m, 0), GT_FRAME_SP, 5000, 4999, 5000);
+    MAKE(&m, "zR", 0x0e, 0xc0, 0xb8, 2, 0x9d, 0x88, 0x7, 0x9e, 0x87, 0x7);
+    check_saved(at(&m, 0), GT_FRAME_ODD, 0, 0, 0);
+    MAKE(&m, "zR", 0x0e, 32, 0x9e, 4);
+    check_saved(at(&m, 0), GT_FRAME_SP, 4, 4, 0);
+    /* the outermost frame; a signal's, which is known by its code; what is not aligned; too large
+     */
+    MAKE(&m, "zR", 0x07, 30);
+    check_saved(at(&m, 0), GT_FRAME_OUTERMOST, 0, 0, 0);
+    MAKE(&m, "zRS", 0x0c, 29, 0);
+    check_saved(at(&m, 0), GT_FRAME_UNKNOWN, 0, 0, 0);
+    MAKE(&m, "zR", 0x0e, 24, 0x9e, 1);
+    check_saved(at(&m, 0), GT_FRAME_ODD, 0, 0, 0);
+    MAKE(&m, "zR", 0x0e, 0x80, 0x80, 0x80, 0x80, 0x08, 0x9e, 1);
+    check_saved(at(&m, 0), GT_FRAME_ODD, 0, 0, 0);
+    /* the return address in a register that is not its own; a vector length in the CFA */
+    MAKE(&m, "zR", 0x09, 30, 17);
+    check_saved(at(&m, 0), GT_FRAME_ODD, 0, 0, 0);
+    MAKE(&m, "zR", 0x0f, 6, 0x8f, 16, 0x92, 46, 0, 0x22);
+    check_saved(at(&m, 0), GT_FRAME_ODD, 0, 0, 0);
+}
+
+#endif
 
 /* Damaged tables ------------------------------------------------------------------------------- */
 
@@ -208,7 +268,8 @@ static uint32_t ask(const struct gt_cfi_object *o, uint32_t times)
         uintptr_t pc = (uintptr_t)o->hdr + (uintptr_t)(intptr_t)start + rnd(200);
         struct gt_layout l = gt_cfi_layout(o, pc);
         CHECK(l.kind != GT_FRAME_EMPTY && l.kind <= GT_FRAME_ODD && l.cfa >= -GT_LAYOUT_CFA_MAX &&
-              l.cfa < GT_LAYOUT_CFA_MAX && l.fp_words <= GT_LAYOUT_FP_MAX);
+              l.cfa < GT_LAYOUT_CFA_MAX &&
+              (!l.fp_words || l.fp_words + 1 - l.ra_words <= GT_LAYOUT_FP_MAX));
         good += l.kind == GT_FRAME_SP || l.kind == GT_FRAME_FP;
     }
     return good;
@@ -267,9 +328,7 @@ static void every_byte(void)
 
 int main(void)
 {
-#if defined(__x86_64__)
     by_hand();
-#endif
     damaged();
     every_byte();
     return 0;

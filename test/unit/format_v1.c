@@ -5,6 +5,9 @@
  */
 #include "scene.h"
 
+/* Of a PC where no code can be: the last seven of its bits. */
+#define LAST ((GT_ARCH_USER_END >> 42) - 1)
+
 enum { PAGE = 4096, PREFIX = 16, CPUS = 0xf1 };
 
 /* clang-format off */
@@ -83,10 +86,10 @@ static const uint8_t go17_end[] = {
     0x02, 0x80, 0x94, 0xeb, 0xdc, 3,      /* Frequency: 1e9 */
     0x25, 13, 4, 'm', 'a', 'i', 'n',      /* String 13; the ids up to 10 are always there */
     0xc3, 16, 0xfe, 0xff, 0xff, 0xff, 7, 1, /* Stack of main: 1 frame */
-        0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0x1f, 13, 0, 0, /* its PC, function, file, line */
+        0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, LAST, 13, 0, 0, /* its PC, function, file, line */
     0x25, 15, 9, '(', 'u', 'n', 'k', 'n', 'o', 'w', 'n', ')',
     0xc3, 16, 0xff, 0xff, 0xff, 0xff, 7, 1,
-        0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x1f, 15, 0, 0,
+        0xff, 0xff, 0xff, 0xff, 0xff, 0xff, LAST, 15, 0, 0,
     0x25, 11, 2, 'f', 'n', 0x25, 12, 3, 'f', '.', 'c', /* names that were looked up before */
     0xc3, 7, 1, 1, 0x80, 0x20, 11, 12, 7, /* Stack 1: PC 0x1000, "fn", "f.c", 7 */
     0x25, 1, 4, 's', 'y', 'n', 'c',

@@ -14,6 +14,13 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+/* The first version that this architecture's libc had. */
+#if defined(__aarch64__)
+#define OLDEST "GLIBC_2.17"
+#else
+#define OLDEST "GLIBC_2.2.5"
+#endif
+
 /* The program's malloc, as a preloaded jemalloc would be: counts while it is watched. */
 extern void *__libc_malloc(size_t);
 extern void *__libc_calloc(size_t, size_t);
@@ -114,7 +121,7 @@ static void check_calls(void)
             CHECK(false, "%s returned", ends[i]);
         }
     }
-    static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5"};
+    static const char *const versions[] = {"GLIBC_2.34", OLDEST};
     for (int i = 0; i < 2; i++) {
         void *(*open)(const char *, int) =
             (void *(*)(const char *, int))dlvsym(libdw, "dlopen", versions[i]);

@@ -2,6 +2,10 @@
 #ifndef GT_AARCH64_H
 #define GT_AARCH64_H
 
+/*
+ * Without the ISB that would order it: a reading may be as early as what runs out of order. Times
+ * are no more exact than that, and the order of effects does not rest on them (writer.h, rule 6).
+ */
 static inline uint64_t gt_arch_counter(void)
 {
     uint64_t v;
@@ -26,24 +30,58 @@ static inline void gt_arch_pause(void)
 
 #define GT_ARCH_USER_END (1ull << 48)
 
-/* To be done: frames keep their return addresses in any place. libunwind knows. */
-#define GT_ARCH_WALKS false
-enum { GT_ARCH_REG_FP = 29, GT_ARCH_REG_SP = 31, GT_ARCH_REG_RA = 30, GT_ARCH_RA_OFFSET = -8 };
-enum { GT_ARCH_SIGNAL_SP = 0 };
+enum { GT_ARCH_REG_FP = 29, GT_ARCH_REG_SP = 31, GT_ARCH_REG_RA = 30, GT_ARCH_RA_BELOW = 0 };
+enum { GT_ARCH_CODE_ALIGN = 2, GT_ARCH_STACK_ALIGN = 4 };
+
+/*
+ * Without the signature that pointer authentication has put into its upper bits: by XPACLRI, which
+ * does nothing on CPUs that have no such thing, and to an address that was not signed. So nobody
+ * needs to know which are (DW_CFA_AARCH64_negate_ra_state), nor with which key.
+ */
+static inline uintptr_t gt_arch_code(uintptr_t address)
+{
+    register uintptr_t x30 __asm__("x30") = address;
+    __asm__("hint #7" : "+r"(x30));
+    return x30;
+}
+
+/* Depends on the frame, so that it is not taken before there is one. */
+static inline uintptr_t gt_arch_within(const void *frame)
+{
+    uintptr_t pc;
+    __asm__ volatile("adr %0, ." : "=r"(pc) : "r"(frame));
+    return pc;
+}
+
+/*
+ * The kernel's trampoline has had no call frame information since Linux 5.8, and before that one
+ * which leads astray: `mov x8, #__NR_rt_sigreturn; svc #0` is what unwinders know it by. Its frame
+ * is the siginfo_t, then the struct ucontext.
+ */
+enum { GT_ARCH_SIGNAL_SP = 0, GT_ARCH_SIGNAL_CONTEXT = 128 };
+
+static inline bool gt_arch_is_trampoline(const uint32_t code[2])
+{
+    return code[0] == 0xd2801168 && code[1] == 0xd4000001;
+}
 
 enum { GT_ARCH_CONTEXT_SIZE = offsetof(ucontext_t, uc_mcontext.__reserved) };
 
 static inline struct gt_arch_registers gt_arch_interrupted(const void *context)
 {
     const mcontext_t *m = &((const ucontext_t *)context)->uc_mcontext;
-    return (struct gt_arch_registers){m->pc, m->sp, m->regs[GT_ARCH_REG_FP]};
+    return (struct gt_arch_registers){m->pc, m->sp, m->regs[GT_ARCH_REG_FP],
+                                      m->regs[GT_ARCH_REG_RA]};
 }
 
-#define GT_ARCH_PERF_REGISTERS (1ull << 29 | 1ull << 31 | 1ull << 32)
+#define GT_ARCH_PERF_REGISTERS (1ull << 29 | 1ull << 30 | 1ull << 31 | 1ull << 32)
+enum { GT_ARCH_PERF_COUNT = 4 };
 
-static inline struct gt_arch_registers gt_arch_sampled(const uint64_t x29_sp_pc[3])
+static inline struct gt_arch_registers
+gt_arch_sampled(const uint64_t x29_x30_sp_pc[GT_ARCH_PERF_COUNT])
 {
-    return (struct gt_arch_registers){x29_sp_pc[2], x29_sp_pc[1], x29_sp_pc[0]};
+    return (struct gt_arch_registers){x29_x30_sp_pc[3], x29_x30_sp_pc[2], x29_x30_sp_pc[0],
+                                      x29_x30_sp_pc[1]};
 }
 
 enum { GT_ARCH_RETURN_MAX = 4 };

@@ -9,14 +9,20 @@
  * - gt_arch_pause, in a loop that spins;
  * - GT_ARCH_USER_END: beyond all addresses of the program's code and data, but for those that it
  *   asks the kernel for by name;
- * - frames: GT_ARCH_WALKS, whether preload/stacks/unwind.c can follow them; the numbers that DWARF
- *   has for registers, GT_ARCH_REG_FP, _SP and _RA; GT_ARCH_RA_OFFSET, where a frame keeps its
- *   return address, from the CFA; GT_ARCH_SIGNAL_SP, where the frame of a signal keeps the stack
- *   pointer, 0: call frame information does not say so; what a signal handler has interrupted:
- *   gt_arch_interrupted, and GT_ARCH_CONTEXT_SIZE, how much of a ucontext_t is read for it; what
- *   perf_event_open(2) samples, GT_ARCH_PERF_REGISTERS (as asked for, a bit each) and
- *   gt_arch_sampled, as they come; gt_arch_return, how code goes on that only gives back its frame
+ * - frames: the numbers that DWARF has for registers, GT_ARCH_REG_FP, _SP and _RA;
+ *   GT_ARCH_RA_BELOW, where every frame keeps its return address, in bytes below the CFA, 0: call
+ *   frame information says where, and calls leave it in a register; gt_arch_code, an address of
+ *   code out of that; gt_arch_within, for what takes a frame pointer: an address in the function
+ *   that has it; GT_ARCH_CODE_ALIGN and GT_ARCH_STACK_ALIGN, what instructions and frames are
+ *   aligned to, as powers of two; gt_arch_return, how code goes on that only gives back its frame
  *   and returns: of GT_ARCH_RETURN_MAX bytes;
+ * - signals: GT_ARCH_SIGNAL_SP, where the frame of one keeps the stack pointer, 0: call frame
+ *   information does not say so, and gt_arch_is_trampoline knows the two instructions that a
+ *   handler returns to; GT_ARCH_SIGNAL_CONTEXT, where in that frame the ucontext_t is; what the
+ *   handler has interrupted: gt_arch_interrupted, and GT_ARCH_CONTEXT_SIZE, how much of a
+ *   ucontext_t is read for it;
+ * - what perf_event_open(2) samples: GT_ARCH_PERF_REGISTERS (as asked for, a bit each),
+ *   GT_ARCH_PERF_COUNT of them, and gt_arch_sampled, as they come;
  * - ELF: GT_ARCH_MACHINE, and the relocations GT_ARCH_JUMP_SLOT, _GLOB_DAT and _ADDRESS;
  * - GT_ARCH_NUMBERED_ENTRIES(table, function, n): n entries of GT_ARCH_ENTRY_BYTES each, which go
  * on in the function, with their number as its second argument;
@@ -37,6 +43,7 @@
 
 struct gt_arch_registers {
     uintptr_t pc, sp, fp;
+    uintptr_t ra; /* 0: calls do not leave it in a register */
 };
 
 /* Up to where a return address lies, and where fp is restored from; 0: it is kept. */

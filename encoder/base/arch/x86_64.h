@@ -26,10 +26,28 @@ static inline void gt_arch_pause(void)
 
 #define GT_ARCH_USER_END (1ull << 47)
 
-#define GT_ARCH_WALKS true
-enum { GT_ARCH_REG_FP = 6, GT_ARCH_REG_SP = 7, GT_ARCH_REG_RA = 16, GT_ARCH_RA_OFFSET = -8 };
+enum { GT_ARCH_REG_FP = 6, GT_ARCH_REG_SP = 7, GT_ARCH_REG_RA = 16, GT_ARCH_RA_BELOW = 8 };
+enum { GT_ARCH_CODE_ALIGN = 0, GT_ARCH_STACK_ALIGN = 3 };
+
+static inline uintptr_t gt_arch_code(uintptr_t address)
+{
+    return address;
+}
+
+static inline uintptr_t gt_arch_within(const void *frame)
+{
+    (void)frame;
+    return 0; /* nobody needs it: a frame pointer tells enough */
+}
+
 /* rt_sigreturn's frame is the struct ucontext, with rsp there (kernel and libc agree on that). */
-enum { GT_ARCH_SIGNAL_SP = 160 };
+enum { GT_ARCH_SIGNAL_SP = 160, GT_ARCH_SIGNAL_CONTEXT = 0 };
+
+static inline bool gt_arch_is_trampoline(const uint32_t code[2])
+{
+    (void)code;
+    return false;
+}
 
 enum { GT_ARCH_CONTEXT_SIZE = offsetof(ucontext_t, uc_mcontext.fpregs) };
 
@@ -37,15 +55,16 @@ static inline struct gt_arch_registers gt_arch_interrupted(const void *context)
 {
     const greg_t *regs = ((const ucontext_t *)context)->uc_mcontext.gregs;
     return (struct gt_arch_registers){(uintptr_t)regs[REG_RIP], (uintptr_t)regs[REG_RSP],
-                                      (uintptr_t)regs[REG_RBP]};
+                                      (uintptr_t)regs[REG_RBP], 0};
 }
 
 /* Numbers of the kernel's asm/perf_regs.h, which is not there on every system. */
 #define GT_ARCH_PERF_REGISTERS (1u << 6 | 1u << 7 | 1u << 8)
+enum { GT_ARCH_PERF_COUNT = 3 };
 
-static inline struct gt_arch_registers gt_arch_sampled(const uint64_t bp_sp_ip[3])
+static inline struct gt_arch_registers gt_arch_sampled(const uint64_t bp_sp_ip[GT_ARCH_PERF_COUNT])
 {
-    return (struct gt_arch_registers){bp_sp_ip[2], bp_sp_ip[1], bp_sp_ip[0]};
+    return (struct gt_arch_registers){bp_sp_ip[2], bp_sp_ip[1], bp_sp_ip[0], 0};
 }
 
 enum { GT_ARCH_RETURN_MAX = 24 };

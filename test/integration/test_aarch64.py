@@ -1,0 +1,39 @@
+"""Tests that are run again on aarch64, by qemu's emulation of its programs (qemu-user) on a machine of another kind.
+
+What tests compile, cross compilers do; the tools that read traces are this machine's. Tests that trace programs of this
+system are skipped. GOTRACE_TEST_BUILD=build/aarch64 does the same for any test by hand.
+"""
+
+import os
+import sys
+
+import pytest
+
+from lib import ROOT, proc
+
+pytestmark = [
+    pytest.mark.skipif(not os.environ.get("ALL_NEEDS"), reason="second runs on aarch64: ./scripts/test --all"),
+    pytest.mark.needs("qemu-aarch64-static"),
+]
+AGAIN = {  # file: which of its tests, as pytest's -k says; all others are of no architecture, or ask of qemu what it has not
+    "unit": "not damage"  # a million instructions for each of its bytes
+    " and not symbolize_modules"  # qemu maps libraries elsewhere when they come again
+    " and not symbolize_guest",  # and forks where no thread is in the middle of a call
+    "integration/test_truth.py": "",
+    "integration/test_waits.py": "",
+    "integration/test_unwind.py": "test_c or test_cxx or deep or ours_in_the_middle or ran_over",
+    "integration/test_calls.py": "test_call and not io_getevents and not epoll_pwait2",  # which qemu does not know
+    "integration/test_cpu.py": "test_shares and kernel-100 or test_exact_leaf and kernel or stacks_from_anywhere",
+    "integration/test_heap.py": "(curve or storm or every_function or operators) and glibc",
+    "integration/test_annotations.py": "stack or scopes or built_in_any_way or loaded_later",
+    "integration/test_hostile.py": "errno or stack_above or all_keys or jumps_out and exit",
+}
+
+
+@pytest.mark.limit(400)
+@pytest.mark.parametrize("file", AGAIN)
+def test_again(file):
+    argv = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", ROOT / "test" / file]
+    env = {"GOTRACE_TEST_BUILD": "build/aarch64", "PYTEST_XDIST_WORKER": ""}
+    result = proc.run([*argv, *(["-k", AGAIN[file]] if AGAIN[file] else [])], env=env, timeout=390)
+    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-2000:]
