@@ -16,9 +16,9 @@ pytestmark = [
     pytest.mark.needs("qemu-aarch64-static"),
 ]
 AGAIN = {  # file: which of its tests, as pytest's -k says; all others are of no architecture, or ask of qemu what it has not
-    "unit": "not damage"  # a million instructions for each of its bytes
+    "unit": "not damage"  # not done within a minute
     " and not symbolize_modules"  # qemu maps libraries elsewhere when they come again
-    " and not symbolize_guest",  # and forks where no thread is in the middle of a call
+    " and not symbolize_guest",  # no fork there came in the middle of a call
     "integration/test_truth.py": "",
     "integration/test_waits.py": "",
     "integration/test_unwind.py": "test_c or test_cxx or deep or ours_in_the_middle or ran_over",

@@ -178,8 +178,10 @@ static void by_hand(void)
     check_saved(at(&m, 0), GT_FRAME_OUTERMOST, 0, 0, 0);
     MAKE(&m, "zRS", 0x0c, 29, 0);
     check_saved(at(&m, 0), GT_FRAME_UNKNOWN, 0, 0, 0);
-    MAKE(&m, "zR", 0x0e, 24, 0x9e, 1);
+    MAKE(&m, "zR", 0x0e, 20, 0x9e, 1);
     check_saved(at(&m, 0), GT_FRAME_ODD, 0, 0, 0);
+    MAKE(&m, "zR", 0x0c, 29, 40, 0x9e, 4, 0x9d, 5);
+    check_saved(at(&m, 0), GT_FRAME_FP, 5, 4, 5);
     MAKE(&m, "zR", 0x0e, 0x80, 0x80, 0x80, 0x80, 0x08, 0x9e, 1);
     check_saved(at(&m, 0), GT_FRAME_ODD, 0, 0, 0);
     /* the return address in a register that is not its own; a vector length in the CFA */
