@@ -913,7 +913,7 @@ static void write_answer(void)
 
 static void *connection(void *arg)
 {
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 30; i++) {
         read_header();
         read_body();
         write_answer();
