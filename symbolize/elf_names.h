@@ -15,6 +15,12 @@ struct link_map *gt_elf_ours(void);
 /* The definition of `name` in a module. NULL: it has none. */
 ElfW(Sym) * gt_elf_definition(const struct link_map *map, const char *name);
 
+/* The function that a look-up of `name` without a version finds there. NULL: it has none. */
+void *gt_elf_function(const struct link_map *map, const char *name);
+
+/* The first module but ours that defines `name`. NULL: there is none. */
+struct link_map *gt_elf_definer(const char *name);
+
 /*
  * The executable, or the library preloaded before this one, that defines `name`: ours is not
  * called. NULL: there is none.
@@ -37,10 +43,11 @@ bool gt_elf_is_late(void);
 bool gt_elf_hide(const struct link_map *map, const char *const *names, int n);
 
 /*
- * From now on a symbol look-up in this module finds `to`, in whatever version of `name`. false: not
- * in all of them.
+ * From now on a symbol look-up in this module finds `to`, in those versions of `name` in which it
+ * found `from`, NULL: in whatever version. false: not in all of them.
  */
-bool gt_elf_redefine(const struct link_map *map, const char *name, void (*to)(void));
+bool gt_elf_redefine(const struct link_map *map, const char *name, const void *from,
+                     void (*to)(void));
 
 /*
  * libc's dl_iterate_phdr: programs have their own (Seastar's keeps a list of its own), which may

@@ -1,0 +1,169 @@
+/* See choose.h. */
+#include "choose.h"
+
+#include "modules.h"
+
+#include "scripts/tool/stacks/calls.h"
+
+#include "encoder/read/need.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Parts of names of functions, and of modules, inside of which a thread may have such a lock. */
+static const char *const functions[] = {
+    "alloc",   "free",   "operator new", "operator delete", "arena",  "dl_",
+    "dlopen",  "dlsym",  "dlclose",      "dlmopen",         "dlinfo", "dladdr",
+    "dlerror", "atexit", "exit",         "abort",           "fork",   "spawn",
+    "system",  "popen",  "clone3",       "pthread_create",  "thrd_",  "tls_get_addr",
+    "setxid",  "atfork", "dl_iterate",   "finalize",        "tcache", "pthread_key",
+};
+static const char *const modules[] = {"ld-linux", "ld.so", "alloc", "libgc.so", "libasan"};
+
+static bool has_any(const char *text, const char *const *parts, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strstr(text, parts[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Where a stack ends that is known to its bottom. */
+static bool is_bottom(const char *function)
+{
+    static const char *const names[] = {"start", "clone", "libc_start", "start_thread"};
+    function += strspn(function, "_");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strncmp(function, names[i], strlen(names[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_ordinary(const struct gt_task *t)
+{
+    if (!t->frames || t->unknown || t->cut || !is_bottom(t->frame[t->frames - 1].function))
+        return false;
+    for (size_t i = 0; i + 1 < t->frames; i++) {
+        const struct gt_place *f = &t->frame[i];
+        if (has_any(f->function, functions, sizeof functions / sizeof *functions) ||
+            has_any(gt_attach_base(f->module), modules, sizeof modules / sizeof *modules))
+            return false;
+    }
+    return true;
+}
+
+/* A call that is waited in, by a program as a rule; what takes the time of a disk has other ends.
+ */
+static bool is_patient(const struct gt_call_row *row)
+{
+    return row && row->class != GT_CALL_OTHER;
+}
+
+static bool has_timeout(const struct gt_call_row *row, const struct gt_call *call)
+{
+    if (row->timeout < 0)
+        return false;
+    uint64_t value = call->argument[row->timeout & ~GT_CALL_MS];
+    return row->timeout & GT_CALL_MS ? (int32_t)value >= 0 : value != 0;
+}
+
+/* It has the program's own scheduling, and may stay in its call for long. */
+static int rank(const struct gt_still *s, const struct gt_task *t)
+{
+    bool timed = has_timeout(gt_call_row(t->call.number), &t->call);
+    return (timed ? 0 : 2) + (t->tid == s->pid);
+}
+
+static const struct gt_still *sorting;
+
+static int better(const void *a, const void *b)
+{
+    return rank(sorting, *(const struct gt_task *const *)b) -
+           rank(sorting, *(const struct gt_task *const *)a);
+}
+
+size_t gt_choose(const struct gt_still *still, const struct gt_task **out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < still->tasks; i++) {
+        const struct gt_task *t = &still->task[i];
+        if (t->arrived && t->state == GT_WAITS && t->call.number >= 0 && !t->signal &&
+            is_patient(gt_call_row(t->call.number)) && is_ordinary(t))
+            out[n++] = t;
+    }
+    sorting = still;
+    qsort(out, n, sizeof *out, better);
+    return n;
+}
+
+/* Of registers what tells the call and where it was made. */
+static bool is_same_call(const struct user_regs_struct *a, const struct user_regs_struct *b)
+{
+    uint64_t x[GT_DWARF_REGISTERS], y[GT_DWARF_REGISTERS];
+    bool eintr;
+    struct gt_call none = {.number = -1};
+    struct gt_call ca = gt_registers_call(a, &none, &eintr);
+    struct gt_call cb = gt_registers_call(b, &none, &eintr);
+    unsigned saved = gt_registers_saved(a, x);
+    gt_registers_saved(b, y);
+    return gt_registers_pc(a) == gt_registers_pc(b) && gt_registers_sp(a) == gt_registers_sp(b) &&
+           ca.number >= 0 && ca.number == cb.number && memcmp(x, y, saved * sizeof *x) == 0;
+}
+
+static bool is_return_address(const struct gt_task *t, uint64_t word)
+{
+    for (size_t i = 0; i < t->frames; i++) {
+        if (t->frame[i].pc + 1 == word)
+            return true;
+    }
+    return false;
+}
+
+/* The stack, as far as it was copied. */
+static const struct gt_piece *stack_of(const struct gt_still *s, const struct gt_task *t)
+{
+    uint64_t sp = gt_registers_sp(&t->registers);
+    for (size_t i = 0; i < s->pieces; i++) {
+        if (s->piece[i].at == sp)
+            return &s->piece[i];
+    }
+    return NULL;
+}
+
+/* All return addresses are where they were, and so are the frames. */
+bool gt_choose_again(const struct gt_still *still, const struct gt_task *task,
+                     const struct user_regs_struct *registers, int memory)
+{
+    const struct gt_piece *then = stack_of(still, task);
+    if (!then || !is_same_call(&task->registers, registers))
+        return false;
+    uint64_t *now = gt_need(malloc(then->size)), word;
+    bool same = pread(memory, now, then->size, (off_t)then->at) == (ssize_t)then->size;
+    for (size_t i = 0; same && i < then->size / sizeof word; i++) {
+        memcpy(&word, then->bytes + i * sizeof word, sizeof word);
+        same =
+            now[i] == word || (!is_return_address(task, word) && !is_return_address(task, now[i]));
+    }
+    free(now);
+    return same;
+}
+
+bool gt_choose_is_in_use(const struct gt_still *still, uint64_t code, size_t size)
+{
+    for (size_t i = 0; i < still->tasks; i++) {
+        const struct gt_task *t = &still->task[i];
+        if (gt_registers_pc(&t->registers) - code < size)
+            return true;
+        const struct gt_piece *stack = stack_of(still, t);
+        for (size_t k = 0; stack && k < stack->size / 8; k++) {
+            uint64_t word;
+            memcpy(&word, stack->bytes + 8 * k, 8);
+            if (word - code < size)
+                return true;
+        }
+    }
+    return false;
+}
