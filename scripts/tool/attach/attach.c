@@ -29,7 +29,11 @@
 #define OUTPUT "GOTRACE_OUTPUT"
 #define START "GOTRACE_START"
 
-enum { LOOK_S = 5, LOAD_S = 60, TICK_NS = 1000000 };
+/* Seconds; for as long a stub of a command that was killed is there. */
+#define UNTIL "GOTRACE_ATTACH_UNTIL"
+enum { LOOK_S = 4 * GT_STUB_PATIENCE_S, STAY_S = 1, LOAD_S = 60, TICK_NS = 1000000 };
+
+static bool verbose;
 
 struct attach {
     struct gt_still still;
@@ -39,6 +43,24 @@ struct attach {
     struct gt_carried library;
     struct gt_borrowing borrowed;
 };
+
+/*
+ * What is so at the moment may be otherwise in the next one: all over again, from the picture on,
+ * which is one for a process of ours, until that was tried for long enough.
+ */
+static void try_again(pid_t pid, const char *why)
+{
+    char until[24], number[16], *given = getenv(UNTIL);
+    time_t end = given ? (time_t)atoll(given) : time(NULL) + LOOK_S;
+    if (time(NULL) > end)
+        FAIL(pid, "%s", why);
+    snprintf(until, sizeof until, "%lld", (long long)end);
+    snprintf(number, sizeof number, "%d", pid);
+    setenv(UNTIL, until, 1);
+    nanosleep(&(struct timespec){.tv_nsec = 50 * TICK_NS}, NULL);
+    execl("/proc/self/exe", "gotrace", "attach", number, verbose ? "--verbose" : NULL, NULL);
+    FAIL(pid, "%s", why);
+}
 
 static void wait_a_tick(void)
 {
@@ -90,7 +112,7 @@ static void look(struct attach *a, pid_t pid)
         FAIL(pid, "has no room for %zu bytes of code behind its own, its loader's or its libc's",
              size);
     if (gt_choose_is_in_use(&a->still, a->code, size))
-        FAIL(pid, "is being attached to just now");
+        try_again(pid, "is being attached to just now");
     snprintf(path, sizeof path, "/proc/%d/mem", a->still.alive);
     a->memory = open(path, O_RDWR | O_CLOEXEC);
     if (a->memory < 0)
@@ -120,18 +142,18 @@ static void borrow(struct attach *a)
     sigset_t all, before; /* Ctrl-C is for later */
     bool done = false;
     if (!n)
-        FAIL(a->still.pid,
-             "has no thread that waits in a system call with nothing half done: it computes, or is "
-             "inside of its loader or allocator, or its stacks cannot be followed. Try again");
+        try_again(a->still.pid,
+                  "has no thread that waits in a system call with nothing half done: it computes, "
+                  "or is inside of its loader or allocator, or its stacks cannot be followed");
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
-    for (time_t end = time(NULL) + LOOK_S; !done && time(NULL) <= end; wait_a_tick()) {
+    for (time_t end = time(NULL) + STAY_S; !done && time(NULL) <= end; wait_a_tick()) {
         for (size_t i = 0; i < n && !done; i++)
             done = borrow_one(a, task[i]);
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (!done)
-        FAIL(a->still.pid, "has no thread that stays in its calls for long enough. Try again");
+        try_again(a->still.pid, "has no thread that stays in its calls for long enough");
     free(task);
 }
 
@@ -190,7 +212,7 @@ static void load(struct attach *a, const char *settings, size_t size)
 
 /* The commands ------------------------------------------------------------------------------- */
 
-static void attach(pid_t pid, bool verbose)
+static void attach(pid_t pid)
 {
     static char settings[GT_STUB_SETTINGS] = "GOTRACE_QUIET=1";
     char library[PATH_MAX];
@@ -276,7 +298,8 @@ static int attach_again(pid_t pid)
 
 int gt_command_attach(int argc, char **argv)
 {
-    bool attaches = strcmp(argv[0], "attach") == 0, verbose = take_verbose(&argc, argv);
+    bool attaches = strcmp(argv[0], "attach") == 0;
+    verbose = take_verbose(&argc, argv);
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         help(stdout);
         return 0;
@@ -286,6 +309,6 @@ int gt_command_attach(int argc, char **argv)
     pid_t pid = read_pid(argc, argv);
     if (!attaches)
         return gt_control("detach", pid, "");
-    int status = gt_control_finds(pid) ? attach_again(pid) : (attach(pid, verbose), 0);
+    int status = gt_control_finds(pid) ? attach_again(pid) : (attach(pid), 0);
     return status || !starts_at_once() ? status : gt_control("start", pid, "");
 }

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Parts of names of functions, and of modules, inside of which a thread may have such a lock. */
@@ -55,11 +56,11 @@ static bool is_ordinary(const struct gt_task *t)
     return true;
 }
 
-/* A call that is waited in, by a program as a rule; what takes the time of a disk has other ends.
- */
-static bool is_patient(const struct gt_call_row *row)
+/* A call that is waited in, or a sleep that goes on. */
+static bool is_patient(long number)
 {
-    return row && row->class != GT_CALL_OTHER;
+    const struct gt_call_row *row = gt_call_row(number);
+    return number == SYS_restart_syscall || (row && row->class != GT_CALL_OTHER);
 }
 
 static bool has_timeout(const struct gt_call_row *row, const struct gt_call *call)
@@ -73,7 +74,8 @@ static bool has_timeout(const struct gt_call_row *row, const struct gt_call *cal
 /* It has the program's own scheduling, and may stay in its call for long. */
 static int rank(const struct gt_still *s, const struct gt_task *t)
 {
-    bool timed = has_timeout(gt_call_row(t->call.number), &t->call);
+    bool timed = t->call.number == SYS_restart_syscall ||
+                 has_timeout(gt_call_row(t->call.number), &t->call);
     return (timed ? 0 : 2) + (t->tid == s->pid);
 }
 
@@ -91,7 +93,7 @@ size_t gt_choose(const struct gt_still *still, const struct gt_task **out)
     for (size_t i = 0; i < still->tasks; i++) {
         const struct gt_task *t = &still->task[i];
         if (t->arrived && t->state == GT_WAITS && t->call.number >= 0 && !t->signal &&
-            is_patient(gt_call_row(t->call.number)) && is_ordinary(t))
+            is_patient(t->call.number) && is_ordinary(t))
             out[n++] = t;
     }
     sorting = still;
@@ -99,18 +101,13 @@ size_t gt_choose(const struct gt_still *still, const struct gt_task **out)
     return n;
 }
 
-/* Of registers what tells the call and where it was made. */
+/* Or one like it: return addresses tell the rest. */
 static bool is_same_call(const struct user_regs_struct *a, const struct user_regs_struct *b)
 {
-    uint64_t x[GT_DWARF_REGISTERS], y[GT_DWARF_REGISTERS];
     bool eintr;
     struct gt_call none = {.number = -1};
-    struct gt_call ca = gt_registers_call(a, &none, &eintr);
-    struct gt_call cb = gt_registers_call(b, &none, &eintr);
-    unsigned saved = gt_registers_saved(a, x);
-    gt_registers_saved(b, y);
     return gt_registers_pc(a) == gt_registers_pc(b) && gt_registers_sp(a) == gt_registers_sp(b) &&
-           ca.number >= 0 && ca.number == cb.number && memcmp(x, y, saved * sizeof *x) == 0;
+           is_patient(gt_registers_call(b, &none, &eintr).number);
 }
 
 static bool is_return_address(const struct gt_task *t, uint64_t word)

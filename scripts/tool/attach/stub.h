@@ -41,7 +41,7 @@ struct gt_stub_pages {
 enum { GT_STUB_RESULT = 1, GT_STUB_NOT_LOADED };
 
 /* How many seconds the new thread waits for `go`, and as long for `seen`. */
-enum { GT_STUB_PATIENCE_S = 5 };
+enum { GT_STUB_PATIENCE_S = 3 };
 
 /* NULL: there is none for this architecture, or this processor. *size: with the constants. */
 const void *gt_stub_code(size_t *size);
