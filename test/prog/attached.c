@@ -90,8 +90,8 @@ static int by_nanosleep(void)
 
 static int by_clock_nanosleep(void)
 {
-    return clock_nanosleep(CLOCK_MONOTONIC, 0,
-                           &(struct timespec){.tv_nsec = TIMEOUT_MS * 1000000}, NULL);
+    return clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = TIMEOUT_MS * 1000000},
+                           NULL);
 }
 
 static int by_poll(void)
@@ -136,9 +136,12 @@ static const struct call {
     const char *name;
     int (*make)(void);
 } calls[] = {
-    {"nanosleep", by_nanosleep}, {"clock_nanosleep", by_clock_nanosleep},
-    {"poll", by_poll},           {"select", by_select},
-    {"epoll_wait", by_epoll},    {"pthread_cond_timedwait", by_cond},
+    {"nanosleep", by_nanosleep},
+    {"clock_nanosleep", by_clock_nanosleep},
+    {"poll", by_poll},
+    {"select", by_select},
+    {"epoll_wait", by_epoll},
+    {"pthread_cond_timedwait", by_cond},
     {"sigtimedwait", by_sigtimedwait},
 };
 
@@ -174,7 +177,7 @@ static void *call_again(void *arg)
 
 static struct link {
     int from, to;
-} *links;
+} * links;
 
 static void *hand_on(void *arg)
 {

@@ -125,10 +125,11 @@ struct visit {
     struct gt_borrowing *out;
 };
 
+/* The mask first: as long as its registers are the stub's, the thread puts it back itself. */
 static void leave(struct visit *v)
 {
-    put(v->tid, &v->found);
     ptrace(PTRACE_SETSIGMASK, v->tid, sizeof v->mask, &v->mask);
+    put(v->tid, &v->found);
     ptrace(PTRACE_DETACH, v->tid, 0, 0);
 }
 

@@ -74,8 +74,8 @@ static bool has_timeout(const struct gt_call_row *row, const struct gt_call *cal
 /* It has the program's own scheduling, and may stay in its call for long. */
 static int rank(const struct gt_still *s, const struct gt_task *t)
 {
-    bool timed = t->call.number == SYS_restart_syscall ||
-                 has_timeout(gt_call_row(t->call.number), &t->call);
+    bool timed =
+        t->call.number == SYS_restart_syscall || has_timeout(gt_call_row(t->call.number), &t->call);
     return (timed ? 0 : 2) + (t->tid == s->pid);
 }
 
