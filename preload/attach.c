@@ -14,7 +14,7 @@ static struct {
     enum { NEVER, BOUND, UNDONE } state;
     struct gt_elf_binding binding[GT_BINDINGS_MAX]; /* from libc's functions to our hooks */
     int n;
-    const struct gt_elf_binding *due; /* for the loader: see bind_by_loader */
+    enum { NOTHING, TO_HOOKS, TO_LIBC } due; /* for the loader: see bind_by_loader */
     bool done;
 } attached;
 
@@ -30,15 +30,17 @@ bool gt_attach_is_undone(void)
 }
 
 /* Look-ups first: what is bound meanwhile is bound as it shall be. */
-static bool bind_all(const struct gt_elf_binding *bindings)
+static bool bind_all(bool to_hooks)
 {
     const struct link_map *libc = gt_elf_definer("gnu_get_libc_version");
+    struct gt_elf_binding list[GT_BINDINGS_MAX];
     bool all = true;
     for (int i = 0; i < attached.n; i++) {
-        const struct gt_elf_binding *b = &bindings[i];
-        all &= gt_elf_redefine(libc, b->name, b->from, (void (*)(void))b->to);
+        struct gt_elf_binding b = attached.binding[i];
+        list[i] = to_hooks ? b : (struct gt_elf_binding){b.name, b.to, b.from};
+        all &= gt_elf_redefine(libc, b.name, list[i].from, (void (*)(void))list[i].to);
     }
-    return gt_elf_rebind(bindings, attached.n, NULL) && all;
+    return gt_elf_rebind(list, attached.n, NULL) && all;
 }
 
 static void nothing(void)
@@ -47,9 +49,11 @@ static void nothing(void)
 
 __attribute__((used)) static void (*bind_by_loader(void))(void)
 {
+    if (attached.due && !attached.n)
+        attached.n = gt_real_bindings(attached.binding, gt_heap_on);
     if (attached.due)
-        attached.done = bind_all(attached.due);
-    attached.due = NULL;
+        attached.done = bind_all(attached.due == TO_HOOKS);
+    attached.due = NOTHING;
     return nothing;
 }
 
@@ -62,15 +66,10 @@ GT_EXPORT void gotrace_bind(void) __attribute__((ifunc("bind_by_loader")));
 
 static bool move_calls(bool to_hooks)
 {
-    struct gt_elf_binding list[GT_BINDINGS_MAX];
-    for (int i = 0; i < attached.n; i++) {
-        const struct gt_elf_binding *b = &attached.binding[i];
-        list[i] = to_hooks ? *b : (struct gt_elf_binding){b->name, b->to, b->from};
-    }
     attached.done = false;
-    attached.due = list;
+    attached.due = to_hooks ? TO_HOOKS : TO_LIBC;
     dlsym(RTLD_DEFAULT, "gotrace_bind");
-    attached.due = NULL;
+    attached.due = NOTHING;
     attached.state = to_hooks ? BOUND : UNDONE;
     return attached.done;
 }
@@ -111,8 +110,5 @@ int gotrace_attached(const char *settings)
 {
     GT_HEAP_OWN(own);
     int error = attached.state == NEVER ? gt_process_attach(settings) : -EALREADY;
-    if (error)
-        return error;
-    attached.n = gt_real_bindings(attached.binding, gt_heap_on);
-    return bind_to_hooks();
+    return error ? error : bind_to_hooks();
 }

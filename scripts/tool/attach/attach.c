@@ -39,6 +39,7 @@ struct attach {
     struct gt_still still;
     int memory;
     uint64_t code; /* where the stub goes */
+    bool own_malloc;
     struct gt_stub_constants functions;
     struct gt_carried library;
     struct gt_borrowing borrowed;
@@ -106,6 +107,7 @@ static void look(struct attach *a, pid_t pid)
                 "there is no libdw.so.1, which attaching takes: apt install libdw1");
     struct gt_loaded *loaded = gt_loaded_find(&a->still, &n);
     gt_attach_functions(&a->still, loaded, n, &a->functions);
+    a->own_malloc = gt_attach_has_own_malloc(loaded);
     gt_stub_code(&size);
     a->code = gt_attach_room(&a->still, loaded, n, size);
     if (!a->code)
@@ -138,7 +140,7 @@ static bool borrow_one(struct attach *a, const struct gt_task *task)
 static void borrow(struct attach *a)
 {
     const struct gt_task **task = gt_need(calloc(a->still.tasks + 1, sizeof *task));
-    size_t n = gt_choose(&a->still, task);
+    size_t n = gt_choose(&a->still, a->own_malloc, task);
     sigset_t all, before; /* Ctrl-C is for later */
     bool done = false;
     if (!n)

@@ -101,11 +101,18 @@ static bool run_stub(pid_t tid, uint64_t last, struct user_regs_struct *r)
     return false;
 }
 
-/* Into a stop before the kernel decides what to do next. */
-static bool stop_anew(pid_t tid, struct user_regs_struct *r)
+struct visit {
+    pid_t tid;
+    struct user_regs_struct found; /* as it is to be left */
+    uint64_t mask, code;
+    struct gt_borrowing *out;
+};
+
+/* A stop by request comes before any signal is taken. */
+static bool stop_anew(const struct visit *v)
 {
-    gt_stub_skip_call(r);
-    put(tid, r);
+    pid_t tid = v->tid;
+    ptrace(PTRACE_SETSIGMASK, tid, sizeof v->mask, &v->mask);
     if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) != 0)
         return false;
     for (int i = 0; i < 4; i++) {
@@ -117,13 +124,6 @@ static bool stop_anew(pid_t tid, struct user_regs_struct *r)
     }
     return false;
 }
-
-struct visit {
-    pid_t tid;
-    struct user_regs_struct found; /* as it is to be left */
-    uint64_t mask, code;
-    struct gt_borrowing *out;
-};
 
 /* The mask first: as long as its registers are the stub's, the thread puts it back itself. */
 static void leave(struct visit *v)
@@ -153,7 +153,7 @@ static enum gt_borrow execute(struct visit *v, const struct gt_stub_constants *f
     bool ran = run_stub(v->tid, v->code + gt_stub_last, &r);
     v->out->pages = ran ? gt_stub_pages_of(&r) : 0;
     if (ran)
-        ran = stop_anew(v->tid, &r);
+        ran = stop_anew(v);
     leave(v);
     return ran && v->out->pages ? GT_BORROW_DONE : GT_BORROW_FAILED;
 }

@@ -12,15 +12,22 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Parts of names of functions, and of modules, inside of which a thread may have such a lock. */
-static const char *const functions[] = {
-    "alloc",   "free",   "operator new", "operator delete", "arena",  "dl_",
-    "dlopen",  "dlsym",  "dlclose",      "dlmopen",         "dlinfo", "dladdr",
-    "dlerror", "atexit", "exit",         "abort",           "fork",   "spawn",
-    "system",  "popen",  "clone3",       "pthread_create",  "thrd_",  "tls_get_addr",
-    "setxid",  "atfork", "dl_iterate",   "finalize",        "tcache", "pthread_key",
+/* Parts of names of libc's functions inside of which a thread may have such a lock. */
+static const char *const of_libc[] = {
+    "alloc",  "free",   "tcache",      "dl_",
+    "dlopen", "dlsym",  "dlclose",     "dlmopen",
+    "dlinfo", "dladdr", "dlvsym",      "fork",
+    "spawn",  "system", "popen",       "pthread_create",
+    "thrd_",  "exit",   "abort",       "clone",
+    "setxid", "tls",    "pthread_key", "lll_lock_wait_private",
 };
-static const char *const modules[] = {"ld-linux", "ld.so", "alloc", "libgc.so", "libasan"};
+
+/* Of others' functions, which may be an allocator's, wherever that is linked into. */
+static const char *const of_others[] = {
+    "malloc",       "calloc",          "realloc", "memalign", "aligned_alloc",
+    "operator new", "operator delete", "je_",     "mi_",      "arena"};
+
+static const char *const modules[] = {"ld-linux", "ld.so", "alloc", "libgc.so"};
 
 static bool has_any(const char *text, const char *const *parts, size_t n)
 {
@@ -31,26 +38,34 @@ static bool has_any(const char *text, const char *const *parts, size_t n)
     return false;
 }
 
-/* Where a stack ends that is known to its bottom. */
-static bool is_bottom(const char *function)
+static bool is_in_libc(const struct gt_place *f)
 {
-    static const char *const names[] = {"start", "clone", "libc_start", "start_thread"};
-    function += strspn(function, "_");
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strncmp(function, names[i], strlen(names[i])) == 0)
-            return true;
-    }
-    return false;
+    return strncmp(gt_attach_base(f->module), "libc.so", 7) == 0;
+}
+
+/* Where a stack ends that is known to its bottom: in what libc has made a thread with, or _start.
+ */
+static bool has_bottom(const struct gt_task *t)
+{
+    const struct gt_place *last = &t->frame[t->frames - 1];
+    return is_in_libc(last) || strcmp(last->function, "_start") == 0 ||
+           (t->frames > 1 && is_in_libc(last - 1) && strstr(last[-1].function, "libc_start"));
+}
+
+#define HAS_ANY(text, parts) has_any(text, parts, sizeof parts / sizeof *parts)
+
+static bool may_hold_locks(const struct gt_place *f)
+{
+    return HAS_ANY(gt_attach_base(f->module), modules) || strcmp(f->function, "free") == 0 ||
+           (is_in_libc(f) ? HAS_ANY(f->function, of_libc) : HAS_ANY(f->function, of_others));
 }
 
 static bool is_ordinary(const struct gt_task *t)
 {
-    if (!t->frames || t->unknown || t->cut || !is_bottom(t->frame[t->frames - 1].function))
+    if (!t->frames || t->unknown || t->cut || !has_bottom(t))
         return false;
     for (size_t i = 0; i + 1 < t->frames; i++) {
-        const struct gt_place *f = &t->frame[i];
-        if (has_any(f->function, functions, sizeof functions / sizeof *functions) ||
-            has_any(gt_attach_base(f->module), modules, sizeof modules / sizeof *modules))
+        if (may_hold_locks(&t->frame[i]))
             return false;
     }
     return true;
@@ -61,6 +76,13 @@ static bool is_patient(long number)
 {
     const struct gt_call_row *row = gt_call_row(number);
     return number == SYS_restart_syscall || (row && row->class != GT_CALL_OTHER);
+}
+
+/* What an allocator waits in. */
+static bool is_of_locks(long number)
+{
+    const struct gt_call_row *row = gt_call_row(number);
+    return !row || row->class == GT_CALL_FUTEX || row->class == GT_CALL_SLEEP;
 }
 
 static bool has_timeout(const struct gt_call_row *row, const struct gt_call *call)
@@ -87,13 +109,14 @@ static int better(const void *a, const void *b)
            rank(sorting, *(const struct gt_task *const *)a);
 }
 
-size_t gt_choose(const struct gt_still *still, const struct gt_task **out)
+size_t gt_choose(const struct gt_still *still, bool own_malloc, const struct gt_task **out)
 {
     size_t n = 0;
     for (size_t i = 0; i < still->tasks; i++) {
         const struct gt_task *t = &still->task[i];
         if (t->arrived && t->state == GT_WAITS && t->call.number >= 0 && !t->signal &&
-            is_patient(t->call.number) && is_ordinary(t))
+            is_patient(t->call.number) && !(own_malloc && is_of_locks(t->call.number)) &&
+            is_ordinary(t))
             out[n++] = t;
     }
     sorting = still;

@@ -7,10 +7,11 @@
 /*
  * Threads that sit in a system call, called from ordinary code: on no frame of their stacks, which
  * are known to the bottom, are they inside of the loader, an allocator or what makes or ends
- * threads and processes; so they hold none of the locks that making a thread takes. The best first;
- * how many. Needs their stacks.
+ * threads and processes; so they hold none of the locks that making a thread takes. own_malloc:
+ * an allocator is linked into the program, where not all of its functions may have names. The best
+ * first; how many. Needs their stacks.
  */
-size_t gt_choose(const struct gt_still *still, const struct gt_task **out);
+size_t gt_choose(const struct gt_still *still, bool own_malloc, const struct gt_task **out);
 
 /* Whether a thread with these registers, and this memory, is in the same call by the same way. */
 bool gt_choose_again(const struct gt_still *still, const struct gt_task *task,

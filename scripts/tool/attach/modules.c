@@ -100,6 +100,16 @@ void gt_attach_functions(const struct gt_still *still, const struct gt_loaded *l
     gt_image_close(&image);
 }
 
+bool gt_attach_has_own_malloc(const struct gt_loaded *loaded)
+{
+    struct gt_image image = {.base = NULL};
+    if (!loaded->path || gt_image_open(&image, loaded->path) != 0)
+        return true;
+    bool has = function_in(&image, 1, "malloc");
+    gt_image_close(&image);
+    return has;
+}
+
 /* The executable, which is loaded first, the loader and libc. */
 static bool stays(const struct gt_loaded *all, const struct gt_loaded *m)
 {

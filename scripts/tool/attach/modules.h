@@ -10,6 +10,9 @@
 void gt_attach_functions(const struct gt_still *still, const struct gt_loaded *loaded, size_t n,
                          struct gt_stub_constants *functions);
 
+/* Whether the executable, loaded[0], has a malloc that the others call, too. */
+bool gt_attach_has_own_malloc(const struct gt_loaded *loaded);
+
 /*
  * An address behind the code of a module that is never unloaded, up to the end of a page: nobody
  * executes or reads what is there. 0: there is not so much room.

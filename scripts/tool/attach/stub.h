@@ -58,7 +58,4 @@ struct user_regs_struct gt_stub_entry(const struct user_regs_struct *in_call, ui
 /* Those with which it would make the call that it is in anew by itself. */
 struct user_regs_struct gt_stub_again(const struct user_regs_struct *in_call);
 
-/* Has the call that the thread is about to make not be made. */
-void gt_stub_skip_call(struct user_regs_struct *r);
-
 #endif
