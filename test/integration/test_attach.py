@@ -14,7 +14,7 @@ from lib import LIBRARY, PROGRAMS, ROOT, gotools, proc
 
 GOTRACE = ROOT / "build/gotrace"
 ATTACHED = PROGRAMS / "attached"
-CYCLES = int(os.environ.get("ATTACH_CYCLES", "10"))
+CYCLES = int(os.environ.get("ATTACH_CYCLES", "5"))
 
 pytestmark = [
     pytest.mark.skipif(platform.machine() != "x86_64", reason="attaching is there for x86-64 only"),
@@ -118,7 +118,7 @@ def test_truth(tmp_path):
         program.end()
 
 
-@pytest.mark.parametrize("what", ["calls", "sleeper", "many 200", "forks"])
+@pytest.mark.parametrize("what", ["calls", "sleeper", "many 100", "forks"])
 def test_nothing_happens(tmp_path, what):
     with running(*what.split()) as program:
         for i in range(CYCLES):
@@ -200,7 +200,7 @@ def test_killed_command(tmp_path, die, what):
     """Wherever it was: the program goes on, its calls last their time, with its registers and its mask of signals."""
     last = steps_of(die, tmp_path, what)
     died = 0
-    for at in sorted({last * i // 8 for i in range(1, 8)} | set(range(max(last - 12, 1), last + 1, 2))):
+    for at in sorted({last * i // 5 for i in range(1, 5)} | set(range(max(last - 12, 1), last + 1, 3))):
         with running(what) as program:
             result = attach_dying(program, tmp_path / "t.out", die, at)
             died += result.returncode == -9
