@@ -34,6 +34,7 @@
 enum { LOOK_S = 4 * GT_STUB_PATIENCE_S, STAY_S = 1, LOAD_S = 60, TICK_NS = 1000000 };
 
 static bool verbose;
+static struct gt_carried carried = {.parent = -1, .directory = -1};
 
 struct attach {
     struct gt_still still;
@@ -41,7 +42,6 @@ struct attach {
     uint64_t code; /* where the stub goes */
     bool own_malloc;
     struct gt_stub_constants functions;
-    struct gt_carried library;
     struct gt_borrowing borrowed;
 };
 
@@ -201,7 +201,7 @@ static void load(struct attach *a, const char *settings, size_t size)
     get(a, AT(a, not_made), &not_made, sizeof not_made);
     if (not_made)
         FAIL(a->still.pid, "could not make a thread: %s", strerror(not_made));
-    put(a, AT(a, path), a->library.path, strlen(a->library.path) + 1);
+    put(a, AT(a, path), carried.path, strlen(carried.path) + 1);
     put(a, AT(a, settings), settings, size);
     put(a, AT(a, go), &yes, sizeof yes);
     await_load(a);
@@ -210,6 +210,12 @@ static void load(struct attach *a, const char *settings, size_t size)
     put(a, AT(a, seen), &yes, sizeof yes);
     if (answer.result || *answer.text)
         not_loaded(a, answer.result, answer.text);
+}
+
+/* However this ends. */
+static void drop_copy(void)
+{
+    gt_carry_end(&carried);
 }
 
 /* The commands ------------------------------------------------------------------------------- */
@@ -227,10 +233,10 @@ static void attach(pid_t pid)
     refuse_early(pid);
     gt_run_find_library(library);
     look(&a, pid);
-    gt_carry(&a.library, &a.still, library);
     borrow(&a);
+    atexit(drop_copy);
+    gt_carry(&carried, &a.still, library);
     load(&a, settings, n + 1);
-    gt_carry_end(&a.library);
     close(a.memory);
     if (verbose)
         printf("gotrace: all threads stood still for %s, one of them for %s\n",
