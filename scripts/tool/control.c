@@ -187,7 +187,7 @@ static _Noreturn void has_no_library(pid_t pid, uint32_t command)
     print_command(pid, out);
     fclose(out);
     FAIL(pid,
-         "does not run with libgotrace.so: gotrace attach %d, or from its start gotrace %s --%s",
+         "does not run with libgotrace.so: gotrace attach %d, or from its start: gotrace %s --%s",
          pid, command == GT_DRAIN_SNAPSHOT ? "--ring=30s" : "--start=manual", line);
 }
 
