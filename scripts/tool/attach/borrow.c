@@ -19,7 +19,9 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { STOP_PATIENCE_NS = 200000000, STUB_PATIENCE_NS = 2000000000 };
+#define STOP_PATIENCE_NS UINT64_C(5000000000) /* the machine may be busy */
+#define STUB_PATIENCE_NS UINT64_C(10000000000)
+
 enum { CALL_STOP = SIGTRAP | 0x80 }; /* PTRACE_O_TRACESYSGOOD */
 
 static uint64_t now(void)
