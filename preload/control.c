@@ -1,6 +1,7 @@
 /* See control.h; and the part of gotrace.h that starts and stops. */
 #include "control.h"
 
+#include "attach.h"
 #include "exported.h"
 #include "options.h"
 #include "process.h"
@@ -75,12 +76,20 @@ static bool is_good(struct gt_control_page *p, uint32_t asked)
 static int execute(struct gt_control_page *p, uint32_t asked)
 {
     static char path[PATH_MAX]; /* a copy: the client may change its mind */
-    enum gt_drain_command command = p->command;
+    uint32_t command = p->command;
     snprintf(path, sizeof path, "%.*s", (int)sizeof path - 1, p->path);
     if (!is_good(p, asked))
         return -ETIMEDOUT; /* it was, just now */
+    if (command == GT_CONTROL_ATTACH && p != &alone)
+        return gt_attach_again(*path ? path : NULL);
+    if (command == GT_CONTROL_DETACH && p != &alone) {
+        gt_drain_execute(GT_DRAIN_STOP, NULL);
+        return gt_attach_undo();
+    }
     if (command > GT_DRAIN_SNAPSHOT)
         return -EINVAL;
+    if (command == GT_DRAIN_START && gt_attach_is_undone())
+        return -ENOTCONN;
     if (p != &alone || gt_recording())
         return gt_drain_execute(command, *path ? path : NULL);
     if (command != GT_DRAIN_START)
@@ -90,7 +99,8 @@ static int execute(struct gt_control_page *p, uint32_t asked)
 
 static void describe(struct gt_control_page *p)
 {
-    if (p->result == 0 && p->command == GT_DRAIN_STOP)
+    bool stopped = p->command == GT_DRAIN_STOP || p->command == GT_CONTROL_DETACH;
+    if (p->result == 0 && stopped)
         gt_report_describe(p->text);
     else if (p->result == 0 && p->command == GT_DRAIN_START && gt_options.ring_bytes)
         strcpy(p->text, "memory"); /* any file is of a recording before */

@@ -31,6 +31,9 @@
 #define GT_CONTROL_MAGIC 0x6374726c6f676f74u /* "togolrtc" */
 #define GT_CONTROL_VERSION 2
 
+/* For our thread: what attach.h has of these names; the path is an output's pattern. */
+enum { GT_CONTROL_ATTACH = 16, GT_CONTROL_DETACH };
+
 /*
  * Clients take turns by flock(2) on the file, or on /proc/PID/maps. One writes command and path,
  * counts `asked` up, and kicks: stores 1 to wake and wakes one who waits there. The answer is there
@@ -40,7 +43,7 @@ struct gt_control_page {
     uint64_t magic;
     uint32_t version;
     _Atomic uint32_t wake, asked, answered;
-    uint32_t command;          /* enum gt_drain_command */
+    uint32_t command;          /* enum gt_drain_command, or one of the two below */
     int32_t result;            /* 0 or -errno */
     char path[PATH_MAX];       /* of a snapshot; empty: where GOTRACE_OUTPUT says */
     char text[PATH_MAX + 512]; /* what has happened, a line without its end */

@@ -304,18 +304,38 @@ static const char *accepted_by(size_t i)
 /* As it was called: later it may be any title (setproctitle). A forked child keeps it. */
 static char program_name[NAME_MAX + 1];
 
-void gt_options_read(void)
+static const char *value_of(const char *settings, const char *name)
+{
+    size_t n = strlen(name);
+    for (; settings && *settings; settings += strlen(settings) + 1) {
+        if (strncmp(settings, name, n) == 0 && settings[n] == '=')
+            return settings + n + 1;
+    }
+    return settings ? NULL : getenv(name);
+}
+
+void gt_options_read(const char *settings)
 {
     snprintf(program_name, sizeof program_name, "%s", program_invocation_short_name);
     for (size_t i = 0; i < SWITCHES; i++) {
         table[i].read(table[i].fallback);
-        const char *value = getenv(table[i].name);
+        const char *value = value_of(settings, table[i].name);
         if (value && !table[i].read(value)) {
             gt_log("%s=%s is not %s; using %s", table[i].name, value, accepted_by(i),
                    *table[i].fallback ? table[i].fallback : "none");
             table[i].read(table[i].fallback);
         }
     }
+}
+
+bool gt_options_set_output(const char *pattern)
+{
+    char before[PATH_MAX];
+    strcpy(before, gt_options.output);
+    bool read = read_output(pattern);
+    if (!read)
+        strcpy(gt_options.output, before);
+    return read;
 }
 
 const char *gt_options_refusal(const char *name, const char *value)

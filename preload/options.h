@@ -33,7 +33,11 @@ struct gt_options {
 };
 extern struct gt_options gt_options;
 
-void gt_options_read(void);
+/* settings: "NAME=value", each with its zero, then an empty one; NULL: the environment is read. */
+void gt_options_read(const char *settings);
+
+/* Another pattern for what is recorded from here on. false: too long. */
+bool gt_options_set_output(const char *pattern);
 
 /* For the launcher. NULL: the switch takes the value; else what it takes; "": no such switch. */
 const char *gt_options_refusal(const char *name, const char *value);

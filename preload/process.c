@@ -1,6 +1,7 @@
 /* See process.h. */
 #include "process.h"
 
+#include "attach.h"
 #include "control.h"
 #include "descent.h"
 #include "drain_thread.h"
@@ -414,33 +415,15 @@ static void prepare_symbols(void)
         gt_symbolize_prepare();
 }
 
-static void start(void)
+static bool is_barred(void)
 {
-    GT_HEAP_OWN(own);
-    bool barred = getauxval(AT_SECURE) != 0 || gt_descent_is_confined();
-    if (!barred) {
-        gt_log_init();
-        gt_options_read();
-    }
-    if (barred || !gt_options.on || !gt_options.heap)
-        gt_heap_off();
-    if (barred || !gt_options.on)
-        return;
-    if (gt_elf_is_late()) {
-        gt_log("loaded by dlopen(3), not by LD_PRELOAD: nothing is recorded");
-        return;
-    }
-    if (gt_sanitizer_of_threads()) {
-        gt_log("a program with ThreadSanitizer is not traced");
-        return;
-    }
+    return getauxval(AT_SECURE) != 0 || gt_descent_is_confined();
+}
+
+/* What is made once, before anything is recorded. */
+static void prepare(void)
+{
     process.pid = (pid_t)gt_syscall(SYS_getpid);
-    process.descendant =
-        gt_options_output_path(process.path, false, 1) && gt_descent_is_descendant(process.path);
-    if (process.descendant && gt_options.children == GT_CHILDREN_NONE) {
-        process.pid = 0;
-        return;
-    }
     gt_fork_watch();
     at_quick_exit(gt_process_end);
     gt_thread_init();
@@ -448,6 +431,66 @@ static void start(void)
     gt_capture_init();
     gt_sampler_init();
     gt_thread_main();
+}
+
+int gt_process_attach(const char *settings)
+{
+    GT_HEAP_OWN(own);
+    if (getauxval(AT_SECURE) || gt_sanitizer_allocates())
+        return getauxval(AT_SECURE) ? -EPERM : -ENOTSUP;
+    gt_log_init();
+    gt_options_read(settings);
+    if (!gt_options.heap)
+        gt_heap_off();
+    gt_keys_have_destructors = true; /* for all we know */
+    prepare();
+    gt_control_open_alone();
+    start_recording(true);
+    if (gt_recording())
+        gt_process_second_thread();
+    gt_thread_main_leave();
+    return atomic_load(&process.drain_started) == WITH ? 0 : -EAGAIN;
+}
+
+bool gt_process_set_output(const char *pattern)
+{
+    process.files = 0;
+    return gt_options_set_output(pattern);
+}
+
+/* By dlopen(3): the program's calls do not come to us, unless we are attached to it. */
+static void start_late(void)
+{
+    gt_nursery_close();
+    if (gt_attach_is_under_way() || is_barred())
+        return;
+    gt_log_init();
+    gt_options_read(NULL);
+    if (gt_options.on)
+        gt_log("loaded by dlopen(3), not by LD_PRELOAD: nothing is recorded");
+}
+
+static void start(void)
+{
+    GT_HEAP_OWN(own);
+    bool barred = is_barred();
+    if (!barred) {
+        gt_log_init();
+        gt_options_read(NULL);
+    }
+    if (barred || !gt_options.on || !gt_options.heap)
+        gt_heap_off();
+    if (barred || !gt_options.on)
+        return;
+    if (gt_sanitizer_of_threads()) {
+        gt_log("a program with ThreadSanitizer is not traced");
+        return;
+    }
+    process.descendant =
+        gt_options_output_path(process.path, false, 1) && gt_descent_is_descendant(process.path);
+    if (process.descendant && gt_options.children == GT_CHILDREN_NONE)
+        return;
+    prepare();
     prepare_symbols();
     gt_real_clear_dlerror();
     gt_signals_init();
@@ -464,7 +507,9 @@ __attribute__((constructor)) static void at_start(void)
 {
     GT_KEEP_ERRNO; /* main finds 0 there, says the standard */
     gt_real_resolve();
-    if (!started)
+    if (!started && gt_elf_is_late())
+        start_late();
+    else if (!started)
         start();
     started = true;
     if (process.pid) {

@@ -17,6 +17,15 @@ bool gt_process_is_ours(void);
  */
 void gt_process_second_thread(void);
 
+/*
+ * In a process that we were loaded into late, by a thread that is none of the program's: threads
+ * are followed from here on, mute, and our own one is made. 0 or -errno.
+ */
+int gt_process_attach(const char *settings);
+
+/* Another pattern for what is recorded from here on, numbered anew. false: too long. */
+bool gt_process_set_output(const char *pattern);
+
 /* A thread is about to be made: if our constructor has not run, what it does is done now. */
 void gt_process_start_early(void);
 

@@ -38,8 +38,17 @@ static bool from_libc(const void *fn)
     return gt_elf_module_of(fn) == gt_elf_module_of((const void *)gnu_get_libc_version);
 }
 
+/* Loaded late we are behind what the program calls. */
+static void *find_definer(const char *name)
+{
+    const struct link_map *definer = gt_elf_definer(name);
+    return definer ? gt_elf_function(definer, name) : NULL;
+}
+
 void *gt_real_next(const char *name)
 {
+    if (gt_elf_is_late())
+        return find_definer(name);
     return gt_elf_is_defined_after_us(name) ? dlsym(RTLD_NEXT, name) : NULL;
 }
 
@@ -80,6 +89,8 @@ static bool is_optional(const struct row *row)
 /* What others interpose (a sanitizer, another preload) usually has no version: it comes first. */
 static void *find(const struct row *row)
 {
+    if (gt_elf_is_late() && (is_optional(row) || find_definer(row->name)))
+        return find_definer(row->name);
     void *fn = is_optional(row) ? gt_real_next(row->name) : dlsym(RTLD_NEXT, row->name);
     void *versioned = row->version[0] && (!fn || from_libc(fn))
                           ? dlvsym(RTLD_NEXT, row->name, row->version)
@@ -162,6 +173,36 @@ static const char *const others[GT_LEAVES_END - GT_HOOKS_END] = {
 #define GT_AIO(result, name, parameters, arguments) [GT_ASYNC_##name - GT_HOOKS_END] = #name,
 #include "preload/hooks/async.def"
 };
+
+/* What forwards to another function than its own. */
+static const char *const forwarding[] = {"prctl", "execl", "execlp", "execle"};
+enum { FORWARDING = sizeof forwarding / sizeof *forwarding };
+_Static_assert(GT_HOOKS_END + FORWARDING <= GT_BINDINGS_MAX, "room for all");
+
+static bool is_of_heap(enum gt_hook hook)
+{
+    return hook >= GT_HOOK_malloc && hook <= GT_HOOK_strndup;
+}
+
+/* What the program or another library has in libc's place is theirs. */
+static void add_binding(struct gt_elf_binding *out, int *n, const char *name)
+{
+    void *real = find_definer(name), *hook = gt_elf_function(gt_elf_ours(), name);
+    if (real && hook && from_libc(real))
+        out[(*n)++] = (struct gt_elf_binding){.name = name, .from = real, .to = hook};
+}
+
+int gt_real_bindings(struct gt_elf_binding out[GT_BINDINGS_MAX], bool heap)
+{
+    int n = 0;
+    for (int i = 1; i < GT_HOOKS_END; i++) {
+        if (heap || !is_of_heap(i))
+            add_binding(out, &n, rows[i].name);
+    }
+    for (int i = 0; i < FORWARDING; i++)
+        add_binding(out, &n, forwarding[i]);
+    return n;
+}
 
 const char *gt_real_name(enum gt_hook hook)
 {

@@ -8,6 +8,7 @@
 #ifndef GT_REAL_H
 #define GT_REAL_H
 
+#include "elf_bind.h"
 #include "undeclared.h"
 
 #include "encoder/base/arch/arch.h"
@@ -93,6 +94,13 @@ void *gt_real_next(const char *name);
  * through malloc, may hold.
  */
 void gt_real_clear_dlerror(void);
+
+/*
+ * For a library that was loaded late: which function of libc's, that the program calls, which hook
+ * is to take the place of. Without heap: not the malloc family. How many. Before any is bound.
+ */
+enum { GT_BINDINGS_MAX = 256 };
+int gt_real_bindings(struct gt_elf_binding out[GT_BINDINGS_MAX], bool heap);
 
 /* Of all leaves. */
 const char *gt_real_name(enum gt_hook hook);

@@ -323,6 +323,13 @@ void gt_thread_main_begin(void)
     gt_thread_leave(t);
 }
 
+void gt_thread_main_leave(void)
+{
+    if (threads.has_key)
+        pthread_setspecific(threads.key, NULL);
+    end_goroutine(main_thread);
+}
+
 bool gt_thread_others(void)
 {
     enum { OWN_LINKS = 2, FIRST = 1 };

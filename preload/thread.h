@@ -145,6 +145,12 @@ void gt_thread_main(void);
 /* Writes the main thread's beginning; recording has started. */
 void gt_thread_main_begin(void);
 
+/*
+ * The caller is no thread of the program's, and was the main one for want of another. There is
+ * always one more thread than are known, from here on.
+ */
+void gt_thread_main_leave(void);
+
 /* Whether there are other threads already: other libraries' constructors have made them. */
 bool gt_thread_others(void);
 

@@ -47,6 +47,12 @@ int __fprintf_chk(FILE *file, int flag, const char *format, ...);
 int __printf_chk(int flag, const char *format, ...);
 void free_sized(void *p, size_t size);
 void free_aligned_sized(void *p, size_t alignment, size_t size);
+
+/* What mallinfo2 returns, which glibc has since 2.33. */
+struct gt_mallinfo2 {
+    size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
+};
+
 int openat2(int dir, const char *path, const struct open_how *how, size_t n);
 
 #endif

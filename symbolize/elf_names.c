@@ -13,7 +13,7 @@ struct table {
     const char *strings;
     const uint32_t *gnu_hash;
     const uint32_t *sysv_hash;
-    const ElfW(Half) * versions;
+    const ElfW(Versym) * versions;
 };
 
 static struct table read_table(const struct link_map *map)
@@ -145,6 +145,22 @@ bool gt_elf_needs(const struct link_map *map, const struct link_map *library)
     return false;
 }
 
+void *gt_elf_function(const struct link_map *map, const char *name)
+{
+    const ElfW(Sym) *symbol = gt_elf_newest(map, name);
+    bool is = symbol && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC;
+    return is ? (void *)(map->l_addr + symbol->st_value) : NULL;
+}
+
+struct link_map *gt_elf_definer(const char *name)
+{
+    const struct link_map *ours = gt_elf_ours();
+    struct link_map *map = _r_debug.r_map;
+    while (map && (map == ours || !gt_elf_definition(map, name)))
+        map = map->l_next;
+    return map;
+}
+
 struct link_map *gt_elf_definer_before_us(const char *name)
 {
     struct link_map *ours = gt_elf_ours(), *map = ours;
@@ -171,10 +187,34 @@ bool gt_elf_is_defined_after_us(const char *name)
     return map != ours || !ours || gt_elf_is_late();
 }
 
+struct search {
+    uintptr_t address;
+    const void *found;
+    bool code; /* it lies in a segment with code */
+};
+
+static int is_in_module(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct search *search = arg;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+        if (ph->p_type != PT_LOAD || search->address - info->dlpi_addr - ph->p_vaddr >= ph->p_memsz)
+            continue;
+        search->found = info->dlpi_phdr;
+        search->code = ph->p_flags & PF_X;
+    }
+    return search->found != NULL;
+}
+
+/* Linkers of old put symbols and code into one segment. */
 static bool protect(const ElfW(Sym) * first, const ElfW(Sym) * last, int how)
 {
     uintptr_t lo = (uintptr_t)first & -(uintptr_t)sysconf(_SC_PAGESIZE);
-    return mprotect((void *)lo, (uintptr_t)(last + 1) - lo, how) == 0;
+    struct search search = {.address = (uintptr_t)first};
+    gt_elf_each_module(is_in_module, &search);
+    return mprotect((void *)lo, (uintptr_t)(last + 1) - lo, how | (search.code ? PROT_EXEC : 0)) ==
+           0;
 }
 
 bool gt_elf_hide(const struct link_map *map, const char *const *names, int n)
@@ -197,14 +237,17 @@ bool gt_elf_hide(const struct link_map *map, const char *const *names, int n)
     return true;
 }
 
-bool gt_elf_redefine(const struct link_map *map, const char *name, void (*to)(void))
+bool gt_elf_redefine(const struct link_map *map, const char *name, const void *from,
+                     void (*to)(void))
 {
     ElfW(Sym) *symbol = NULL;
     bool done = false;
     while ((symbol = find(map, name, symbol))) {
+        if (from && map->l_addr + symbol->st_value != (uintptr_t)from)
+            continue;
         if (!protect(symbol, symbol, PROT_READ | PROT_WRITE))
             return false;
-        symbol->st_value = (uintptr_t)to - map->l_addr;
+        __atomic_store_n(&symbol->st_value, (uintptr_t)to - map->l_addr, __ATOMIC_RELAXED);
         protect(symbol, symbol, PROT_READ);
         done = true;
     }
@@ -232,26 +275,9 @@ void gt_elf_each_module(int (*visit)(struct dl_phdr_info *info, size_t size, voi
     found(visit, arg);
 }
 
-struct search {
-    uintptr_t address;
-    const void *found;
-};
-
-static int is_in_module(struct dl_phdr_info *info, size_t size, void *arg)
-{
-    struct search *search = arg;
-    (void)size;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-        if (ph->p_type == PT_LOAD && search->address - info->dlpi_addr - ph->p_vaddr < ph->p_memsz)
-            search->found = info->dlpi_phdr;
-    }
-    return search->found != NULL;
-}
-
 const void *gt_elf_module_of(const void *code)
 {
-    struct search search = {(uintptr_t)code, NULL};
+    struct search search = {.address = (uintptr_t)code};
     gt_elf_each_module(is_in_module, &search);
     return search.found;
 }

@@ -18,8 +18,14 @@ ElfW(Sym) * gt_elf_definition(const struct link_map *map, const char *name);
 /* The same, of the version that a reference without one would mean. */
 ElfW(Sym) * gt_elf_newest(const struct link_map *map, const char *name);
 
+/* The same of a function: where it is. */
+void *gt_elf_function(const struct link_map *map, const char *name);
+
 /* Whether the module says that it needs a library of that name. */
 bool gt_elf_needs(const struct link_map *map, const struct link_map *library);
+
+/* The first module but ours that defines `name`. NULL: there is none. */
+struct link_map *gt_elf_definer(const char *name);
 
 /*
  * The executable, or the library preloaded before this one, that defines `name`: ours is not
@@ -43,10 +49,11 @@ bool gt_elf_is_late(void);
 bool gt_elf_hide(const struct link_map *map, const char *const *names, int n);
 
 /*
- * From now on a symbol look-up in this module finds `to`, in whatever version of `name`. false: not
- * in all of them.
+ * From now on a symbol look-up in this module finds `to`, in those versions of `name` in which it
+ * found `from`, NULL: in whatever version. false: not in all of them.
  */
-bool gt_elf_redefine(const struct link_map *map, const char *name, void (*to)(void));
+bool gt_elf_redefine(const struct link_map *map, const char *name, const void *from,
+                     void (*to)(void));
 
 /*
  * libc's dl_iterate_phdr: programs have their own (Seastar's keeps a list of its own), which may

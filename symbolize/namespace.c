@@ -33,8 +33,9 @@ static void *open_nothing(const char *path, int flags)
 /* Before anything else is bound to the private libc. */
 static bool redirect(const struct link_map *libc, void (*bail)(void))
 {
-    return gt_elf_redefine(libc, "dlopen", (void (*)(void))open_nothing) &&
-           gt_elf_redefine(libc, "abort", bail) && gt_elf_redefine(libc, "__assert_fail", bail);
+    return gt_elf_redefine(libc, "dlopen", NULL, (void (*)(void))open_nothing) &&
+           gt_elf_redefine(libc, "abort", NULL, bail) &&
+           gt_elf_redefine(libc, "__assert_fail", NULL, bail);
 }
 
 /* The loader's lists --------------------------------------------------------------------------- */

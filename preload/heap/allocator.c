@@ -56,7 +56,7 @@ static void *function(const char *name)
 static bool find_place(void)
 {
     if (gt_elf_is_late())
-        return false;
+        return module_of(gt_real_next(family[0].name)) == module_of((void *)gnu_get_libc_version);
     allocator.before_us = gt_elf_definer_before_us(family[0].name);
     for (int i = 1; i < REQUIRED; i++) {
         if (gt_elf_definer_before_us(family[i].name) != allocator.before_us)

@@ -4,6 +4,7 @@
  *  - An allocator that is linked, or preloaded after us: by the order of symbol look-up they do.
  *  - One preloaded before us: the loader has bound the calls of all modules to it. It is taken
  *    over: they are bound to our hooks, which call it.
+ *  - Where we were loaded late, glibc's: of others it is not known how much they had given out.
  *  - The executable's own, or a mixture of several: its calls of itself cannot be seen. Nothing is
  *    counted, since blocks that come from there go back through us.
  */

@@ -312,6 +312,18 @@ void gt_heap_off(void)
     atomic_store(&gt_heap.total, 0);
 }
 
+void gt_heap_take_stock(void)
+{
+    struct gt_mallinfo2 (*info)(void) =
+        (struct gt_mallinfo2(*)(void))dlsym(RTLD_DEFAULT, "mallinfo2");
+    if (heap.mode != COUNTING || !info)
+        return;
+    struct gt_mallinfo2 now = info();
+    int64_t in_slots = live_bytes() - atomic_load(&gt_heap.total);
+    atomic_store(&gt_heap.total, (int64_t)(now.uordblks + now.hblkhd) - in_slots);
+    gt_heap_restart();
+}
+
 struct gt_heap_slot *gt_heap_own_begin(void)
 {
     struct gt_heap_slot *before = gt_heap_self;

@@ -155,6 +155,9 @@ void gt_heap_free_aligned_sized(void *p, size_t alignment, size_t size);
 /* Nothing is counted from here on. Constructor only. */
 void gt_heap_off(void);
 
+/* Counting begins now, or again: what glibc has given out until now is told by itself. */
+void gt_heap_take_stock(void);
+
 /* Until the end of the block, or for the rest of the thread, allocations are the tracer's own. */
 struct gt_heap_slot *gt_heap_own_begin(void);
 void gt_heap_own_end(struct gt_heap_slot **before);

@@ -17,6 +17,11 @@ void *gt_nursery_alloc(size_t size)
     return p;
 }
 
+void gt_nursery_close(void)
+{
+    atomic_store(&gt_nursery.used, GT_NURSERY_BYTES);
+}
+
 void *gt_nursery_calloc(size_t n, size_t size)
 {
     return size && n > SIZE_MAX / size ? NULL : gt_nursery_alloc(n * size);

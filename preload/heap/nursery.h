@@ -39,4 +39,10 @@ static inline size_t gt_nursery_size(const void *p)
 void *gt_nursery_alloc(size_t size);
 void *gt_nursery_calloc(size_t n, size_t size);
 
+/*
+ * Gives out nothing any more. Where calls come to us at times only, a block of ours could go to the
+ * program's free.
+ */
+void gt_nursery_close(void);
+
 #endif

@@ -114,6 +114,14 @@ static void cool(const void *lock, uint64_t now)
     atomic_fetch_and(word, ~GT_REGISTRY_HOT);
 }
 
+void gt_hot_reset(void)
+{
+    for (struct heat *h = heats; h < heats + GT_REGISTRY_SLOTS; h++) {
+        atomic_fetch_add(&h->epoch, 1);
+        atomic_store(&h->owner, 0);
+    }
+}
+
 /* The thread's hold of that lock, or NULL. */
 static struct gt_hold *find(struct gt_holds *holds, const void *lock)
 {

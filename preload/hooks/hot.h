@@ -79,6 +79,9 @@ void gt_hot_given_up(uint32_t hook, const void *lock, bool awaited, uint64_t unt
 /* It has the lock again, from within a call that gave it up: what waited before is another time. */
 void gt_hot_forget(const void *lock);
 
+/* What was noted may be over: calls have not come to us for a while. */
+void gt_hot_reset(void);
+
 /* The thread of these was in that wait or call from `since` to `until`. */
 void gt_hot_spent(struct gt_holds *holds, uint32_t hook, uint64_t since, uint64_t until);
 

@@ -65,6 +65,15 @@ _gotrace_process() { # word
     fi
 }
 
+_gotrace_attach() { # word
+    if [[ $1 == -* ]]; then
+        _gotrace_words "$1" --output= --format= --syscalls= --syscall-min= --no-heap --no-children --max-size= --max-mem= \
+            --start= --duration= --ring= --hold-min= --verbose --help
+    else
+        mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$1")
+    fi
+}
+
 # A process or a core file, then the executable.
 _gotrace_stacks() { # word
     if [[ $1 == -* ]]; then
@@ -78,7 +87,7 @@ _gotrace_stacks() { # word
 _gotrace_first() { # word
     compopt -o filenames
     mapfile -t COMPREPLY < <(
-        ((COMP_CWORD == 1)) && compgen -W "view info top why sql export cut convert symbolize stacks start stop snapshot" -- "$1"
+        ((COMP_CWORD == 1)) && compgen -W "view info top why sql export cut convert symbolize stacks attach detach start stop snapshot" -- "$1"
         [[ $1 == */* ]] || compgen -A command -- "$1"
         compgen -f -- "$1"
     )
@@ -116,7 +125,8 @@ _gotrace() {
     1convert) _gotrace_options_or_files "$cur" --format= --output= --help ;;
     1symbolize) _gotrace_options_or_files "$cur" --debug-dir= --debuginfod --perf-map= --output= --help ;;
     1stacks) _gotrace_stacks "$cur" ;;
-    1start | 1stop | 1snapshot) _gotrace_process "$cur" ;;
+    1start | 1stop | 1snapshot | 1detach) _gotrace_process "$cur" ;;
+    1attach) _gotrace_attach "$cur" ;;
     *) _gotrace_run "$cur" ;;
     esac
 }

@@ -28,12 +28,14 @@
 /* What is asked for, by the name of the command. */
 static const struct action {
     const char *name;
-    enum gt_drain_command command;
-    const char *done, *already;
+    uint32_t command;
+    const char *done, *already; /* NULL: that is nothing to tell of */
 } actions[] = {
     {"start", GT_DRAIN_START, "recording to %s", "is recording already"},
     {"stop", GT_DRAIN_STOP, "%s", "is not recording"},
     {"snapshot", GT_DRAIN_SNAPSHOT, "written to %s", "is not recording"},
+    {"attach", GT_CONTROL_ATTACH, NULL, NULL},
+    {"detach", GT_CONTROL_DETACH, "detached; %s", "is not attached any more"},
 };
 
 #define FAIL(pid, format, ...) gt_fail(GT_EXIT_FAILED, "process %d " format, pid, ##__VA_ARGS__)
@@ -96,7 +98,7 @@ static int find_page(pid_t pid, char thread[64])
     return fd;
 }
 
-static bool has_library(pid_t pid)
+bool gt_has_library(pid_t pid)
 {
     char line[4600];
     bool found = false;
@@ -113,7 +115,7 @@ static int await_page(pid_t pid, char thread[64])
 {
     struct timespec tick = {.tv_nsec = 20000000};
     int fd = find_page(pid, thread);
-    for (int i = 0; fd == -ENOENT && i < 50 && gt_has_threads(pid) && has_library(pid); i++) {
+    for (int i = 0; fd == -ENOENT && i < 50 && gt_has_threads(pid) && gt_has_library(pid); i++) {
         nanosleep(&tick, NULL);
         fd = find_page(pid, thread);
     }
@@ -177,7 +179,7 @@ static void print_command(pid_t pid, FILE *out)
         fclose(f);
 }
 
-static _Noreturn void has_no_library(pid_t pid, enum gt_drain_command command)
+static _Noreturn void has_no_library(pid_t pid, uint32_t command)
 {
     char *line;
     size_t size;
@@ -185,8 +187,8 @@ static _Noreturn void has_no_library(pid_t pid, enum gt_drain_command command)
     print_command(pid, out);
     fclose(out);
     FAIL(pid,
-         "does not run with libgotrace.so, which must be there from its start: gotrace %s --%s",
-         command == GT_DRAIN_SNAPSHOT ? "--ring=30s" : "--start=manual", line);
+         "does not run with libgotrace.so: gotrace attach %d, or from its start: gotrace %s --%s",
+         pid, command == GT_DRAIN_SNAPSHOT ? "--ring=30s" : "--start=manual", line);
 }
 
 static bool kernel_is_old(void)
@@ -212,7 +214,7 @@ static _Noreturn void is_not_served(pid_t pid)
          "cannot be asked: it has no thread of the tracer's, is about to end, or is not traced");
 }
 
-static _Noreturn void cannot_find(pid_t pid, enum gt_drain_command command, int error)
+static _Noreturn void cannot_find(pid_t pid, uint32_t command, int error)
 {
     if (error == -ESRCH)
         gt_fail(GT_EXIT_FAILED, "there is no process %d", pid);
@@ -220,13 +222,13 @@ static _Noreturn void cannot_find(pid_t pid, enum gt_drain_command command, int 
         FAIL(pid, "is another user's, or changed its own; try as root");
     if (error != -ENOENT)
         gt_fail(GT_EXIT_FAILED, "process %d: %s", pid, strerror(-error));
-    if (!has_library(pid))
+    if (!gt_has_library(pid))
         has_no_library(pid, command);
     is_not_served(pid);
 }
 
 /* Why a program with one thread did not do it. */
-static _Noreturn void cannot_ask_alone(pid_t pid, enum gt_drain_command command, int error)
+static _Noreturn void cannot_ask_alone(pid_t pid, uint32_t command, int error)
 {
     static const struct {
         int error;
@@ -277,7 +279,7 @@ static void wait_for_change(_Atomic uint32_t *word, uint32_t from)
 }
 
 /* Whether there was an answer; false: the process has ended, or it is stopped. */
-static bool ask(struct gt_control_page *page, const char *thread, enum gt_drain_command command,
+static bool ask(struct gt_control_page *page, const char *thread, uint32_t command,
                 const char *path)
 {
     time_t until = time(NULL) + GT_PATIENCE_S;
@@ -301,6 +303,9 @@ static int report(const struct action *action, pid_t pid, const struct gt_contro
     char text[sizeof page->text];
     snprintf(text, sizeof text, "%.*s", (int)sizeof text - 1, page->text);
     gt_make_printable(text, strlen(text));
+    const char *said = page->result == 0 ? action->done : action->already;
+    if ((page->result == 0 || page->result == -EALREADY) && !said)
+        return 0;
     if (page->result == 0) {
         printf("gotrace: ");
         printf(action->done, text);
@@ -309,6 +314,13 @@ static int report(const struct action *action, pid_t pid, const struct gt_contro
     }
     if (page->result == -EALREADY)
         FAIL(pid, "%s", action->already);
+    if (page->result == -ENOTCONN)
+        FAIL(pid, "is not attached any more: gotrace attach %d", pid);
+    if (page->result == -EINVAL)
+        FAIL(pid,
+             "is a child of a program that was attached, and has one thread; it ends with that");
+    if (page->result == -EOPNOTSUPP && action->command >= GT_CONTROL_ATTACH)
+        FAIL(pid, "was started with libgotrace.so: gotrace start, stop or snapshot");
     if (page->result == -ENOTSUP)
         FAIL(pid, "is no flight recorder (GOTRACE_RING): it writes to %s", text);
     FAIL(pid, "cannot write %s: %s", text, strerror(-page->result));
@@ -344,7 +356,27 @@ static int run(const struct action *action, pid_t pid, const char *path)
     TEMP_FAILURE_RETRY(flock(fd, LOCK_EX));
     if (!ask(page, thread, action->command, path))
         FAIL(pid, "does not answer");
-    return report(action, pid, page);
+    int status = report(action, pid, page);
+    flock(fd, LOCK_UN);
+    close(fd);
+    return status;
+}
+
+int gt_control(const char *name, pid_t pid, const char *path)
+{
+    const struct action *action = actions;
+    while (strcmp(action->name, name) != 0)
+        action++;
+    return run(action, pid, path);
+}
+
+bool gt_control_finds(pid_t pid)
+{
+    char thread[64];
+    int fd = find_page(pid, thread);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
 }
 
 static void help(FILE *to)

@@ -58,6 +58,9 @@ static const struct command {
      gt_command_export},
     {"stacks", "[options] PID|CORE [EXECUTABLE]",
      "print what every thread waits for, and deadlocks", gt_command_stacks},
+    {"attach", "[options] PID", "record a program that was started without the library",
+     gt_command_attach},
+    {"detach", "PID", "stop that, and leave it as it was", gt_command_attach},
     {"start", "PID", "start recording in a running program", gt_command_control},
     {"stop", "PID", "stop recording there", gt_command_control},
     {"snapshot", "PID [FILE]", "have the flight recorder there written", gt_command_control},
@@ -74,7 +77,7 @@ static void help(void)
                commands[i].what);
     printf("\nEach command has its own --help. A program that is named like a command: gotrace -- "
            "NAME\n\nOptions:\n");
-    gt_run_print_options();
+    gt_run_print_options(false);
 }
 
 static int run(int argc, char **argv)

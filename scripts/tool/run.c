@@ -51,6 +51,17 @@ static const struct {
 
 enum { OPTIONS = sizeof options / sizeof *options };
 
+/* What cannot be had in a program that runs already. */
+static bool is_early(int row)
+{
+    static const char *const names[] = {"delay", "signal", "sched", "cpu-hz", "hang", "quiet"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(options[row].name, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* The table of switches that this command was built with is the library's. */
 static bool is_known(int row)
 {
@@ -58,11 +69,11 @@ static bool is_known(int row)
     return !refusal || *refusal;
 }
 
-void gt_run_print_options(void)
+void gt_run_print_options(bool running)
 {
     for (int i = 0; i < OPTIONS; i++) {
         char left[64], letter[5] = "    ";
-        if (!is_known(i))
+        if (!is_known(i) || (running && is_early(i)))
             continue;
         if (options[i].letter)
             snprintf(letter, sizeof letter, "-%c, ", options[i].letter);
@@ -70,8 +81,10 @@ void gt_run_print_options(void)
                  options[i].argument ? "=" : "", options[i].argument ? options[i].argument : "");
         printf("  %-26s %s\n", left, options[i].what);
     }
-    printf("  %-26s %s\n  %-26s %s\n  %-26s %s\n", "-f, --force", "run also what cannot be traced",
-           "-h, --help", "this", "-V, --version", "of this command");
+    if (!running)
+        printf("  %-26s %s\n  %-26s %s\n  %-26s %s\n", "-f, --force",
+               "run also what cannot be traced", "-h, --help", "this", "-V, --version",
+               "of this command");
 }
 
 /* The library ------------------------------------------------------------------------------- */
@@ -90,7 +103,7 @@ static void quote(char *pattern, const char *path)
     *pattern = 0;
 }
 
-static void find_library(char path[PATH_MAX])
+void gt_run_find_library(char path[PATH_MAX])
 {
     char self[PATH_MAX], directory[2 * PATH_MAX], pattern[3 * PATH_MAX];
     const char *started = (const char *)(uintptr_t)getauxval(AT_EXECFN);
@@ -161,8 +174,7 @@ static void describe(struct option *longs, char *letters)
     longs[OPTIONS + 1] = (struct option){0};
 }
 
-/* Returns whether to run what cannot be traced too. */
-static bool read_options(int argc, char **argv)
+bool gt_run_read_options(int argc, char **argv)
 {
     struct option longs[OPTIONS + 2];
     char letters[3 + 2 * OPTIONS + 1];
@@ -181,15 +193,36 @@ static bool read_options(int argc, char **argv)
     return force;
 }
 
+size_t gt_run_settings(char *out, size_t size)
+{
+    size_t n = 0;
+    for (int i = 0; i < OPTIONS; i++) {
+        const char *value = getenv(options[i].variable);
+        if (!value)
+            continue;
+        if (is_early(i) && is_known(i))
+            gt_fail(GT_EXIT_USAGE, "%s (--%s) is for a program's start: it cannot be attached with",
+                    options[i].variable, options[i].name);
+        if (strcmp(options[i].variable, "GOTRACE_OUTPUT") == 0) {
+            gt_options_refusal(options[i].variable, value);
+            value = gt_options.output; /* absolute now */
+        }
+        n += (size_t)snprintf(n < size ? out + n : NULL, n < size ? size - n : 0, "%s=%s",
+                              options[i].variable, value) +
+             1;
+    }
+    return n;
+}
+
 int gt_command_run(int argc, char **argv)
 {
     char library[PATH_MAX];
     struct gt_target target;
-    bool force = read_options(argc, argv);
+    bool force = gt_run_read_options(argc, argv);
     char **program = argv + optind;
     if (!*program)
         gt_fail(GT_EXIT_OURS, "which program? gotrace --help says more");
-    find_library(library);
+    gt_run_find_library(library);
     gt_target_look(&target, *program, library);
     if (target.status && !target.runs)
         gt_fail(target.status, "%s", target.why);

@@ -5,7 +5,9 @@
 #ifndef GT_TOOL_H
 #define GT_TOOL_H
 
+#include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Exit statuses of a launcher, as those of env(1) and nice(1); else the program's own. */
@@ -26,6 +28,7 @@ int gt_command_cut(int argc, char **argv);
 int gt_command_convert(int argc, char **argv);
 int gt_command_stacks(int argc, char **argv);
 int gt_command_control(int argc, char **argv); /* start, stop, snapshot */
+int gt_command_attach(int argc, char **argv);  /* attach, detach */
 
 extern const char gt_version[];
 
@@ -44,7 +47,31 @@ const char *gt_duration(uint64_t ns);
  */
 uint64_t gt_read_time(const char *option, const char *text, bool *from_end);
 
-/* The table of run's options, for help. */
-void gt_run_print_options(void);
+/* The table of run's options, for help; running: only those for a program that runs already. */
+void gt_run_print_options(bool running);
+
+/*
+ * Reads them into the environment, and moves optind to what is no option; whether --force was
+ * among them.
+ */
+bool gt_run_read_options(int argc, char **argv);
+
+/*
+ * What the environment then says, as preload/options.h reads settings, but for the last zero; how
+ * long that is. Ends with a message if something of it is only for a program's start.
+ */
+size_t gt_run_settings(char *out, size_t size);
+
+/* Where libgotrace.so is; ends with a message if it is nowhere. */
+void gt_run_find_library(char path[PATH_MAX]);
+
+/* control.c: has the library in a process do this and says so. The exit status, or the end. */
+int gt_control(const char *action, int pid, const char *path);
+
+/* Whether there is a thread of the library's in the process that could be asked. */
+bool gt_control_finds(int pid);
+
+/* Whether the process has loaded the library. */
+bool gt_has_library(int pid);
 
 #endif

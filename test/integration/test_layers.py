@@ -18,6 +18,7 @@ ROOMS = {  # folder: the folders that it may need, besides itself
     "encoder/v1": {"encoder/base", "encoder"},
     "encoder": {"encoder/base", "encoder/v1"},
     **{f"scripts/tool/{name}": TOOL for name in ("report", "why", "sql", "export", "names", "stacks")},
+    "scripts/tool/attach": {*TOOL, "scripts/tool/stacks"},
     "scripts/tool/rewrite": {*TOOL, "encoder/v1"},
 }
 

@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     gt_log_quiet = true;
     setenv("GOTRACE_QUIET", "1", 1);
-    gt_options_read();
+    gt_options_read(NULL);
     expand(false);
     expand(true);
     clearenv();

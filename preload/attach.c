@@ -1,0 +1,114 @@
+/* See attach.h. */
+#include "attach.h"
+
+#include "control.h"
+#include "process.h"
+#include "real.h"
+
+#include "encoder/base/futex.h"
+#include "preload/heap/heap.h"
+#include "preload/hooks/hot.h"
+#include "symbolize/elf_names.h"
+
+static struct {
+    enum { NEVER, BOUND, UNDONE } state;
+    struct gt_elf_binding binding[GT_BINDINGS_MAX]; /* from libc's functions to our hooks */
+    int n;
+    enum { NOTHING, TO_HOOKS, TO_LIBC } due; /* for the loader: see bind_by_loader */
+    bool done;
+} attached;
+
+bool gt_attach_is_under_way(void)
+{
+    char name[16];
+    return gt_syscall(SYS_prctl, PR_GET_NAME, name) == 0 && strcmp(name, GT_CONTROL_THREAD) == 0;
+}
+
+bool gt_attach_is_undone(void)
+{
+    return attached.state == UNDONE;
+}
+
+/* Look-ups first: what is bound meanwhile is bound as it shall be. */
+static bool bind_all(bool to_hooks)
+{
+    const struct link_map *libc = gt_elf_definer("gnu_get_libc_version");
+    struct gt_elf_binding list[GT_BINDINGS_MAX];
+    bool all = true;
+    for (int i = 0; i < attached.n; i++) {
+        struct gt_elf_binding b = attached.binding[i];
+        list[i] = to_hooks ? b : (struct gt_elf_binding){b.name, b.to, b.from};
+        all &= gt_elf_redefine(libc, b.name, list[i].from, (void (*)(void))list[i].to);
+    }
+    return gt_elf_rebind(list, attached.n, NULL) && all;
+}
+
+static void nothing(void)
+{
+}
+
+__attribute__((used)) static void (*bind_by_loader(void))(void)
+{
+    if (attached.due && !attached.n)
+        attached.n = gt_real_bindings(attached.binding, gt_heap_on);
+    if (attached.due)
+        attached.done = bind_all(attached.due == TO_HOOKS);
+    attached.due = NOTHING;
+    return nothing;
+}
+
+/*
+ * What is looked up to have bind_by_loader called. The loader calls it with the lock held under
+ * which it loads, relocates and unloads modules, so that none is half done meanwhile: that lock has
+ * no other door.
+ */
+GT_EXPORT void gotrace_bind(void) __attribute__((ifunc("bind_by_loader")));
+
+static bool move_calls(bool to_hooks)
+{
+    attached.done = false;
+    attached.due = to_hooks ? TO_HOOKS : TO_LIBC;
+    dlsym(RTLD_DEFAULT, "gotrace_bind");
+    attached.due = NOTHING;
+    attached.state = to_hooks ? BOUND : UNDONE;
+    return attached.done;
+}
+
+/* All of them or none. */
+static int bind_to_hooks(void)
+{
+    if (!move_calls(true)) {
+        move_calls(false);
+        return -EACCES;
+    }
+    gt_heap_take_stock();
+    return 0;
+}
+
+int gt_attach_again(const char *path)
+{
+    GT_HEAP_OWN(own);
+    if (attached.state != UNDONE)
+        return attached.state == NEVER ? -EOPNOTSUPP : -EALREADY;
+    if (path && !gt_process_set_output(path))
+        return -ENAMETOOLONG;
+    gt_hot_reset();
+    return bind_to_hooks();
+}
+
+int gt_attach_undo(void)
+{
+    GT_HEAP_OWN(own);
+    if (attached.state != BOUND)
+        return attached.state == NEVER ? -EOPNOTSUPP : -EALREADY;
+    return move_calls(false) ? 0 : -EACCES;
+}
+
+/* settings: as gt_options_read has them. 0 or -errno: nothing is bound, and we stay, inert. */
+GT_EXPORT int gotrace_attached(const char *settings);
+int gotrace_attached(const char *settings)
+{
+    GT_HEAP_OWN(own);
+    int error = attached.state == NEVER ? gt_process_attach(settings) : -EALREADY;
+    return error ? error : bind_to_hooks();
+}

@@ -1,0 +1,322 @@
+/*
+ * `gotrace attach PID`: the library gets into a program that was started without it, and records.
+ * All threads are stopped for a moment (stacks/stop.c), to see which one can be borrowed; that one
+ * makes a thread, which loads the library, while all run. `gotrace detach PID` has the library give
+ * the program its calls back; another attach after that asks the library only.
+ */
+#include "borrow.h"
+#include "carry.h"
+#include "choose.h"
+#include "modules.h"
+
+#include "scripts/tool/alone.h"
+#include "scripts/tool/tool.h"
+
+#include "encoder/read/need.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FAIL(pid, format, ...) gt_fail(GT_EXIT_FAILED, "process %d " format, pid, ##__VA_ARGS__)
+
+#define OUTPUT "GOTRACE_OUTPUT"
+#define START "GOTRACE_START"
+
+/* Seconds; for as long a stub of a command that was killed is there. */
+#define UNTIL "GOTRACE_ATTACH_UNTIL"
+enum { LOOK_S = 4 * GT_STUB_PATIENCE_S, STAY_S = 1, LOAD_S = 60, TICK_NS = 1000000 };
+
+static bool verbose;
+static struct gt_carried carried = {.parent = -1, .directory = -1};
+
+struct attach {
+    struct gt_still still;
+    int memory;
+    uint64_t code; /* where the stub goes */
+    bool own_malloc;
+    struct gt_stub_constants functions;
+    struct gt_borrowing borrowed;
+};
+
+/*
+ * What is so at the moment may be otherwise in the next one: all over again, from the picture on,
+ * which is one for a process of ours, until that was tried for long enough.
+ */
+static void try_again(pid_t pid, const char *why)
+{
+    char until[24], number[16], *given = getenv(UNTIL);
+    time_t end = given ? (time_t)atoll(given) : time(NULL) + LOOK_S;
+    if (time(NULL) > end)
+        FAIL(pid, "%s", why);
+    snprintf(until, sizeof until, "%lld", (long long)end);
+    snprintf(number, sizeof number, "%d", pid);
+    setenv(UNTIL, until, 1);
+    nanosleep(&(struct timespec){.tv_nsec = 50 * TICK_NS}, NULL);
+    execl("/proc/self/exe", "gotrace", "attach", number, verbose ? "--verbose" : NULL, NULL);
+    FAIL(pid, "%s", why);
+}
+
+static void wait_a_tick(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = TICK_NS}, NULL);
+}
+
+/* What is refused before it is touched ------------------------------------------------------- */
+
+static bool is_secure(pid_t pid)
+{
+    Elf64_auxv_t entry;
+    bool secure = false;
+    FILE *f = gt_open_proc(pid, "auxv");
+    while (f && fread(&entry, sizeof entry, 1, f) == 1)
+        secure |= entry.a_type == AT_SECURE && entry.a_un.a_val;
+    if (f)
+        fclose(f);
+    return secure;
+}
+
+static void refuse_early(pid_t pid)
+{
+    size_t size;
+    if (!gt_stub_code(&size))
+        gt_fail(GT_EXIT_FAILED, "attaching is there for x86-64 only, on a processor with XSAVE");
+    if (gt_has_library(pid))
+        FAIL(pid, "has libgotrace.so already: gotrace start %d", pid);
+    if (is_secure(pid))
+        FAIL(pid,
+             "was started with more privileges than its caller's: nothing is recorded in such");
+    if (gt_is_confined(pid))
+        FAIL(pid, "confines itself by seccomp(2), which could end it for what attaching takes");
+}
+
+/* Before it is stopped: what can be known of it does not change. */
+static void look(struct attach *a, pid_t pid)
+{
+    char path[64];
+    size_t n, size;
+    gt_stop(&a->still, pid);
+    if (!gt_unwind(&a->still))
+        gt_fail(GT_EXIT_FAILED,
+                "there is no libdw.so.1, which attaching takes: apt install libdw1");
+    struct gt_loaded *loaded = gt_loaded_find(&a->still, &n);
+    gt_attach_functions(&a->still, loaded, n, &a->functions);
+    a->own_malloc = gt_attach_has_own_malloc(loaded);
+    gt_stub_code(&size);
+    a->code = gt_attach_room(&a->still, loaded, n, size);
+    if (!a->code)
+        FAIL(pid, "has no room for %zu bytes of code behind its own, its loader's or its libc's",
+             size);
+    if (gt_choose_is_in_use(&a->still, a->code, size))
+        try_again(pid, "is being attached to just now");
+    snprintf(path, sizeof path, "/proc/%d/mem", a->still.alive);
+    a->memory = open(path, O_RDWR | O_CLOEXEC);
+    if (a->memory < 0)
+        FAIL(pid, "has memory that cannot be written: %s", strerror(errno));
+}
+
+/* Borrowing ---------------------------------------------------------------------------------- */
+
+static bool borrow_one(struct attach *a, const struct gt_task *task)
+{
+    pid_t pid = a->still.pid;
+    switch (gt_borrow(&a->still, task, a->memory, a->code, &a->functions, &a->borrowed)) {
+    case GT_BORROW_MOVED: return false;
+    case GT_BORROW_DONE: return true;
+    case GT_BORROW_REFUSED:
+        FAIL(pid, "does not let its threads be stopped: %s", strerror(a->borrowed.error));
+    case GT_BORROW_FAILED: FAIL(pid, "could not make a thread; it goes on as before");
+    }
+    return false;
+}
+
+/* Threads that have moved come back to where they wait. */
+static void borrow(struct attach *a)
+{
+    const struct gt_task **task = gt_need(calloc(a->still.tasks + 1, sizeof *task));
+    size_t n = gt_choose(&a->still, a->own_malloc, task);
+    sigset_t all, before; /* Ctrl-C is for later */
+    bool done = false;
+    if (!n)
+        try_again(a->still.pid,
+                  "has no thread that waits in a system call with nothing half done: it computes, "
+                  "or is inside of its loader or allocator, or its stacks cannot be followed");
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    for (time_t end = time(NULL) + STAY_S; !done && time(NULL) <= end; wait_a_tick()) {
+        for (size_t i = 0; i < n && !done; i++)
+            done = borrow_one(a, task[i]);
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (!done)
+        try_again(a->still.pid, "has no thread that stays in its calls for long enough");
+    free(task);
+}
+
+/* The new thread ----------------------------------------------------------------------------- */
+
+#define AT(a, field) (off_t)((a)->borrowed.pages + offsetof(struct gt_stub_pages, field))
+
+static void put(struct attach *a, off_t at, const void *from, size_t size)
+{
+    if (pwrite(a->memory, from, size, at) != (ssize_t)size)
+        FAIL(a->still.pid, "has ended");
+}
+
+static void get(struct attach *a, off_t at, void *to, size_t size)
+{
+    if (pread(a->memory, to, size, at) != (ssize_t)size)
+        FAIL(a->still.pid, "has ended");
+}
+
+static void await_load(struct attach *a)
+{
+    uint32_t done = 0;
+    for (time_t end = time(NULL) + LOAD_S; !done; wait_a_tick()) {
+        get(a, AT(a, done), &done, sizeof done);
+        if (!done && time(NULL) > end)
+            FAIL(a->still.pid, "is loading the library and does not get on: one of its threads is "
+                               "inside of the loader");
+    }
+}
+
+static _Noreturn void not_loaded(const struct attach *a, int result, const char *text)
+{
+    if (*text)
+        FAIL(a->still.pid, "cannot load the library: %s", text);
+    FAIL(a->still.pid, "has loaded the library, which does nothing there: %s", strerror(-result));
+}
+
+static void load(struct attach *a, const char *settings, size_t size)
+{
+    struct gt_stub_pages answer = {0};
+    uint32_t yes = 1;
+    int32_t not_made;
+    get(a, AT(a, not_made), &not_made, sizeof not_made);
+    if (not_made)
+        FAIL(a->still.pid, "could not make a thread: %s", strerror(not_made));
+    put(a, AT(a, path), carried.path, strlen(carried.path) + 1);
+    put(a, AT(a, settings), settings, size);
+    put(a, AT(a, go), &yes, sizeof yes);
+    await_load(a);
+    get(a, AT(a, result), &answer.result, sizeof answer.result);
+    get(a, AT(a, text), answer.text, sizeof answer.text - 1);
+    put(a, AT(a, seen), &yes, sizeof yes);
+    if (answer.result || *answer.text)
+        not_loaded(a, answer.result, answer.text);
+}
+
+/* However this ends. */
+static void drop_copy(void)
+{
+    gt_carry_end(&carried);
+}
+
+/* The commands ------------------------------------------------------------------------------- */
+
+static void attach(pid_t pid)
+{
+    static char settings[GT_STUB_SETTINGS] = "GOTRACE_QUIET=1";
+    char library[PATH_MAX];
+    struct attach a = {.memory = -1};
+    size_t quiet = strlen(settings) + 1;
+    setenv(OUTPUT, "trace.out", 0); /* here, not where the program is */
+    size_t n = quiet + gt_run_settings(settings + quiet, sizeof settings - quiet - 1);
+    if (n >= sizeof settings)
+        gt_fail(GT_EXIT_USAGE, "settings are too long");
+    refuse_early(pid);
+    gt_run_find_library(library);
+    look(&a, pid);
+    borrow(&a);
+    atexit(drop_copy);
+    gt_carry(&carried, &a.still, library);
+    load(&a, settings, n + 1);
+    close(a.memory);
+    if (verbose)
+        printf("gotrace: all threads stood still for %s, one of them for %s\n",
+               gt_duration(a.still.stopped_ns), gt_duration(a.borrowed.paused_ns));
+}
+
+static void help(FILE *to)
+{
+    fputs(
+        "usage: gotrace attach [options] [--verbose] PID\n"
+        "       gotrace detach PID\n"
+        "\n"
+        "Records a running program that was started without libgotrace.so, until it is detached;\n"
+        "then it runs as before. In between it takes start, stop and snapshot.\n"
+        "\n"
+        "Options:\n",
+        to);
+    gt_run_print_options(true);
+    fputs("      --verbose              say how long the program stood still\n", to);
+}
+
+/* Takes --verbose out of the arguments: it is none of the library's. */
+static bool take_verbose(int *argc, char **argv)
+{
+    int n = 0;
+    for (int i = 0; i < *argc; i++) {
+        if (strcmp(argv[i], "--verbose") != 0)
+            argv[n++] = argv[i];
+    }
+    bool found = n < *argc;
+    argv[n] = NULL;
+    *argc = n;
+    return found;
+}
+
+static pid_t read_pid(int argc, char **argv)
+{
+    char *end = "";
+    long pid = optind == argc - 1 ? strtol(argv[optind], &end, 10) : 0;
+    if (pid <= 0 || pid > INT_MAX || *end) {
+        help(stderr);
+        exit(GT_EXIT_USAGE);
+    }
+    return (pid_t)pid;
+}
+
+static bool starts_at_once(void)
+{
+    const char *start = getenv(START);
+    return !start || strcmp(start, "manual") != 0;
+}
+
+/* Attached before: only where it records to may be another place. */
+static int attach_again(pid_t pid)
+{
+    char settings[GT_STUB_SETTINGS], *end = settings;
+    const char *output = "";
+    end += gt_run_settings(settings, sizeof settings);
+    for (char *s = settings; s < end; s += strlen(s) + 1) {
+        if (strncmp(s, OUTPUT "=", sizeof OUTPUT) == 0)
+            output = s + sizeof OUTPUT;
+        else if (strncmp(s, START "=", sizeof START) != 0)
+            FAIL(pid, "was attached before: of its options only --output and --start can change");
+    }
+    return gt_control("attach", pid, output);
+}
+
+int gt_command_attach(int argc, char **argv)
+{
+    bool attaches = strcmp(argv[0], "attach") == 0;
+    verbose = take_verbose(&argc, argv);
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        help(stdout);
+        return 0;
+    }
+    if (attaches)
+        gt_run_read_options(argc, argv);
+    pid_t pid = read_pid(argc, argv);
+    if (!attaches)
+        return gt_control("detach", pid, "");
+    int status = gt_control_finds(pid) ? attach_again(pid) : (attach(pid), 0);
+    return status || !starts_at_once() ? status : gt_control("start", pid, "");
+}

@@ -1,0 +1,189 @@
+/* See choose.h. */
+#include "choose.h"
+
+#include "modules.h"
+
+#include "scripts/tool/stacks/calls.h"
+
+#include "encoder/read/need.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Parts of names of libc's functions inside of which a thread may have such a lock. */
+static const char *const of_libc[] = {
+    "alloc",  "free",   "tcache",      "dl_",
+    "dlopen", "dlsym",  "dlclose",     "dlmopen",
+    "dlinfo", "dladdr", "dlvsym",      "fork",
+    "spawn",  "system", "popen",       "pthread_create",
+    "thrd_",  "exit",   "abort",       "clone",
+    "setxid", "tls",    "pthread_key", "lll_lock_wait_private",
+};
+
+/* Of others' functions, which may be an allocator's, wherever that is linked into. */
+static const char *const of_others[] = {
+    "malloc",       "calloc",          "realloc", "memalign", "aligned_alloc",
+    "operator new", "operator delete", "je_",     "mi_",      "arena"};
+
+static const char *const modules[] = {"ld-linux", "ld.so", "alloc", "libgc.so"};
+
+static bool has_any(const char *text, const char *const *parts, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strstr(text, parts[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool is_in_libc(const struct gt_place *f)
+{
+    return strncmp(gt_attach_base(f->module), "libc.so", 7) == 0;
+}
+
+/* Where a stack ends that is known to its bottom: in what libc has made a thread with, or _start.
+ */
+static bool has_bottom(const struct gt_task *t)
+{
+    const struct gt_place *last = &t->frame[t->frames - 1];
+    return is_in_libc(last) || strcmp(last->function, "_start") == 0 ||
+           (t->frames > 1 && is_in_libc(last - 1) && strstr(last[-1].function, "libc_start"));
+}
+
+#define HAS_ANY(text, parts) has_any(text, parts, sizeof parts / sizeof *parts)
+
+static bool may_hold_locks(const struct gt_place *f)
+{
+    return HAS_ANY(gt_attach_base(f->module), modules) || strcmp(f->function, "free") == 0 ||
+           (is_in_libc(f) ? HAS_ANY(f->function, of_libc) : HAS_ANY(f->function, of_others));
+}
+
+static bool is_ordinary(const struct gt_task *t)
+{
+    if (!t->frames || t->unknown || t->cut || !has_bottom(t))
+        return false;
+    for (size_t i = 0; i + 1 < t->frames; i++) {
+        if (may_hold_locks(&t->frame[i]))
+            return false;
+    }
+    return true;
+}
+
+/* A call that is waited in, or a sleep that goes on. */
+static bool is_patient(long number)
+{
+    const struct gt_call_row *row = gt_call_row(number);
+    return number == SYS_restart_syscall || (row && row->class != GT_CALL_OTHER);
+}
+
+/* What an allocator waits in. */
+static bool is_of_locks(long number)
+{
+    const struct gt_call_row *row = gt_call_row(number);
+    return !row || row->class == GT_CALL_FUTEX || row->class == GT_CALL_SLEEP;
+}
+
+static bool has_timeout(const struct gt_call_row *row, const struct gt_call *call)
+{
+    if (row->timeout < 0)
+        return false;
+    uint64_t value = call->argument[row->timeout & ~GT_CALL_MS];
+    return row->timeout & GT_CALL_MS ? (int32_t)value >= 0 : value != 0;
+}
+
+/* It has the program's own scheduling, and may stay in its call for long. */
+static int rank(const struct gt_still *s, const struct gt_task *t)
+{
+    bool timed =
+        t->call.number == SYS_restart_syscall || has_timeout(gt_call_row(t->call.number), &t->call);
+    return (timed ? 0 : 2) + (t->tid == s->pid);
+}
+
+static const struct gt_still *sorting;
+
+static int better(const void *a, const void *b)
+{
+    return rank(sorting, *(const struct gt_task *const *)b) -
+           rank(sorting, *(const struct gt_task *const *)a);
+}
+
+size_t gt_choose(const struct gt_still *still, bool own_malloc, const struct gt_task **out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < still->tasks; i++) {
+        const struct gt_task *t = &still->task[i];
+        if (t->arrived && t->state == GT_WAITS && t->call.number >= 0 && !t->signal &&
+            is_patient(t->call.number) && !(own_malloc && is_of_locks(t->call.number)) &&
+            is_ordinary(t))
+            out[n++] = t;
+    }
+    sorting = still;
+    qsort(out, n, sizeof *out, better);
+    return n;
+}
+
+/* Or one like it: return addresses tell the rest. */
+static bool is_same_call(const struct user_regs_struct *a, const struct user_regs_struct *b)
+{
+    bool eintr;
+    struct gt_call none = {.number = -1};
+    return gt_registers_pc(a) == gt_registers_pc(b) && gt_registers_sp(a) == gt_registers_sp(b) &&
+           is_patient(gt_registers_call(b, &none, &eintr).number);
+}
+
+static bool is_return_address(const struct gt_task *t, uint64_t word)
+{
+    for (size_t i = 0; i < t->frames; i++) {
+        if (t->frame[i].pc + 1 == word)
+            return true;
+    }
+    return false;
+}
+
+/* The stack, as far as it was copied. */
+static const struct gt_piece *stack_of(const struct gt_still *s, const struct gt_task *t)
+{
+    uint64_t sp = gt_registers_sp(&t->registers);
+    for (size_t i = 0; i < s->pieces; i++) {
+        if (s->piece[i].at == sp)
+            return &s->piece[i];
+    }
+    return NULL;
+}
+
+/* All return addresses are where they were, and so are the frames. */
+bool gt_choose_again(const struct gt_still *still, const struct gt_task *task,
+                     const struct user_regs_struct *registers, int memory)
+{
+    const struct gt_piece *then = stack_of(still, task);
+    if (!then || !is_same_call(&task->registers, registers))
+        return false;
+    uint64_t *now = gt_need(malloc(then->size)), word;
+    bool same = pread(memory, now, then->size, (off_t)then->at) == (ssize_t)then->size;
+    for (size_t i = 0; same && i < then->size / sizeof word; i++) {
+        memcpy(&word, then->bytes + i * sizeof word, sizeof word);
+        same =
+            now[i] == word || (!is_return_address(task, word) && !is_return_address(task, now[i]));
+    }
+    free(now);
+    return same;
+}
+
+bool gt_choose_is_in_use(const struct gt_still *still, uint64_t code, size_t size)
+{
+    for (size_t i = 0; i < still->tasks; i++) {
+        const struct gt_task *t = &still->task[i];
+        if (gt_registers_pc(&t->registers) - code < size)
+            return true;
+        const struct gt_piece *stack = stack_of(still, t);
+        for (size_t k = 0; stack && k < stack->size / 8; k++) {
+            uint64_t word;
+            memcpy(&word, stack->bytes + 8 * k, 8);
+            if (word - code < size)
+                return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,23 @@
+/* Which thread of a process can be borrowed: its stack says what it holds. */
+#ifndef GT_CHOOSE_H
+#define GT_CHOOSE_H
+
+#include "scripts/tool/stacks/still.h"
+
+/*
+ * Threads that sit in a system call, called from ordinary code: on no frame of their stacks, which
+ * are known to the bottom, are they inside of the loader, an allocator or what makes or ends
+ * threads and processes; so they hold none of the locks that making a thread takes. own_malloc:
+ * an allocator is linked into the program, where not all of its functions may have names. The best
+ * first; how many. Needs their stacks.
+ */
+size_t gt_choose(const struct gt_still *still, bool own_malloc, const struct gt_task **out);
+
+/* Whether a thread with these registers, and this memory, is in the same call by the same way. */
+bool gt_choose_again(const struct gt_still *still, const struct gt_task *task,
+                     const struct user_regs_struct *registers, int memory);
+
+/* Whether a thread executes code there, or will come back to it. */
+bool gt_choose_is_in_use(const struct gt_still *still, uint64_t code, size_t size);
+
+#endif

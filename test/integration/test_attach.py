@@ -1,0 +1,301 @@
+"""`gotrace attach`: programs that were started without the library (test/prog/attached.c) go on as if nothing had been."""
+
+import contextlib
+import os
+import platform
+import re
+import select
+import subprocess
+import time
+
+import pytest
+
+from lib import LIBRARY, PROGRAMS, ROOT, gotools, proc
+
+GOTRACE = ROOT / "build/gotrace"
+ATTACHED = PROGRAMS / "attached"
+CYCLES = int(os.environ.get("ATTACH_CYCLES", "5"))
+
+pytestmark = [
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="attaching is there for x86-64 only"),
+    pytest.mark.limit(120),
+]
+
+# In the command: it is killed, or the program is, right after its nth ptrace(2).
+DIE = """
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static long n;
+
+long ptrace(int request, ...)
+{
+    static long (*real)(int, ...);
+    va_list ap;
+    va_start(ap, request);
+    long a = va_arg(ap, long), b = va_arg(ap, long), c = va_arg(ap, long);
+    va_end(ap);
+    if (!real)
+        real = (long (*)(int, ...))dlsym(RTLD_NEXT, "ptrace");
+    long r = real(request, a, b, c);
+    if (++n == atol(getenv("DIE_AT")))
+        kill(getenv("DIE_WHO") ? atoi(getenv("DIE_WHO")) : getpid(), SIGKILL);
+    return r;
+}
+
+__attribute__((destructor)) static void count(void)
+{
+    if (getenv("DIE_COUNT"))
+        dprintf(open(getenv("DIE_COUNT"), O_WRONLY | O_CREAT | O_APPEND, 0600), "%ld ", n);
+}
+"""
+
+
+class Program:
+    """One of attached.c's, which says what happens to it."""
+
+    def __init__(self, *what, argv=(ATTACHED,)):
+        self.child = proc.spawn([*argv, *what], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.child.stdout.readline() == "ready\n"
+        self.pid = self.child.pid
+
+    def end(self):
+        out, _ = self.child.communicate(timeout=30)
+        assert self.child.returncode == 0 and re.fullmatch(r"\d+ rounds\n", out), (self.child.returncode, out)
+        return int(out.split()[0])
+
+
+@contextlib.contextmanager
+def running(*what, **options):
+    program = Program(*what, **options)
+    try:
+        yield program
+    finally:
+        proc.kill_group(program.child)
+
+
+def gotrace(command, *argv, **options):
+    return proc.run([GOTRACE, command, *argv], timeout=60, **options)
+
+
+def attach(program, trace, *options):
+    return gotrace("attach", "-o", trace, *options, program.pid).ok()
+
+
+def detach(program):
+    return gotrace("detach", program.pid).ok()
+
+
+def await_waits(n=6, seconds=0.055):
+    """For so many of the holder's rounds."""
+    time.sleep(n * seconds)
+
+
+def values(trace):
+    events = [e for e in gotools.parse(trace) if e.fields.get("Name") == "/memory/classes/heap/objects:bytes"]
+    return [int(re.search(r"\d+(?=\)})", e.fields["Value"])[0]) for e in events]
+
+
+def test_truth(tmp_path):
+    """Waits are right from then on: how long, for which lock, who held it, doing what; and so they are the next time."""
+    with running("locks") as program:
+        for trace in (tmp_path / "one.out", tmp_path / "two.out"):
+            assert attach(program, trace).stdout == f"gotrace: recording to {trace}\n"
+            await_waits(12)
+            assert f"detached; {trace}: " in detach(program).stdout
+            gotools.check(trace)
+            top = gotrace("top", "--holders", trace).ok().stdout
+            wait = re.search(r"^ *[\d.]+m?s +[\d.]+% +(\d+) +([\d.]+)ms +[\d.]+ms +pthread_mutex_lock <- want .*, journal$", top, re.M)
+            assert wait and int(wait[1]) >= 3 and 25 < float(wait[2]) < 1000, top
+            assert re.search(r"^ +[\d.]+% +\d+(?: \(hold\))?, by hold: usleep <- hold", top, re.M), top
+            live = values(trace)
+            assert live and all(0 < v < 1 << 24 for v in live), live
+        program.end()
+
+
+@pytest.mark.parametrize("what", ["calls", "sleeper", "many 100", "forks"])
+def test_nothing_happens(tmp_path, what):
+    with running(*what.split()) as program:
+        for i in range(CYCLES):
+            attach(program, tmp_path / f"{i}.out")
+            detach(program)
+        assert program.end()
+    gotools.check(tmp_path / "0.out")
+    proc.run([GOTRACE, "info", tmp_path / f"{CYCLES - 1}.out"]).ok()
+
+
+def test_other_commands(tmp_path):
+    trace, other = tmp_path / "t.out", tmp_path / "other.out"
+    with running("locks") as program:
+        assert attach(program, trace, "--start=manual", "--ring=30s").stdout == ""
+        again = gotrace("attach", "--ring=10s", program.pid)
+        assert again.returncode == 1 and "only --output and --start can change" in again.stderr
+        gotrace("start", program.pid).ok()
+        await_waits()
+        gotrace("snapshot", program.pid, other).ok()
+        assert gotrace("attach", program.pid).stderr == f"gotrace: process {program.pid} is recording already\n"
+        detach(program)
+        assert "pthread_mutex_lock <- want" in gotrace("top", other).ok().stdout
+        for command, why in (("start", "not attached any more"), ("detach", "not attached any more"), ("stop", "not recording")):
+            result = gotrace(command, program.pid)
+            assert result.returncode == 1 and why in result.stderr, result
+        program.end()
+
+
+def test_all_is_put_back(tmp_path):
+    """What is read-only in its files' memory: relocations, and libc's table of symbols."""
+
+    def memory(pid):
+        found = {}
+        with open(f"/proc/{pid}/mem", "rb") as f:
+            for line in open(f"/proc/{pid}/maps"):
+                where, rights, *_, path = line.split(maxsplit=5)
+                lo, hi = (int(x, 16) for x in where.split("-"))
+                if rights == "r--p" and re.search(r"/(attached|libc\.so\.6|ld-linux.*)$", path.strip()):
+                    f.seek(lo)
+                    for at in range(lo, hi, 4096):  # mappings may have been split
+                        found[at] = f.read(4096)
+        return found
+
+    with running("many", "4") as program:
+        before = memory(program.pid)
+        attach(program, tmp_path / "t.out")
+        during = memory(program.pid)
+        detach(program)
+        after = memory(program.pid)
+        assert len(before) > 20 and any(during[at] != page for at, page in before.items())
+        assert not [hex(at) for at, page in before.items() if after[at] != page]
+        program.end()
+
+
+# --- who dies in the middle
+
+
+@pytest.fixture(scope="module")
+def die(tmp_path_factory):
+    return proc.compile(DIE, tmp_path_factory.mktemp("die") / "die.so", "-shared", "-fPIC", "-ldl")
+
+
+def attach_dying(program, trace, die, at, **env):
+    env = {"LD_PRELOAD": die, "DIE_AT": str(at)} | {k: str(v) for k, v in env.items()}
+    return gotrace("attach", "-o", trace, program.pid, env=env)
+
+
+def steps_of(die, tmp_path, what):
+    """About how many calls of ptrace an attach takes: more, where a thread has moved."""
+    with running(what) as program:
+        attach_dying(program, tmp_path / "t.out", die, -1, DIE_COUNT=tmp_path / "n").ok()
+        detach(program)
+        program.end()
+    return int((tmp_path / "n").read_text().split()[-1])  # of the last try
+
+
+@pytest.mark.parametrize("what", ["sleeper", "calls"])
+def test_killed_command(tmp_path, die, what):
+    """Wherever it was: the program goes on, its calls last their time, with its registers and its mask of signals."""
+    last = steps_of(die, tmp_path, what)
+    died = 0
+    for at in sorted({last * i // 5 for i in range(1, 5)} | set(range(max(last - 12, 1), last + 1, 3))):
+        with running(what) as program:
+            result = attach_dying(program, tmp_path / "t.out", die, at)
+            died += result.returncode == -9
+            time.sleep(0.05)
+            program.end()
+    assert died  # the command may be done sooner than the first time
+
+
+def test_killed_program(tmp_path, die):
+    last = steps_of(die, tmp_path, "calls")
+    for at in range(last // 6, last, last // 6):
+        with running("calls") as program:
+            result = attach_dying(program, tmp_path / "t.out", die, at, DIE_WHO=program.pid)
+            assert result.returncode in (0, 1) and result.seconds < 40, result
+
+
+# --- who is refused
+
+STATIC = '#include <stdio.h>\n#include <unistd.h>\nint main(void) { puts("ready"); fflush(stdout); char c; while (read(0, &c, 1) > 0) ; puts("1 rounds"); }'
+CONFINED = """
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+int main(void)
+{
+    struct sock_filter all[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_fprog program = {1, all};
+    char c;
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    puts("ready");
+    fflush(stdout);
+    while (read(0, &c, 1) > 0)
+        ;
+    puts("1 rounds");
+}
+"""
+
+
+REFUSED = [(STATIC, "-static", "statically linked"), (CONFINED, "-O1", "confines itself by seccomp")]
+
+
+@pytest.mark.parametrize("source, flag, why", REFUSED, ids=["static", "confined"])
+def test_refused(tmp_path, source, flag, why):
+    """With the reason, and nothing changed."""
+    binary = proc.compile(source, tmp_path / "refused", flag)
+    with running(argv=(binary,)) as program:
+        maps = open(f"/proc/{program.pid}/maps").read()
+        result = gotrace("attach", program.pid, cwd=tmp_path)
+        assert result.returncode == 1 and why in result.stderr, result
+        assert open(f"/proc/{program.pid}/maps").read() == maps
+        program.end()
+
+
+def test_refused_with_the_library(tmp_path):
+    env = {"LD_PRELOAD": LIBRARY, "GOTRACE_OUTPUT": tmp_path / "t.out", "GOTRACE_QUIET": "1"}
+    child = proc.spawn([ATTACHED, "locks"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert select.select([child.stdout], [], [], 20)[0]
+    for command in ("attach", "detach"):
+        result = gotrace(command, child.pid, cwd=tmp_path)
+        assert result.returncode == 1 and "was started with libgotrace.so" in result.stderr, result
+    child.communicate(timeout=20)
+    proc.kill_group(child)
+
+
+def test_usage(tmp_path):
+    assert gotrace("attach").returncode == 2
+    assert "attach [options]" in gotrace("attach", "--help").ok().stdout
+    for option in ("--sched", "--cpu-hz=10"):
+        result = gotrace("attach", option, os.getpid(), cwd=tmp_path)
+        assert result.returncode == 2 and "cannot be attached with" in result.stderr
+    assert "there is no process" in gotrace("attach", 4194304 - 1, cwd=tmp_path).stderr
+
+
+# --- containers
+
+
+def test_container(tmp_path):
+    """Another root's files, and another numbering of processes: it has no libgotrace.so."""
+    (tmp_path / "attached").write_bytes(ATTACHED.read_bytes())
+    (tmp_path / "attached").chmod(0o755)
+    script = f"mount -t tmpfs none {LIBRARY.parent} && cd {tmp_path} && exec ./attached locks"
+    unshare = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script]
+    if os.geteuid() != 0 or proc.run([*unshare[:-1], f"mount -t tmpfs none {LIBRARY.parent}"]).returncode:
+        pytest.skip("no namespaces here")
+    with running(argv=unshare) as program:
+        (inner,) = open(f"/proc/{program.pid}/task/{program.pid}/children").read().split()
+        trace = tmp_path / "t.out"
+        gotrace("attach", "-o", trace, inner).ok()
+        await_waits()
+        gotrace("detach", inner).ok()
+        assert "pthread_mutex_lock <- want" in gotrace("top", trace).ok().stdout
+        program.end()
+        assert not [name for name in os.listdir("/tmp") if name.startswith("gotrace.")]

@@ -1,0 +1,295 @@
+/*
+ * Programs that somebody attaches to while they run. Each checks all the time that nothing happens
+ * to it; a line says what did. At the end of standard input it says how often it went round, and
+ * ends with 0 if nothing did.
+ *
+ *   locks       one thread sleeps 50 ms with a lock, two others want it
+ *   calls       threads in calls of all kinds, with timeouts and without
+ *   sleeper     the only thread sleeps, with a timeout in the kernel that it has to go on with
+ *   many N      so many threads hand a number round by pipes
+ *   forks       forks children and loads and unloads a library all the time
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static _Atomic bool over;
+static _Atomic long rounds, bad;
+
+static void complain(const char *what, long got)
+{
+    bad++;
+    printf("%s: %ld, errno %s\n", what, got, strerror(errno));
+    fflush(stdout);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static struct timespec from_now(clockid_t clock, long ns)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    t.tv_nsec += ns;
+    t.tv_sec += t.tv_nsec / 1000000000;
+    t.tv_nsec %= 1000000000;
+    return t;
+}
+
+/* --- locks */
+
+static pthread_mutex_t journal = PTHREAD_MUTEX_INITIALIZER;
+
+static void *hold(void *arg)
+{
+    while (!over) {
+        pthread_mutex_lock(&journal);
+        usleep(50000);
+        pthread_mutex_unlock(&journal);
+        usleep(5000);
+        rounds++;
+    }
+    return arg;
+}
+
+static void *want(void *arg)
+{
+    while (!over) {
+        pthread_mutex_lock(&journal);
+        free(malloc(1000));
+        pthread_mutex_unlock(&journal);
+        usleep(1000);
+    }
+    return arg;
+}
+
+/* --- calls: what each returns after TIMEOUT, or by the hand of somebody */
+
+enum { TIMEOUT_MS = 20 };
+
+static int by_nanosleep(void)
+{
+    return nanosleep(&(struct timespec){.tv_nsec = TIMEOUT_MS * 1000000}, NULL);
+}
+
+static int by_clock_nanosleep(void)
+{
+    return clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = TIMEOUT_MS * 1000000},
+                           NULL);
+}
+
+static int by_poll(void)
+{
+    return poll(NULL, 0, TIMEOUT_MS);
+}
+
+static int by_select(void)
+{
+    return select(0, NULL, NULL, NULL, &(struct timeval){.tv_usec = TIMEOUT_MS * 1000});
+}
+
+static int by_epoll(void)
+{
+    static int epoll = -1;
+    struct epoll_event event;
+    if (epoll < 0)
+        epoll = epoll_create1(EPOLL_CLOEXEC);
+    return epoll_wait(epoll, &event, 1, TIMEOUT_MS);
+}
+
+static int by_cond(void)
+{
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+    struct timespec until = from_now(CLOCK_REALTIME, TIMEOUT_MS * 1000000);
+    pthread_mutex_lock(&mutex);
+    int r = pthread_cond_timedwait(&cond, &mutex, &until);
+    pthread_mutex_unlock(&mutex);
+    return r == ETIMEDOUT ? 0 : r;
+}
+
+static int by_sigtimedwait(void)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    int r = sigtimedwait(&none, NULL, &(struct timespec){.tv_nsec = TIMEOUT_MS * 1000000});
+    return r < 0 && errno == EAGAIN ? 0 : r;
+}
+
+static const struct call {
+    const char *name;
+    int (*make)(void);
+} calls[] = {
+    {"nanosleep", by_nanosleep},
+    {"clock_nanosleep", by_clock_nanosleep},
+    {"poll", by_poll},
+    {"select", by_select},
+    {"epoll_wait", by_epoll},
+    {"pthread_cond_timedwait", by_cond},
+    {"sigtimedwait", by_sigtimedwait},
+};
+
+/* Registers that a call keeps, errno, and the mask of signals are as before; it lasts its time. */
+static void check_call(const struct call *call)
+{
+    sigset_t mask = {0}, after = {0};
+    double number = 1.5 + (double)rounds, kept = number;
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    errno = EXFULL;
+    double begin = now();
+    int r = call->make();
+    double took = now() - begin;
+    __asm__ volatile("" : "+x"(kept));
+    pthread_sigmask(SIG_SETMASK, NULL, &after);
+    if (r != 0)
+        complain(call->name, r);
+    if (took < TIMEOUT_MS * 0.99e-3)
+        complain("too short, in us", (long)(took * 1e6));
+    if (kept != number || memcmp(&mask, &after, sizeof mask) != 0)
+        complain("registers or signal mask", 0);
+    rounds++;
+}
+
+static void *call_again(void *arg)
+{
+    while (!over)
+        check_call(arg);
+    return arg;
+}
+
+/* --- many */
+
+static struct link {
+    int from, to;
+} * links;
+
+static void *hand_on(void *arg)
+{
+    struct link *l = arg;
+    long number, last = -1;
+    while (read(l->from, &number, sizeof number) == sizeof number) {
+        if (number <= last)
+            complain("a number came twice", number);
+        last = number;
+        free(malloc((size_t)number % 5000));
+        number++;
+        if (write(l->to, &number, sizeof number) != sizeof number)
+            complain("write", number);
+        rounds++;
+        if (over && l == links)
+            break;
+    }
+    if (!over)
+        complain("read", last);
+    return arg;
+}
+
+static void start_ring(int n)
+{
+    long first = 1;
+    links = calloc((size_t)n, sizeof *links);
+    for (int i = 0; i < n; i++) {
+        int ends[2];
+        if (pipe(ends) != 0)
+            exit(1);
+        links[(i + 1) % n].from = ends[0];
+        links[i].to = ends[1];
+    }
+    pthread_t thread;
+    for (int i = 0; i < n; i++)
+        pthread_create(&thread, NULL, hand_on, &links[i]);
+    if (write(links[n - 1].to, &first, sizeof first) != sizeof first)
+        exit(1);
+}
+
+/* --- forks */
+
+static void *fork_again(void *arg)
+{
+    while (!over) {
+        int status = 0;
+        pid_t child = fork();
+        if (child == 0)
+            _exit(pthread_mutex_trylock(&journal) ? 1 : 7);
+        if (child < 0 || waitpid(child, &status, 0) != child || status != 7 << 8)
+            complain("child", status);
+        rounds++;
+    }
+    return arg;
+}
+
+static void *load_again(void *arg)
+{
+    while (!over) {
+        void *library = dlopen("libm.so.6", RTLD_NOW), *other = dlopen("libanl.so.1", RTLD_NOW);
+        double (*root)(double) = (double (*)(double))(library ? dlsym(library, "cbrt") : NULL);
+        if (!root || root(27) < 2.9)
+            complain("dlopen", 0);
+        if (other)
+            dlclose(other);
+        if (library)
+            dlclose(library);
+        rounds++;
+    }
+    return arg;
+}
+
+static void start(void *(*routine)(void *), const void *arg)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, routine, (void *)arg) != 0)
+        exit(1);
+}
+
+static bool input_is_over(void)
+{
+    char c;
+    return poll(&(struct pollfd){.fd = 0, .events = POLLIN}, 1, 0) == 1 && read(0, &c, 1) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    char c;
+    if (strcmp(what, "locks") == 0) {
+        start(hold, NULL);
+        start(want, NULL);
+        start(want, NULL);
+    } else if (strcmp(what, "calls") == 0) {
+        for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+            start(call_again, &calls[i]);
+    } else if (strcmp(what, "many") == 0) {
+        start_ring(atoi(argv[2]));
+    } else if (strcmp(what, "forks") == 0) {
+        start(fork_again, NULL);
+        start(load_again, NULL);
+    } else if (strcmp(what, "sleeper") != 0) {
+        return 2;
+    }
+    printf("ready\n");
+    fflush(stdout);
+    while (strcmp(what, "sleeper") == 0 && !input_is_over())
+        check_call(&calls[1]);
+    while (strcmp(what, "sleeper") != 0 && read(0, &c, 1) > 0)
+        ;
+    over = true;
+    usleep(100000);
+    printf("%ld rounds\n", rounds);
+    return bad != 0;
+}
