@@ -12,8 +12,7 @@ import pytest
 from lib import ROOT, proc
 
 pytestmark = [
-    pytest.mark.skipif(not os.environ.get("ALL_NEEDS"), reason="second runs on aarch64: ./scripts/test --all"),
-    pytest.mark.needs("qemu-aarch64-static"),
+    pytest.mark.skipif(not os.environ.get("GOTRACE_AARCH64"), reason="second runs on aarch64, with qemu-user-static: GOTRACE_AARCH64=1"),
 ]
 AGAIN = {  # file: which of its tests, as pytest's -k says; all others are of no architecture, or ask of qemu what it has not
     "unit": "not damage"  # not done within a minute
