@@ -170,12 +170,16 @@ static void begin(size_t i, bool hosts)
     push_next(i);
 }
 
+/* Before a generation is written; who had to tell what is not possible is blamed for all. */
 static void set_host(void)
 {
-    uint64_t cpus = 0;
+    uint64_t cpus = 0, odd = 0;
     for (size_t i = 0; i < merging.n; i++) {
-        uint64_t its = merging.input[i].all->procs;
-        cpus = its > cpus ? its : cpus;
+        const struct input *in = &merging.input[i];
+        cpus = in->all->procs > cpus ? in->all->procs : cpus;
+        if (!i || in->trace.odd > odd)
+            gt_writing_blame(in->trace.path);
+        odd = in->trace.odd > odd ? in->trace.odd : odd;
     }
     gt_writing_set_host(cpus, merging.origin.wall_s, merging.origin.wall_ns,
                         merging.origin.mono_ns);

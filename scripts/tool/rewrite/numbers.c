@@ -28,15 +28,24 @@ static bool is_alone(void)
 
 /* Numbers ------------------------------------------------------------------------------------- */
 
+/* Whether the number was nobody's. */
+static bool claim(uint64_t thread)
+{
+    uint64_t *slot = gt_need(gt_memo_at(&last.thread, thread + 1));
+    bool free = !*slot;
+    if (free)
+        *slot = (uintptr_t)gt_all;
+    return free;
+}
+
 uint64_t gt_number_of_thread(uint64_t thread)
 {
+    uint64_t number = thread;
     if (is_alone() || thread == GT_NO_THREAD)
         return thread;
-    uint64_t *slot = gt_need(gt_memo_at(&last.thread, thread + 1));
-    if (*slot && *slot != (uintptr_t)gt_all)
-        return FIRST_THREAD + last.threads++;
-    *slot = (uintptr_t)gt_all;
-    return thread;
+    while (!claim(number))
+        number = FIRST_THREAD + last.threads++;
+    return number;
 }
 
 uint64_t gt_number_of_p(uint64_t p)

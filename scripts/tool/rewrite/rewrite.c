@@ -244,6 +244,7 @@ void gt_rewrite(struct gt_rewrite *r)
     if (format->v1 && gt_v1_global_order(format))
         gt_replacement_beside(".elf");
     gt_writing_begin(gt_replacement_temporary(), format, r->from + 1);
+    gt_writing_blame(r->input);
     gt_rewriting_begin(&rewriting);
     if (!gt_trace_read(&trace, &gt_rewriting_audience))
         gt_fail(GT_EXIT_FAILED, "%s: damaged: %s", trace.path, trace.damage);

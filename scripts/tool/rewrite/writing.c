@@ -20,6 +20,7 @@
 #include "encoder/v2.h"
 #include "encoder/writer.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,6 +65,7 @@ static struct {
     size_t n_at_end, room_at_end;
     size_t bytes;
     uint64_t wall_s, wall_ns, mono_ns; /* at ns 0; 0: not known */
+    const char *blamed;
 } out;
 
 /* Names --------------------------------------------------------------------------------------- */
@@ -226,6 +228,11 @@ static void make_room(struct gt_lane *lane)
         lane->room = lane->room * 2 < GT_BUF_ROOM ? lane->room * 2 : (uint32_t)GT_BUF_ROOM;
         lane->buf = gt_need(realloc(lane->buf, sizeof *lane->buf + lane->room));
     }
+}
+
+void gt_writing_blame(const char *path)
+{
+    out.blamed = path;
 }
 
 struct gt_lane *gt_writing_lane(uint64_t thread)
@@ -397,6 +404,8 @@ static void write_generation(bool whole)
     }
     if (!error)
         error = gt_output_commit();
+    if (error == -EPROTO && out.blamed)
+        gt_fail(GT_EXIT_FAILED, "%s: damaged: its events contradict each other", out.blamed);
     if (error)
         gt_fail(GT_EXIT_FAILED, "%s: %s", gt_output_path(), strerror(-error));
 }
