@@ -170,14 +170,15 @@ static void begin(size_t i, bool hosts)
     push_next(i);
 }
 
-/* Before a generation is written; who had to tell what is not possible is blamed for all. */
+/* Before a generation is written; it is blamed who had to tell most of what is not possible. */
 static void set_host(void)
 {
     uint64_t cpus = 0, odd = 0;
+    gt_writing_blame("one of these traces");
     for (size_t i = 0; i < merging.n; i++) {
         const struct input *in = &merging.input[i];
         cpus = in->all->procs > cpus ? in->all->procs : cpus;
-        if (!i || in->trace.odd > odd)
+        if (in->trace.odd > odd)
             gt_writing_blame(in->trace.path);
         odd = in->trace.odd > odd ? in->trace.odd : odd;
     }

@@ -36,7 +36,7 @@ void gt_writing_forget(struct gt_writing_source *source);
 /* Where that was recorded; NULL: that is not known. Before the first generation ends. */
 void gt_writing_set_origin(const struct gt_origin *origin);
 
-/* The file that is read and blamed where events contradict each other, as v1 cannot have them. */
+/* What is blamed where events contradict each other, as v1 cannot have them; NULL: nothing yet. */
 void gt_writing_blame(const char *path);
 
 struct gt_lane *gt_writing_lane(uint64_t thread);
