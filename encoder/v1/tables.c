@@ -12,6 +12,7 @@
 #include "encoder/frames.h"
 #include "encoder/base/memo.h"
 #include "encoder/held.h"
+#include "encoder/origin.h"
 #include "encoder/output.h"
 #include "encoder/stacks.h"
 #include "encoder/strings.h"
@@ -211,6 +212,14 @@ void gt_v1_tables_whole(void)
     if (!gt_v1_global_order(gt_format))
         gt_held_tell_end(put_text);
     put_numbers(GT_V1_WHOLE, NULL, 0);
+}
+
+void gt_v1_tables_origin(void)
+{
+    enum { HEAD = sizeof GT_ORIGIN - 1 };
+    uint8_t text[GT_ORIGIN_MAX];
+    uint32_t len = gt_origin_text(text);
+    put_numbers(GT_V1_ORIGIN, text + HEAD, len - HEAD);
 }
 
 static void put_account(void *unused, uint64_t id, const char *text, uint32_t len)

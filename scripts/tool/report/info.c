@@ -8,6 +8,7 @@
 #include "scripts/tool/tool.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -108,7 +109,16 @@ static void print_columns(const struct parts *p, bool accounts)
     }
 }
 
-enum { ROUTINE = 24 }; /* columns */
+enum { ROUTINE = 24, NAME = 15, LONG_NAME = 40 }; /* columns */
+
+/* Names are as long as the kernel's, mostly; those of several processes begin with theirs. */
+static int columns_of_names(const struct gt_threads *threads)
+{
+    size_t most = NAME;
+    for (const struct gt_thread_state *t = threads->first; t; t = t->next)
+        most = strchr(t->name, '/') && strlen(t->name) > most ? strlen(t->name) : most;
+    return most < LONG_NAME ? (int)most : LONG_NAME;
+}
 
 /* How many columns a text in UTF-8 is shorter than that. */
 static int missing_to(int columns, const char *text)
@@ -118,7 +128,7 @@ static int missing_to(int columns, const char *text)
     return columns;
 }
 
-static void print_thread(const struct gt_thread_state *t, bool accounts)
+static void print_thread(const struct gt_thread_state *t, int name, bool accounts)
 {
     char tid[24] = "-", routine[512];
     const struct parts p = parts_of(t, accounts);
@@ -126,16 +136,16 @@ static void print_thread(const struct gt_thread_state *t, bool accounts)
         snprintf(tid, sizeof tid, "%llu", (unsigned long long)t->thread);
     const char *shown =
         *t->routine ? gt_short_name(t->routine, routine, sizeof routine, ROUTINE) : "-";
-    printf(gt_wide_names ? "  %8s  %-15s %s%*s %10s" : "  %8s  %-15.15s %s%*s %10s", tid,
+    printf("  %8s  %-*.*s %s%*s %10s", tid, name, gt_wide_names ? INT_MAX : name,
            *t->name ? t->name : "-", shown, missing_to(ROUTINE, shown), "", gt_duration(t->begin));
     printf(" %9s%s", gt_duration(t->end - t->begin), t->ended ? " " : "+");
     print_columns(&p, accounts);
     puts("");
 }
 
-static void print_head(bool accounts)
+static void print_head(int name, bool accounts)
 {
-    printf("  %8s  %-15s %-24s %10s %10s", "tid", "name", "routine", "from", "lived");
+    printf("  %8s  %-*s %-24s %10s %10s", "tid", name, "name", "routine", "from", "lived");
     for (int c = ON_CPU; c < (accounts ? COLUMNS : UNSEEN); c++) {
         for (int k = GT_SYNC; gt_wide_names && c == BLOCKED && k < GT_UNSEEN; k++)
             printf(" %8s", gt_kind_names[k]);
@@ -150,11 +160,12 @@ static void print_threads(const struct gt_threads *threads)
 {
     struct gt_idle_sum idle = {0};
     bool accounts = threads->accounts;
+    int name = columns_of_names(threads);
     printf("\nthreads: %llu\n", (unsigned long long)threads->n);
-    print_head(accounts);
+    print_head(name, accounts);
     for (const struct gt_thread_state *t = threads->first; t; t = t->next) {
         if (gt_select_thread(t))
-            print_thread(t, accounts);
+            print_thread(t, name, accounts);
     }
     puts("  (+: still there when the trace ends)");
     if (accounts)

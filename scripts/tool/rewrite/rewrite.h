@@ -22,4 +22,7 @@ uint64_t gt_rewrite_length(const char *input);
 /* Does it; a failure ends the program with a message, and leaves no output. */
 void gt_rewrite(struct gt_rewrite *r);
 
+/* Whether both are there, and one file. */
+bool gt_rewrite_is_same(const char *one, const char *other);
+
 #endif
