@@ -310,8 +310,11 @@ static void sample(void *arg, const struct gt_cpu_sample *s, uint64_t ns)
 /* Part of what was used before the trace began, or the thread did: in equal measure. */
 static void cut_usage(struct gt_usage *used, uint64_t length, uint64_t whole)
 {
+    bool slept = used->of[GT_USED_VOLUNTARY] != 0;
     for (int i = 0; i < GT_USED_NUMBERS && length < whole; i++)
         used->of[i] = (uint64_t)((double)used->of[i] * ((double)length / (double)whole));
+    if (slept && !used->of[GT_USED_VOLUNTARY])
+        used->of[GT_USED_VOLUNTARY] = 1; /* none would mean that it did not sleep */
 }
 
 /* What it has done by `at`, which is not before its last event but for what clocks differ. */
