@@ -187,17 +187,14 @@ def test_postgresql_under_pgbench(shared):
     assert apps.waits([bench], ("ppoll", "poll"), kind="net") > 100
 
 
-HOLD = """
-BEGIN;
-UPDATE t SET n = 1;
+UNTIL_SOMEBODY_WAITS = """
 DO $$ BEGIN
     WHILE NOT EXISTS (SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock') LOOP
         PERFORM pg_sleep(0.01);
         PERFORM pg_stat_clear_snapshot();
     END LOOP;
     PERFORM pg_sleep(0.2);
-END $$;
-COMMIT"""
+END $$"""
 
 
 @pytest.mark.limit(120)
@@ -208,22 +205,24 @@ def test_postgresql_family(shared):
     (shared / "bin").mkdir(mode=0o755)
     command, trace = shutil.copy(BUILD / "gotrace", shared / "bin"), shared / "t.out"
     shutil.copy(LIBRARY, shared)
-    port, data, quiet = apps.free_port(), shared / "data", subprocess.DEVNULL
+    port, data = apps.free_port(), shared / "data"
     to = ["-h", "127.0.0.1", "-p", str(port), "-U", "bench"]
 
-    def sql(text):
-        return subprocess.Popen([f"{PG_BIN}/psql", *to, "-q", "-c", text, "postgres"], stdout=quiet)
+    def sql(*commands):
+        each = [word for command in commands for word in ("-c", command)]
+        return subprocess.Popen([f"{PG_BIN}/psql", *to, "-q", *each, "postgres"], stdout=subprocess.PIPE, text=True)
 
     def ready():
         return proc.run([f"{PG_BIN}/pg_isready", *to]).returncode == 0
 
     initdb = [f"{PG_BIN}/initdb", "-D", data, "--no-sync", "-A", "trust", "-U", "bench"]
-    assert proc.spawn(initdb, stdout=quiet, cwd=shared, **as_user).wait(60) == 0
+    assert proc.spawn(initdb, stdout=subprocess.DEVNULL, cwd=shared, **as_user).wait(60) == 0
     argv = [command, "-f", "-o", trace, "--", f"{PG_BIN}/postgres", "-D", data, "-p", port, "-k", shared, "-h", "127.0.0.1", "-F"]
     with apps.server(argv, shared / "log", ready, end=signal.SIGTERM, cwd=shared, **as_user):
-        assert sql("CREATE TABLE t (n int); INSERT INTO t VALUES (0)").wait(30) == 0
-        both = [sql(HOLD), sql("UPDATE t SET n = 2")]
-        assert [child.wait(60) for child in both] == [0, 0]
+        assert sql("CREATE TABLE t (n int)", "INSERT INTO t VALUES (0)").wait(30) == 0
+        holds = sql("BEGIN", "UPDATE t SET n = 1", r"\echo held", UNTIL_SOMEBODY_WAITS, "COMMIT")
+        assert holds.stdout.readline() == "held\n"
+        assert sql("UPDATE t SET n = 2").wait(60) == holds.wait(60) == 0
     gotools.check_all(trace)
     events = gotools.parse(trace)
     spans = {}  # where a goroutine waited → (goroutine, from, to)
