@@ -218,7 +218,8 @@ void gt_order_tell_samples(struct gt_reader *r)
 
 void gt_order_begin(struct gt_reader *r)
 {
-    r->queue = (struct gt_queue){gt_need(realloc(r->queue.at, (r->n + 1) * sizeof *r->queue.at)), 0};
+    r->queue =
+        (struct gt_queue){gt_need(realloc(r->queue.at, (r->n + 1) * sizeof *r->queue.at)), 0};
     r->ready = false;
     if (r->n_samples)
         qsort(r->sample, r->n_samples, sizeof *r->sample, by_time);

@@ -100,7 +100,8 @@ struct gt_trace {
     /* How far reading is, in bytes read before and now; set between open and read, or NULL. */
     void (*progress)(const struct gt_trace *trace, uint64_t before, uint64_t now);
     uint64_t done;
-    /* ns in a unit of its clock, whatever it says of that; set before events are told. 0: as it says.
+    /* ns in a unit of its clock, whatever it says of that; set before events are told. 0: as it
+     * says.
      */
     double scale;
     /* What alone is to be read, the first generation at least; set as that. NULL: all. */

@@ -55,7 +55,8 @@ static void wait_for_mutex(int unused)
     uint64_t end = now();
     say("child-has-it");
     pthread_mutex_unlock(&shared->mutex);
-    dprintf(1, "wait %d %llu %llu\n", getpid(), (unsigned long long)(shared->given - shared->asleep),
+    dprintf(1, "wait %d %llu %llu\n", getpid(),
+            (unsigned long long)(shared->given - shared->asleep),
             (unsigned long long)(end - start));
 }
 

@@ -5,6 +5,8 @@
  */
 #include "scene.h"
 
+#include "encoder/origin.h"
+
 enum { PAGE = 4096, PREFIX = 16, CPUS = 0xf1 };
 
 /* clang-format off */
@@ -186,11 +188,36 @@ static void expect_padding(const char *format, size_t *at_byte)
     CHECK_EQ(*at_byte, end);
 }
 
+/* A stack that is none, with the numbers of struct gt_origin. */
+static void expect_origin(const char *format, size_t *at_byte)
+{
+    struct gt_origin origin;
+    uint64_t own[GT_ORIGIN_NUMBERS];
+    CHECK_EQ(scene_file[(*at_byte)++], 0xc3);
+    size_t size = number(at_byte), next = *at_byte + size;
+    CHECK_EQ(number(at_byte), 0);
+    CHECK(number(at_byte) >= 1, "%s: frames", format);
+    CHECK_EQ(number(at_byte), GT_V1_ORIGIN);
+    for (int i = 0; i < GT_ORIGIN_NUMBERS; i++)
+        own[i] = number(at_byte);
+    memcpy(&origin, own, sizeof origin);
+    CHECK_EQ(origin.hardware, false);
+    CHECK_EQ(origin.counter, 1000000000);
+    CHECK_EQ(origin.units, 1);
+    CHECK_EQ(origin.ticks, UINT64_C(1) << 32);
+    CHECK_EQ(origin.mono_ns, 1000000000);
+    CHECK(origin.pid && !origin.forker, "%s: pid", format);
+    CHECK(strncmp((const char *)origin.program, "scene", sizeof origin.program) == 0, "%s: name",
+          format);
+    *at_byte = next;
+}
+
 static void check_15(void)
 {
     size_t at_byte = 0;
     expect_header("go1.5", &at_byte);
     expect("go1.5", &at_byte, go15, sizeof go15);
+    expect_origin("go1.5", &at_byte);
     expect_padding("go1.5", &at_byte);
     expect("go1.5", &at_byte, end15, sizeof end15);
     expect_padding("go1.5", &at_byte);
@@ -207,6 +234,7 @@ static void check_17(const char *format, bool stops)
     else
         scene_expect(format, &at_byte, exits, sizeof exits);
     scene_expect(format, &at_byte, go17_end, sizeof go17_end);
+    expect_origin(format, &at_byte);
     expect_padding(format, &at_byte);
     expect(format, &at_byte, end17, sizeof end17);
     expect_padding(format, &at_byte);

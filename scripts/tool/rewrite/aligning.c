@@ -143,7 +143,7 @@ static void place_by_mark(struct gt_aligned *a, size_t i, const struct gt_trace 
 static void place_by_wall(struct gt_aligned *a, size_t i, const struct gt_trace *first)
 {
     uint64_t ns, zero;
-    const struct gt_trace *unknown = !wall_of(a->trace, &ns) ? a->trace
+    const struct gt_trace *unknown = !wall_of(a->trace, &ns)  ? a->trace
                                      : !wall_of(first, &zero) ? first
                                                               : NULL;
     if (unknown)

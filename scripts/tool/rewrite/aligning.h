@@ -23,7 +23,8 @@ struct gt_aligned {
  */
 void gt_align(struct gt_aligned *all, size_t n, const char *mark, struct gt_origin *origin);
 
-/* What of a trace's origin is true of what is written of it alone, in ns since its beginning + 1. */
+/* What of a trace's origin is true of what is written of it alone, in ns since its beginning + 1.
+ */
 struct gt_origin gt_align_alone(const struct gt_trace *trace, double ns_per_unit);
 
 /* Whether they are of one boot of one host, and say when they were by the same counter. */

@@ -153,8 +153,8 @@ void gt_join_leave(uint64_t ns, bool whole)
         if (g->state == GT_G_NONE || g->unmade)
             continue;
         if (!whole)
-            gt_writing_account(&(struct gt_account_row){
-                .g = g->number, .at = ts, .used.known = GT_KNOWN_NO_MORE});
+            gt_writing_account(
+                &(struct gt_account_row){.g = g->number, .at = ts, .used.known = GT_KNOWN_NO_MORE});
         end(g, ts);
     }
     for (struct gt_p_row *p = gt_all->first_p; p; p = p->next) {

@@ -9,15 +9,16 @@
 
 static void help(void)
 {
-    printf("usage: gotrace merge [options] TRACE... -o FILE\n\n"
-           "Puts traces of several processes on one timeline: by the clock that all processes of a\n"
-           "boot share, else by the time of day. Threads are called process/thread.\n\n"
-           "  --format=FORMAT    of the new trace: %s;\n"
-           "                     otherwise the first one's\n"
-           "  --mark=TEXT        of traces of several hosts: a log of that text stands in each of\n"
-           "                     them, where they tell it first, at the same moment\n"
-           "  -o, --output=FILE  the new trace\n",
-           gt_format_names());
+    printf(
+        "usage: gotrace merge [options] TRACE... -o FILE\n\n"
+        "Puts traces of several processes on one timeline: by the clock that all processes of a\n"
+        "boot share, else by the time of day. Threads are called process/thread.\n\n"
+        "  --format=FORMAT    of the new trace: %s;\n"
+        "                     otherwise the first one's\n"
+        "  --mark=TEXT        of traces of several hosts: a log of that text stands in each of\n"
+        "                     them, where they tell it first, at the same moment\n"
+        "  -o, --output=FILE  the new trace\n",
+        gt_format_names());
     exit(0);
 }
 

@@ -14,7 +14,7 @@ enum { PAGE = 4096 };
 /* Of all traces, each once. */
 static struct {
     struct its {
-        uint64_t lo, hi; /* shown */
+        uint64_t lo, hi;     /* shown */
         char *source, *text; /* as a trace says it; as it is said now */
     } * at;
     size_t n, room;

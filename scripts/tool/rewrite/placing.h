@@ -1,7 +1,8 @@
 /*
  * Where code is shown in a trace that is put together of several: each process has its own at any
  * address, but within a trace an address means one thing. A module that was loaded where another
- * one was is shown elsewhere, as one that took another's place in a process is (symbolize/modules.h).
+ * one was is shown elsewhere, as one that took another's place in a process is
+ * (symbolize/modules.h).
  */
 #ifndef GT_PLACING_H
 #define GT_PLACING_H

@@ -110,8 +110,8 @@ static bool is_generation_over(uint64_t ns)
         return next;
     bool whole = ns > gt_all->part.ns; /* steps are */
     gt_all->part.ns = ns;
-    return whole &&
-           (ns - gt_all->part.generation_ns >= GENERATION_NS || gt_writing_size() >= GENERATION_BYTES);
+    return whole && (ns - gt_all->part.generation_ns >= GENERATION_NS ||
+                     gt_writing_size() >= GENERATION_BYTES);
 }
 
 static void note_modules(void)
@@ -141,7 +141,8 @@ static void late_status(const struct gt_happening *h)
     if (created) /* a status that comes later is no first one */
         gt_g_of(h->arg[0])->source.state = GT_G_RUNNABLE;
     bool of_g = h->type == GT_EV_GO_STATUS || h->type == GT_EV_GO_STATUS_STACK;
-    bool ends = gt_all->part.generations || gt_all->part.generation != gt_all->part.last_generation || gt_reads_v1();
+    bool ends = gt_all->part.generations ||
+                gt_all->part.generation != gt_all->part.last_generation || gt_reads_v1();
     if (ends || !(of_g || h->type == GT_EV_PROC_STATUS))
         return;
     gt_all->writes = true;
@@ -241,8 +242,9 @@ static void begin_account(struct gt_g_row *g)
 {
     unsigned runs = g->began == RAN ? GT_KNOWN_RUNS : 0;
     if (g->began != NOT_THERE)
-        gt_writing_account(&(struct gt_account_row){
-            .g = g->number, .at = gt_ts_of(gt_all->wanted.from) + 1, .used.known = GT_KNOWN_CPU | runs});
+        gt_writing_account(&(struct gt_account_row){.g = g->number,
+                                                    .at = gt_ts_of(gt_all->wanted.from) + 1,
+                                                    .used.known = GT_KNOWN_CPU | runs});
     g->began = NOT_THERE;
 }
 
@@ -276,13 +278,12 @@ static void account(void *arg, const struct gt_account_row *row, uint64_t ns, ui
     gt_writing_account(&cut);
 }
 
-const struct gt_audience gt_rewriting_audience = {
-    .possible = possible,
-    .tell = tell,
-    .samples_in_time = true,
-    .sample = sample,
-    .account = account,
-    .gap = gap};
+const struct gt_audience gt_rewriting_audience = {.possible = possible,
+                                                  .tell = tell,
+                                                  .samples_in_time = true,
+                                                  .sample = sample,
+                                                  .account = account,
+                                                  .gap = gap};
 
 void gt_rewriting_use(struct gt_everybody *all)
 {

@@ -213,8 +213,9 @@ void gt_do_create(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *s
 {
     if (gt_join_made(m, g, ts))
         return;
-    caused(g, m,
-           put_of(g, m, GT_EV_GO_CREATE, ts, GT_ARGS(g->number, stack_id(g->its), stack_id(stack))));
+    caused(
+        g, m,
+        put_of(g, m, GT_EV_GO_CREATE, ts, GT_ARGS(g->number, stack_id(g->its), stack_id(stack))));
     g->state = GT_G_RUNNABLE;
     g->seq = 0;
     g->unmade = false;

@@ -72,8 +72,8 @@ struct gt_g_row {
     struct gt_cause last;
     const char *reason;
     const struct gt_callers *stack, *its; /* of the open wait; where it began */
-    const char *label; /* "": none, or, with `process`, none of its own */
-    bool named;        /* with `process`: readers know a name */
+    const char *label;                    /* "": none, or, with `process`, none of its own */
+    bool named;                           /* with `process`: readers know a name */
     struct gt_region *regions;
     struct gt_log_line lock; /* for which it waits */
     uint64_t lock_ns, woke_ns;
@@ -116,8 +116,8 @@ extern struct gt_everybody {
     bool procs_due; /* to be told by who runs next */
     bool collects;  /* a collection is under way, by a program of Go's */
     bool collects_told;
-    struct gt_m *stopped; /* the world, and readers know that */
-    uint64_t heap[2];     /* bytes, and goal: those of this trace alone */
+    struct gt_m *stopped;         /* the world, and readers know that */
+    uint64_t heap[2];             /* bytes, and goal: those of this trace alone */
     struct gt_memo m, p, g, task; /* by id, plus 1 */
     /* Of one of several: */
     struct gt_memo task_numbers; /* by id */

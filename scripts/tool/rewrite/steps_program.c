@@ -29,15 +29,17 @@ static void task_end(struct gt_m *m, const struct gt_happening *h, uint64_t ts)
     if (task)
         task->open = false;
     if (gt_all->writes)
-        gt_put(m, GT_EV_USER_TASK_END, ts, 
+        gt_put(m, GT_EV_USER_TASK_END, ts,
                GT_ARGS(gt_number_of_task(h->task), gt_writing_stack(h->stack)));
 }
 
 static void region_begin(struct gt_m *m, const struct gt_happening *h, uint64_t ts)
 {
     struct gt_region *region = gt_need(calloc(1, sizeof *region));
-    *region = (struct gt_region){
-        .outer = m->g->regions, .task = gt_number_of_task(h->task), .name = h->text, .stack = h->stack};
+    *region = (struct gt_region){.outer = m->g->regions,
+                                 .task = gt_number_of_task(h->task),
+                                 .name = h->text,
+                                 .stack = h->stack};
     m->g->regions = region;
     gt_do_region(m, region, ts);
 }
