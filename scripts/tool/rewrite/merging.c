@@ -191,13 +191,18 @@ static void set_host(void)
                         merging.origin.mono_ns);
 }
 
-static void next_generation(uint64_t ns)
+static void pause_all(void)
 {
     for (size_t i = 0; i < merging.n; i++) {
         gt_rewriting_use(merging.input[i].all);
         gt_rewriting_pause();
     }
     set_host();
+}
+
+static void next_generation(uint64_t ns)
+{
+    pause_all();
     gt_writing_next(ns + 1);
     for (size_t i = 0; i < merging.n; i++) {
         gt_rewriting_use(merging.input[i].all);
@@ -280,7 +285,7 @@ static void finish(void)
     if (!gt_format->v1)
         next_generation(merging.ns);
     else
-        set_host();
+        pause_all();
     gt_writing_end(merging.ns + 1, merging.whole);
 }
 
