@@ -254,6 +254,7 @@ static uint64_t cpus(void)
 static void begin(uint64_t from)
 {
     v1.begun = true;
+    gt_v1_tables_origin();
     gt_v1_tables_frequency();
     gt_v1_pages_event(GT_V1_GOMAXPROCS, 0, from ? from : 1, ARGS(cpus()), NULL, 0);
     gt_v1_tables_unknown();
@@ -297,8 +298,6 @@ int gt_v1_write(uint32_t gen, const struct gt_kept *kept, const struct gt_buf *p
     }
     if ((events || first) && !error)
         gt_merge_running(&gt_merge_for_v1, ran_on);
-    if (first)
-        gt_v1_tables_origin();
     gt_v1_pages_flush();
     return error;
 }
@@ -306,14 +305,11 @@ int gt_v1_write(uint32_t gen, const struct gt_kept *kept, const struct gt_buf *p
 /* The number of CPUs, once more: an event for which nobody need run, and that changes nothing. */
 void gt_v1_end(uint64_t ts, bool whole)
 {
-    bool first = !v1.begun;
-    if (first)
+    if (!v1.begun)
         begin(ts);
     gt_merge_move_on(&gt_merge_for_v1, ts);
     gt_v1_pages_event(GT_V1_GOMAXPROCS, 0, gt_merge_time(&gt_merge_for_v1), ARGS(cpus()), NULL, 0);
     gt_merge_running(&gt_merge_for_v1, ran_on);
-    if (first)
-        gt_v1_tables_origin();
     if (whole)
         gt_v1_tables_whole();
     gt_v1_pages_flush();
