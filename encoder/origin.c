@@ -4,18 +4,19 @@
 #include "encoder/base/clock.h"
 #include "encoder/base/file.h"
 
-#include <errno.h>
 #include <string.h>
 
 static struct {
     bool given;
-    struct gt_origin its;            /* if so */
+    struct gt_origin its; /* if so */
+    const char *program;
     uint64_t pid;                    /* of who records here; else 0 */
     uint64_t parent, forker, forked; /* of a forked child */
 } origin;
 
-void gt_origin_open(void)
+void gt_origin_open(const char *program)
 {
+    origin.program = program ? program : "";
     origin.pid = (uint64_t)gt_syscall(SYS_getpid);
 }
 
@@ -90,7 +91,6 @@ static void read_wall(struct gt_origin *o)
 
 static struct gt_origin find_out(void)
 {
-    const char *name = program_invocation_short_name;
     struct gt_origin o = {.hardware = gt_clock.hardware,
                           .counter = gt_clock.base,
                           .units = gt_clock_units_of(gt_clock.base),
@@ -100,8 +100,8 @@ static struct gt_origin find_out(void)
                           .parent = origin.parent,
                           .forker = origin.forker,
                           .forked = origin.forked};
-    size_t length = strlen(name);
-    memcpy(o.program, name, length < sizeof o.program ? length : sizeof o.program);
+    size_t length = strlen(origin.program);
+    memcpy(o.program, origin.program, length < sizeof o.program ? length : sizeof o.program);
     read_boot(o.boot);
     read_host(o.host);
     read_wall(&o);

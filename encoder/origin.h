@@ -34,8 +34,8 @@ struct gt_origin {
 enum { GT_ORIGIN_NUMBERS = sizeof(struct gt_origin) / sizeof(uint64_t) };
 enum { GT_ORIGIN_MAX = sizeof GT_ORIGIN + GT_ORIGIN_NUMBERS * GT_VARINT_MAX };
 
-/* From here on this process records. */
-void gt_origin_open(void);
+/* From here on this process records, which is called so, or NULL. */
+void gt_origin_open(const char *program);
 
 /* GT_ORIGIN, and what is true of this process; or what was given. Returns its length. */
 uint32_t gt_origin_text(uint8_t text[GT_ORIGIN_MAX]);

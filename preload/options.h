@@ -35,6 +35,9 @@ extern struct gt_options gt_options;
 
 void gt_options_read(void);
 
+/* What the program was called by when that was read. */
+const char *gt_options_program(void);
+
 /* For the launcher. NULL: the switch takes the value; else what it takes; "": no such switch. */
 const char *gt_options_refusal(const char *name, const char *value);
 

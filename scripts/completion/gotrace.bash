@@ -78,7 +78,7 @@ _gotrace_stacks() { # word
 _gotrace_first() { # word
     compopt -o filenames
     mapfile -t COMPREPLY < <(
-        ((COMP_CWORD == 1)) && compgen -W "view info top why sql export cut convert symbolize stacks start stop snapshot" -- "$1"
+        ((COMP_CWORD == 1)) && compgen -W "view info top why sql export cut convert merge symbolize stacks start stop snapshot" -- "$1"
         [[ $1 == */* ]] || compgen -A command -- "$1"
         compgen -f -- "$1"
     )
@@ -114,6 +114,7 @@ _gotrace() {
     1export) _gotrace_options_or_files "$cur" --to= --output= --kind= --wakers --by-thread --unended --diff= --help ;;
     1cut) _gotrace_options_or_files "$cur" --from= --to= --around= --margin= --threads= --thorough --output= --help ;;
     1convert) _gotrace_options_or_files "$cur" --format= --output= --help ;;
+    1merge) _gotrace_options_or_files "$cur" --format= --mark= --output= --help ;;
     1symbolize) _gotrace_options_or_files "$cur" --debug-dir= --debuginfod --output= --help ;;
     1stacks) _gotrace_stacks "$cur" ;;
     1start | 1stop | 1snapshot) _gotrace_process "$cur" ;;

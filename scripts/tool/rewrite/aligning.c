@@ -61,8 +61,8 @@ static bool counts_alike(const struct gt_aligned *a, const struct gt_trace *firs
 {
     const struct gt_origin *o = &a->trace->origin;
     double own = a->trace->ns_per_unit / ticks_per_unit(o);
-    return gt_align_same_clock(o, &first->origin) && own > 0.99 * ns_per_tick &&
-           own < 1.01 * ns_per_tick;
+    return gt_align_same_clock(o, &first->origin) && own > 0.999 * ns_per_tick &&
+           own < 1.001 * ns_per_tick;
 }
 
 /* By the largest file of that clock: it has measured the frequency over the longest time. */

@@ -100,8 +100,8 @@ static const char *name_process(struct input *in, bool hosts)
     if (o->ticks && hosts)
         p += snprintf(p, (size_t)(end - p), "%.*s:", BYTES, (const char *)o->host);
     if (o->ticks)
-        snprintf(p, (size_t)(end - p), "%.*s.%llu", BYTES, (const char *)o->program,
-                 (unsigned long long)o->pid);
+        snprintf(p, (size_t)(end - p), "%.*s.%llu", BYTES,
+                 o->program[0] ? (const char *)o->program : "process", (unsigned long long)o->pid);
     else
         snprintf(p, (size_t)(end - p), "%s", file);
     return in->process;
@@ -118,17 +118,22 @@ static void say_uncertain(void)
     }
 }
 
-/* The parent of that process, among those that were recorded when it was forked. */
+/* The parent of that process: its last trace that began before the fork. */
 static struct input *find_parent(const struct gt_aligned *child)
 {
     const struct gt_origin *o = &child->trace->origin;
+    struct input *found = NULL;
+    uint64_t began = 0;
     for (size_t i = 0; child->forked && i < merging.n; i++) {
         const struct gt_origin *its = &merging.input[i].trace.origin;
-        if (its->pid == o->parent && gt_align_same_clock(its, o) &&
-            merging.aligned[i].later <= child->forked)
-            return &merging.input[i];
+        uint64_t later = merging.aligned[i].later;
+        if (its->pid != o->parent || !gt_align_same_clock(its, o) || later > child->forked ||
+            (found && later < began))
+            continue;
+        found = &merging.input[i];
+        began = later;
     }
-    return NULL;
+    return found;
 }
 
 /* Together ------------------------------------------------------------------------------------ */
@@ -186,13 +191,18 @@ static void set_host(void)
                         merging.origin.mono_ns);
 }
 
-static void next_generation(uint64_t ns)
+static void pause_all(void)
 {
     for (size_t i = 0; i < merging.n; i++) {
         gt_rewriting_use(merging.input[i].all);
         gt_rewriting_pause();
     }
     set_host();
+}
+
+static void next_generation(uint64_t ns)
+{
+    pause_all();
     gt_writing_next(ns + 1);
     for (size_t i = 0; i < merging.n; i++) {
         gt_rewriting_use(merging.input[i].all);
@@ -275,7 +285,7 @@ static void finish(void)
     if (!gt_format->v1)
         next_generation(merging.ns);
     else
-        set_host();
+        pause_all();
     gt_writing_end(merging.ns + 1, merging.whole);
 }
 
