@@ -70,3 +70,23 @@ const struct gt_v1_event gt_v1_events[GT_V1_EVENTS_END] = {
 #include "format_v1.def"
 #undef GT_EVENT
 };
+
+const char *const gt_v1_stw_kinds[GT_V1_STW_KINDS] = {
+    "",
+    [GT_V1_STW_MARKING] = "GC mark termination",
+    [GT_V1_STW_SWEEPING] = "GC sweep termination",
+    "write heap dump",
+    "goroutine profile",
+    "goroutine profile cleanup",
+    "all goroutine stack trace",
+    "read mem stats",
+    "AllThreadsSyscall",
+    "GOMAXPROCS",
+    "start trace",
+    "stop trace",
+    "CountPagesInUse (test)",
+    "ReadMetricsSlow (test)",
+    "ReadMemStatsSlow (test)",
+    "PageCachePagesLeaked (test)",
+    "ResetDebugLog (test)",
+};

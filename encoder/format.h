@@ -55,6 +55,13 @@ const char *gt_format_names(void);
 #define GT_V1_WHOLE 0x656c6f6877u /* "whole" */
 
 /*
+ * Says of a file that we have written what a Go program recorded: in v2 a string of each generation
+ * that no event uses, in v1 a number as above.
+ */
+#define GT_OF_GO GT_OWN "of-go"
+#define GT_V1_OF_GO 0x6f67666fu /* "ofgo" */
+
+/*
  * The reason of a wait that the kernel has recorded and no hook has seen. v1 has no reasons: there
  * it is a GoBlock, of which ours have no other kind.
  */
@@ -125,6 +132,10 @@ struct gt_v1_event { /* as in format_v1.def */
     uint8_t arg[GT_V1_ARGS_MAX];
 };
 extern const struct gt_v1_event gt_v1_events[GT_V1_EVENTS_END];
+
+/* Why the world stops: the kinds of STWStart, as Go 1.21 numbers them. */
+enum { GT_V1_STW_MARKING = 1, GT_V1_STW_SWEEPING, GT_V1_STW_KINDS = 17 };
+extern const char *const gt_v1_stw_kinds[GT_V1_STW_KINDS];
 
 /* Whether this version has the event. */
 static inline bool gt_v1_has(const struct gt_format *f, enum gt_v1_type type)

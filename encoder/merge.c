@@ -131,6 +131,15 @@ void gt_merge_after_fork(void)
 
 /* Streams ------------------------------------------------------------------------------------ */
 
+/* In work.by_m. */
+static size_t slot_of(uint32_t m)
+{
+    size_t i = m * 0x9e3779b9u & work.mask;
+    while (work.by_m[i] && work.by_m[i]->last->m != m)
+        i = (i + 1) & work.mask;
+    return i;
+}
+
 static void push(struct gt_merge_stream *s)
 {
     gt_queue_push(&merge->queue, (struct gt_pair){s->ev.ts, (uintptr_t)s});
@@ -426,6 +435,12 @@ static bool ready(struct gt_merge_stream *s)
     return false;
 }
 
+/* The thread's, in this generation; or NULL. */
+static struct gt_merge_stream *stream_of(uint32_t m)
+{
+    return work.by_m[slot_of(m)];
+}
+
 static void set_g(struct gt_merge_g *g, uint8_t state, uint32_t seq)
 {
     g->state = state;
@@ -438,7 +453,18 @@ static void set_p(struct gt_merge_stream *s, uint32_t id, bool busy, uint32_t se
     merge->proc[id].busy = busy;
     merge->proc[id].seq = seq;
     merge->proc[id].gen = merge->gen;
-    s->p = busy ? id : GT_MERGE_NO_P;
+    if (busy)
+        s->p = id;
+    else if (s->p == id)
+        s->p = GT_MERGE_NO_P;
+}
+
+/* Go's alone: a thread takes the P that another one has in a call. */
+static void steal_p(const struct gt_merge_event *ev)
+{
+    struct gt_merge_stream *victim = stream_of((uint32_t)ev->arg[2]);
+    struct gt_merge_stream nobody = {.p = GT_MERGE_NO_P};
+    set_p(victim ? victim : &nobody, (uint32_t)ev->arg[0], false, (uint32_t)ev->arg[1]);
 }
 
 static void go_status(struct gt_merge_stream *s, struct gt_merge_g *g)
@@ -454,6 +480,7 @@ static struct gt_merge_g *subject(struct gt_merge_stream *s)
 {
     switch (s->ev.type) {
     case GT_EV_GO_CREATE:
+    case GT_EV_GO_CREATE_SYSCALL:
     case GT_EV_GO_START:
     case GT_EV_GO_UNBLOCK:
     case GT_EV_GO_STATUS:
@@ -481,6 +508,11 @@ static bool apply(struct gt_merge_stream *s, struct gt_merge_g *g)
             return false;
         set_p(s, (uint32_t)ev->arg[0], ev->arg[1] != GT_P_IDLE, 0);
         break;
+    case GT_EV_PROC_STEAL:
+        if (ev->arg[0] >= GT_MERGE_NO_P)
+            return false;
+        steal_p(ev);
+        break;
     case GT_EV_PROC_START:
         if (ev->arg[0] >= GT_MERGE_NO_P)
             return false;
@@ -490,6 +522,10 @@ static bool apply(struct gt_merge_stream *s, struct gt_merge_g *g)
     case GT_EV_GO_STATUS:
     case GT_EV_GO_STATUS_STACK: go_status(s, g); break;
     case GT_EV_GO_CREATE: set_g(g, GT_G_RUNNABLE, 0); break;
+    case GT_EV_GO_CREATE_SYSCALL:
+        set_g(g, GT_G_SYSCALL, 0);
+        s->g = g;
+        break;
     case GT_EV_GO_START:
         set_g(g, GT_G_RUNNING, ev->added ? g->seq : (uint32_t)ev->arg[1]);
         g->away = false;
@@ -513,7 +549,8 @@ static bool apply(struct gt_merge_stream *s, struct gt_merge_g *g)
         g->state = GT_G_RUNNABLE;
         s->g = NULL;
         break;
-    case GT_EV_GO_DESTROY: s->g = NULL; break;
+    case GT_EV_GO_DESTROY:
+    case GT_EV_GO_DESTROY_SYSCALL: s->g = NULL; break;
     default: break;
     }
     return true;
@@ -539,9 +576,9 @@ static bool step(struct gt_merge_stream *s, gt_merge_fn *fn)
     if (ev->p != s->p)
         unpark(&merge->proc[ev->p].parked);
     unpark(&merge->proc[s->p].parked);
-    if (ev->type == GT_EV_PROC_STATUS)
+    if (ev->type == GT_EV_PROC_STATUS || ev->type == GT_EV_PROC_STEAL)
         unpark(&merge->proc[ev->arg[0]].parked);
-    if (ev->type == GT_EV_GO_DESTROY)
+    if (ev->type == GT_EV_GO_DESTROY || ev->type == GT_EV_GO_DESTROY_SYSCALL)
         forget_g(ev->g);
     return true;
 }
@@ -620,9 +657,7 @@ size_t gt_merge_streams(const struct gt_buf *packed, const struct gt_buf *plain)
 
 static void add_chunk(const struct chunk *c)
 {
-    size_t i = c->m * 0x9e3779b9u & work.mask;
-    while (work.by_m[i] && work.by_m[i]->last->m != c->m)
-        i = (i + 1) & work.mask;
+    size_t i = slot_of(c->m);
     struct chunk *mine = &work.chunk[work.chunks++];
     *mine = *c;
     if (work.by_m[i]) {

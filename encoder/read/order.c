@@ -31,6 +31,10 @@ void gt_reader_keep_own_text(struct gt_reader *r, uint64_t id, const struct gt_b
     struct gt_blocked_row blocked;
     struct gt_signals_row signals;
     gt_reader_keep_text(r, id, text);
+    if (strcmp(gt_reader_text(r, id), GT_OF_GO) == 0) {
+        t->of_go = true;
+        return;
+    }
     if (gt_bytes_left(text) > sizeof GT_OWN - 1 &&
         memcmp(text->p, GT_OWN, sizeof GT_OWN - 1) == 0) {
         t->own = gt_need_room(t->own, t->n_own, &t->room_own, sizeof *t->own);

@@ -6,6 +6,7 @@
 #define GT_ORDER_H
 
 #include "v1_lines.h"
+#include "v1_records.h"
 
 #include "encoder/base/queue.h"
 
@@ -24,7 +25,16 @@ struct gt_source {
     struct gt_bytes bytes;         /* the rest of the piece before `first` */
     uint64_t ts, seq;              /* of the last event */
     const struct gt_callers *call; /* v1: of the system call that begins */
-    uint64_t key;                  /* of the event that comes next */
+    uint64_t switch_to;            /* v2: the goroutine that a coroutine switches to; or 0 */
+    enum { SWITCHED, STARTS, LEAVES } switches; /* v2: what of that comes next */
+    bool switch_ends;                           /* who switches ends, too */
+    struct gt_v1_entry ahead;                   /* v1: the event after the next, if that is known */
+    bool has_ahead;
+    struct gt_stream *place; /* v1 by Go: the thread that has the P */
+    uint64_t g;              /* that runs there */
+    bool calls, left;        /* its call is told; it is known to last, and has the P no more */
+    enum { NOTHING_MORE, RETURNS, IS_TAKEN } then; /* what else is told before the next event */
+    uint64_t key;                                  /* of the event that comes next */
     struct gt_happening next;
 };
 
@@ -32,6 +42,17 @@ struct gt_source {
 struct gt_timed_sample {
     uint64_t ts;
     struct gt_cpu_sample its;
+};
+
+/* v1 by Go programs: see v1_go.h. */
+struct gt_v1_go {
+    struct gt_memo threads; /* number + 1 → struct gt_stream */
+    struct gt_memo calls;   /* goroutine → the same, of its last call */
+    uint64_t unknown;       /* threads that have no number */
+    struct gt_v1_exit {
+        uint64_t ts, g, seq;
+    } * exits; /* ends of calls */
+    size_t n_exits, room_exits, next_exit;
 };
 
 /* The reader of either family. */
@@ -60,6 +81,7 @@ struct gt_reader {
     struct gt_piece *stack_records;  /* to be read when all strings are known */
     struct gt_piece *sample_records; /* and when all stacks are */
     struct gt_v1_lines lines;        /* Go 1.5 */
+    struct gt_v1_go go;
 };
 
 void gt_reader_keep_text(struct gt_reader *r, uint64_t id, const struct gt_bytes *text);

@@ -111,22 +111,49 @@ static bool possible(void *arg, const struct gt_happening *h)
     switch (h->type) {
     case GT_EV_GO_START: state = GT_G_RUNNABLE; break;
     case GT_EV_GO_UNBLOCK: state = GT_G_WAITING; break;
+    case GT_EV_GO_SYSCALL_END_BLOCKED: /* v1 by Go: it is not told where the call began */
+        if (!h->g || all->trace->ours)
+            return true;
+        state = GT_G_SYSCALL;
+        break;
     default: return true;
     }
     const struct gt_thread_state *t = gt_threads_find(all, h->g);
-    return t && t->state == state && (!h->seq || h->seq == t->seq + 1);
+    return t && t->state == state &&
+           (!h->seq || (h->seq == t->seq + 1 && t->generation == all->trace->generations));
+}
+
+static void begin_at(struct gt_thread_state *t, const struct gt_callers *its)
+{
+    t->its = its;
+    if (its && its->n)
+        t->routine = its->frame[0].func;
 }
 
 static void create(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
                    uint64_t ns)
 {
     t->maker = gt_threads_find(all, h->on->g);
-    t->state = GT_G_RUNNABLE;
+    t->state = h->type == GT_EV_GO_CREATE ? GT_G_RUNNABLE : GT_G_WAITING;
     t->since = ns;
     t->seq = 0;
-    t->stack = t->its = h->its;
-    if (h->its && h->its->n)
-        t->routine = h->its->frame[0].func;
+    t->generation = all->trace->generations;
+    t->stack = h->its;
+    begin_at(t, h->its);
+}
+
+/* A thread of C's calls Go: the goroutine that runs then is in a call of that one's. */
+static void create_in_call(struct gt_threads *all, struct gt_thread_state *t,
+                           const struct gt_happening *h, uint64_t ns)
+{
+    t->state = GT_G_SYSCALL;
+    t->since = ns;
+    t->seq = 0;
+    t->generation = all->trace->generations;
+    t->call = h->on;
+    h->on->g = t->g;
+    if (h->on->thread != GT_NO_THREAD)
+        t->thread = h->on->thread;
 }
 
 static void note_running(struct gt_threads *all, uint64_t p, const struct gt_thread_state *t,
@@ -141,6 +168,7 @@ static void status(struct gt_threads *all, struct gt_thread_state *t, const stru
                    uint64_t ns)
 {
     t->seq = h->seq;
+    t->generation = all->trace->generations;
     if (t->state == GT_G_NONE || h->seq) { /* v1 creates the goroutine before, and counts this */
         t->state = h->state;
         t->stack = h->stack;
@@ -149,6 +177,10 @@ static void status(struct gt_threads *all, struct gt_thread_state *t, const stru
     }
     if (h->thread != GT_NO_THREAD)
         t->thread = h->thread;
+    if (h->its)
+        begin_at(t, h->its);
+    if (h->state == GT_G_SYSCALL)
+        t->call = h->on;
     if (h->state == GT_G_RUNNING || h->state == GT_G_SYSCALL) {
         h->on->g = t->g;
         note_running(all, h->on->p, t, ns);
@@ -162,7 +194,7 @@ static void start(struct gt_threads *all, struct gt_thread_state *t, const struc
     if (all->keep_running && t->lost && ns > t->lost)
         gt_stretches_add(&t->off, t->lost, ns, NULL);
     t->lost = 0;
-    t->seq++;
+    t->seq += !h->part;
     t->stack = NULL;
     t->woke = ns;
     if (h->on->thread != GT_NO_THREAD)
@@ -187,7 +219,9 @@ static void stop(struct gt_threads *all, struct gt_thread_state *t, const struct
     if (again ? t->woke < ns : t->wanted_at + LOG_NS < ns || gt_kind_of(t) != GT_SYNC)
         t->wanted.lock = NULL;
     t->stack = h->stack;
-    if (state != GT_G_SYSCALL)
+    if (state == GT_G_SYSCALL)
+        t->call = h->on;
+    else
         h->on->g = 0;
     bool waits = state != GT_G_RUNNABLE && gt_kind_of(t) != GT_UNSEEN;
     t->lost = waits ? 0 : ns;
@@ -214,7 +248,8 @@ static void end_call(struct gt_threads *all, struct gt_thread_state *t,
     }
     enter(all, t, GT_G_RUNNABLE, h->on->p, ns);
     t->seq += h->g != 0; /* v1 counts it */
-    h->on->g = h->on->g == t->g ? 0 : h->on->g;
+    struct gt_stream *on = t->call ? t->call : h->on;
+    on->g = on->g == t->g ? 0 : on->g;
 }
 
 static void unblock(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
@@ -262,11 +297,14 @@ static void change(struct gt_threads *all, struct gt_thread_state *t, const stru
                    uint64_t ns)
 {
     switch (h->type) {
-    case GT_EV_GO_CREATE: create(all, t, h, ns); break;
+    case GT_EV_GO_CREATE:
+    case GT_EV_GO_CREATE_BLOCKED: create(all, t, h, ns); break;
+    case GT_EV_GO_CREATE_SYSCALL: create_in_call(all, t, h, ns); break;
     case GT_EV_GO_STATUS:
     case GT_EV_GO_STATUS_STACK: status(all, t, h, ns); break;
     case GT_EV_GO_START: start(all, t, h, ns); break;
-    case GT_EV_GO_DESTROY: destroy(all, t, h, ns); break;
+    case GT_EV_GO_DESTROY:
+    case GT_EV_GO_DESTROY_SYSCALL: destroy(all, t, h, ns); break;
     case GT_EV_GO_STOP: stop(all, t, h, GT_G_RUNNABLE, ns); break;
     case GT_EV_GO_BLOCK: stop(all, t, h, GT_G_WAITING, ns); break;
     case GT_EV_GO_UNBLOCK: unblock(all, t, h, ns); break;

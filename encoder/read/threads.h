@@ -19,7 +19,7 @@ struct gt_thread_state {
     uint32_t number;              /* in order of appearance, from 0 */
     const char *name;             /* that it gave itself, "" for none */
     const char *routine;          /* where it began, "" if that is not known */
-    uint64_t seq;
+    uint64_t seq, generation;     /* generation: in which seq counts */
     enum gt_g_state state;
     const char *reason;                     /* of the last wait */
     enum gt_kind waits_as;                  /* what that reason is */
@@ -33,6 +33,7 @@ struct gt_thread_state {
     struct gt_wanted wanted;                /* of the last wait */
     const struct gt_blocked_row *at_end;    /* that it is in when the trace ends; or NULL */
     uint64_t wanted_at, woke;               /* when that was told; when it last began to run */
+    struct gt_stream *call;                 /* where it was in a call last; or NULL */
     bool again;                             /* it was woken in vain, and waits for the same */
     struct gt_history history;
     struct gt_stretches off; /* when it had no CPU, and did not wait for anything */

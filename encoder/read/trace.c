@@ -60,6 +60,32 @@ void gt_trace_forget(const struct gt_trace *trace, const uint8_t *start, const u
         madvise((void *)(uintptr_t)(trace->base + from), to - from, MADV_DONTNEED);
 }
 
+#define NO_TRACE "it is not a Go execution trace"
+
+/* What people give instead: by its first bytes; and what has none, or without end. */
+static const char *what_instead(const struct gt_bytes *bytes, const char *path)
+{
+    static const struct {
+        const char *begin, *what;
+    } known[] = {
+        {"\x1f\x8b", NO_TRACE ": it is compressed; gunzip unpacks it"},
+        {"\x28\xb5\x2f\xfd", NO_TRACE ": it is compressed; unzstd unpacks it"},
+        {"\xfd"
+         "7zXZ",
+         NO_TRACE ": it is compressed; unxz unpacks it"},
+        {"SQLite format 3", NO_TRACE ": it is a database, as gotrace sql makes them"},
+        {"go 1.", "it is a trace by a Go that is not known here"},
+    };
+    struct stat st;
+    if (!bytes->p && stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return NO_TRACE ": it is no regular file";
+    for (size_t i = 0; bytes->p && i < sizeof known / sizeof *known; i++) {
+        if (memcmp(bytes->p, known[i].begin, strlen(known[i].begin)) == 0)
+            return known[i].what;
+    }
+    return NO_TRACE " of a version known here";
+}
+
 const char *gt_trace_open(struct gt_trace *trace, const char *path)
 {
     *trace = (struct gt_trace){.path = path};
@@ -70,7 +96,7 @@ const char *gt_trace_open(struct gt_trace *trace, const char *path)
     trace->base = bytes.p;
     trace->size = gt_bytes_left(&bytes);
     trace->format = trace->base ? gt_format_of_header(trace->base) : NULL;
-    return trace->format ? NULL : "it is not a Go execution trace of a version known here";
+    return trace->format ? NULL : what_instead(&bytes, path);
 }
 
 struct gt_reader *gt_trace_begin(struct gt_trace *trace, const struct gt_audience *audience)

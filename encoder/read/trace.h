@@ -26,7 +26,8 @@ struct gt_stream {
 struct gt_happening {
     enum gt_event_type type;
     struct gt_stream *on; /* of a status: where the goroutine runs */
-    uint64_t ts;          /* of the trace's clock */
+    bool part; /* of what the file has as one event, and told before: it has no number of its own */
+    uint64_t ts; /* of the trace's clock */
     uint64_t
         own_ns; /* the same in ns: less than when it is told, where that was not possible then */
     uint64_t g, seq;                      /* of the goroutine that it is done to; seq 0: none */
@@ -74,6 +75,7 @@ struct gt_trace {
     const struct gt_format *format;
     /* After gt_trace_read: */
     uint64_t events, kinds[64]; /* of the format's own types */
+    uint64_t experimental;      /* of experiments of Go's, which are not told */
     uint64_t event_bytes;       /* batches of events, with their headers; not tables */
     uint64_t generations;       /* v2 */
     uint64_t lost;              /* bytes at the end that are no whole piece */
@@ -86,6 +88,7 @@ struct gt_trace {
     struct gt_origin origin;    /* ticks 0: not known */
     double ns_per_unit;         /* of its clock, as far as it is read; v1: as its end says */
     bool ours;                  /* not by a program of Go's */
+    bool of_go;                 /* written by us, of a trace by such a program (GT_OF_GO) */
     struct gt_contents contents;
     const char **own; /* what the tracer says beside its events: strings, in v2 of the generation */
     size_t n_own, room_own;

@@ -3,8 +3,8 @@
  * goroutines is told in the words of v2.
  */
 #include "need.h"
-#include "order.h"
-#include "v1_records.h"
+#include "v1_events.h"
+#include "v1_go.h"
 
 #include <stdlib.h>
 
@@ -48,7 +48,21 @@ static void read_stacks(struct gt_reader *r)
 
 /* Events ------------------------------------------------------------------------------------- */
 
-enum argument { NONE, G, SEQ, LABEL, ITS_STACK, STACK, TASK, PARENT, MODE, BYTES, NUMBER };
+enum argument {
+    NONE,
+    G,
+    SEQ,
+    LABEL,
+    ITS_STACK,
+    STACK,
+    TASK,
+    PARENT,
+    MODE,
+    BYTES,
+    NUMBER,
+    SECOND,
+    STW_KIND
+};
 
 /* What says something of goroutines or of the program, in v2's words. `text`: why one waits. */
 static const struct word {
@@ -75,7 +89,7 @@ static const struct word {
     [GT_V1_GO_BLOCK_SEND] = {GT_EV_GO_BLOCK, {STACK}, "chan send"},
     [GT_V1_GO_BLOCK_RECV] = {GT_EV_GO_BLOCK, {STACK}, "chan receive"},
     [GT_V1_GO_BLOCK_SELECT] = {GT_EV_GO_BLOCK, {STACK}, "select"},
-    [GT_V1_GO_BLOCK_GC] = {GT_EV_GO_BLOCK, {STACK}, "GC"},
+    [GT_V1_GO_BLOCK_GC] = {GT_EV_GO_BLOCK, {STACK}, "GC mark assist wait for work"},
     [GT_V1_GO_UNBLOCK] = {GT_EV_GO_UNBLOCK, {G, SEQ, STACK}},
     [GT_V1_GO_UNBLOCK_LOCAL] = {GT_EV_GO_UNBLOCK, {G, STACK}},
     [GT_V1_GO_SYS_BLOCK] = {GT_EV_GO_SYSCALL_BEGIN},
@@ -89,13 +103,27 @@ static const struct word {
     [GT_V1_GOMAXPROCS] = {GT_EV_PROCS_CHANGE, {NUMBER, STACK}},
     [GT_V1_GC_START] = {GT_EV_GC_BEGIN, {NUMBER, STACK}},
     [GT_V1_GC_DONE] = {GT_EV_GC_END},
-    [GT_V1_STW_START] = {GT_EV_STW_BEGIN, {NONE}, "GC"},
+    [GT_V1_GC_SWEEP_START] = {GT_EV_GC_SWEEP_BEGIN, {STACK}},
+    [GT_V1_GC_SWEEP_DONE] = {GT_EV_GC_SWEEP_END, {NUMBER, SECOND}},
+    [GT_V1_GC_MARK_ASSIST_START] = {GT_EV_GC_MARK_ASSIST_BEGIN, {STACK}},
+    [GT_V1_GC_MARK_ASSIST_DONE] = {GT_EV_GC_MARK_ASSIST_END},
+    [GT_V1_STW_START] = {GT_EV_STW_BEGIN, {STW_KIND}, "GC"},
     [GT_V1_STW_DONE] = {GT_EV_STW_END},
     [GT_V1_HEAP_ALLOC] = {GT_EV_HEAP_ALLOC, {BYTES}},
     [GT_V1_HEAP_GOAL] = {GT_EV_HEAP_GOAL, {BYTES}},
     [GT_V1_GO_WAITING] = {GT_EV_GO_STATUS, {G}, .state = GT_G_WAITING},
     [GT_V1_GO_IN_SYSCALL] = {GT_EV_GO_STATUS, {G}, .state = GT_G_SYSCALL},
 };
+
+/* Go 1.21 numbers them anew. */
+static const char *why_world_stops(const struct gt_format *format, uint64_t kind)
+{
+    if (format->minor < 10)
+        kind = GT_V1_STW_MARKING;
+    else if (!format->v1_marking)
+        kind += GT_V1_STW_MARKING;
+    return kind < GT_V1_STW_KINDS ? gt_v1_stw_kinds[kind] : "";
+}
 
 static void read_argument(struct gt_reader *r, enum argument what, struct gt_bytes *args,
                           struct gt_happening *h)
@@ -111,14 +139,20 @@ static void read_argument(struct gt_reader *r, enum argument what, struct gt_byt
     case MODE: h->type = gt_get_varint(args) ? GT_EV_USER_REGION_END : h->type; break;
     case BYTES: h->bytes = gt_get_varint(args); break;
     case NUMBER: h->arg[0] = gt_get_varint(args); break;
+    case SECOND: h->arg[1] = gt_get_varint(args); break;
+    case STW_KIND:
+        if (!r->trace->ours)
+            h->text = why_world_stops(r->trace->format, gt_get_varint(args));
+        break;
     case NONE: break;
     }
 }
 
 /* false: it says nothing that is told. */
-static bool translate(struct gt_reader *r, struct gt_source *s, unsigned type,
-                      struct gt_bytes *args, const struct gt_bytes *value)
+static bool translate(struct gt_reader *r, struct gt_source *s, const struct gt_v1_record *record)
 {
+    unsigned type = record->type;
+    struct gt_bytes rest = record->args, *args = &rest;
     const struct word *word = type < GT_V1_EVENTS_END ? &words[type] : &words[0];
     struct gt_happening *h = &s->next;
     if (type == GT_V1_PROC_START)
@@ -137,33 +171,32 @@ static bool translate(struct gt_reader *r, struct gt_source *s, unsigned type,
     for (int i = 0; i < GT_V1_ARGS_MAX; i++)
         read_argument(r, word->arg[i], args, h);
     if (type == GT_V1_USER_LOG)
-        h->more = gt_contents_name(&r->trace->contents, value->p, gt_bytes_left(value));
+        h->more =
+            gt_contents_name(&r->trace->contents, record->value.p, gt_bytes_left(&record->value));
     return h->type;
+}
+
+static bool is_by_go(const struct gt_trace *t)
+{
+    return !t->ours && !gt_v1_global_order(t->format);
 }
 
 static bool next(struct gt_reader *r, struct gt_source *s)
 {
-    bool global = gt_v1_global_order(r->trace->format);
-    for (;;) {
-        struct gt_v1_record record;
-        if (!gt_v1_record_next(&s->bytes, r->trace->format, &record)) {
-            if (!gt_source_next_piece(r->trace, s))
-                return false;
-            continue;
-        }
-        if (gt_v1_is_table(record.type))
-            continue;
-        s->seq += global ? gt_get_varint(&record.args) : 0;
-        s->ts += gt_get_varint(&record.args);
-        r->end = s->ts > r->end ? s->ts : r->end;
-        r->trace->kinds[record.type]++;
-        r->trace->events++;
-        r->trace->event_bytes += record.size;
-        s->next = (struct gt_happening){.ts = s->ts, .on = &s->stream, .thread = GT_NO_THREAD};
-        s->key = global ? s->seq : s->ts;
-        if (translate(r, s, record.type, &record.args, &record.value))
+    struct gt_v1_entry event;
+    bool by_go = is_by_go(r->trace);
+    if (gt_v1_go_is_exits(r, s))
+        return gt_v1_go_next_exit(r, s);
+    if (by_go && gt_v1_go_tell_more(r, s))
+        return true;
+    while (gt_v1_event_next(r, s, &event)) {
+        s->next = (struct gt_happening){.ts = event.ts, .on = &s->stream, .thread = GT_NO_THREAD};
+        s->key = gt_v1_global_order(r->trace->format) ? event.seq : event.ts;
+        bool told = translate(r, s, &event.record);
+        if (by_go ? gt_v1_go_tell(r, s, &event) : told)
             return true;
     }
+    return false;
 }
 
 /* Time, P, G and stack of each. They stand where P 0 happens to be. */
@@ -214,6 +247,7 @@ static void keep_stack(struct gt_reader *r, const struct gt_v1_record *record)
     r->trace->ours = true; /* and every page of ours has one */
     uint64_t n = gt_get_varint(&args), first = gt_get_varint(&args);
     r->trace->whole |= n == 1 && first == GT_V1_WHOLE;
+    r->trace->of_go |= n == 1 && first == GT_V1_OF_GO;
     if (n && first == GT_V1_ACCOUNT)
         gt_account_rows_keep(&r->accounts, args);
     else if (n && first == GT_V1_ORIGIN)
@@ -250,6 +284,7 @@ static void sort_out(struct gt_reader *r)
     }
     t->lost = (uint64_t)(t->base + t->size - whole);
     t->whole &= !t->lost;
+    t->ours &= !t->of_go;
 }
 
 void gt_trace_begin_v1(struct gt_reader *r)
@@ -262,6 +297,8 @@ void gt_trace_begin_v1(struct gt_reader *r)
     r->trace->ns_per_unit = r->ns_per_unit;
     read_stacks(r);
     read_samples(r);
+    if (is_by_go(r->trace))
+        gt_v1_go_begin(r);
     gt_order_begin(r);
 }
 
@@ -272,4 +309,5 @@ void gt_trace_end_v1(struct gt_reader *r)
         r->trace->ns = (uint64_t)end;
     gt_order_accounts(r, UINT64_MAX);
     gt_order_tell_samples(r);
+    gt_v1_go_end(r);
 }

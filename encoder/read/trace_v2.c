@@ -109,7 +109,9 @@ static void read_samples(struct gt_reader *r, struct gt_bytes data)
 static void fill(struct gt_reader *r, struct gt_happening *h, const uint64_t arg[GT_EVENT_ARGS_MAX])
 {
     switch (h->type) {
+    case GT_EV_GO_CREATE_SYSCALL: h->g = arg[0]; break;
     case GT_EV_GO_CREATE:
+    case GT_EV_GO_CREATE_BLOCKED:
         h->g = arg[0];
         h->its = gt_reader_stack(r, arg[1]);
         h->stack = gt_reader_stack(r, arg[2]);
@@ -170,10 +172,6 @@ static void fill(struct gt_reader *r, struct gt_happening *h, const uint64_t arg
     case GT_EV_GC_BEGIN: h->stack = gt_reader_stack(r, arg[1]); break;
     case GT_EV_GC_SWEEP_BEGIN:
     case GT_EV_GC_MARK_ASSIST_BEGIN: h->stack = gt_reader_stack(r, arg[0]); break;
-    case GT_EV_GO_CREATE_BLOCKED:
-        h->its = gt_reader_stack(r, arg[1]);
-        h->stack = gt_reader_stack(r, arg[2]);
-        break;
     case GT_EV_PROC_STATUS: h->p = arg[1] == GT_P_IDLE ? GT_NO_P : arg[0]; break;
     default: break;
     }
@@ -189,30 +187,86 @@ static struct gt_stream *stream_of(struct gt_reader *r, struct gt_source *s, uin
     return &other->stream;
 }
 
-static bool next(struct gt_reader *r, struct gt_source *s)
+/* A coroutine's switch: the other one is woken; then this one waits or ends; and that one runs. */
+static void begin_switch(struct gt_source *s)
 {
-    uint64_t args[GT_EVENT_ARGS_MAX] = {0};
+    struct gt_happening *h = &s->next;
+    s->switch_ends = h->type == GT_EV_GO_SWITCH_DESTROY;
+    s->switches = LEAVES;
+    h->type = GT_EV_GO_UNBLOCK;
+    h->g = s->switch_to = h->arg[0];
+    h->seq = h->arg[1];
+}
+
+static void go_on_with_switch(struct gt_source *s)
+{
+    struct gt_happening *h = &s->next;
+    bool leaves = s->switches-- == LEAVES;
+    enum gt_event_type leave = s->switch_ends ? GT_EV_GO_DESTROY : GT_EV_GO_BLOCK;
+    *h = (struct gt_happening){.type = leaves ? leave : GT_EV_GO_START,
+                               .on = h->on,
+                               .part = true,
+                               .ts = h->ts,
+                               .g = leaves ? 0 : s->switch_to,
+                               .text = leaves ? "coroutine" : "",
+                               .more = ""};
+}
+
+/* How many arguments the event has; -1: there is none of that type. */
+static int args_of(uint8_t type)
+{
+    enum { FIRST_EXPERIMENTAL = 128 };
+    /* Spans of the heap, its objects, goroutines' stacks: there already, allocated, freed. */
+    static const int8_t experimental[] = {3, 3, 1, 2, 2, 1, 2, 2, 1};
+    if (type < GT_EVENTS_END)
+        return gt_event_args[type];
+    size_t i = (size_t)type - FIRST_EXPERIMENTAL;
+    return type >= FIRST_EXPERIMENTAL && i < sizeof experimental ? experimental[i] : -1;
+}
+
+/* The stream's next event as it stands there; false: there is none. */
+static bool read_event(struct gt_reader *r, struct gt_source *s, uint8_t *type,
+                       uint64_t args[GT_EVENT_ARGS_MAX])
+{
     while (!gt_bytes_left(&s->bytes)) {
         if (!gt_source_next_piece(r->trace, s))
             return false;
     }
-    uint8_t type = gt_get_byte(&s->bytes);
-    int n = type < GT_EVENTS_END ? gt_event_args[type] : -1;
+    *type = gt_get_byte(&s->bytes);
+    int n = args_of(*type);
     s->ts += gt_get_varint(&s->bytes);
-    for (int i = 0; i < n; i++)
-        args[i] = gt_get_varint(&s->bytes);
+    for (int i = 0; i < GT_EVENT_ARGS_MAX; i++)
+        args[i] = i < n ? gt_get_varint(&s->bytes) : 0;
     if (n < 0 || s->bytes.bad) {
         snprintf(r->trace->damage, sizeof r->trace->damage, "event type %u of thread %" PRIu64,
-                 type, s->id);
+                 *type, s->id);
         return false;
     }
-    r->trace->kinds[type]++;
     r->trace->events++;
+    return true;
+}
+
+static bool next(struct gt_reader *r, struct gt_source *s)
+{
+    uint64_t args[GT_EVENT_ARGS_MAX];
+    uint8_t type;
+    if (s->switches != SWITCHED) {
+        go_on_with_switch(s);
+        return true;
+    }
+    do {
+        if (!read_event(r, s, &type, args))
+            return false;
+        r->trace->experimental += type >= GT_EVENTS_END;
+    } while (type >= GT_EVENTS_END);
+    r->trace->kinds[type]++;
     s->next = (struct gt_happening){.type = type, .ts = s->ts, .text = "", .more = ""};
     memcpy(s->next.arg, args, sizeof args);
     s->key = s->ts;
     fill(r, &s->next, args);
     s->next.on = stream_of(r, s, s->next.thread);
+    if (type == GT_EV_GO_SWITCH || type == GT_EV_GO_SWITCH_DESTROY)
+        begin_switch(s);
     return true;
 }
 
@@ -242,7 +296,7 @@ static void sort_out(struct gt_reader *r, const struct gt_batch *b)
 /* In each generation our reasons have the same ids. */
 static bool is_ours(struct gt_reader *r)
 {
-    return strcmp(gt_reader_text(r, GT_REASON_SYNC), "sync") == 0 &&
+    return !r->trace->of_go && strcmp(gt_reader_text(r, GT_REASON_SYNC), "sync") == 0 &&
            strcmp(gt_reader_text(r, GT_REASON_SLEEP), "sleep") == 0 &&
            strcmp(gt_reader_text(r, GT_REASON_PREEMPTED), "preempted") == 0;
 }

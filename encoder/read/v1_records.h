@@ -13,6 +13,12 @@ struct gt_v1_record {
     size_t size;           /* of all of it */
 };
 
+/* An event, and its time; Go 1.5: and number. */
+struct gt_v1_entry {
+    uint64_t ts, seq;
+    struct gt_v1_record record; /* whose args begin behind these */
+};
+
 /* The next record; false: there is none, or not all of it. */
 bool gt_v1_record_next(struct gt_bytes *bytes, const struct gt_format *format,
                        struct gt_v1_record *record);
@@ -21,7 +27,7 @@ bool gt_v1_record_next(struct gt_bytes *bytes, const struct gt_format *format,
 static inline bool gt_v1_is_table(uint8_t type)
 {
     return type == GT_V1_BATCH || type == GT_V1_FREQUENCY || type == GT_V1_STACK ||
-           type == GT_V1_STRING;
+           type == GT_V1_STRING || type == GT_V1_TIMER_GOROUTINE;
 }
 
 #endif

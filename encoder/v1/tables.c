@@ -214,6 +214,11 @@ void gt_v1_tables_whole(void)
     put_numbers(GT_V1_WHOLE, NULL, 0);
 }
 
+void gt_v1_tables_of_go(void)
+{
+    put_numbers(GT_V1_OF_GO, NULL, 0);
+}
+
 void gt_v1_tables_origin(void)
 {
     enum { HEAD = sizeof GT_ORIGIN - 1 };

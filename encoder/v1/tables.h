@@ -23,8 +23,9 @@ void gt_v1_tables_unknown(void);
 /* Where it was recorded (origin.h). */
 void gt_v1_tables_origin(void);
 
-/* That nothing is missing. */
+/* That nothing is missing; that it is of a Go program. */
 void gt_v1_tables_whole(void);
+void gt_v1_tables_of_go(void);
 
 /* Those that generation gen uses, or `kept` (else NULL), which was kept. */
 void gt_v1_tables_write(uint32_t gen, const struct gt_kept *kept);

@@ -7,6 +7,7 @@
 #include "tables.h"
 
 #include "encoder/samples.h"
+#include "encoder/strings.h"
 #include "encoder/texts.h"
 #include "encoder/writer.h"
 
@@ -18,6 +19,12 @@ static struct {
     uint64_t collections;
     uint64_t cpus; /* 0: those of this host */
     bool started[GT_MERGE_NO_P + 1];
+    bool of_go, collects, stands; /* a collection, a pause has begun */
+    struct {                      /* that has begun, and that may be over at once; g NULL: none */
+        const struct gt_merge_g *g;
+        uint32_t p;
+        uint64_t ts;
+    } call;
 } v1;
 
 /* The event that starts g on P p, and its arguments: no number if g's last event was here, too. */
@@ -43,8 +50,9 @@ void gt_v1_open(void)
 {
     if (v1.begun) /* else it is zero, and better not touched */
         memset(v1.started, 0, sizeof v1.started);
-    v1.begun = false;
+    v1.begun = v1.of_go = v1.collects = v1.stands = false;
     v1.collections = 0;
+    v1.call.g = NULL;
     gt_merge_reset(&gt_merge_for_v1);
     gt_v1_pages_open(start_again);
     gt_v1_tables_open();
@@ -101,13 +109,13 @@ static void hold(const struct gt_merge_event *ev, enum gt_v1_type type, const ui
     gt_v1_pages_hold(type, ev->p, ev->ts, args);
 }
 
-/* Goroutines that were there when recording began. */
-static void go_status(const struct gt_merge_event *ev)
+/* Goroutines that were there when recording began. its: where they began, or 0. */
+static void go_status(const struct gt_merge_event *ev, uint64_t its)
 {
     struct gt_merge_g *g = ev->g;
     if (g->known)
         return;
-    go_create(ev, g->id == 1 ? GT_V1_STACK_MAIN : GT_V1_STACK_UNKNOWN, 0);
+    go_create(ev, its ? its : g->id == 1 ? GT_V1_STACK_MAIN : GT_V1_STACK_UNKNOWN, 0);
     if (g->state == GT_G_RUNNING) {
         go_start(ev);
     } else if (g->state != GT_G_RUNNABLE) {
@@ -124,6 +132,44 @@ static void proc_start(const struct gt_merge_event *ev, uint64_t p)
     put_at(ev, GT_V1_PROC_START, ARGS(ev->m));
 }
 
+/* Strings of a Go program's trace that v1 has events or numbers for. */
+static struct word {
+    const char *text;
+    enum gt_v1_type type;
+    uint64_t id;
+} go_reasons[] = {
+    {"chan send", GT_V1_GO_BLOCK_SEND, 0},
+    {"chan receive", GT_V1_GO_BLOCK_RECV, 0},
+    {"select", GT_V1_GO_BLOCK_SELECT, 0},
+    {"GC mark assist wait for work", GT_V1_GO_BLOCK_GC, 0},
+};
+enum { GO_REASONS = sizeof go_reasons / sizeof *go_reasons };
+static uint64_t stw_ids[GT_V1_STW_KINDS];
+
+static uint64_t id_of(const char *text)
+{
+    const struct gt_string *s = gt_strings_intern(text);
+    return s ? s->id : 0;
+}
+
+void gt_v1_of_go(void)
+{
+    v1.of_go = true;
+    for (int i = 0; i < GO_REASONS; i++)
+        go_reasons[i].id = id_of(go_reasons[i].text);
+    for (int i = 1; i < GT_V1_STW_KINDS; i++)
+        stw_ids[i] = id_of(gt_v1_stw_kinds[i]);
+}
+
+static enum gt_v1_type go_block_type(uint64_t reason)
+{
+    for (int i = 0; i < GO_REASONS; i++) {
+        if (reason == go_reasons[i].id && gt_v1_has(gt_format, go_reasons[i].type))
+            return go_reasons[i].type;
+    }
+    return GT_V1_GO_BLOCK;
+}
+
 static enum gt_v1_type block_type(uint64_t reason)
 {
     switch (reason) {
@@ -131,7 +177,7 @@ static enum gt_v1_type block_type(uint64_t reason)
     case GT_REASON_COND: return GT_V1_GO_BLOCK_COND;
     case GT_REASON_SLEEP: return GT_V1_GO_SLEEP;
     case GT_REASON_NETWORK: return GT_V1_GO_BLOCK_NET;
-    default: return GT_V1_GO_BLOCK;
+    default: return v1.of_go ? go_block_type(reason) : GT_V1_GO_BLOCK;
     }
 }
 
@@ -158,6 +204,86 @@ static void syscall_end(const struct gt_merge_event *ev)
     }
     syscall_exit(ev);
     go_start(ev);
+}
+
+static void syscall_begin(const struct gt_merge_event *ev, uint64_t stack)
+{
+    put_at(ev, GT_V1_GO_SYS_CALL, ARGS(stack));
+    v1.call.g = ev->g;
+    v1.call.p = ev->p;
+    v1.call.ts = ev->ts;
+}
+
+/* ev: what comes next, or NULL. Returns whether that says only that a call is over at once. */
+static bool settle_call(const struct gt_merge_event *ev)
+{
+    bool over = v1.of_go && ev && ev->type == GT_EV_GO_SYSCALL_END && ev->g == v1.call.g &&
+                ev->ts == v1.call.ts;
+    if (v1.call.g && !over) {
+        gt_v1_pages_event(GT_V1_GO_SYS_BLOCK, v1.call.p, v1.call.ts, ARGS(0), NULL, 0);
+        gt_v1_pages_running(v1.call.p, NULL);
+    }
+    v1.call.g = NULL;
+    return over;
+}
+
+/* Go's alone: a thread of C's has called Go, and that one ends. */
+static void create_in_call(const struct gt_merge_event *ev)
+{
+    go_create(ev, GT_V1_STACK_UNKNOWN, 0);
+    ev->g->v1_seq++;
+    put_at(ev, GT_V1_GO_IN_SYSCALL, ARGS(ev->g->id));
+}
+
+static void proc_stop(const struct gt_merge_event *ev, uint64_t p)
+{
+    v1.started[p] = false;
+    gt_v1_pages_event(GT_V1_PROC_STOP, (uint32_t)p, ev->ts, ARGS(0), NULL, 0);
+}
+
+static void destroy_in_call(const struct gt_merge_event *ev)
+{
+    syscall_exit(ev);
+    go_start(ev);
+    put_stop(ev, GT_V1_GO_END, ARGS(0));
+    if (v1.started[ev->p])
+        proc_stop(ev, ev->p);
+}
+
+/* Those of a program with the Boehm collector are written whole, when they are over. */
+static void collect(const struct gt_merge_event *ev, bool begins)
+{
+    enum gt_v1_type type = begins ? GT_V1_GC_START : GT_V1_GC_DONE;
+    const uint64_t *args = begins ? ARGS(v1.collections++, v1.of_go ? ev->arg[1] : 0) : ARGS(0);
+    if (!v1.of_go)
+        hold(ev, type, args);
+    else if (begins != v1.collects)
+        put_at(ev, type, args);
+    v1.collects = begins && v1.of_go;
+    if (!begins && !v1.of_go)
+        gt_v1_pages_release();
+}
+
+/* Why, as a number; GT_V1_STW_KINDS: this version has none. */
+static uint64_t stw_kind(uint64_t reason)
+{
+    uint64_t kind = 1;
+    while (kind < GT_V1_STW_KINDS && stw_ids[kind] != reason)
+        kind++;
+    if (gt_format->v1_marking)
+        return kind < GT_V1_STW_KINDS ? kind : 0;
+    uint64_t kinds = gt_format->minor < 10 ? GT_V1_STW_MARKING : GT_V1_STW_SWEEPING;
+    return kind <= kinds ? kind - GT_V1_STW_MARKING : GT_V1_STW_KINDS;
+}
+
+static void stop_the_world(const struct gt_merge_event *ev, bool begins)
+{
+    uint64_t kind = v1.of_go ? stw_kind(ev->arg[0]) : gt_format->v1_marking;
+    if (begins ? v1.stands || kind == GT_V1_STW_KINDS : !v1.stands && v1.of_go)
+        return;
+    enum gt_v1_type type = begins ? GT_V1_STW_START : GT_V1_STW_DONE;
+    (v1.of_go ? put_at : hold)(ev, type, ARGS(begins ? kind : 0));
+    v1.stands = begins && v1.of_go;
 }
 
 static void user_log(const struct gt_merge_event *ev)
@@ -188,9 +314,17 @@ static void user_event(const struct gt_merge_event *ev)
     }
 }
 
+static void mark_assist(const struct gt_merge_event *ev, enum gt_v1_type type)
+{
+    if (gt_v1_has(gt_format, type))
+        put_at(ev, type, ev->arg);
+}
+
 static void translate(const struct gt_merge_event *ev)
 {
     const uint64_t *a = ev->arg;
+    if (settle_call(ev))
+        return;
     switch (ev->type) {
     case GT_EV_PROCS_CHANGE: put_at(ev, GT_V1_GOMAXPROCS, a); break;
     case GT_EV_PROC_STATUS:
@@ -198,11 +332,15 @@ static void translate(const struct gt_merge_event *ev)
             proc_start(ev, a[0]);
         break;
     case GT_EV_PROC_START: proc_start(ev, a[0]); break;
-    case GT_EV_PROC_STOP:
-        v1.started[ev->p] = false;
-        put_at(ev, GT_V1_PROC_STOP, a);
+    case GT_EV_PROC_STOP: proc_stop(ev, ev->p); break;
+    case GT_EV_PROC_STEAL:
+        if (v1.started[a[0]])
+            proc_stop(ev, a[0]);
         break;
-    case GT_EV_GO_STATUS: go_status(ev); break;
+    case GT_EV_GO_STATUS: go_status(ev, 0); break;
+    case GT_EV_GO_STATUS_STACK: go_status(ev, a[3]); break;
+    case GT_EV_GO_CREATE_SYSCALL: create_in_call(ev); break;
+    case GT_EV_GO_DESTROY_SYSCALL: destroy_in_call(ev); break;
     case GT_EV_GO_CREATE: go_create(ev, a[1], a[2]); break;
     case GT_EV_GO_START: go_start(ev); break;
     case GT_EV_GO_DESTROY: put_stop(ev, GT_V1_GO_END, a); break;
@@ -211,22 +349,20 @@ static void translate(const struct gt_merge_event *ev)
         break;
     case GT_EV_GO_BLOCK: put_stop(ev, block_type(a[0]), ARGS(a[1])); break;
     case GT_EV_GO_UNBLOCK: go_unblock(ev, a[2]); break;
-    case GT_EV_GO_SYSCALL_BEGIN:
-        put_at(ev, GT_V1_GO_SYS_CALL, ARGS(a[1]));
-        put_stop(ev, GT_V1_GO_SYS_BLOCK, a);
-        break;
+    case GT_EV_GO_SYSCALL_BEGIN: syscall_begin(ev, a[1]); break;
     case GT_EV_GO_SYSCALL_END: syscall_end(ev); break;
     case GT_EV_GO_SYSCALL_END_BLOCKED: syscall_exit(ev); break;
     case GT_EV_GO_LABEL: ev->g->v1_label = (uint32_t)a[0]; break;
     case GT_EV_HEAP_ALLOC: put_at(ev, GT_V1_HEAP_ALLOC, a); break;
     case GT_EV_HEAP_GOAL: put_at(ev, GT_V1_HEAP_GOAL, a); break;
-    case GT_EV_GC_BEGIN: hold(ev, GT_V1_GC_START, ARGS(v1.collections++)); break;
-    case GT_EV_STW_BEGIN: hold(ev, GT_V1_STW_START, ARGS(gt_format->v1_marking)); break;
-    case GT_EV_STW_END: hold(ev, GT_V1_STW_DONE, a); break;
-    case GT_EV_GC_END:
-        hold(ev, GT_V1_GC_DONE, a);
-        gt_v1_pages_release();
-        break;
+    case GT_EV_GC_BEGIN:
+    case GT_EV_GC_END: collect(ev, ev->type == GT_EV_GC_BEGIN); break;
+    case GT_EV_STW_BEGIN:
+    case GT_EV_STW_END: stop_the_world(ev, ev->type == GT_EV_STW_BEGIN); break;
+    case GT_EV_GC_SWEEP_BEGIN: put_at(ev, GT_V1_GC_SWEEP_START, ARGS(a[0])); break;
+    case GT_EV_GC_SWEEP_END: put_at(ev, GT_V1_GC_SWEEP_DONE, a); break;
+    case GT_EV_GC_MARK_ASSIST_BEGIN: mark_assist(ev, GT_V1_GC_MARK_ASSIST_START); break;
+    case GT_EV_GC_MARK_ASSIST_END: mark_assist(ev, GT_V1_GC_MARK_ASSIST_DONE); break;
     case GT_EV_USER_TASK_BEGIN:
     case GT_EV_USER_TASK_END:
     case GT_EV_USER_REGION_BEGIN:
@@ -258,6 +394,8 @@ static void begin(uint64_t from)
     gt_v1_tables_frequency();
     gt_v1_pages_event(GT_V1_GOMAXPROCS, 0, from ? from : 1, ARGS(cpus()), NULL, 0);
     gt_v1_tables_unknown();
+    if (v1.of_go)
+        gt_v1_tables_of_go();
 }
 
 static void ran_on(struct gt_merge_g *g, uint64_t ts)
@@ -272,6 +410,8 @@ static void ran_on(struct gt_merge_g *g, uint64_t ts)
 static void put_sample(const struct gt_taken_sample *s)
 {
     uint64_t stack = s->stack ? s->stack->id : 0;
+    if (!gt_v1_has(gt_format, GT_V1_CPU_SAMPLE))
+        return;
     gt_v1_pages_event(GT_V1_CPU_SAMPLE, 0, gt_merge_time(&gt_merge_for_v1),
                       ARGS(s->ts, s->p, s->g, stack), NULL, 0);
 }
@@ -291,6 +431,7 @@ int gt_v1_write(uint32_t gen, const struct gt_kept *kept, const struct gt_buf *p
         gt_texts_index(plain);
         error = gt_merge(&gt_merge_for_v1, gen, packed, plain, NULL, translate);
         gt_texts_index(NULL);
+        settle_call(NULL);
         if (kept)
             gt_samples_tell(kept->samples, kept->n_samples, put_sample);
         else
@@ -308,7 +449,12 @@ void gt_v1_end(uint64_t ts, bool whole)
     if (!v1.begun)
         begin(ts);
     gt_merge_move_on(&gt_merge_for_v1, ts);
-    gt_v1_pages_event(GT_V1_GOMAXPROCS, 0, gt_merge_time(&gt_merge_for_v1), ARGS(cpus()), NULL, 0);
+    ts = gt_merge_time(&gt_merge_for_v1);
+    if (v1.stands) /* viewers want ends */
+        gt_v1_pages_event(GT_V1_STW_DONE, 0, ts, ARGS(0), NULL, 0);
+    if (v1.collects)
+        gt_v1_pages_event(GT_V1_GC_DONE, 0, ts, ARGS(0), NULL, 0);
+    gt_v1_pages_event(GT_V1_GOMAXPROCS, 0, ts, ARGS(cpus()), NULL, 0);
     gt_merge_running(&gt_merge_for_v1, ran_on);
     if (whole)
         gt_v1_tables_whole();

@@ -22,6 +22,12 @@ int gt_v1_write(uint32_t gen, const struct gt_kept *kept, const struct gt_buf *p
 /* How many CPUs there are; 0, as at first: as many as here. */
 void gt_v1_set_cpus(uint64_t n);
 
+/*
+ * The new file is of a Go program, of which more is known: its collections and pauses go on while
+ * other things happen, its channels; a call that takes no time is one event, as Go has it.
+ */
+void gt_v1_of_go(void);
+
 /* All is as it was until ts; whole: and nothing is missing (GT_V1_WHOLE), should nothing follow. */
 void gt_v1_end(uint64_t ts, bool whole);
 

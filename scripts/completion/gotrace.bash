@@ -106,11 +106,11 @@ _gotrace() {
     _gotrace_value "$option" "$cur" && return
     case $((COMP_CWORD > 1))${COMP_WORDS[1]} in
     1view) _gotrace_options_or_files "$cur" --go= --http= --no-browser --from= --to= --whole --help ;;
-    1info) _gotrace_options_or_files "$cur" --thread= --idle= --wide --help ;;
+    1info) _gotrace_options_or_files "$cur" --thread= --idle= --wide --json --help ;;
     1top) _gotrace_options_or_files "$cur" --by-thread --cum --wakers --holders --by-lock --wakeups --preempted --cpu --kind= -n --frames= \
-        --skip= --focus= --thread= --from= --to= --task= --wide --idle= --help ;;
+        --skip= --focus= --thread= --from= --to= --task= --wide --idle= --json --help ;;
     1sql) _gotrace_options_or_files "$cur" --json --csv --output= --help ;;
-    1why) _gotrace_options_or_files "$cur" --from= --to= --task= --json --help ;;
+    1why) _gotrace_options_or_files "$cur" --from= --to= --task= --thread= --skip= --frames= --wide --json --help ;;
     1export) _gotrace_options_or_files "$cur" --to= --output= --kind= --wakers --by-thread --unended --diff= --help ;;
     1cut) _gotrace_options_or_files "$cur" --from= --to= --around= --margin= --threads= --thorough --output= --help ;;
     1convert) _gotrace_options_or_files "$cur" --format= --output= --help ;;

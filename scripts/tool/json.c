@@ -3,11 +3,14 @@
 
 #include "utf8.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-static FILE *output; /* NULL: standard output */
+static FILE *output;        /* NULL: standard output */
+static bool follows = true; /* something stands before, in this object or array: a comma is due */
 
 static FILE *out(void)
 {
@@ -52,13 +55,77 @@ void gt_json_real(double number)
         fputs("null", out());
 }
 
+/* An item has no name, and a line of its own. */
+static void put_name(const char *name)
+{
+    if (follows)
+        putc(',', out());
+    if (name)
+        fprintf(out(), "\"%s\":", name);
+    else
+        putc('\n', out());
+    follows = true;
+}
+
+void gt_json_begin(void)
+{
+    putc('{', out());
+    follows = false;
+}
+
+void gt_json_end(void)
+{
+    fputs("}\n", out());
+    follows = true;
+}
+
+void gt_json_open(const char *name, char bracket)
+{
+    put_name(name);
+    putc(bracket, out());
+    follows = false;
+}
+
+void gt_json_close(char bracket)
+{
+    putc(bracket, out());
+    follows = true;
+}
+
 void gt_json_text(const char *name, const char *text)
 {
-    fprintf(out(), ",\"%s\":", name);
+    put_name(name);
     gt_json_string(text);
+}
+
+void gt_json_text_or_null(const char *name, const char *text)
+{
+    if (text && *text)
+        gt_json_text(name, text);
+    else
+        gt_json_null(name);
+}
+
+void gt_json_number(const char *name, uint64_t number)
+{
+    put_name(name);
+    fprintf(out(), "%" PRIu64, number);
+}
+
+void gt_json_truth(const char *name, bool truth)
+{
+    put_name(name);
+    fputs(truth ? "true" : "false", out());
+}
+
+void gt_json_null(const char *name)
+{
+    put_name(name);
+    fputs("null", out());
 }
 
 void gt_json_address(const char *name, uint64_t address)
 {
-    fprintf(out(), ",\"%s\":\"0x%llx\"", name, (unsigned long long)address);
+    put_name(name);
+    fprintf(out(), "\"0x%" PRIx64 "\"", address);
 }

@@ -5,6 +5,7 @@
 #ifndef GT_JSON_H
 #define GT_JSON_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,10 +22,23 @@ void gt_json_string(const char *text);
 /* A number that JSON knows; null: an infinite one, or none. */
 void gt_json_real(double number);
 
-/* A further member of an object: ,"name":"text" */
+/*
+ * Members of objects, and items of arrays, which have no name: NULL. The commas between them are
+ * put by themselves between gt_json_begin and gt_json_end; elsewhere there is one before each.
+ */
 void gt_json_text(const char *name, const char *text);
+void gt_json_text_or_null(const char *name, const char *text); /* null: NULL, or "" */
+void gt_json_number(const char *name, uint64_t number);
+void gt_json_truth(const char *name, bool truth);
+void gt_json_null(const char *name);
 
-/* ,"name":"0x1f"; numbers of JSON may have 53 bits only. */
+/* "0x1f"; numbers of JSON may have 53 bits only. */
 void gt_json_address(const char *name, uint64_t address);
+
+/* A document, which is an object; in it objects and arrays: '{' and '}', '[' and ']'. */
+void gt_json_begin(void);
+void gt_json_end(void);
+void gt_json_open(const char *name, char bracket);
+void gt_json_close(char bracket);
 
 #endif

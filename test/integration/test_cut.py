@@ -387,36 +387,6 @@ def test_the_viewer_gets_what_it_can_show(storm, recorded, tmp_path, monkeypatch
     assert proc.run([GOTRACE, "view", "--whole", "--from=1s", trace]).returncode == 2
 
 
-# --- Traces by Go itself
-
-
-@pytest.mark.parametrize("minor", [minor for minor in gotools.VERSIONS if minor >= 22])
-def test_traces_of_go(tmp_path, minor):
-    go = gotools.find(f"1.{minor}")
-    trace = tmp_path / "go.out"
-    proc.run([gotools.program(go, "itself"), trace], timeout=60).ok()
-    length = sums(trace)[None]
-    for start, end in ((0, length // 2), (length // 3, length * 2 // 3), (length // 2, 2 * length)):
-        part = cut_ns(trace, tmp_path / "part.out", start, end)
-        assert not proc.run([gotools.read_all(go), part]).ok().stdout
-        one, other = sums(part, where=False), window(trace, start, end, where=False)
-        for found in (one, other):  # Go's statuses do not say why who waits does
-            for key in [key for key in found if key and key[1] not in ("running", "sched", "syscall")]:
-                found[key[0], "waits", "-"] += found.pop(key)
-        assert not differences(one, other), (start, end)
-    refused = proc.run([GOTRACE, "convert", "--format=go1.11", trace, "-o", part])
-    assert refused.returncode == 1 and "by a Go program" in refused.stderr, refused
-
-
-@pytest.mark.parametrize("minor", [19, 21])
-def test_old_traces_of_go_are_refused(tmp_path, minor):
-    trace = tmp_path / "go.out"
-    proc.run([gotools.program(gotools.find(f"1.{minor}"), "itself"), trace], timeout=60).ok()
-    refused = cut(trace, tmp_path / "part.out", "--to=1ms")
-    assert refused.returncode == 1 and "not supported" in refused.stderr, refused
-    assert not (tmp_path / "part.out").exists()
-
-
 # --- Bad input
 
 

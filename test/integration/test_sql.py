@@ -99,7 +99,7 @@ def test_waits(traced, format):
 @pytest.mark.parametrize("program", ["truth", "rounds", "unended"])
 @pytest.mark.parametrize("format", ["go1.5", "go1.21", "go1.23", "go1.26"])
 def test_sums(traced, format, program, sched):
-    """Those of each kind, of `gotrace top`: as many, and their time to 0.1 %."""
+    """Those of each kind, of `gotrace top`: as many, and their time to the nanosecond."""
     trace = record(traced, format, program, GOTRACE_SCHED=sched, GOTRACE_SYSCALLS="all").trace
     ours = {
         row["kind"]: row
@@ -110,12 +110,9 @@ def test_sums(traced, format, program, sched):
         )
     }
     for kind in KINDS + ["all"]:
-        head = proc.run([GOTRACE, "top", "--idle=none", f"--kind={kind}", trace]).ok().stdout.splitlines()[0]
-        n, ns = re.search(r"; (\d+) waits, (\S+) in all$", head).groups()
+        top = json.loads(proc.run([GOTRACE, "top", "--json", "--idle=none", f"--kind={kind}", trace]).ok().stdout)
         rows = [row for name, row in ours.items() if kind in (name, "all")]
-        assert sum(row["n"] for row in rows) == int(n), (kind, head, ours)
-        total = sum(row["ns"] for row in rows)
-        assert abs(total - ns_of(ns)) <= 0.001 * total, (kind, head, ours)  # top prints four digits
+        assert sum(row["n"] for row in rows) == top["count"] and sum(row["ns"] for row in rows) == top["total_ns"], (kind, ours)
     times = sql(trace, "SELECT * FROM thread_time")
     for kind in KINDS:
         assert sum(row[f"{kind}_ns"] for row in times) == (ours[kind]["ns"] if kind in ours else 0), kind
@@ -272,9 +269,8 @@ def go_trace(tmp_path_factory):
     """What a Go program says of itself."""
     directory = tmp_path_factory.mktemp("go")
     (directory / "main.go").write_text(GO)
-    env = {"GOCACHE": directory / "cache", "GOFLAGS": "-mod=mod", "GO111MODULE": "off"}
-    proc.run([gotools.compiler(), "build", "-o", "app", "main.go"], cwd=directory, env=env, timeout=100).ok()
-    proc.run([directory / "app", directory / "t.out"]).ok()
+    (directory / "go.mod").write_text("module app\n")
+    proc.run([gotools.build(directory, directory / "app"), directory / "t.out"]).ok()
     return directory / "t.out"
 
 
@@ -441,7 +437,7 @@ def test_no_trace(tmp_path):
     for path in [*(tmp_path / name for name in before), "/dev/zero", "/dev/null"]:
         result = ask(path, "SELECT 1")
         assert (result.returncode, result.stdout) == (1, ""), result
-        assert result.stderr == f"gotrace: {path}: it is not a Go execution trace of a version known here\n"
+        assert result.stderr.startswith(f"gotrace: {path}: it is not a Go execution trace") and result.stderr.count("\n") == 1
     assert ask(tmp_path / "nowhere", "SELECT 1").stderr == f"gotrace: {tmp_path}/nowhere: No such file or directory\n"
     assert left(tmp_path) == before and not os.path.exists("/dev/zero.db")
 

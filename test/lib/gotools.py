@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import urllib.request
 
-from . import ROOT, pprof as profile, proc
+from . import BUILD, ROOT, pprof as profile, proc
 
 # The formats that GOTRACE_FORMAT chooses from, and the Go versions (1.N) whose tools read them: from, to.
 FORMATS = {
@@ -39,6 +39,13 @@ def compiler():
     result = proc.run([ROOT / "scripts/find-go"])
     assert result.returncode == 0, "no Go here; ./scripts/deps demo installs it"
     return result.stdout.strip()
+
+
+def build(directory, output, go=None):
+    """The program in that directory, built with the machine's Go, whose packages are compiled once."""
+    env = {"GOCACHE": BUILD / "go-cache", "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
+    proc.run([go or compiler(), "build", "-o", output, "."], cwd=directory, env=env, timeout=140).ok()
+    return output
 
 
 def readers():

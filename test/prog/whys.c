@@ -7,11 +7,13 @@
  */
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -306,6 +308,34 @@ static void pool(void)
         pthread_join(thread[i], NULL);
 }
 
+/* So few that who has work for them waits, and they never do. */
+static struct queue few_jobs = QUEUE(4);
+
+static void *busy_worker(void *arg)
+{
+    while (take(&few_jobs) >= 0)
+        DEVICE(5 * MS);
+    return arg;
+}
+
+static void full(void)
+{
+    int n = fixed ? 3 : 2;
+    pthread_t thread[3];
+    for (int i = 0; i < 4; i++)
+        put(&few_jobs, i);
+    for (int i = 0; i < n; i++)
+        pthread_create(&thread[i], NULL, busy_worker, NULL);
+    for (int i = 0; i < 76; i++) {
+        DEVICE(500);
+        put(&few_jobs, i);
+    }
+    for (int i = 0; i < n; i++)
+        put(&few_jobs, -1);
+    for (int i = 0; i < n; i++)
+        pthread_join(thread[i], NULL);
+}
+
 /* Three stages with little room between; the second is slow. */
 static struct queue first_stage = QUEUE(2), second_stage = QUEUE(2);
 
@@ -443,6 +473,85 @@ static void limited(void)
 {
     sem_init(&connections, 0, 2);
     run_threads(6, client);
+}
+
+/* The same; there may be three of them. */
+static void *patient_client(void *arg)
+{
+    for (int i = 0; i < 10; i++) {
+        sem_wait(&connections);
+        DEVICE(6 * MS);
+        sem_post(&connections);
+        DEVICE(500);
+    }
+    return arg;
+}
+
+static void slots(void)
+{
+    sem_init(&connections, 0, fixed ? 3 : 2);
+    run_threads(6, patient_client);
+}
+
+/* A semaphore that is a lock; not one that is passed from hand to hand. */
+static sem_t store_locks[4];
+
+static void *keeper(void *arg)
+{
+    sem_t *lock = &store_locks[fixed ? (intptr_t)arg : 0];
+    for (int i = 0; i < 20; i++) {
+        DEVICE(2 * MS);
+        sem_wait(lock);
+        DEVICE(3 * MS);
+        sem_post(lock);
+    }
+    return NULL;
+}
+
+static void binary(void)
+{
+    for (int i = 0; i < 4; i++)
+        sem_init(&store_locks[i], 0, 1);
+    run_threads(4, keeper);
+}
+
+/* The same with a counter. */
+static pthread_mutex_t ticket_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t ticket_given_back = PTHREAD_COND_INITIALIZER;
+static int tickets;
+
+static void take_ticket(void)
+{
+    pthread_mutex_lock(&ticket_lock);
+    while (!tickets)
+        pthread_cond_wait(&ticket_given_back, &ticket_lock);
+    tickets--;
+    pthread_mutex_unlock(&ticket_lock);
+}
+
+static void give_ticket_back(void)
+{
+    pthread_mutex_lock(&ticket_lock);
+    tickets++;
+    pthread_cond_signal(&ticket_given_back);
+    pthread_mutex_unlock(&ticket_lock);
+}
+
+static void *visitor(void *arg)
+{
+    for (int i = 0; i < 12; i++) {
+        take_ticket();
+        DEVICE(5 * MS);
+        give_ticket_back();
+        DEVICE(1 * MS);
+    }
+    return arg;
+}
+
+static void counter(void)
+{
+    tickets = fixed ? 4 : 3;
+    run_threads(8, visitor);
 }
 
 /* Three answers are needed, and one of them comes late. */
@@ -781,14 +890,103 @@ static void polling(void)
     pthread_join(thread, NULL);
 }
 
+/* All that is waited for is waited for in one function: who calls it says more. */
+static void reach(long us)
+{
+    DEVICE(us);
+}
+
+static void read_header(void)
+{
+    reach(1 * MS);
+}
+
+static void read_body(void)
+{
+    reach(2 * MS);
+}
+
+static void write_answer(void)
+{
+    reach(3 * MS);
+}
+
+static void *connection(void *arg)
+{
+    for (int i = 0; i < 10; i++) {
+        read_header();
+        read_body();
+        write_answer();
+    }
+    return arg;
+}
+
+static void wrapped(void)
+{
+    run_threads(2, connection);
+}
+
+/* Threads that answer another process, until the main one is told to end. */
+enum { SERVERS = 3, REQUESTS = 30 };
+static int wire[SERVERS][2];
+
+static void ask(void)
+{
+    char answer[SERVERS];
+    for (int i = 0; i < REQUESTS; i++) {
+        for (int k = 0; k < SERVERS; k++)
+            send(wire[k][0], answer, 1, 0);
+        for (int k = 0; k < SERVERS; k++)
+            recv(wire[k][0], answer, 1, 0);
+        usleep(1 * MS);
+    }
+}
+
+static void handle_request(void)
+{
+    DEVICE(3 * MS);
+}
+
+static void *serving_thread(void *arg)
+{
+    char request;
+    while (recv(wire[(intptr_t)arg][1], &request, 1, 0) == 1) {
+        handle_request();
+        send(wire[(intptr_t)arg][1], &request, 1, 0);
+    }
+    return NULL;
+}
+
+static void server(void)
+{
+    sigset_t set;
+    int number;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    for (int i = 0; i < SERVERS; i++)
+        socketpair(AF_UNIX, SOCK_STREAM, 0, wire[i]);
+    if (fork() == 0) {
+        ask();
+        kill(getppid(), SIGUSR1);
+        _exit(0);
+    }
+    pthread_t thread;
+    for (intptr_t i = 0; i < SERVERS; i++)
+        pthread_create(&thread, NULL, serving_thread, (void *)i);
+    sigwait(&set, &number);
+}
+
 static const struct scenario {
     const char *name;
     void (*run)(void);
     const char *first; /* what is to be named first */
     bool misleads;     /* the longest wait is not it */
-} others[] = {{"healthy", healthy, NULL, false},
-              {"convoy", convoy, NULL, false},
-              {"polling", polling, NULL, false}},
+} others[] = {{"healthy", healthy, NULL, false}, {"convoy", convoy, NULL, false},
+              {"polling", polling, NULL, false}, {"server", server, NULL, false},
+              {"wrapped", wrapped, NULL, false}, {"binary", binary, NULL, false},
+              {"full", full, NULL, false},       {"slots", slots, NULL, false},
+              {"counter", counter, NULL, false}},
   scenarios[] = {
       {"journal", journal, "journal_lock", true},
       {"nested", nested, "inner_lock", true},

@@ -1,13 +1,8 @@
 /* See deadlocks.h. */
 #include "deadlocks.h"
 
-#include "reading.h"
-#include "scripts/tool/tool.h"
+#include "table.h"
 #include "top_waiting.h"
-
-#include "encoder/read/need.h"
-
-#include <stdio.h>
 
 /* For whom it waits, if that can only end by what that one does; or NULL. */
 static const struct gt_thread_state *after(const struct gt_threads *threads,
@@ -19,39 +14,18 @@ static const struct gt_thread_state *after(const struct gt_threads *threads,
     return holder && holder->at_end ? holder : NULL;
 }
 
-/* Whether it comes back to t; and t is the first of those on the way. */
-static bool leads(const struct gt_threads *threads, const struct gt_thread_state *t)
+/* How many threads are on the way back to t, if it is the first of them; or 0. */
+static uint64_t circle_of(const struct gt_threads *threads, const struct gt_thread_state *t)
 {
     const struct gt_thread_state *it = t;
-    for (uint64_t steps = 0; steps <= threads->n; steps++) {
+    for (uint64_t steps = 1; steps <= threads->n + 1; steps++) {
         it = after(threads, it);
         if (!it || it->g < t->g)
-            return false;
+            return 0;
         if (it == t)
-            return true;
+            return steps;
     }
-    return false;
-}
-
-static void print_one(const struct gt_threads *threads, const struct gt_thread_state *t)
-{
-    printf("%10s  thread ", gt_duration(gt_waiting_ns(threads, t)));
-    gt_print_thread(t);
-    printf(": ");
-    gt_print_wait(threads, t);
-    puts("");
-}
-
-static void print_cycle(const struct gt_threads *threads, const struct gt_thread_state *first)
-{
-    const struct gt_thread_state *t = first;
-    puts(after(threads, first) == first
-             ? "\nDEADLOCK: a thread waits for what it holds itself:"
-             : "\nDEADLOCK: these threads wait for each other, and none will ever go on:");
-    do {
-        print_one(threads, t);
-        t = after(threads, t);
-    } while (t != first);
+    return 0;
 }
 
 static bool waits_for_the_dead(const struct gt_thread_state *t)
@@ -62,20 +36,37 @@ static bool waits_for_the_dead(const struct gt_thread_state *t)
 bool gt_any_deadlock(const struct gt_threads *threads)
 {
     for (const struct gt_thread_state *t = threads->first; t; t = t->next) {
-        if (leads(threads, t) || waits_for_the_dead(t))
+        if (circle_of(threads, t) || waits_for_the_dead(t))
             return true;
     }
     return false;
 }
 
+/* So many threads, beginning with this one, each of which waits for the next. */
+static void print_one(const struct gt_threads *threads, const struct gt_thread_state *t, uint64_t n,
+                      const char *kind, const char *title)
+{
+    gt_report_words("\nDEADLOCK: %s:\n", title);
+    gt_row_begin();
+    gt_cell_text("kind", NULL, 0, kind);
+    gt_table_begin("threads");
+    for (uint64_t i = 0; i < n; i++, t = after(threads, t))
+        gt_print_waiter(threads, t, false);
+    gt_table_end();
+    gt_row_end();
+}
+
 void gt_print_deadlocks(const struct gt_threads *threads)
 {
+    static const char itself[] = "a thread waits for what it holds itself";
+    static const char others[] = "these threads wait for each other, and none will ever go on";
+    gt_table_begin("deadlocks");
     for (const struct gt_thread_state *t = threads->first; t; t = t->next) {
-        if (leads(threads, t))
-            print_cycle(threads, t);
-        if (waits_for_the_dead(t)) {
-            puts("\nDEADLOCK: a thread waits for a lock whose holder has ended:");
-            print_one(threads, t);
-        }
+        uint64_t n = circle_of(threads, t);
+        if (n)
+            print_one(threads, t, n, "cycle", n == 1 ? itself : others);
+        if (waits_for_the_dead(t))
+            print_one(threads, t, 1, "ended", "a thread waits for a lock whose holder has ended");
     }
+    gt_table_end();
 }

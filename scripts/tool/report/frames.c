@@ -275,6 +275,14 @@ bool gt_frame_is_own(const struct gt_callers *stack, uint32_t i)
     return kinds & GT_FRAME_OWN || !(kinds & (WRAPS | GT_FRAME_LIBRARY | GT_FRAME_NAMELESS));
 }
 
+const char *gt_frame_module(const struct gt_callers *stack, uint32_t i)
+{
+    const struct module *module = module_at(stack, i);
+    uint64_t pc = stack->frame[i].pc;
+    bool is_caller = module && !i && (pc < module->lo || pc >= module->hi);
+    return module && !is_caller ? module->path : NULL;
+}
+
 void gt_frames_use(const struct gt_trace *trace)
 {
     all.trace = trace;

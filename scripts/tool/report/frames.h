@@ -24,6 +24,10 @@ unsigned gt_frame_kinds(const struct gt_callers *stack, uint32_t i);
 /* Whether that is the program's own code. */
 bool gt_frame_is_own(const struct gt_callers *stack, uint32_t i);
 
+/* The path of the file that the code is of; NULL: the trace does not tell, as of the call itself.
+ */
+const char *gt_frame_module(const struct gt_callers *stack, uint32_t i);
+
 /* From now on frames are of this trace, and the user's rules count: before any of the above. */
 void gt_frames_use(const struct gt_trace *trace);
 

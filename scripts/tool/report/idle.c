@@ -3,6 +3,9 @@
 
 #include "frames.h"
 #include "places.h"
+#include "roles.h"
+#include "table.h"
+#include "scripts/tool/json.h"
 #include "scripts/tool/tool.h"
 
 #include "encoder/base/hash.h"
@@ -201,7 +204,7 @@ static struct visits *visits_of(const struct gt_span *span)
 static bool is_for_lock(const struct gt_span *span)
 {
     const char *call = gt_leaf_of(span->stack);
-    if (span->kind != GT_SYNC || strstr(call, "_join"))
+    if (span->kind != GT_SYNC || gt_role_of(call) == GT_ROLE_JOIN)
         return false;
     return way_of(call) == NEVER || kinds_on(span->stack) & GT_FRAME_BUSY;
 }
@@ -419,26 +422,27 @@ uint64_t gt_idle_ns(const struct gt_thread_state *t, enum gt_kind kind)
 
 /* The line ------------------------------------------------------------------------------------ */
 
-void gt_idle_sum_add(struct gt_idle_sum *sum, const char *what, const struct gt_where *site,
-                     uint64_t count, uint64_t ns)
+void gt_idle_sum_add(struct gt_idle_sum *sum, const struct gt_callers *stack, uint64_t count,
+                     uint64_t ns)
 {
     sum->count += count;
     sum->ns += ns;
     for (size_t i = 0; i < sum->places; i++) {
-        if (sum->place[i].what == what && sum->place[i].site == site) {
+        const struct gt_callers *its = sum->place[i].stack;
+        if (gt_leaf_of(its) == gt_leaf_of(stack) && gt_site_of(its) == gt_site_of(stack)) {
             sum->place[i].ns += ns;
             return;
         }
     }
     sum->place = gt_need_room(sum->place, sum->places, &sum->room, sizeof *sum->place);
-    sum->place[sum->places++] = (struct gt_idle_place){what, site, ns};
+    sum->place[sum->places++] = (struct gt_idle_place){stack, ns};
 }
 
 void gt_idle_sum_trace(struct gt_idle_sum *sum, bool (*of)(const struct gt_thread_state *t))
 {
     for (const struct visits *v = all.first; v; v = v->next) {
         if (is_idle_place(v->place) && of(v->thread))
-            gt_idle_sum_add(sum, gt_leaf_of(v->stack), gt_site_of(v->stack), v->count, v->ns);
+            gt_idle_sum_add(sum, v->stack, v->count, v->ns);
     }
 }
 
@@ -448,19 +452,42 @@ static int by_ns(const void *a, const void *b)
     return x->ns > y->ns ? -1 : x->ns < y->ns;
 }
 
-void gt_idle_sum_print(struct gt_idle_sum *sum)
+static void put_sum(const struct gt_idle_sum *sum)
+{
+    gt_json_open("idle", '{');
+    gt_json_number("count", sum->count);
+    gt_json_number("total_ns", sum->ns);
+    gt_table_begin("places");
+    for (size_t i = 0; i < sum->places; i++) {
+        gt_row_begin();
+        gt_cell_ns("total_ns", NULL, 0, sum->place[i].ns);
+        gt_cell_place(NULL, sum->place[i].stack);
+        gt_row_end();
+    }
+    gt_table_end();
+    gt_json_close('}');
+}
+
+static void print_sum(const struct gt_idle_sum *sum)
 {
     enum { SHOWN = 3 };
-    if (!sum->count)
-        return;
-    qsort(sum->place, sum->places, sizeof *sum->place, by_ns);
     printf("idle: %llu waits, %s, where threads come back to wait for work: ",
            (unsigned long long)sum->count, gt_duration(sum->ns));
     for (size_t i = 0; i < sum->places && i < SHOWN; i++) {
         printf("%s", i ? ", " : "");
-        gt_print_place(sum->place[i].what, sum->place[i].site);
+        gt_print_place(gt_leaf_of(sum->place[i].stack), gt_site_of(sum->place[i].stack));
     }
     if (sum->places > SHOWN)
         printf(" and %zu more places", sum->places - SHOWN);
     puts(" (--idle=none: as other waits)");
+}
+
+void gt_idle_sum_print(struct gt_idle_sum *sum)
+{
+    if (sum->count)
+        qsort(sum->place, sum->places, sizeof *sum->place, by_ns);
+    if (gt_report_json)
+        put_sum(sum);
+    else if (sum->count)
+        print_sum(sum);
 }

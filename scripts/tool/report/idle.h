@@ -38,14 +38,13 @@ uint64_t gt_idle_ns(const struct gt_thread_state *t, enum gt_kind kind);
 struct gt_idle_sum {
     uint64_t count, ns;
     struct gt_idle_place {
-        const char *what;
-        const struct gt_where *site;
+        const struct gt_callers *stack; /* the first one there */
         uint64_t ns;
     } * place;
     size_t places, room;
 };
-void gt_idle_sum_add(struct gt_idle_sum *sum, const char *what, const struct gt_where *site,
-                     uint64_t count, uint64_t ns);
+void gt_idle_sum_add(struct gt_idle_sum *sum, const struct gt_callers *stack, uint64_t count,
+                     uint64_t ns);
 
 /* All of the trace, of the threads that are of it. */
 void gt_idle_sum_trace(struct gt_idle_sum *sum, bool (*of)(const struct gt_thread_state *t));

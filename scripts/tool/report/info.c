@@ -4,16 +4,19 @@
 #include "reading.h"
 #include "select.h"
 #include "short_name.h"
+#include "table.h"
 
+#include "scripts/tool/json.h"
 #include "scripts/tool/tool.h"
 
 #include <getopt.h>
-#include <limits.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
-static void print_file(const struct gt_trace *t)
+static void print_format(const struct gt_trace *t)
 {
     uint64_t events = t->events ? t->events : 1;
     printf("%s\n", t->path);
@@ -51,6 +54,8 @@ static void print_lost(const struct gt_trace *t)
                "file", (unsigned long long)t->lost, t->format->v1 ? "event" : "generation");
     else if (t->whole)
         printf("  %-12s whole: no part of it is missing\n", "file");
+    else if (!t->ours && t->events)
+        printf("  %-12s by a Go program, whose traces have no mark of their end\n", "file");
     else
         printf("  %-12s without a mark of its end: up to a second may be missing there\n", "file");
     if (t->odd)
@@ -58,101 +63,161 @@ static void print_lost(const struct gt_trace *t)
                (unsigned long long)t->odd);
 }
 
-/* "-": nothing is known of that time. */
-static void print_percent(uint64_t ns, uint64_t of)
+static void print_file(const struct gt_threads *threads)
 {
-    if (of)
-        printf(" %7.1f%%", 100.0 * (double)ns / (double)of);
-    else
-        printf(" %8s", "-");
+    print_format(threads->trace);
+    print_tracer(threads);
+    print_lost(threads->trace);
 }
 
-/* Columns of a thread: what part of its time was what, in ns; all together are its time. */
-enum column { ON_CPU, RUNNABLE, IDLE, BLOCKED, CALLS, UNSEEN, COLUMNS };
+/* As columns of `gotrace sql`'s table. */
+static void put_file(const struct gt_threads *threads)
+{
+    const struct gt_trace *t = threads->trace;
+    gt_json_text("format", t->format->name);
+    gt_json_number("bytes", t->size);
+    gt_json_number("events", t->events);
+    gt_json_number("event_bytes", t->event_bytes);
+    gt_json_number("generations", t->generations);
+    if (t->wall_s)
+        gt_json_number("began_ns", t->wall_s * 1000000000 + t->wall_ns);
+    else
+        gt_json_null("began_ns");
+    gt_json_truth("whole", t->whole);
+    gt_json_number("odd_events", t->odd);
+    gt_json_truth("accounts", threads->accounts);
+    gt_json_number("cpus", threads->cpus);
+    gt_json_number("tracer_cpu_ns", threads->tracer_ns);
+}
 
-static const char *const column_names[2][COLUMNS] = {
-    {"running", "sched", "idle", "blocked", "calls", ""},
-    {"on cpu", "runnable", "idle", "blocked", "calls", "unseen"},
-};
-
+/* What part of a thread's time was what, in ns; but for `kind`, all together are its time. */
 struct parts {
-    uint64_t time, of[COLUMNS];
-    uint64_t kind[GT_KINDS]; /* of BLOCKED and CALLS: in which way */
+    uint64_t time, cpu, runnable, idle, blocked, calls, unseen;
+    uint64_t kind[GT_KINDS]; /* of what is blocked, and of calls: in which way */
 };
 
-/* What there is an account of; or, in a trace without accounts, what events say. */
+static uint64_t lived(const struct gt_thread_state *t)
+{
+    return t->end - t->begin;
+}
+
+static uint64_t part_of(uint64_t ns, double part)
+{
+    return part < 1 ? (uint64_t)(part * (double)ns) : ns;
+}
+
+/*
+ * What there is an account of; or, in a trace without accounts, what events say. The last account
+ * is from after the last event: what is beyond that is left out, in equal measure.
+ */
 static struct parts parts_of(const struct gt_thread_state *t, bool accounts)
 {
     const struct gt_shares *s = &t->shares;
     const uint64_t *wait = accounts ? s->wait : t->ns;
-    struct parts p = {.time = accounts ? s->time : t->end - t->begin};
-    p.of[ON_CPU] = accounts ? s->cpu : t->ns[GT_RUNNING];
-    p.of[RUNNABLE] = accounts ? s->queue : t->ns[GT_SCHED];
-    p.of[UNSEEN] = accounts ? gt_shares_unseen(s) : 0;
+    uint64_t time = accounts ? s->time : lived(t);
+    double within = time > lived(t) ? (double)lived(t) / (double)time : 1;
+    struct parts p = {
+        .time = within < 1 ? lived(t) : time,
+        .cpu = part_of(accounts ? s->cpu : t->ns[GT_RUNNING], within),
+        .runnable = part_of(accounts ? s->queue : t->ns[GT_SCHED], within),
+        .unseen = part_of(accounts ? gt_shares_unseen(s) : 0, within),
+    };
     for (int k = GT_SYNC; k < GT_UNSEEN; k++) {
+        uint64_t ns = part_of(wait[k], within);
         double idle = t->ns[k] ? (double)gt_idle_ns(t, (enum gt_kind)k) / (double)t->ns[k] : 0;
-        uint64_t its = idle < 1 ? (uint64_t)(idle * (double)wait[k]) : wait[k];
-        p.of[IDLE] += its;
-        p.kind[k] = wait[k] - its;
-        p.of[k == GT_SYSCALL ? CALLS : BLOCKED] += p.kind[k];
+        uint64_t its = part_of(ns, idle);
+        p.idle += its;
+        p.kind[k] = ns - its;
+        *(k == GT_SYSCALL ? &p.calls : &p.blocked) += p.kind[k];
     }
     return p;
 }
 
-static void print_columns(const struct parts *p, bool accounts)
-{
-    for (int c = ON_CPU; c < (accounts ? COLUMNS : UNSEEN); c++) {
-        for (int k = GT_SYNC; gt_wide_names && c == BLOCKED && k < GT_UNSEEN; k++)
-            print_percent(p->kind[k], p->time);
-        if (!gt_wide_names || (c != BLOCKED && c != CALLS))
-            print_percent(p->of[c], p->time);
-    }
-}
+enum { NAME_COLUMNS = 15, LONG_NAME_COLUMNS = 40, ROUTINE_COLUMNS = 24 };
 
-enum { ROUTINE = 24, NAME = 15, LONG_NAME = 40 }; /* columns */
+/* A text in UTF-8, which has more bytes than columns, with the blanks that make it as wide. */
+static const char *pad(const char *text, char buf[static 4 * ROUTINE_COLUMNS + 1])
+{
+    int missing = ROUTINE_COLUMNS;
+    for (const char *c = text; *c && missing; c++)
+        missing -= (*c & 0xc0) != 0x80;
+    if (!missing)
+        return text;
+    snprintf(buf, 4 * ROUTINE_COLUMNS + 1, "%s%*s", text, missing, "");
+    return buf;
+}
 
 /* Names are as long as the kernel's, mostly; those of several processes begin with theirs. */
 static int columns_of_names(const struct gt_threads *threads)
 {
-    size_t most = NAME;
+    size_t most = NAME_COLUMNS;
     for (const struct gt_thread_state *t = threads->first; t; t = t->next)
         most = strchr(t->name, '/') && strlen(t->name) > most ? strlen(t->name) : most;
-    return most < LONG_NAME ? (int)most : LONG_NAME;
+    return most < LONG_NAME_COLUMNS ? (int)most : LONG_NAME_COLUMNS;
 }
 
-/* How many columns a text in UTF-8 is shorter than that. */
-static int missing_to(int columns, const char *text)
+/* Columns that only texts have, as they are there. */
+static void print_names(const struct gt_thread_state *t, int columns)
 {
-    for (; *text && columns; text++)
-        columns -= (*text & 0xc0) != 0x80;
-    return columns;
+    char tid[24] = "-", name[LONG_NAME_COLUMNS + 1], life[40];
+    char routine[512], padded[4 * ROUTINE_COLUMNS + 1];
+    const char *its = *t->routine ? t->routine : "-";
+    if (t->thread != GT_NO_THREAD)
+        snprintf(tid, sizeof tid, "%" PRIu64, t->thread);
+    snprintf(name, sizeof name, "%.*s", columns, *t->name ? t->name : "-");
+    snprintf(life, sizeof life, "%s%s", gt_duration(lived(t)), t->ended ? " " : "+");
+    its = gt_short_name(its, routine, sizeof routine, ROUTINE_COLUMNS);
+    gt_cell_words("  ");
+    gt_cell_text(NULL, "tid", 8, tid);
+    gt_cell_text(NULL, "name", -columns, gt_wide_names && *t->name ? t->name : name);
+    gt_cell_text(NULL, "routine", -ROUTINE_COLUMNS, pad(its, padded));
+    gt_cell_ns(NULL, "from", 10, t->begin);
+    gt_cell_text(NULL, "lived", 10, life);
+}
+
+/* Nothing is known of no time. */
+static void print_share(const char *name, const char *head, uint64_t ns, uint64_t of)
+{
+    if (of)
+        gt_cell_share(name, head, 8, ns, of);
+    else
+        gt_cell_unknown(name, head, 8);
+}
+
+/* Texts have the kinds, or their sums. */
+static void print_parts(const struct parts *p, bool accounts)
+{
+    static const char *const names[GT_UNSEEN] = {[GT_SYNC] = "sync_ns",
+                                                 [GT_NETWORK] = "network_ns",
+                                                 [GT_SLEEP] = "sleep_ns",
+                                                 [GT_OTHER] = "other_ns"};
+    bool sums = !gt_wide_names;
+    print_share(accounts ? "cpu_ns" : "running_ns", accounts ? "on cpu" : "running", p->cpu,
+                p->time);
+    print_share(accounts ? "runnable_ns" : "sched_ns", accounts ? "runnable" : "sched", p->runnable,
+                p->time);
+    print_share("idle_ns", "idle", p->idle, p->time);
+    for (int k = GT_SYNC; k < GT_UNSEEN; k++)
+        print_share(names[k], sums ? NULL : gt_kind_names[k], p->kind[k], p->time);
+    print_share("blocked_ns", sums ? "blocked" : NULL, p->blocked, p->time);
+    print_share("calls_ns", sums ? "calls" : NULL, p->calls, p->time);
+    if (accounts)
+        print_share("unseen_ns", "unseen", p->unseen, p->time);
 }
 
 static void print_thread(const struct gt_thread_state *t, int name, bool accounts)
 {
-    char tid[24] = "-", routine[512];
     const struct parts p = parts_of(t, accounts);
-    if (t->thread != GT_NO_THREAD)
-        snprintf(tid, sizeof tid, "%llu", (unsigned long long)t->thread);
-    const char *shown =
-        *t->routine ? gt_short_name(t->routine, routine, sizeof routine, ROUTINE) : "-";
-    printf("  %8s  %-*.*s %s%*s %10s", tid, name, gt_wide_names ? INT_MAX : name,
-           *t->name ? t->name : "-", shown, missing_to(ROUTINE, shown), "", gt_duration(t->begin));
-    printf(" %9s%s", gt_duration(t->end - t->begin), t->ended ? " " : "+");
-    print_columns(&p, accounts);
-    puts("");
-}
-
-static void print_head(int name, bool accounts)
-{
-    printf("  %8s  %-*s %-24s %10s %10s", "tid", name, "name", "routine", "from", "lived");
-    for (int c = ON_CPU; c < (accounts ? COLUMNS : UNSEEN); c++) {
-        for (int k = GT_SYNC; gt_wide_names && c == BLOCKED && k < GT_UNSEEN; k++)
-            printf(" %8s", gt_kind_names[k]);
-        if (!gt_wide_names || (c != BLOCKED && c != CALLS))
-            printf(" %8s", column_names[accounts][c]);
-    }
-    puts("");
+    gt_row_begin();
+    print_names(t, name);
+    gt_cell_thread("thread", NULL, t);
+    gt_cell_ns("start_ns", NULL, 0, t->begin);
+    gt_cell_ns("lived_ns", NULL, 0, lived(t));
+    gt_cell_truth("ended", t->ended);
+    gt_cell_ns("ns", NULL, 0, p.time);
+    gt_cell_ns("unknown_ns", NULL, 0, lived(t) - p.time);
+    print_parts(&p, accounts);
+    gt_row_end();
 }
 
 /* With what part of its life each thread did what. */
@@ -161,16 +226,20 @@ static void print_threads(const struct gt_threads *threads)
     struct gt_idle_sum idle = {0};
     bool accounts = threads->accounts;
     int name = columns_of_names(threads);
-    printf("\nthreads: %llu\n", (unsigned long long)threads->n);
-    print_head(name, accounts);
+    gt_report_words("\nthreads: %" PRIu64 "\n", threads->n);
+    gt_head_begin();
+    print_thread(&(struct gt_thread_state){.name = "", .routine = ""}, name, accounts);
+    gt_head_end();
+    gt_table_begin("by_thread");
     for (const struct gt_thread_state *t = threads->first; t; t = t->next) {
         if (gt_select_thread(t))
             print_thread(t, name, accounts);
     }
-    puts("  (+: still there when the trace ends)");
+    gt_table_end();
+    gt_report_words("  (+: still there when the trace ends)\n");
     if (accounts)
-        puts("  (unseen: off the CPU without a call that is recorded: page faults, io_uring, locks "
-             "inside libc)");
+        gt_report_words("  (unseen: off the CPU without a call that is recorded: page faults, "
+                        "io_uring, locks inside libc)\n");
     gt_idle_sum_trace(&idle, gt_select_thread);
     gt_idle_sum_print(&idle);
 }
@@ -178,7 +247,8 @@ static void print_threads(const struct gt_threads *threads)
 static void print_kinds(const struct gt_trace *t)
 {
     bool done[64] = {false};
-    puts("\nevents by kind:");
+    gt_report_words("\nevents by kind:\n");
+    gt_table_begin("by_kind");
     for (;;) {
         unsigned most = 0;
         for (unsigned k = 1; k < 64; k++) {
@@ -186,47 +256,61 @@ static void print_kinds(const struct gt_trace *t)
                 most = k;
         }
         if (!most)
-            return;
+            break;
         done[most] = true;
         const char *name = gt_trace_kind(t->format, most);
-        printf("  %12llu  %s\n", (unsigned long long)t->kinds[most], name ? name : "(unknown)");
+        gt_row_begin();
+        gt_cell_words("  ");
+        gt_cell_count("count", "", 12, t->kinds[most]);
+        gt_cell_text("kind", "", 0, name ? name : "(unknown)");
+        gt_row_end();
     }
+    gt_table_end();
 }
 
 static void help(void)
 {
-    puts("usage: gotrace info [--thread=REGEX] [--idle=REGEX|none] [--wide] TRACE\n\n"
+    puts("usage: gotrace info [--thread=REGEX] [--idle=REGEX|none] [--wide] [--json] TRACE\n\n"
          "Prints the trace's format, duration and size, its threads and what part of their time\n"
          "they were on a CPU, could run and had none, waited for work (idle) or for something\n"
          "else (blocked), or were in calls into the kernel, its events by kind, and whether the\n"
          "file is whole.\n\n"
          "  --thread=REGEX only threads of that name or routine\n"
          "  --idle=REGEX   threads that wait there are idle, too; none: no wait is\n"
-         "  --wide         each way of waiting, and names as they are");
+         "  --wide         each way of waiting, and names as they are\n"
+         "  --json         for programs: gotrace(1) says what is in it");
     exit(0);
 }
 
 int gt_command_info(int argc, char **argv)
 {
-    static const struct option longs[] = {
-        {"help", no_argument, NULL, 'h'}, GT_SELECT_THREAD_OPTIONS, {0}};
+    static const struct option longs[] = {{"json", no_argument, NULL, 'j'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {"idle", required_argument, NULL, GT_OPTION_IDLE},
+                                          GT_SELECT_THREAD_OPTIONS,
+                                          {0}};
     struct gt_trace trace;
     struct gt_threads threads = {0};
     for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;) {
         if (c == 'h')
             help();
-        if (!gt_select_option(c, optarg))
+        if (c == 'j')
+            gt_report_json = true;
+        else if (!gt_select_option(c, optarg))
             return GT_EXIT_USAGE;
     }
     if (optind + 1 != argc)
         gt_fail(GT_EXIT_USAGE, "info: which trace? One");
     gt_open_trace(&trace, argv[optind]);
     gt_read_selected(&threads, &trace);
-    print_file(&trace);
-    print_tracer(&threads);
-    print_lost(&trace);
+    gt_report_begin(&threads);
+    if (gt_report_json)
+        put_file(&threads);
+    else
+        print_file(&threads);
     gt_print_deadlocks(&threads);
     print_threads(&threads);
     print_kinds(&trace);
+    gt_report_end();
     return 0;
 }

@@ -4,8 +4,14 @@
  */
 #include "nameless.h"
 
+#include "table.h"
+#include "scripts/tool/json.h"
+
+#include "encoder/read/need.h"
+
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The length of the module's name that such a name begins with, or 0. */
@@ -41,13 +47,31 @@ void gt_nameless_add(struct gt_nameless *these, const char *func, uint64_t weigh
     these->module[i].weight += weight;
 }
 
-void gt_nameless_explain(const struct gt_nameless *these, const struct gt_trace *trace)
+static bool is_told(const struct gt_nameless *these, unsigned module)
+{
+    return these->module[module].weight >= these->all / 10;
+}
+
+static void put_modules(const struct gt_nameless *these)
+{
+    gt_json_open("nameless", '[');
+    for (unsigned i = 0; i < these->n; i++) {
+        if (!is_told(these, i))
+            continue;
+        char *name = gt_need(strndup(these->module[i].name, (size_t)these->module[i].length));
+        gt_json_text(NULL, name);
+        free(name);
+    }
+    gt_json_close(']');
+}
+
+static void print_modules(const struct gt_nameless *these, const struct gt_trace *trace)
 {
     const char *before = "\nNo names of functions in ";
     if (gt_v1_global_order(trace->format)) /* that one cannot be given names later */
         return;
     for (unsigned i = 0; i < these->n; i++) {
-        if (these->module[i].weight < these->all / 10)
+        if (!is_told(these, i))
             continue;
         printf("%s%.*s", before, these->module[i].length, these->module[i].name);
         before = ", ";
@@ -58,4 +82,12 @@ void gt_nameless_explain(const struct gt_nameless *these, const struct gt_trace 
             "-debuginfo), then: gotrace symbolize %s\nOr have them fetched: gotrace symbolize "
             "--debuginfod %s\n",
             trace->path, trace->path);
+}
+
+void gt_nameless_explain(const struct gt_nameless *these, const struct gt_trace *trace)
+{
+    if (gt_report_json)
+        put_modules(these);
+    else
+        print_modules(these, trace);
 }

@@ -102,14 +102,27 @@ static const struct gt_where *intern(const struct gt_where *frames, uint32_t n)
     return p->frame;
 }
 
-static const struct gt_where *find_site(const struct gt_callers *stack)
+/* That frame and those of the program's own that called it. */
+static const struct gt_where *find_place(const struct gt_callers *stack, uint32_t i, bool line)
 {
     enum { MOST = 64 };
     struct gt_where frames[MOST];
-    uint32_t n = 0, i = gt_site_index(stack);
-    for (; i && i < stack->n && n < gt_place_frames && n < MOST; i = first_own(stack, i + 1))
+    uint32_t n = 0;
+    for (; i < stack->n && n < gt_place_frames && n < MOST; i = first_own(stack, i + 1))
         frames[n++] = frame_of(stack, i);
-    return n ? intern(frames, n) : &none;
+    frames[0].line = line ? frames[0].line : 0;
+    return intern(frames, n);
+}
+
+static const struct gt_where *find_site(const struct gt_callers *stack)
+{
+    uint32_t i = gt_site_index(stack);
+    return i ? find_place(stack, i, true) : &none;
+}
+
+const struct gt_where *gt_site_of_running(const struct gt_callers *stack, uint32_t frame)
+{
+    return find_place(stack, frame, false);
 }
 
 const struct gt_where *gt_site_of(const struct gt_callers *stack)
@@ -146,7 +159,7 @@ int gt_compare_sites(const struct gt_where *a, const struct gt_where *b)
 
 /* Printing ------------------------------------------------------------------------------------ */
 
-static void put_function(FILE *out, const char *function)
+void gt_put_function(FILE *out, const char *function)
 {
     enum { MOST = 72 };
     char buf[512];
@@ -155,31 +168,31 @@ static void put_function(FILE *out, const char *function)
 
 void gt_print_function(const char *function)
 {
-    put_function(stdout, function);
+    gt_put_function(stdout, function);
 }
 
 static void put_site(FILE *out, const struct gt_where *site)
 {
     const char *file = basename(site->file);
-    put_function(out, site->func);
+    gt_put_function(out, site->func);
     if (*file && site->line)
         fprintf(out, " (%s:%llu)", file, (unsigned long long)site->line);
     else if (*file)
         fprintf(out, " (%s)", file);
 }
 
-void gt_print_site(const struct gt_where *site)
-{
-    put_site(stdout, site);
-}
-
 void gt_put_place(FILE *out, const char *what, const struct gt_where *site)
 {
-    put_function(out, what);
+    gt_put_function(out, what);
     if (!site)
         return;
     fputs(" <- ", out);
     put_site(out, site);
+    gt_put_callers(out, site);
+}
+
+void gt_put_callers(FILE *out, const struct gt_where *site)
+{
     const struct place *place = (void *)(uintptr_t)gt_memo_find(&places.by_site, (uintptr_t)site);
     for (uint32_t i = 1; place && i < place->n; i++) {
         fputs(" < ", out);
@@ -190,4 +203,14 @@ void gt_put_place(FILE *out, const char *what, const struct gt_where *site)
 void gt_print_place(const char *what, const struct gt_where *site)
 {
     gt_put_place(stdout, what, site);
+}
+
+char *gt_place_text(const char *what, const struct gt_where *site)
+{
+    char *text;
+    size_t size;
+    FILE *out = gt_need(open_memstream(&text, &size));
+    gt_put_place(out, what, site);
+    fclose(out);
+    return gt_need(text);
 }

@@ -16,6 +16,9 @@ extern unsigned gt_place_frames;
  */
 const struct gt_where *gt_site_of(const struct gt_callers *stack);
 
+/* The same of what runs in that frame of the stack: at no line, and in any function. */
+const struct gt_where *gt_site_of_running(const struct gt_callers *stack, uint32_t frame);
+
 /* Which frame of the stack that is; 0: none. */
 uint32_t gt_site_index(const struct gt_callers *stack);
 
@@ -29,11 +32,16 @@ int gt_compare_sites(const struct gt_where *a, const struct gt_where *b);
 /* "what <- function (file:line)", with as many callers as are to be shown */
 void gt_put_place(FILE *out, const char *what, const struct gt_where *site);
 void gt_print_place(const char *what, const struct gt_where *site);
+char *gt_place_text(const char *what, const struct gt_where *site); /* to be freed */
+
+/* " < caller (file:line)" for each more that is to be shown */
+void gt_put_callers(FILE *out, const struct gt_where *site);
 
 /* "function (file:line)" */
 void gt_print_site(const struct gt_where *site);
 
 /* A function's name as reports have it. */
+void gt_put_function(FILE *out, const char *function);
 void gt_print_function(const char *function);
 
 #endif

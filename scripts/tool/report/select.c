@@ -196,11 +196,11 @@ static void keep_stretches(uint64_t end)
     wanted.stretches = kept;
 }
 
-static bool has_name(const struct gt_thread_state *t)
+bool gt_select_named(const struct gt_thread_state *t)
 {
     char number[24];
     snprintf(number, sizeof number, "%llu", (unsigned long long)t->thread);
-    return strcmp(number, wanted.thread) == 0 ||
+    return !wanted.thread || strcmp(number, wanted.thread) == 0 ||
            regexec(&wanted.thread_pattern, t->name, 0, NULL, 0) == 0 ||
            regexec(&wanted.thread_pattern, t->routine, 0, NULL, 0) == 0;
 }
@@ -216,8 +216,7 @@ void gt_select_prepare(const char *path)
         gt_fail(GT_EXIT_FAILED, "%s: %s", path, why);
     gt_threads_read(&threads, &trace);
     for (const struct gt_thread_state *t = threads.first; t; t = t->next)
-        *(uint64_t *)gt_need(gt_memo_at(&wanted.threads, t->g)) =
-            !wanted.thread || has_name(t) ? 2 : 1;
+        *(uint64_t *)gt_need(gt_memo_at(&wanted.threads, t->g)) = gt_select_named(t) ? 2 : 1;
     if (wanted.task)
         keep_stretches(trace.ns);
     if (wanted.task && !wanted.stretches)

@@ -22,18 +22,19 @@ enum {
     GT_OPTION_WIDE,
     GT_OPTION_IDLE,
 };
-#define GT_SELECT_OPTIONS                                    \
-    {"frames", required_argument, NULL, GT_OPTION_FRAMES},   \
-        {"skip", required_argument, NULL, GT_OPTION_SKIP},   \
-        {"focus", required_argument, NULL, GT_OPTION_FOCUS}, \
-        {"from", required_argument, NULL, GT_OPTION_FROM},   \
-        {"to", required_argument, NULL, GT_OPTION_TO},       \
-        {"task", required_argument, NULL, GT_OPTION_TASK}, GT_SELECT_THREAD_OPTIONS
+#define GT_SELECT_OPTIONS                                  \
+    {"focus", required_argument, NULL, GT_OPTION_FOCUS},   \
+        {"from", required_argument, NULL, GT_OPTION_FROM}, \
+        {"to", required_argument, NULL, GT_OPTION_TO},     \
+        {"task", required_argument, NULL, GT_OPTION_TASK}, \
+        {"idle", required_argument, NULL, GT_OPTION_IDLE}, GT_SELECT_PLACE_OPTIONS
+#define GT_SELECT_PLACE_OPTIONS                            \
+    {"frames", required_argument, NULL, GT_OPTION_FRAMES}, \
+        {"skip", required_argument, NULL, GT_OPTION_SKIP}, GT_SELECT_THREAD_OPTIONS
 #define GT_SELECT_THREAD_OPTIONS                           \
     {"thread", required_argument, NULL, GT_OPTION_THREAD}, \
-        {"wide", no_argument, NULL, GT_OPTION_WIDE},       \
     {                                                      \
-        "idle", required_argument, NULL, GT_OPTION_IDLE    \
+        "wide", no_argument, NULL, GT_OPTION_WIDE          \
     }
 
 /* Their help, a line each. */
@@ -52,6 +53,9 @@ void gt_select_prepare(const char *path);
 /* Calls fn with what of a span is selected, in pieces. */
 typedef void gt_select_fn(void *arg, const struct gt_span *span);
 void gt_select_span(const struct gt_span *span, gt_select_fn *fn, void *arg);
+
+/* Whether --thread means a thread that was read to its end; without one, all. */
+bool gt_select_named(const struct gt_thread_state *t);
 
 /* Whether a sample is, and a thread; whether what waits when the trace ends is. */
 bool gt_select_sample(const struct gt_thread_state *t, const struct gt_callers *stack, uint64_t ns);

@@ -1,14 +1,12 @@
 /* See top_cpu.h. */
 #include "top_cpu.h"
 
-#include "reading.h"
 #include "select.h"
+#include "table.h"
 #include "scripts/tool/tool.h"
 
 #include "encoder/read/need.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 static int by_cpu(const void *a, const void *b)
@@ -21,25 +19,28 @@ static int by_cpu(const void *a, const void *b)
 }
 
 /* A count that not every look at a thread tells. */
-static void print_count(const struct gt_usage *used, enum gt_usage_number number)
+static void print_count(const char *name, const char *head, const struct gt_usage *used,
+                        enum gt_usage_number number)
 {
     if (used->known & 1u << number)
-        printf(" %9" PRIu64, used->of[number]);
+        gt_cell_count(name, head, 9, used->of[number]);
     else
-        printf(" %9s", "-");
+        gt_cell_unknown(name, head, 9);
 }
 
 static void print_row(const struct gt_thread_state *t, uint64_t sum, uint64_t all)
 {
     const struct gt_shares *s = &t->shares;
-    double whole = all ? (double)all : 1;
-    printf("%10s %5.1f%% %5.1f%% %9s %9s", gt_duration(s->cpu), 100.0 * (double)s->cpu / whole,
-           100.0 * (double)sum / whole, gt_duration(s->queue), gt_duration(gt_shares_unseen(s)));
-    print_count(&s->used, GT_USED_INVOLUNTARY);
-    print_count(&s->used, GT_USED_FAULTS);
-    printf("  ");
-    gt_print_thread(t);
-    puts("");
+    gt_row_begin();
+    gt_cell_ns("cpu_ns", "on cpu", 10, s->cpu);
+    gt_cell_share(NULL, "%", 6, s->cpu, all);
+    gt_cell_share(NULL, "sum", 6, sum, all);
+    gt_cell_ns("runnable_ns", "runnable", 9, s->queue);
+    gt_cell_ns("unseen_ns", "unseen", 9, gt_shares_unseen(s));
+    print_count("involuntary", "preempted", &s->used, GT_USED_INVOLUNTARY);
+    print_count("faults", "faults", &s->used, GT_USED_FAULTS);
+    gt_cell_thread("thread", "thread", t);
+    gt_row_end();
 }
 
 void gt_top_cpu(const struct gt_threads *threads, size_t most)
@@ -58,13 +59,20 @@ void gt_top_cpu(const struct gt_threads *threads, size_t most)
         rows[n++] = t;
     }
     qsort(rows, n, sizeof *rows, by_cpu);
-    printf("%s: %s, %" PRIu64 " threads; %s on CPUs, %s in run queues\n", threads->trace->path,
-           gt_duration(threads->trace->ns), threads->n, gt_duration(cpu), gt_duration(queue));
-    printf("%10s %6s    sum %9s %9s %9s %9s  %s\n", "on cpu", "%", "runnable", "unseen",
-           "preempted", "faults", "thread");
+    gt_report_begin(threads);
+    gt_report_title(threads);
+    gt_report_words("%s on CPUs, %s in run queues\n", gt_duration(cpu), gt_duration(queue));
+    gt_report_number("cpu_ns", cpu);
+    gt_report_number("runnable_ns", queue);
+    gt_head_begin();
+    print_row(&(struct gt_thread_state){0}, 0, 0);
+    gt_head_end();
+    gt_table_begin("by_thread");
     for (size_t i = 0; i < n && i < most; i++) {
         sum += rows[i]->shares.cpu;
         print_row(rows[i], sum, cpu);
     }
+    gt_table_end_cut("by_thread", n > most ? n - most : 0);
+    gt_report_end();
     free(rows);
 }

@@ -3,6 +3,8 @@
 
 #include "places.h"
 #include "reading.h"
+#include "roles.h"
+#include "table.h"
 #include "scripts/tool/tool.h"
 #include "top_waiting.h"
 
@@ -22,6 +24,7 @@ struct doing {
     const char *what;                   /* NULL: nobody knows */
     enum gt_kind kind;
     const struct gt_where *site;
+    const struct gt_callers *stack; /* the first one of that place */
     uint64_t ns;
 };
 
@@ -29,7 +32,7 @@ struct row {
     const struct gt_lock_state *lock;
     const char *what; /* with the place NULL: of all places */
     const struct gt_where *site;
-    const struct gt_callers *first; /* where somebody waited first */
+    const struct gt_callers *first, *stack; /* where somebody waited first; and longest */
     uint64_t ns, count, longest, threads;
     struct doing *doing;
     size_t n, room;
@@ -106,6 +109,7 @@ static void add_past(void *arg, const struct gt_past *past)
                               .what = runs ? "" : gt_leaf_of(past->stack),
                               .kind = past->kind,
                               .site = runs ? NULL : gt_site_of(past->stack),
+                              .stack = runs ? NULL : past->stack,
                               .ns = past->to - past->from});
 }
 
@@ -149,12 +153,8 @@ static void add_rest(const struct gt_threads *threads, const struct blame *blame
 /* Who waits for a signal or a post waits for what nobody holds. */
 static bool is_of_nobody(const char *leaf)
 {
-    static const char *const prefixes[] = {"pthread_cond_", "cnd_", "sem_"};
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
-        if (strncmp(leaf, prefixes[i], strlen(prefixes[i])) == 0)
-            return true;
-    }
-    return false;
+    enum gt_role role = gt_role_of(leaf);
+    return role == GT_ROLE_CONDITION || role == GT_ROLE_SEMAPHORE;
 }
 
 void gt_top_locks_add(const struct gt_threads *threads, const struct gt_span *span, bool by_lock)
@@ -165,7 +165,10 @@ void gt_top_locks_add(const struct gt_threads *threads, const struct gt_span *sp
     struct blame blame = {.span = span};
     row->ns += span->ns;
     row->count++;
-    row->longest = span->ns > row->longest ? span->ns : row->longest;
+    if (span->ns >= row->longest) {
+        row->longest = span->ns;
+        row->stack = span->stack;
+    }
     all.ns += span->ns;
     all.count++;
     gt_locks_holders(span->wanted->lock, span->from, span->from + span->ns, add_holder, &blame);
@@ -186,9 +189,8 @@ static int by_doing_ns(const void *a, const void *b)
     return x->ns > y->ns ? -1 : x->ns < y->ns;
 }
 
-static void print_doing(const struct doing *d, uint64_t of)
+static void print_words(const struct doing *d)
 {
-    printf("%10s %5.1f%%   ", "", 100.0 * (double)d->ns / (double)of);
     if (d->only)
         gt_print_thread(d->only);
     else if (*d->name)
@@ -197,59 +199,102 @@ static void print_doing(const struct doing *d, uint64_t of)
         printf("nobody that is known: see top --wakers for who ended it");
     if (*d->place)
         printf(", by %s", d->place);
-    if (!d->what) {
-        puts("");
+    if (!d->what)
         return;
-    }
     printf(": ");
     if (*d->what)
         gt_print_place(d->what, d->site);
     else
         printf("%s", d->kind == GT_RUNNING ? "running" : "could run, and had no CPU");
-    puts("");
+}
+
+static void print_doing(const struct doing *d, uint64_t of)
+{
+    gt_row_begin();
+    gt_cell_text(NULL, "", 10, NULL);
+    gt_cell_share("ns", "of it", 6, d->ns, of);
+    gt_cell_words("   ");
+    gt_cell_text(NULL, "who held it, by which function: doing what", 0, NULL);
+    if (gt_row_is_text())
+        print_words(d);
+    gt_cell_thread("thread", NULL, d->only);
+    gt_cell_text("name", NULL, 0, d->name);
+    gt_cell_text("taken_in", NULL, 0, d->place);
+    gt_cell_text("state", NULL, 0, d->what ? gt_kind_names[d->kind] : NULL);
+    gt_cell_its_place("at", NULL, d->stack);
+    gt_row_end();
+}
+
+static void print_doings(struct row *row)
+{
+    enum { SHOWN = 3 }; /* in the text */
+    if (row->n)
+        qsort(row->doing, row->n, sizeof *row->doing, by_doing_ns);
+    gt_table_begin("holders");
+    for (size_t i = 0; i < row->n && row->ns; i++) {
+        if (gt_report_json || (i < SHOWN && row->doing[i].ns * 100 >= row->ns))
+            print_doing(&row->doing[i], row->ns);
+    }
+    gt_table_end();
+}
+
+static void print_lock(const struct row *row)
+{
+    const struct gt_lock_state *lock = row->lock;
+    bool is_named = strncmp(lock->name, "0x", 2) != 0;
+    gt_cell_count("threads", "threads", 7, row->threads);
+    gt_cell_count("holds", NULL, 0, lock->holds);
+    gt_cell_ns("held_ns", "held", 9, lock->held_ns);
+    gt_cell_ns("longest_held_ns", "longest", 9, lock->longest_ns);
+    gt_cell_text("lock", "lock", 0, lock->name);
+    if (!is_named)
+        gt_cell_words(", first waited for by ");
+    gt_cell_its_place("first_waiter", "", is_named ? NULL : row->first);
 }
 
 static void print_row(struct row *row, bool by_lock)
 {
-    enum { SHOWN = 3 };
-    printf("%10s %5.1f%% %9" PRIu64 " %9s %9s", gt_duration(row->ns),
-           all.ns ? 100.0 * (double)row->ns / (double)all.ns : 0, row->count,
-           gt_duration(row->ns / row->count), gt_duration(row->longest));
+    gt_row_begin();
+    gt_cell_ns("total_ns", "waited", 10, row->ns);
+    gt_cell_share(NULL, "%", 6, row->ns, all.ns);
+    gt_cell_count("count", "count", 9, row->count);
+    gt_cell_ns("average_ns", "average", 9, row->ns / row->count);
+    gt_cell_ns("longest_ns", "longest", 9, row->longest);
     if (by_lock) {
-        const struct gt_lock_state *lock = row->lock;
-        printf(" %7" PRIu64 " %9s %9s  %s", row->threads, gt_duration(lock->held_ns),
-               gt_duration(lock->longest_ns), lock->name);
-        if (strncmp(lock->name, "0x", 2) == 0) {
-            printf(", first waited for by ");
-            gt_print_place(gt_leaf_of(row->first), gt_site_of(row->first));
-        }
-        puts("");
+        print_lock(row);
     } else {
-        printf("  ");
-        gt_print_place(row->what, row->site);
-        printf(", %s\n", row->lock->name);
+        gt_cell_place("what <- where", row->stack);
+        gt_cell_words(", ");
+        gt_cell_text("lock", "lock", 0, row->lock->name);
     }
-    qsort(row->doing, row->n, sizeof *row->doing, by_doing_ns);
-    for (size_t i = 0; i < row->n && i < SHOWN && row->ns; i++) {
-        if (row->doing[i].ns * 100 >= row->ns)
-            print_doing(&row->doing[i], row->ns);
-    }
+    print_doings(row);
+    gt_row_end();
+}
+
+static void print_heads(bool by_lock)
+{
+    struct gt_lock_state lock = {.name = ""};
+    gt_head_begin();
+    print_row(&(struct row){.lock = &lock, .count = 1}, by_lock);
+    print_doing(&(struct doing){0}, 0);
+    gt_head_end();
 }
 
 void gt_top_locks_print(const struct gt_threads *threads, bool by_lock, size_t most)
 {
-    printf("%s: %s, %" PRIu64 " threads; %" PRIu64 " waits for locks, %s in all\n",
-           threads->trace->path, gt_duration(threads->trace->ns), threads->n, all.count,
-           gt_duration(all.ns));
+    size_t i;
+    gt_report_begin(threads);
+    gt_report_title(threads);
+    gt_report_words("%" PRIu64 " waits for locks, %s in all\n", all.count, gt_duration(all.ns));
+    gt_report_number("count", all.count);
+    gt_report_number("total_ns", all.ns);
     if (all.n)
         qsort(all.row, all.n, sizeof *all.row, by_ns);
     gt_print_waiting(threads, 1u << GT_SYNC, most);
-    printf("%10s %6s %9s %9s %9s", "waited", "%", "count", "average", "longest");
-    if (by_lock)
-        printf(" %7s %9s %9s  lock\n", "threads", "held", "longest");
-    else
-        puts("  what <- where, lock");
-    printf("%10s %6s   %s\n", "", "of it", "who held it, by which function: doing what");
-    for (size_t i = 0; i < all.n && i < most; i++)
+    print_heads(by_lock);
+    gt_table_begin(by_lock ? "locks" : "waits");
+    for (i = 0; i < all.n && i < most; i++)
         print_row(&all.row[i], by_lock);
+    gt_table_end_cut(by_lock ? "locks" : "waits", all.n - i);
+    gt_report_end();
 }

@@ -1,13 +1,11 @@
 /* See top_sched.h. */
 #include "top_sched.h"
 
-#include "reading.h"
+#include "table.h"
 #include "scripts/tool/tool.h"
 
 #include "encoder/read/need.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* A thread on a CPU; NULL: what is not of this process, and all of it together. */
@@ -52,52 +50,70 @@ static int by_time(const void *a, const void *b)
     return x->ns > y->ns ? -1 : x->ns < y->ns;
 }
 
+static void print_row(const struct meanwhile *row, uint64_t sum)
+{
+    gt_row_begin();
+    gt_cell_ns("ns", "had it", 10, row->ns);
+    gt_cell_share(NULL, "%", 6, row->ns, sum);
+    gt_cell_count("cpu", "CPU", 4, row->cpu);
+    gt_cell_thread("thread", "thread", row->thread);
+    gt_cell_text(NULL, "", 0, row->thread ? NULL : "others, not of this process");
+    gt_row_end();
+}
+
 /* What the kernel has counted, and no event tells. */
 static void print_untold(const struct gt_threads *threads)
 {
     uint64_t untold = 0;
     for (const struct gt_thread_state *t = threads->first; t; t = t->next)
         untold += t->shares.queue > t->ns[GT_SCHED] ? t->shares.queue - t->ns[GT_SCHED] : 0;
-    if (threads->accounts && untold)
-        printf("\n%10s more in run queues, as a part of waits: nothing tells when those were over, "
-               "where it\n%10s was from outside of the process, by a disk, or unseen (gotrace "
-               "top --kind=cpu).\n",
-               gt_duration(untold), "");
+    untold = threads->accounts ? untold : 0;
+    gt_report_number("untold_ns", untold);
+    if (untold)
+        gt_report_words(
+            "\n%10s more in run queues, as a part of waits: nothing tells when those were over, "
+            "where it\n%10s was from outside of the process, by a disk, or unseen (gotrace "
+            "top --kind=cpu).\n",
+            gt_duration(untold), "");
 }
 
 static void print_meanwhile(const struct gt_threads *threads, size_t most)
 {
     uint64_t sum = 0, unknown = 0;
-    qsort(all.row, all.n, sizeof *all.row, by_time);
+    size_t known = 0, shown = 0;
+    if (all.n)
+        qsort(all.row, all.n, sizeof *all.row, by_time);
     for (size_t i = 0; i < all.n; i++) {
         bool is_cpu = all.row[i].cpu < threads->cpus;
+        known += is_cpu && all.row[i].ns;
         sum += is_cpu ? all.row[i].ns : 0;
         unknown += is_cpu ? 0 : all.row[i].ns;
     }
-    puts("\nMeanwhile on the CPUs where they ran then:");
-    printf("%10s %6s %4s  %s\n", "had it", "%", "CPU", "thread");
-    for (size_t i = 0, shown = 0; i < all.n && shown < most && all.row[i].ns; i++) {
-        const struct meanwhile *row = &all.row[i];
-        if (row->cpu >= threads->cpus)
+    if (all.n) {
+        gt_report_words("\nMeanwhile on the CPUs where they ran then:\n");
+        gt_head_begin();
+        print_row(&(struct meanwhile){0}, 0);
+        gt_head_end();
+    }
+    gt_table_begin("meanwhile");
+    for (size_t i = 0; i < all.n && shown < most && all.row[i].ns; i++) {
+        if (all.row[i].cpu >= threads->cpus)
             continue;
         shown++;
-        printf("%10s %5.1f%% %4" PRIu64 "  ", gt_duration(row->ns),
-               100.0 * (double)row->ns / (double)sum, row->cpu);
-        if (row->thread)
-            gt_print_thread(row->thread);
-        else
-            printf("others, not of this process");
-        puts("");
+        print_row(&all.row[i], sum);
     }
+    gt_table_end_cut("meanwhile", known - shown);
+    gt_report_number("unknown_cpu_ns", unknown);
     if (unknown)
-        printf("%10s of waiting was for a CPU that is not known.\n", gt_duration(unknown));
+        gt_report_words("%10s of waiting was for a CPU that is not known.\n", gt_duration(unknown));
 }
 
 void gt_top_sched_print(const struct gt_threads *threads, size_t most)
 {
     if (!threads->cpus)
-        puts("\n(Who had the CPUs meanwhile is told by traces with GOTRACE_SCHED=on.)");
-    else if (all.n)
+        gt_report_words(
+            "\n(Who had the CPUs meanwhile is told by traces with GOTRACE_SCHED=on.)\n");
+    else
         print_meanwhile(threads, most);
     print_untold(threads);
 }

@@ -4,52 +4,56 @@
 #include "deadlocks.h"
 #include "idle.h"
 #include "places.h"
-#include "reading.h"
 #include "select.h"
-#include "scripts/tool/tool.h"
+#include "table.h"
 
 #include "encoder/read/need.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-bool gt_is_waiting(const struct gt_thread_state *t, unsigned kinds)
+static bool is_waiting(const struct gt_thread_state *t, unsigned kinds)
 {
     bool waits = t->state == GT_G_WAITING || t->state == GT_G_SYSCALL;
     return !t->ended && waits && (kinds & 1u << gt_kind_of(t));
 }
 
-uint64_t gt_waiting_ns(const struct gt_threads *threads, const struct gt_thread_state *t)
-{
-    return threads->trace->ns - t->since;
-}
-
-static void print_holder(const struct gt_threads *threads, const struct gt_wanted *wanted)
-{
-    const struct gt_thread_state *holder = gt_threads_find(threads, wanted->holder);
-    bool joins = !*wanted->lock->name;
-    if (!joins)
-        printf(", %s", wanted->lock->name);
-    if (!holder && !*wanted->who)
-        return;
-    printf(joins ? ", for the end of " : ", held by ");
-    if (holder)
-        gt_print_thread(holder);
-    else
-        printf("%s", wanted->who);
-}
-
-void gt_print_wait(const struct gt_threads *threads, const struct gt_thread_state *t)
-{
-    gt_print_place(gt_leaf_of(t->stack), gt_site_of(t->stack));
-    if (t->state != GT_G_WAITING || !t->wanted.lock)
-        return;
-    print_holder(threads, &t->wanted);
-}
-
 static bool is_idle(const struct gt_thread_state *t)
 {
     return !t->at_end && gt_is_idle_at(t->stack, gt_kind_of(t));
+}
+
+/* A thread that is joined is no lock, and has no name. */
+static void print_wanted(const struct gt_threads *threads, const struct gt_wanted *wanted)
+{
+    static const struct gt_lock_state none = {.name = ""};
+    const struct gt_lock_state *lock = wanted && wanted->lock ? wanted->lock : &none;
+    const struct gt_thread_state *holder =
+        lock == &none ? NULL : gt_threads_find(threads, wanted->holder);
+    const char *who = lock == &none || holder || !*wanted->who ? NULL : wanted->who;
+    if (*lock->name)
+        gt_cell_words(", ");
+    gt_cell_text("lock", "", 0, *lock->name ? lock->name : NULL);
+    if (holder || who)
+        gt_cell_words(*lock->name ? ", held by " : ", for the end of ");
+    gt_cell_thread("holder", "", holder);
+    gt_cell_text("holder_is", "", 0, who);
+}
+
+void gt_print_waiter(const struct gt_threads *threads, const struct gt_thread_state *t, bool kind)
+{
+    gt_row_begin();
+    gt_cell_ns("ns", "", 10, threads->trace->ns - t->since);
+    if (kind)
+        gt_cell_text("kind", "", -7, gt_kind_names[gt_kind_of(t)]);
+    gt_cell_words("  thread ");
+    gt_cell_thread("thread", "", t);
+    gt_cell_words(": ");
+    gt_cell_place("", t->stack);
+    print_wanted(threads, t->state == GT_G_WAITING ? &t->wanted : NULL);
+    gt_cell_truth("idle", is_idle(t));
+    if (is_idle(t))
+        gt_cell_words(" (idle)");
+    gt_row_end();
 }
 
 /* Who is idle comes last. */
@@ -68,24 +72,21 @@ void gt_print_waiting(const struct gt_threads *threads, unsigned kinds, size_t m
     const struct gt_thread_state **rows = gt_need(calloc(threads->n + 1, sizeof *rows));
     size_t n = 0;
     for (const struct gt_thread_state *t = threads->first; t; t = t->next) {
-        if (gt_is_waiting(t, kinds) && gt_select_waiting(t))
+        if (is_waiting(t, kinds) && gt_select_waiting(t))
             rows[n++] = t;
     }
     qsort(rows, n, sizeof *rows, by_since);
     gt_print_deadlocks(threads);
     if (n)
-        puts("\nStill waiting when the trace ends:");
-    for (size_t i = 0; i < n && i < most; i++) {
-        printf("%10s  %-8s thread ", gt_duration(gt_waiting_ns(threads, rows[i])),
-               gt_kind_names[gt_kind_of(rows[i])]);
-        gt_print_thread(rows[i]);
-        printf(": ");
-        gt_print_wait(threads, rows[i]);
-        puts(is_idle(rows[i]) ? " (idle)" : "");
-    }
-    if (n > most)
-        printf("%10s  %zu more\n", "", n - most);
+        gt_report_words("\nStill waiting when the trace ends:\n");
+    size_t more = n > most ? n - most : 0;
+    gt_table_begin("waiting");
+    for (size_t i = 0; i < n - more; i++)
+        gt_print_waiter(threads, rows[i], true);
+    gt_table_end_cut("waiting", more);
+    if (more)
+        gt_report_words("%10s  %zu more\n", "", more);
     if (n)
-        puts("");
+        gt_report_words("\n");
     free(rows);
 }

@@ -4,14 +4,16 @@
 
 #include "encoder/read/threads.h"
 
-/* Whether the thread waits then, in one of these ways (a bit each). And for how long. */
-bool gt_is_waiting(const struct gt_thread_state *t, unsigned kinds);
-uint64_t gt_waiting_ns(const struct gt_threads *threads, const struct gt_thread_state *t);
+/*
+ * A row of a thread that waits then; kind: with the way in which it does:
+ * "1.5s  sync  thread 123: pthread_mutex_lock <- commit (db.c:12), cache_lock, held by 124"
+ */
+void gt_print_waiter(const struct gt_threads *threads, const struct gt_thread_state *t, bool kind);
 
-/* "pthread_mutex_lock <- commit (db.c:12), cache_lock, held by 123 committer" */
-void gt_print_wait(const struct gt_threads *threads, const struct gt_thread_state *t);
-
-/* A line for each thread that does, the longest first, so many at most; nothing where none does. */
+/*
+ * Deadlocks, and those who wait in one of these ways (a bit each): a row for each, the longest
+ * first, so many at most. No text where there are none.
+ */
 void gt_print_waiting(const struct gt_threads *threads, unsigned kinds, size_t most);
 
 #endif

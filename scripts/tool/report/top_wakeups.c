@@ -2,12 +2,11 @@
 #include "top_wakeups.h"
 
 #include "places.h"
-#include "scripts/tool/tool.h"
+#include "roles.h"
+#include "table.h"
 
 #include "encoder/read/need.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,15 +34,9 @@ static struct variable *variable_of(const char *name)
     return &all.variable[all.n++];
 }
 
-static bool is_of_condition(const struct gt_callers *stack)
-{
-    const char *leaf = gt_leaf_of(stack);
-    return strncmp(leaf, "pthread_cond_", 13) == 0 || strncmp(leaf, "cnd_", 4) == 0;
-}
-
 void gt_top_wakeups_add(const struct gt_span *span)
 {
-    if (!span->wanted || span->again || !is_of_condition(span->stack))
+    if (!span->wanted || span->again || gt_role_of(gt_leaf_of(span->stack)) != GT_ROLE_CONDITION)
         return;
     struct variable *v = variable_of(span->wanted->lock->name);
     v->waits++;
@@ -93,30 +86,57 @@ static void add_signals(struct gt_trace *trace)
     trace->n_signals = n;
 }
 
+static void print_signals(const struct gt_signals_row *s)
+{
+    char *place = gt_need(strndup(s->how, (size_t)s->how_len));
+    gt_row_begin();
+    gt_cell_text(NULL, "", 39, NULL);
+    gt_cell_count("signals", "", 9, s->signals);
+    gt_cell_count("vain", "", 9, s->vain);
+    gt_cell_words("    ");
+    gt_cell_text("place", "", 0, place);
+    gt_row_end();
+    free(place);
+}
+
 static void print(const struct variable *v, const struct gt_trace *trace)
 {
-    printf("%9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 "  %s\n",
-           v->waits, v->signalled, v->by_itself, v->waiting, v->signals, v->vain, v->name);
+    gt_row_begin();
+    gt_cell_count("waits", "waits", 9, v->waits);
+    gt_cell_count("signalled", "signalled", 9, v->signalled);
+    gt_cell_count("by_itself", "by itself", 9, v->by_itself);
+    gt_cell_count("waiting", "wait on", 9, v->waiting);
+    gt_cell_count("signals", "signals", 9, v->signals);
+    gt_cell_count("vain", "in vain", 9, v->vain);
+    gt_cell_text("variable", "variable, and who signals it", 0, v->name);
+    gt_table_begin("signallers");
     for (size_t i = 0; i < trace->n_signals; i++) {
-        const struct gt_signals_row *s = &trace->signals[i];
-        if (strcmp(s->name, v->name) == 0)
-            printf("%39s %9" PRIu64 " %9" PRIu64 "    %.*s\n", "", s->signals, s->vain, s->how_len,
-                   s->how);
+        if (strcmp(trace->signals[i].name, v->name) == 0)
+            print_signals(&trace->signals[i]);
     }
+    gt_table_end();
+    gt_row_end();
 }
 
 void gt_top_wakeups_print(const struct gt_threads *threads, size_t most)
 {
     struct gt_trace *trace = threads->trace;
+    size_t i;
     add_signals(trace);
     if (all.n)
         qsort(all.variable, all.n, sizeof *all.variable, by_use);
-    printf("%s: %s, %" PRIu64 " threads; %zu condition variables\n", trace->path,
-           gt_duration(trace->ns), threads->n, all.n);
-    printf("%9s %9s %9s %9s %9s %9s  %s\n", "waits", "signalled", "by itself", "wait on", "signals",
-           "in vain", "variable, and who signals it");
-    for (size_t i = 0; i < all.n && i < most; i++)
+    gt_report_begin(threads);
+    gt_report_title(threads);
+    gt_report_words("%zu condition variables\n", all.n);
+    gt_head_begin();
+    print(&(struct variable){.name = ""}, &(struct gt_trace){0});
+    gt_head_end();
+    gt_table_begin("variables");
+    for (i = 0; i < all.n && i < most; i++)
         print(&all.variable[i], trace);
+    gt_table_end_cut("variables", all.n - i);
     if (!trace->n_signals && all.n)
-        puts("(No signal is told: the trace has no end, or there was none since the first wait.)");
+        gt_report_words(
+            "(No signal is told: the trace has no end, or there was none since the first wait.)\n");
+    gt_report_end();
 }

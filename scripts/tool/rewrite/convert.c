@@ -18,28 +18,45 @@ static void help(void)
     exit(0);
 }
 
+/* What formats cannot say that are older than Go 1.since. */
+struct thing {
+    int since;
+    const char *what;
+};
+
+static const struct thing of_ours[] = {
+    {7, "why threads wait when it ends"},
+    {8, "names that threads gave themselves"},
+    {11, "annotations and logs about locks"},
+    {19, "CPU samples"},
+    {22, "the reasons of yields"},
+    {25, "the time of day"},
+    {0, NULL},
+};
+
+static const struct thing of_go[] = {
+    {8, "labels"},
+    {9, "who helps to mark"},
+    {11, "tasks, regions and logs"},
+    {19, "CPU samples"},
+    {21, "pauses but those to collect"},
+    {22, "reasons of waits but for channels, locks, network and sleep"},
+    {23, "stacks of waits that begin before the trace, coroutines until they run"},
+    {25, "the time of day"},
+    {0, NULL},
+};
+
 /* What the new format cannot say that the old one can. */
-static void say_loss(const struct gt_format *from, const struct gt_format *to, const char *output)
+static void say_loss(const struct gt_rewrite *r, const struct gt_format *from)
 {
-    char lost[256] = "";
+    char lost[512] = "";
     size_t n = 0;
-    const struct {
-        int since;
-        const char *what;
-    } things[] = {
-        {7, "why threads wait when it ends"},
-        {8, "names that threads gave themselves"},
-        {11, "annotations and logs about locks"},
-        {19, "CPU samples"},
-        {22, "the reasons of yields"},
-        {25, "the time of day"},
-    };
-    for (size_t i = 0; i < sizeof things / sizeof *things; i++) {
-        if (to->minor < things[i].since && from->minor >= things[i].since)
-            n += (size_t)snprintf(lost + n, sizeof lost - n, "%s%s", n ? ", " : "", things[i].what);
+    for (const struct thing *t = r->of_go ? of_go : of_ours; t->what; t++) {
+        if (r->format->minor < t->since && from->minor >= t->since)
+            n += (size_t)snprintf(lost + n, sizeof lost - n, "%s%s", n ? ", " : "", t->what);
     }
     if (n)
-        gt_say("%s: %s cannot say: %s", output, to->name, lost);
+        gt_say("%s: %s cannot say: %s", r->output, r->format->name, lost);
 }
 
 int gt_command_convert(int argc, char **argv)
@@ -69,6 +86,7 @@ int gt_command_convert(int argc, char **argv)
     if (why)
         gt_fail(GT_EXIT_FAILED, "%s: %s", r.input, why);
     gt_rewrite(&r);
-    say_loss(trace.format, r.format, r.output);
+    say_loss(&r, trace.format);
+    gt_rewrite_say_experiments(&r);
     return 0;
 }

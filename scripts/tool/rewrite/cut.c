@@ -89,5 +89,6 @@ int gt_command_cut(int argc, char **argv)
     if (around)
         go_around(&r, around, margin);
     gt_rewrite(&r);
+    gt_rewrite_say_experiments(&r);
     return 0;
 }

@@ -175,13 +175,19 @@ bool gt_rewrite_is_same(const char *one, const char *other)
            a.st_ino == b.st_ino;
 }
 
-static void refuse_go(const struct gt_trace *trace, const struct gt_format *format)
+/* Before Go 1.7 names stand in the program, and events have no goroutines' numbers. */
+static void refuse_go(const struct gt_trace *trace, const struct gt_rewrite *r)
 {
-    if (trace->ours || format == trace->format)
+    if (trace->ours)
         return;
-    gt_fail(GT_EXIT_FAILED,
-            "%s is by a Go program: only traces of libgotrace can be written in other formats",
-            trace->path);
+    if (trace->format->v1 && gt_v1_global_order(trace->format))
+        gt_fail(GT_EXIT_FAILED,
+                "%s is by a Go program and as Go 1.5 writes it: that is not supported",
+                trace->path);
+    if (r->threads)
+        gt_fail(GT_EXIT_FAILED,
+                "%s is by a Go program, whose goroutines share threads: it cannot be cut by them",
+                trace->path);
 }
 
 /* Whether it is by libgotrace, which its first generation or page tells. */
@@ -231,10 +237,7 @@ void gt_rewrite(struct gt_rewrite *r)
     gt_open_trace(&trace, r->input);
     const struct gt_format *format = r->format ? r->format : trace.format;
     trace.ours = is_ours(r->input);
-    refuse_go(&trace, format);
-    if (trace.format->v1 && !trace.ours)
-        gt_fail(GT_EXIT_FAILED, "%s is by a program of Go 1.21 or before: that is not supported",
-                trace.path);
+    refuse_go(&trace, r);
     resolve_times(r);
     choose_parts(&trace, r);
     struct gt_rewriting rewriting = {.trace = &trace, .from = r->from, .to = r->to};
@@ -245,9 +248,13 @@ void gt_rewrite(struct gt_rewrite *r)
         gt_replacement_beside(".elf");
     gt_writing_begin(gt_replacement_temporary(), format, r->from + 1);
     gt_writing_blame(r->input);
+    r->of_go = !trace.ours;
+    if (r->of_go)
+        gt_writing_of_go();
     gt_rewriting_begin(&rewriting);
     if (!gt_trace_read(&trace, &gt_rewriting_audience))
         gt_fail(GT_EXIT_FAILED, "%s: damaged: %s", trace.path, trace.damage);
+    r->experimental = trace.experimental;
     bool to_end = reads_to_end(&trace) && r->to >= trace.ns;
     if (to_end && (trace.ns < r->from || !trace.events))
         gt_fail(GT_EXIT_FAILED, "%s: nothing of it is in that time: it lasts %s", trace.path,
@@ -256,4 +263,11 @@ void gt_rewrite(struct gt_rewrite *r)
         tell_end(&trace);
     gt_rewriting_end(to_end ? trace.ns : r->to, to_end ? trace.whole : true);
     gt_replacement_finish(r->input);
+}
+
+void gt_rewrite_say_experiments(const struct gt_rewrite *r)
+{
+    if (r->experimental)
+        gt_say("%s: without the %llu events of experiments of Go's runtime", r->output,
+               (unsigned long long)r->experimental);
 }

@@ -38,8 +38,6 @@ static void happen(const struct gt_happening *h, uint64_t ns)
     case GT_EV_GO_UNBLOCK: gt_tell_unblock(h, ns); break;
     case GT_EV_GO_DESTROY:
     case GT_EV_GO_DESTROY_SYSCALL: gt_tell_destroy(h, ns); break;
-    case GT_EV_GO_SWITCH:
-    case GT_EV_GO_SWITCH_DESTROY: gt_tell_switch(h, gt_ts_of(ns)); break;
     case GT_EV_GO_LABEL:
     case GT_EV_USER_TASK_BEGIN:
     case GT_EV_USER_TASK_END:
@@ -142,7 +140,7 @@ static void late_status(const struct gt_happening *h)
         gt_g_of(h->arg[0])->source.state = GT_G_RUNNABLE;
     bool of_g = h->type == GT_EV_GO_STATUS || h->type == GT_EV_GO_STATUS_STACK;
     bool ends = gt_all->part.generations ||
-                gt_all->part.generation != gt_all->part.last_generation || gt_reads_v1();
+                gt_all->part.generation != gt_all->part.last_generation || gt_reads_our_v1();
     if (ends || !(of_g || h->type == GT_EV_PROC_STATUS))
         return;
     gt_all->writes = true;
@@ -171,9 +169,18 @@ static void tell(void *arg, const struct gt_happening *h, uint64_t ns)
         begin(gt_all->wanted.from);
     else if (gt_all->part.begun && next && !gt_all->wanted.together)
         next_generation(ns);
-    happen(h, gt_reads_ours()
-                  ? ns
-                  : h->own_ns); /* Go's readers find the order of Go's Ps by themselves */
+    /* v2's readers find the order of Go's Ps by themselves. */
+    bool own = !gt_reads_ours() && !gt_all->wanted.trace->format->v1 && !gt_format->v1;
+    happen(h, own ? h->own_ns : ns);
+}
+
+/* Whether it is the next thing that happens to the goroutine, which is in that state. */
+static bool is_next(const struct gt_happening *h, enum gt_g_state state)
+{
+    const struct gt_g_row *g = gt_g_known(h->g);
+    return g && g->source.state == state &&
+           (!h->seq || (h->seq == g->source.seq + 1 &&
+                        g->source.generation == gt_all->wanted.trace->generations));
 }
 
 /* Order: what Go's own reader goes by. v1 has numbers for goroutines only, and not always. */
@@ -184,26 +191,26 @@ static bool possible(void *arg, const struct gt_happening *h)
     const struct gt_p_row *p;
     const struct gt_m *m;
     switch (h->type) {
-    case GT_EV_GO_START:
-        g = gt_g_known(h->g);
-        return g && g->source.state == GT_G_RUNNABLE && (!h->seq || h->seq == g->source.seq + 1);
-    case GT_EV_GO_UNBLOCK:
-        g = gt_g_known(h->g);
-        return g && g->source.state == GT_G_WAITING && (!h->seq || h->seq == g->source.seq + 1);
-    case GT_EV_GO_SWITCH:
-    case GT_EV_GO_SWITCH_DESTROY:
-        g = gt_g_known(h->arg[0]);
-        return g && g->source.state == GT_G_WAITING && h->arg[1] == g->source.seq + 1;
+    case GT_EV_GO_START: return is_next(h, GT_G_RUNNABLE);
+    case GT_EV_GO_UNBLOCK: return is_next(h, GT_G_WAITING);
     case GT_EV_PROC_START:
     case GT_EV_PROC_STEAL:
-        p = gt_reads_v1() ? NULL : gt_p_of(h->arg[0]);
+        p = gt_reads_our_v1() ? NULL : gt_p_of(h->arg[0]);
         if (p && h->type == GT_EV_PROC_START && gt_m_on(h->on)->p)
             return false; /* in a call, and it is not told yet who took the other one */
+        if (p && gt_all->wanted.trace->format->v1)
+            return !p->m;
         return !p || (p->source.known && h->arg[1] == p->source.seq + 1 &&
+                      p->source.generation == gt_all->wanted.trace->generations &&
                       p->source.busy == (h->type == GT_EV_PROC_STEAL));
     case GT_EV_GO_SYSCALL_END_BLOCKED:
-        m = gt_m_on(h->on);
-        return gt_reads_v1() || !m->p || m->p->state != GT_P_SYSCALL;
+        if (gt_reads_our_v1())
+            return true;
+        g = h->g ? gt_g_known(h->g) : NULL;
+        m = g && g->m ? g->m : gt_m_on(h->on);
+        if (h->g && !is_next(h, GT_G_SYSCALL))
+            return false;
+        return !m->p || m->p->state != GT_P_SYSCALL;
     default: return true;
     }
 }
@@ -233,7 +240,8 @@ static void sample(void *arg, const struct gt_cpu_sample *s, uint64_t ns)
     if (whole.thread != GT_NO_THREAD)
         whole.thread = gt_m_of(whole.thread)->number;
     whole.g = s->g ? gt_g_of(s->g)->number : 0;
-    whole.p = s->p < GT_PROCS_MAX ? gt_p_of(s->p)->number : s->p;
+    if (gt_all->wanted.together && s->p < GT_PROCS_MAX) /* alone, a P is there when it is told */
+        whole.p = gt_p_of(s->p)->number;
     gt_writing_sample(&whole, gt_ts_of(ns));
 }
 

@@ -138,6 +138,8 @@ static struct gt_m *find_teller(void)
         if (g->m && lives(g) && gt_wants_thread(g->m) && (!teller || (g->m->p && !teller->p)))
             teller = g->m;
     }
+    if (!teller && !gt_all->wanted.trace->ours)
+        return gt_m_of(GT_WRITING_FIRST); /* of Go's, all may wait since the beginning */
     return teller;
 }
 
@@ -163,11 +165,13 @@ static void tell_collection(struct gt_m *teller, uint64_t ts)
         break;
     }
     for (struct gt_p_row *p = gt_all->first_p; p; p = p->next) {
-        if (p->sweeps)
+        if (p->sweep.open)
             gt_put(p->m ? p->m : teller, GT_EV_GC_SWEEP_ACTIVE, ts, GT_ARGS(p->number));
+        p->sweep.told = p->sweep.open;
     }
     for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
-        if (g->assists && g->state != GT_G_NONE)
+        g->assist.told = g->assist.open && g->state != GT_G_NONE && !g->unborn;
+        if (g->assist.told)
             gt_put(is_on_thread(g) ? g->m : teller, GT_EV_GC_MARK_ASSIST_ACTIVE, ts,
                    GT_ARGS(g->number));
     }
@@ -184,11 +188,13 @@ static void tell_statuses(uint64_t ts, bool stacks)
     tell_ps(teller, ts);
     for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
         bool own = g->m && (gt_all->wanted.trace->ours || is_on_thread(g));
-        const struct gt_callers *stack = g->stack ? g->stack : g->its;
-        if (lives(g) && !g->unmade)
+        /* v1 has the other one. */
+        const struct gt_callers *stack = g->stack && !gt_format->v1 ? g->stack : g->its;
+        if (lives(g) && !g->unmade && !g->unborn)
             gt_do_status(own ? g->m : teller, g, stacks ? stack : NULL, ts);
     }
-    tell_collection(teller, ts);
+    if (!gt_format->v1)
+        tell_collection(teller, ts);
 }
 
 void gt_begin_generation(uint64_t ts)

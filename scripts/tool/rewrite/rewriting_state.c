@@ -209,16 +209,30 @@ static uint64_t put_of(const struct gt_g_row *g, struct gt_m *m, enum gt_event_t
 
 /* Goroutines ---------------------------------------------------------------------------------- */
 
+static void put_create(struct gt_m *m, struct gt_g_row *g, enum gt_event_type type,
+                       const struct gt_callers *stack, uint64_t ts)
+{
+    caused(g, m, put_of(g, m, type, ts, GT_ARGS(g->number, stack_id(g->its), stack_id(stack))));
+    g->seq = 0;
+    g->unmade = g->unborn = false;
+}
+
 void gt_do_create(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *stack, uint64_t ts)
 {
     if (gt_join_made(m, g, ts))
         return;
-    caused(
-        g, m,
-        put_of(g, m, GT_EV_GO_CREATE, ts, GT_ARGS(g->number, stack_id(g->its), stack_id(stack))));
+    put_create(m, g, GT_EV_GO_CREATE, stack, ts);
     g->state = GT_G_RUNNABLE;
-    g->seq = 0;
-    g->unmade = false;
+}
+
+void gt_do_create_waiting(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *stack,
+                          uint64_t ts)
+{
+    bool sayable = gt_format->minor >= 23;
+    if (sayable)
+        put_create(m, g, GT_EV_GO_CREATE_BLOCKED, stack, ts);
+    g->unborn = !sayable && gt_all->writes;
+    g->state = GT_G_WAITING;
 }
 
 void gt_do_start(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
@@ -294,7 +308,9 @@ void gt_do_status(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *s
 {
     bool on_thread = g->state == GT_G_RUNNING || g->state == GT_G_SYSCALL;
     uint64_t thread = on_thread && g->m ? g->m->number : GT_NO_THREAD;
-    if (stack && gt_format->minor >= 23)
+    if (gt_format->v1 && !on_thread && !gt_all->wanted.trace->ours)
+        m = gt_m_of(GT_WRITING_FIRST); /* there it must not look as if the one that runs made it */
+    if (stack && (gt_format->minor >= 23 || gt_format->v1))
         ts = put_of(g, m, GT_EV_GO_STATUS_STACK, ts,
                     GT_ARGS(g->number, thread, g->state, stack_id(stack)));
     else

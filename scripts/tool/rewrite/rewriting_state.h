@@ -17,6 +17,11 @@ struct gt_cause {
     const struct gt_m *m;
 };
 
+/* Of the collector's work; told: the new trace says that it has begun. */
+struct gt_range {
+    bool open, told;
+};
+
 /*
  * Whatever has an id, by which the source knows it, has a number in what is written: the same, or
  * of several traces that are put together one of its own (numbers.h).
@@ -41,10 +46,10 @@ struct gt_p_row {
     struct gt_cause left;
     bool stops; /* v1: at that time, unless it starts again at once */
     uint64_t stops_at;
-    bool sweeps;
-    struct { /* in the source */
+    struct gt_range sweep;
+    struct { /* in the source; generation: in which seq counts */
         bool known, busy;
-        uint64_t seq;
+        uint64_t seq, generation;
     } source;
 };
 
@@ -77,7 +82,9 @@ struct gt_g_row {
     struct gt_region *regions;
     struct gt_log_line lock; /* for which it waits */
     uint64_t lock_ns, woke_ns;
-    bool assists, unmade, listed;
+    struct gt_range assist;
+    bool unmade, listed;
+    bool unborn; /* waits since it was made, which is told when that is over */
     enum { NOT_THERE, WAITED, RAN } began; /* when the part did; until its account is told */
     /* What is told and not yet done: it may be what another format has at ends of pages or calls.
      */
@@ -87,7 +94,7 @@ struct gt_g_row {
     const struct gt_callers *next_stack;
     struct {
         enum gt_g_state state;
-        uint64_t seq;
+        uint64_t seq, generation;
     } source;
 };
 
@@ -162,6 +169,9 @@ uint64_t gt_after(const struct gt_m *m, const struct gt_cause *cause, uint64_t t
 void gt_do_proc_start(struct gt_m *m, struct gt_p_row *p, uint64_t ts);
 void gt_do_proc_stop(struct gt_m *m, uint64_t ts);
 void gt_do_create(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *stack, uint64_t ts);
+/* It waits since it is made: Go's coroutines. Before Go 1.23, is told to be made later. */
+void gt_do_create_waiting(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *stack,
+                          uint64_t ts);
 void gt_do_start(struct gt_m *m, struct gt_g_row *g, uint64_t ts);
 /* g stops, waits or calls, from now on, as its fields say. */
 void gt_do_leave(struct gt_m *m, struct gt_g_row *g, uint64_t ts);

@@ -8,9 +8,9 @@ uint64_t gt_ts_of(uint64_t ns)
     return gt_all->wanted.later + ns + 1; /* 0 is none */
 }
 
-bool gt_reads_v1(void)
+bool gt_reads_our_v1(void)
 {
-    return gt_all->wanted.trace->format->v1;
+    return gt_all->wanted.trace->format->v1 && gt_reads_ours();
 }
 
 bool gt_reads_ours(void)

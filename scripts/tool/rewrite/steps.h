@@ -12,8 +12,8 @@
 uint64_t gt_ts_of(uint64_t ns);
 uint64_t gt_first_ts(void);
 
-/* Of which family the source is; whether it is one of ours. */
-bool gt_reads_v1(void);
+/* Whether the source is one of ours; and, too, of v1, where Ps are threads. */
+bool gt_reads_our_v1(void);
 bool gt_reads_ours(void);
 
 /* The thread whose events stand there. */
@@ -57,7 +57,6 @@ void gt_tell_call_end(const struct gt_happening *h, uint64_t ns);
 void gt_tell_unblock(const struct gt_happening *h, uint64_t ns);
 void gt_tell_destroy(const struct gt_happening *h, uint64_t ns);
 void gt_tell_create_syscall(const struct gt_happening *h, uint64_t ts);
-void gt_tell_switch(const struct gt_happening *h, uint64_t ts);
 void gt_tell_says(const struct gt_happening *h, uint64_t ns);
 void gt_tell_procs(const struct gt_happening *h, uint64_t ts);
 void gt_tell_heap(const struct gt_happening *h, uint64_t ts);

@@ -27,10 +27,11 @@ void gt_tell_create(const struct gt_happening *h, uint64_t ns)
     struct gt_m *m = gt_m_on(h->on);
     g->source.state = GT_G_RUNNABLE;
     g->source.seq = 0;
+    g->source.generation = gt_all->wanted.trace->generations;
     g->its = is_routine(h->its) ? h->its : NULL;
     g->m = NULL;
     g->maker = m;
-    if (gt_reads_v1() && !g->its && !m->g) { /* it was there before */
+    if (gt_reads_our_v1() && !g->its && !m->g) { /* it was there before */
         g->unmade = true;
         g->state = GT_G_RUNNABLE;
         g->next_ns = ns;
@@ -43,12 +44,11 @@ void gt_tell_create(const struct gt_happening *h, uint64_t ns)
         g->next_ns = ns;
         return;
     }
-    if (gt_wants(g))
+    if (h->type == GT_EV_GO_CREATE_BLOCKED)
+        gt_do_create_waiting(m, g, h->stack, gt_ts_of(ns));
+    else
         gt_do_create(m, g, h->stack, gt_ts_of(ns));
-    g->state = GT_G_RUNNABLE;
-    if (h->type != GT_EV_GO_CREATE_BLOCKED)
-        return;
-    g->state = g->source.state = GT_G_WAITING;
+    g->source.state = g->state;
 }
 
 /* Of v1, for a goroutine that was just created. */
@@ -81,12 +81,13 @@ void gt_tell_status(const struct gt_happening *h, uint64_t ts)
     bool on_thread = h->state == GT_G_RUNNING || h->state == GT_G_SYSCALL;
     bool fresh = g->source.state == GT_G_NONE;
     g->source.seq = h->seq;
-    if (gt_reads_v1() && g->unmade) {
+    g->source.generation = gt_all->wanted.trace->generations;
+    if (gt_reads_our_v1() && g->unmade) {
         g->source.state = h->state;
         first_status(m, g, h, ts);
         return;
     }
-    if (gt_reads_v1() && g->state == GT_G_RUNNABLE && h->seq && m->p &&
+    if (gt_reads_our_v1() && g->state == GT_G_RUNNABLE && h->seq && m->p &&
         !m->g) { /* it was made meanwhile */
         gt_do_start(m, g, ts);
         g->state = g->source.state = h->state;
@@ -96,6 +97,7 @@ void gt_tell_status(const struct gt_happening *h, uint64_t ts)
     if (!fresh)
         return;
     g->source.state = g->state = h->state;
+    g->its = h->its ? h->its : g->its;
     g->stack = on_thread || h->state == GT_G_WAITING ? h->stack : NULL;
     if (h->state == GT_G_RUNNING)
         g->stack = NULL;
@@ -110,7 +112,7 @@ void gt_tell_status(const struct gt_happening *h, uint64_t ts)
     if (gt_all->wanted.together)
         gt_join(m, g, gt_first_ts());
     else if (gt_all->writes && gt_wants(g))
-        gt_do_status(m, g, h->stack, gt_first_ts());
+        gt_do_status(m, g, gt_format->v1 ? g->its : h->stack, gt_first_ts());
 }
 
 void gt_note_label(struct gt_m *m, struct gt_g_row *g, const char *label, uint64_t ts)
@@ -127,7 +129,7 @@ void gt_tell_start(const struct gt_happening *h, uint64_t ns)
     struct gt_g_row *g = gt_g_of(h->g);
     struct gt_m *m = gt_m_on(h->on);
     g->source.state = GT_G_RUNNING;
-    g->source.seq++;
+    g->source.seq += !h->part;
     g->woke_ns = ns;
     gt_be_there(h, ns);
     if (gt_step_completes(g, m, ns)) {
@@ -141,7 +143,7 @@ void gt_tell_start(const struct gt_happening *h, uint64_t ns)
         return;
     }
     gt_step_finish(g);
-    if (g->unmade && gt_all->writes && !gt_reads_v1())
+    if (g->unmade && gt_all->writes && !gt_reads_our_v1())
         g->next_ns = ns;
     gt_step_make(m, g);
     gt_do_start(m, g, gt_ts_of(ns));
@@ -164,7 +166,7 @@ void gt_tell_leave(const struct gt_happening *h, enum gt_g_state state, uint64_t
         return;
     g->source.state = state;
     bool preempted = state == GT_G_RUNNABLE && strcmp(h->text, "preempted") == 0;
-    if (preempted && gt_reads_ours() && ((gt_reads_v1() && !h->stack) || g->call_ns == ns)) {
+    if (preempted && gt_reads_ours() && ((gt_reads_our_v1() && !h->stack) || g->call_ns == ns)) {
         gt_step_begin(g, STOPS, h, ns);
         return;
     }
@@ -179,9 +181,12 @@ void gt_tell_leave(const struct gt_happening *h, enum gt_g_state state, uint64_t
 
 void gt_tell_call_end(const struct gt_happening *h, uint64_t ns)
 {
+    struct gt_g_row *named = h->g ? gt_g_of(h->g) : NULL;
     struct gt_m *m = gt_m_on(h->on);
-    struct gt_g_row *g = gt_reads_v1() && h->g ? gt_g_of(h->g) : m->g;
-    if (!g)
+    if (named && !gt_reads_our_v1())
+        m = named->m; /* v1 by Go does not say where */
+    struct gt_g_row *g = named || !m ? named : m->g;
+    if (!g || !m)
         return;
     if (h->type == GT_EV_GO_SYSCALL_END) {
         g->source.state = GT_G_RUNNING;
@@ -192,7 +197,7 @@ void gt_tell_call_end(const struct gt_happening *h, uint64_t ns)
     g->source.state = GT_G_RUNNABLE;
     g->source.seq += h->g != 0;
     /* With the P that it had: the thread goes on, as soon as it is said so. */
-    if (gt_reads_v1() && m->g == g && m->p && m->p->state == GT_P_SYSCALL) {
+    if (gt_reads_our_v1() && m->g == g && m->p && m->p->state == GT_P_SYSCALL) {
         gt_step_begin(g, CALL_ENDS, h, ns);
         return;
     }
@@ -200,7 +205,7 @@ void gt_tell_call_end(const struct gt_happening *h, uint64_t ns)
     g->last = (struct gt_cause){ts, m};
     g->state = GT_G_RUNNABLE;
     g->m = m;
-    m->g = NULL;
+    m->g = m->g == g ? NULL : m->g;
 }
 
 /* A wait that ends by itself is ended by its own thread. */
@@ -213,11 +218,15 @@ void gt_tell_unblock(const struct gt_happening *h, uint64_t ns)
     gt_step_finish(g);
     if (g->state == GT_G_RUNNABLE) /* what it waits for was told of the P that it has left */
         return;
-    bool own = (gt_reads_v1() && !m->g) || (gt_wants(g) && !gt_wants_thread(m));
+    bool own = (gt_reads_our_v1() && !m->g) || (gt_wants(g) && !gt_wants_thread(m));
     if (own && g->m)
         m = g->m;
     if (g->unmade)
         gt_step_make(m, g);
+    if (g->unborn) {
+        gt_do_create(m, g, NULL, gt_ts_of(ns));
+        return;
+    }
     uint64_t ts = gt_after(m, &g->last, gt_ts_of(ns));
     uint64_t stack = gt_all->writes ? gt_writing_stack(h->stack) : 0;
     if (gt_wants(g))
@@ -245,33 +254,16 @@ void gt_tell_destroy(const struct gt_happening *h, uint64_t ns)
     }
 }
 
-/* Go's alone: a thread of C calls Go; coroutines. */
+/* Go's alone: a thread of C calls Go. */
 void gt_tell_create_syscall(const struct gt_happening *h, uint64_t ts)
 {
     struct gt_g_row *g = gt_g_of(h->arg[0]);
     struct gt_m *m = gt_m_on(h->on);
     g->state = g->source.state = GT_G_SYSCALL;
     g->source.seq = g->seq = 0;
+    g->source.generation = gt_all->wanted.trace->generations;
     g->m = m;
     m->g = g;
     ts = gt_put(m, h->type, ts, GT_ARGS(g->number));
     g->last = (struct gt_cause){ts, m};
-}
-
-void gt_tell_switch(const struct gt_happening *h, uint64_t ts)
-{
-    struct gt_m *m = gt_m_on(h->on);
-    struct gt_g_row *g = m->g, *next = gt_g_of(h->arg[0]);
-    enum gt_g_state state = h->type == GT_EV_GO_SWITCH ? GT_G_WAITING : GT_G_NONE;
-    ts = gt_put(m, h->type, gt_after(m, &next->last, ts),
-                GT_ARGS(next->number, gt_next_seq(m, &next->seq)));
-    if (g) {
-        g->state = g->source.state = state;
-        g->last = (struct gt_cause){ts, m};
-    }
-    next->source.seq = h->arg[1];
-    next->state = next->source.state = GT_G_RUNNING;
-    next->m = m;
-    next->last = (struct gt_cause){ts, m};
-    m->g = next;
 }

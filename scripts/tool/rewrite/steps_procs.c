@@ -8,6 +8,7 @@ void gt_tell_proc_status(const struct gt_happening *h)
     struct gt_p_row *p = gt_p_of(h->arg[0]);
     struct gt_m *m = gt_m_on(h->on);
     p->source.seq = 0;
+    p->source.generation = gt_all->wanted.trace->generations;
     if (p->source.known)
         return;
     p->source.known = true;
@@ -48,7 +49,7 @@ static void change_p(struct gt_m *m, struct gt_p_row *p, uint64_t ns)
 void gt_be_there(const struct gt_happening *h, uint64_t ns)
 {
     struct gt_m *m = gt_m_on(h->on);
-    struct gt_p_row *p = gt_reads_v1() && h->on->p < GT_PROCS_MAX ? gt_p_of(h->on->p) : NULL;
+    struct gt_p_row *p = gt_reads_our_v1() && h->on->p < GT_PROCS_MAX ? gt_p_of(h->on->p) : NULL;
     if (p && p != m->p && !p->m && h->on->thread != GT_NO_THREAD)
         change_p(m, p, ns);
 }
@@ -66,7 +67,7 @@ void gt_tell_proc_start(const struct gt_happening *h, uint64_t ns)
     if (p->m)
         gt_step_finish_p(p->m);
     gt_step_finish_p(m);
-    if (m->p && gt_reads_v1()) {
+    if (m->p && gt_reads_our_v1()) {
         m->next_p = p;
         return;
     }
@@ -79,12 +80,12 @@ void gt_tell_proc_start(const struct gt_happening *h, uint64_t ns)
 void gt_tell_proc_stop(const struct gt_happening *h, uint64_t ns)
 {
     struct gt_m *m = gt_m_on(h->on);
-    if (gt_reads_v1() && m->next_p && m->next_p->id == h->on->p)
+    if (gt_reads_our_v1() && m->next_p && m->next_p->id == h->on->p)
         m->next_p = NULL;
-    if (!m->p || (gt_reads_v1() && m->p->id != h->on->p))
+    if (!m->p || (gt_reads_our_v1() && m->p->id != h->on->p))
         return;
     m->p->source.busy = false;
-    if (gt_reads_v1() && m->g && m->g->state == GT_G_SYSCALL && !m->next_p) {
+    if (gt_reads_our_v1() && m->g && m->g->state == GT_G_SYSCALL && !m->next_p) {
         m->p->stops = true;
         m->p->stops_at = ns;
         return;

@@ -172,17 +172,17 @@ void gt_tell_ranges(const struct gt_happening *h, uint64_t ts)
     uint64_t stack = gt_all->writes ? gt_writing_stack(h->stack) : 0;
     if (sweeps ? !m->p : !m->g)
         return;
-    bool *open = sweeps ? &m->p->sweeps : &m->g->assists;
-    if (begins || *open)
+    struct gt_range *range = sweeps ? &m->p->sweep : &m->g->assist;
+    if (begins ? !range->open : range->told)
         gt_put(m, h->type, ts, begins ? GT_ARGS(stack) : h->arg);
-    *open = begins;
+    *range = (struct gt_range){begins, begins && gt_all->writes};
 }
 
 void gt_tell_active(const struct gt_happening *h)
 {
     switch (h->type) {
     case GT_EV_GC_ACTIVE: gt_all->collects = true; break;
-    case GT_EV_GC_SWEEP_ACTIVE: gt_p_of(h->arg[0])->sweeps = true; break;
-    default: gt_g_of(h->arg[0])->assists = true; break;
+    case GT_EV_GC_SWEEP_ACTIVE: gt_p_of(h->arg[0])->sweep.open = true; break;
+    default: gt_g_of(h->arg[0])->assist.open = true; break;
     }
 }

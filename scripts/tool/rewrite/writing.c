@@ -66,6 +66,8 @@ static struct {
     size_t bytes;
     uint64_t wall_s, wall_ns, mono_ns; /* at ns 0; 0: not known */
     const char *blamed;
+    bool of_go, strict;           /* see gt_writing_of_go */
+    const struct gt_lane *latest; /* whose event was given last */
 } out;
 
 /* Names --------------------------------------------------------------------------------------- */
@@ -253,6 +255,11 @@ uint64_t gt_writing_event(struct gt_lane *lane, enum gt_event_type type, uint64_
 {
     ts = ts > lane->last ? ts : lane->last;
     ts = ts > out.from ? ts : out.from;
+    if (lane->thread == GT_WRITING_FIRST)
+        ts = out.from;
+    else if (out.strict && lane != out.latest && ts <= out.last)
+        ts = out.last + 1;
+    out.latest = lane->thread == GT_WRITING_FIRST ? out.latest : lane;
     make_room(lane);
     uint64_t before = lane->buf->used ? lane->last : lane->buf->ts;
     uint8_t *p = lane->buf->data + lane->buf->used;
@@ -328,6 +335,13 @@ size_t gt_writing_size(void)
     return out.bytes;
 }
 
+/* That stands in each generation, whatever comes from where in it. */
+static void say_of_go(void)
+{
+    if (out.of_go && !gt_format->v1)
+        gt_string_use(gt_need(gt_strings_intern(GT_OF_GO)), out.gen);
+}
+
 static void begin_generation(uint64_t ts)
 {
     out.gen++;
@@ -335,6 +349,7 @@ static void begin_generation(uint64_t ts)
     out.first = NULL;
     out.link = &out.first;
     out.bytes = 0;
+    say_of_go();
 }
 
 void gt_writing_set_host(uint64_t cpus, uint64_t wall_s, uint64_t wall_ns, uint64_t mono_ns)
@@ -360,6 +375,15 @@ void gt_writing_begin(const char *path, const struct gt_format *format, uint64_t
     else
         gt_v2_open();
     begin_generation(from);
+}
+
+void gt_writing_of_go(void)
+{
+    out.of_go = true;
+    out.strict = gt_format->v1;
+    if (gt_format->v1)
+        gt_v1_of_go();
+    say_of_go();
 }
 
 static struct gt_clock_snapshot snapshot_at(uint64_t ts)

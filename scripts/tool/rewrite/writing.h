@@ -39,6 +39,14 @@ void gt_writing_set_origin(const struct gt_origin *origin);
 /* What is blamed where events contradict each other, as v1 cannot have them; NULL: nothing yet. */
 void gt_writing_blame(const char *path);
 
+/*
+ * It is of a Go program: each event is later than those that were given before it, of any thread,
+ * where the format has no other order.
+ */
+void gt_writing_of_go(void);
+
+/* The thread of nobody, whose events come first in their generation. */
+#define GT_WRITING_FIRST UINT32_MAX
 struct gt_lane *gt_writing_lane(uint64_t thread);
 
 /* An event; it becomes the time of the one before where that is later. Returns its time. */

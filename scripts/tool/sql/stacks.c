@@ -52,17 +52,6 @@ static uint64_t frame_of(struct frames *frames, const struct gt_where *w)
     return f->id;
 }
 
-/* As reports have it. It stays, as the contents do. */
-static char *place_of(const char *what, const struct gt_where *site)
-{
-    char *text;
-    size_t size;
-    FILE *out = gt_need(open_memstream(&text, &size));
-    gt_put_place(out, what, site);
-    fclose(out);
-    return gt_need(text);
-}
-
 static bool is_idle(const struct gt_callers *stack)
 {
     for (int kind = GT_SYNC; kind < GT_KINDS; kind++) {
@@ -77,7 +66,7 @@ static void add_stack(struct frames *frames, const struct gt_callers *stack)
     static const struct gt_where none = {.func = "", .file = ""};
     const struct gt_where *site = gt_site_of(stack);
     const char *what = gt_leaf_of(stack);
-    char *place = place_of(what, site);
+    const char *place = gt_place_text(what, site); /* stays, as the contents do */
     const struct gt_where *its = site ? site : &none;
     gt_sql_add(GT_SQL_stacks,
                (struct gt_sql_value[]){gt_number(stack->number), gt_text(place), gt_text(what),

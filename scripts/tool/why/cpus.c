@@ -56,6 +56,37 @@ double gt_cpu_share(const struct gt_thread_state *t)
     return all ? (double)cpu / (double)all : 1;
 }
 
+/* On how many CPUs the threads ran, but for such that they only passed by. */
+static size_t count_seats(const struct gt_graph *graph, uint64_t from, uint64_t to)
+{
+    enum { PASSED_BY = 20 }; /* a part of the average */
+    struct gt_memo by_p = {0};
+    uint64_t *ran = NULL, sum = 0;
+    size_t n = 0, room = 0, seats = 0;
+    for (uint32_t i = 0; i < graph->lanes; i++) {
+        struct gt_cursor c = {.graph = graph, .thread = i};
+        for (const struct gt_step *s = gt_cursor_from(&c, from); s && s->from < to;
+             s = gt_cursor_next(&c)) {
+            if (s->kind != GT_RUNNING || s->p >= graph->threads.cpus)
+                continue;
+            uint64_t *slot = gt_need(gt_memo_at(&by_p, s->p + UINT64_C(1)));
+            if (!*slot) {
+                ran = gt_need_room(ran, n, &room, sizeof *ran);
+                ran[n] = 0;
+                *slot = ++n;
+            }
+            ran[*slot - 1] += s->to - s->from;
+            sum += s->to - s->from;
+        }
+        gt_cursor_close(&c);
+    }
+    for (size_t i = 0; i < n; i++)
+        seats += ran[i] * n * PASSED_BY > sum;
+    gt_memo_free(&by_p);
+    free(ran);
+    return seats;
+}
+
 double gt_measure_cpus(const struct gt_graph *graph, uint64_t from, uint64_t to, bool *counted)
 {
     enum { LEAST_PERCENT = 5, LEAST_COUNTED_PERCENT = 20 };
@@ -82,7 +113,91 @@ double gt_measure_cpus(const struct gt_graph *graph, uint64_t from, uint64_t to,
     if (*counted && m.ran)
         busy *= (double)cpu / (double)(cpu + queue);
     double had = crowded ? busy / (double)crowded : 0;
-    double least = *counted ? 1.5 : 0.7 * (double)threads->cpus;
-    *counted &= had >= least;
-    return had >= least ? had : 0; /* less: other processes had them, and would again */
+    if (had > 0 && had >= (*counted ? 1.5 : 0.5 * (double)count_seats(graph, from, to)))
+        return had;
+    *counted = false; /* others had them, and would again */
+    return 0;
+}
+
+/* Who had them ---------------------------------------------------------------------------------
+ */
+
+void gt_delays_add(struct gt_delays *delays, uint64_t from, uint64_t to, uint32_t p)
+{
+    delays->at = gt_need_room(delays->at, delays->n, &delays->room, sizeof *delays->at);
+    delays->at[delays->n++] = (struct gt_delay){from, to, p};
+    delays->ns += to - from;
+}
+
+static int by_cpu(const void *a, const void *b)
+{
+    const struct gt_delay *x = a, *y = b;
+    if (x->p != y->p)
+        return x->p < y->p ? -1 : 1;
+    return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* The first on that CPU that begins at that time or later. */
+static size_t delay_from(const struct gt_delays *delays, uint32_t p, uint64_t at)
+{
+    size_t low = 0, high = delays->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct gt_delay *d = &delays->at[middle];
+        if (d->p < p || (d->p == p && d->from < at))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* How much of what is delayed, of which none takes longer than that, a thread's running is. */
+static uint64_t ran_meanwhile(const struct gt_delays *delays, uint64_t longest,
+                              const struct gt_graph *graph, uint32_t thread)
+{
+    struct gt_cursor c = {.graph = graph, .thread = thread};
+    uint64_t sum = 0;
+    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+        if (s->kind != GT_RUNNING || s->p == GT_NOBODY)
+            continue;
+        uint64_t first = s->from > longest ? s->from - longest : 0;
+        for (size_t i = delay_from(delays, s->p, first); i < delays->n; i++) {
+            const struct gt_delay *d = &delays->at[i];
+            if (d->p != s->p || d->from >= s->to)
+                break;
+            uint64_t from = d->from > s->from ? d->from : s->from;
+            uint64_t to = d->to < s->to ? d->to : s->to;
+            sum += to > from ? to - from : 0;
+        }
+    }
+    gt_cursor_close(&c);
+    return sum;
+}
+
+struct gt_cpu_users gt_delays_users(const struct gt_delays *all, const struct gt_graph *graph)
+{
+    struct gt_cpu_users users = {.thread = GT_NOBODY};
+    struct gt_delays known = {0};
+    uint64_t longest = 0, most = 0;
+    for (size_t i = 0; i < all->n; i++) {
+        const struct gt_delay *d = &all->at[i];
+        if (d->p >= graph->threads.cpus)
+            continue;
+        gt_delays_add(&known, d->from, d->to, d->p);
+        longest = d->to - d->from > longest ? d->to - d->from : longest;
+    }
+    if (known.n)
+        qsort(known.at, known.n, sizeof *known.at, by_cpu);
+    for (uint32_t i = 0; known.n && i < graph->lanes; i++) {
+        uint64_t ns = ran_meanwhile(&known, longest, graph, i);
+        users.ours += ns;
+        if (ns > most) {
+            most = ns;
+            users.thread = i;
+        }
+    }
+    users.others = known.ns > users.ours ? known.ns - users.ours : 0;
+    free(known.at);
+    return users;
 }

@@ -1,11 +1,16 @@
 /* What `gotrace why` looks at, and in which order: see page.h. */
 #include "page.h"
 
+#include "scripts/tool/report/frames.h"
+#include "scripts/tool/report/places.h"
+#include "scripts/tool/report/select.h"
 #include "scripts/tool/tool.h"
 
+#include "encoder/base/hash.h"
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Until when the thread did anything else than what the end of the trace cuts. */
 static uint64_t active_until(const struct gt_graph *graph, uint32_t thread, uint64_t to)
@@ -23,7 +28,7 @@ static uint64_t active_until(const struct gt_graph *graph, uint32_t thread, uint
 /*
  * Whose end is that of the run: the main thread's, which ends the process; else, and where that
  * only waits for others when the trace ends, who did something last. Who waits for input may be a
- * server. GT_NOBODY: no thread did anything.
+ * server. Of those of --thread. GT_NOBODY: none did anything.
  */
 static uint32_t last_thread(const struct gt_graph *graph, uint64_t from, uint64_t to)
 {
@@ -31,7 +36,7 @@ static uint32_t last_thread(const struct gt_graph *graph, uint64_t from, uint64_
     uint64_t latest = 0;
     for (uint32_t i = 0; i < graph->lanes; i++) {
         const struct gt_lane *lane = &graph->lane[i];
-        if (!lane->steps || lane->begin >= to)
+        if (!lane->steps || lane->begin >= to || !gt_select_named(lane->thread))
             continue;
         uint64_t until = active_until(graph, i, to);
         bool main = lane->thread->g == 1 && lane->until >= to;
@@ -67,6 +72,66 @@ size_t gt_why_off_path(struct gt_why *why, struct gt_off_path *out, size_t most)
             out[at] = it;
     }
     return n;
+}
+
+/* The function that called the one which the stack's place is in; NULL: not known. */
+static const char *caller_of(const struct gt_callers *stack)
+{
+    uint32_t i = gt_site_index(stack) + 1;
+    while (i < stack->n && !gt_frame_is_own(stack, i))
+        i++;
+    return i < stack->n ? stack->frame[i].func : NULL;
+}
+
+/* A function of the program's, by itself or with one that calls it. */
+struct function_sum {
+    const char *name;
+    uint64_t ns, callers, by_one; /* by_one: ns of who calls it most */
+};
+
+static struct function_sum *sum_of(struct gt_memo *memo, struct function_sum *sums, size_t *n,
+                                   uint64_t key, const char *name)
+{
+    uint64_t *slot = gt_need(gt_memo_at(memo, key));
+    if (!*slot) {
+        sums[*n] = (struct function_sum){.name = name};
+        *slot = ++*n;
+    }
+    return &sums[*slot - 1];
+}
+
+const char *gt_why_wrapper(const struct gt_why *why, uint64_t *callers)
+{
+    enum { LEAST_CALLERS = 3 };
+    const struct gt_graph *graph = &why->graph;
+    struct function_sum *sums = gt_need(calloc(2 * graph->spots + 1, sizeof *sums));
+    struct gt_memo by_name = {0};
+    size_t n = 0;
+    const char *found = NULL;
+    for (size_t i = 0; i < graph->spots; i++) {
+        const struct gt_callers *stack = graph->spot[i].runs ? NULL : graph->spot[i].stack;
+        const struct gt_where *site = gt_site_of(stack);
+        const char *caller = site && why->path.seen[i] ? caller_of(stack) : NULL;
+        if (!caller)
+            continue;
+        uint64_t key = gt_hash_mix(gt_hash_mix(0, (uintptr_t)site->func), (uintptr_t)caller);
+        struct function_sum *its = sum_of(&by_name, sums, &n, (uintptr_t)site->func, site->func);
+        struct function_sum *pair = sum_of(&by_name, sums, &n, key, NULL);
+        its->callers += !pair->ns;
+        its->ns += why->path.seen[i];
+        pair->ns += why->path.seen[i];
+        its->by_one = pair->ns > its->by_one ? pair->ns : its->by_one;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (sums[i].callers < LEAST_CALLERS || sums[i].ns * 2 < why->path.ns ||
+            sums[i].by_one * 4 > sums[i].ns * 3)
+            continue;
+        found = sums[i].name;
+        *callers = sums[i].callers;
+    }
+    gt_memo_free(&by_name);
+    free(sums);
+    return found;
 }
 
 /* Where the thread waits for input longest, a spot; GT_NOBODY: it does not. */
@@ -115,13 +180,40 @@ static void add_pieces(struct gt_why *why, uint32_t thread, uint32_t spot)
     gt_cursor_close(&c);
 }
 
-/* Whether the run's path is a wait for what comes from outside: the end is not what is wanted. */
-static bool serves(const struct gt_why *why)
+/* Whether the path is mostly the last thread's wait for a signal, or its sleeping to the end. */
+static bool only_attends(const struct gt_why *why)
 {
-    const struct gt_lane *lane = &why->graph.lane[why->thread];
+    static const char *const calls[] = {"sigwait", "sigwaitinfo", "sigtimedwait", "sigsuspend",
+                                        "pause"};
+    bool alive = why->graph.lane[why->thread].thread->state != GT_G_NONE;
+    uint64_t ns = 0;
+    for (size_t i = 0; i < why->path.n; i++) {
+        const struct gt_path_row *row = &why->path.row[i];
+        const struct gt_section *s = &why->sections.at[row->section];
+        bool attends = alive && s->kind == GT_SLEEP && row->thread == why->thread;
+        for (size_t k = 0; s->what && k < sizeof calls / sizeof *calls; k++)
+            attends |= strcmp(s->what, calls[k]) == 0;
+        ns += attends ? row->ns : 0;
+    }
+    return ns * 2 > why->path.ns;
+}
+
+/* Whether its end is not what is wanted: it waits for input then, and mostly; or was asked for. */
+static bool gets_input(const struct gt_why *why)
+{
     uint64_t ns;
-    return why->path.by_kind[GT_NETWORK] * 2 > why->path.ns && lane->thread->state != GT_G_NONE &&
-           resting_place(why, why->thread, &ns) != GT_NOBODY && ns * 2 > why->to - why->from;
+    if (why->graph.lane[why->thread].thread->state == GT_G_NONE ||
+        resting_place(why, why->thread, &ns) == GT_NOBODY)
+        return false;
+    return gt_select_any() ||
+           (why->path.by_kind[GT_NETWORK] * 2 > why->path.ns && ns * 2 > why->to - why->from);
+}
+
+/* Who only gives others what comes in does not count, but when it was asked for. */
+static bool is_served_by(const struct gt_why *why, uint32_t thread)
+{
+    return gt_select_any() ? gt_select_named(why->graph.lane[thread].thread)
+                           : thread != why->thread;
 }
 
 /* Where there are some the path is theirs. */
@@ -133,7 +225,7 @@ static void find_pieces(struct gt_why *why)
     for (uint32_t i = 0; i < why->graph.lanes; i++) {
         uint64_t ns, before = why->pieces.n;
         uint32_t spot = resting_place(why, i, &ns);
-        if (i != why->thread && spot != GT_NOBODY)
+        if (spot != GT_NOBODY && is_served_by(why, i))
             add_pieces(why, i, spot);
         why->pieces.threads += why->pieces.n > before;
     }
@@ -150,7 +242,8 @@ void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
     why->from = from;
     why->thread = last_thread(&why->graph, why->from, why->to);
     if (why->from >= why->to || why->thread == GT_NOBODY)
-        gt_fail(GT_EXIT_FAILED, "%s: nothing is recorded of that time", why->graph.trace.path);
+        gt_fail(GT_EXIT_FAILED, "%s: nothing is recorded of that time%s", why->graph.trace.path,
+                gt_select_any() ? " and such threads" : "");
     gt_sections_begin(&why->sections, &why->graph);
     if (why->task) {
         gt_tasks_find(&why->tasks, &why->sections, why->task, why->from, why->to);
@@ -160,7 +253,7 @@ void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
     why->path.watch = why->whatifs.to;
     why->path.watch_thread = GT_NOBODY;
     gt_path_add(&why->path, &why->sections, why->thread, why->from, why->to);
-    if (serves(why))
+    if (gets_input(why) || only_attends(why))
         find_pieces(why);
     gt_path_finish(&why->path);
     gt_survey_make(&why->survey, &why->sections, why->from, why->to);

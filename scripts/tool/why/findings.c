@@ -19,9 +19,9 @@ static const struct {
     double lock_path;      /* with a lock held: a tenth is worth a change */
     double lock_queue;     /* threads that wait for it at a time: less are no queue */
     uint64_t lock_waits;   /* that often: one long wait is no convoy */
-    double lock_gain;      /* that the replay promises where nobody waits for it */
+    double least_gain;     /* that the replay promises without that lock, with CPUs enough */
     double io;             /* of a hold's time in calls: else it computes */
-    double no_cpu;         /* without a CPU */
+    double no_cpu;         /* without a CPU, woken or preempted */
     uint64_t delays;       /* so often: once may be anything */
     uint64_t delay_ns;     /* on average: half of it is what a wake-up takes on an idle machine */
     uint64_t herd_vain;    /* wake-ups in vain */
@@ -36,13 +36,14 @@ static const struct {
     double
         polls_path;   /* in waits that end by themselves, one after the other: or it paces itself */
     uint64_t polls;   /* so many: a few are retries */
+    uint64_t look_ns; /* that who waits busily does between two yields, on average */
     double lost_part; /* of the run, up to its end, that its last thread waits */
     uint64_t lost_ns;
 } from_on = {
     .lock_path = 0.10,
     .lock_queue = 0.30,
     .lock_waits = 10,
-    .lock_gain = 0.05,
+    .least_gain = 0.05,
     .io = 0.50,
     .no_cpu = 0.10,
     .delays = 10,
@@ -58,6 +59,7 @@ static const struct {
     .feeder_part = 0.8,
     .polls_path = 0.5,
     .polls = 30,
+    .look_ns = 50000,
     .lost_part = 0.3,
     .lost_ns = 100000000,
 };
@@ -122,13 +124,13 @@ static struct held held_on_path(const struct look *l, uint32_t lock)
     return held;
 }
 
-/* What the replay says that the lock costs. 1: it was not asked, or is not to be trusted. */
-static double gain_without(const struct look *l, uint32_t lock)
+/* What the replay says that such a change brings. 1: it was not asked, or is not to be trusted. */
+static double gain_of(const struct look *l, enum gt_whatif_kind kind, uint32_t lock)
 {
     double gain = gt_whatifs_are_sound(l->whatifs) ? 0 : 1;
     for (size_t i = 0; i < l->whatifs->n; i++) {
         const struct gt_whatif *it = &l->whatifs->at[i];
-        if (it->kind == GT_FREE_LOCK && it->lock == lock)
+        if (it->kind == kind && (lock == GT_NOBODY || it->lock == lock))
             gain = it->gain;
     }
     return gain;
@@ -175,7 +177,7 @@ static bool look_at_locks(const struct look *l)
     for (uint32_t i = 0; i < locks; i++) {
         struct held its = is_queue(l, i) ? held_on_path(l, i) : (struct held){0};
         if (its.row && part(l, its.ns) >= from_on.lock_path &&
-            gain_without(l, i) >= from_on.lock_gain)
+            gain_of(l, GT_FREE_LOCK, i) >= from_on.least_gain)
             held[n++] = its;
     }
     qsort(held, n, sizeof *held, by_time);
@@ -188,25 +190,81 @@ static bool look_at_locks(const struct look *l)
 /* CPUs ------------------------------------------------------------------------------------------
  */
 
+/* Who had the CPUs that were waited for, as a sentence. */
+static const char *who_had(const struct look *l, const struct gt_delays *delays)
+{
+    static char text[256];
+    struct gt_cpu_users users = gt_delays_users(delays, l->sections->graph);
+    double all = (double)(users.ours + users.others);
+    if (!all)
+        return l->sections->graph->threads.cpus
+                   ? "Which CPUs those were is not known."
+                   : "Who had the CPUs meanwhile is told with GOTRACE_SCHED=on.";
+    if ((double)users.ours < 0.05 * all)
+        return "Others, not of this process, had those CPUs meanwhile.";
+    snprintf(text, sizeof text,
+             "Its own threads had those CPUs for %.0f %% of that, %.80s most; others for %.0f %%.",
+             100 * (double)users.ours / all, name_of(l, users.thread),
+             100 * (double)users.others / all);
+    return text;
+}
+
+static bool matters(const struct look *l, const struct gt_delays *delays)
+{
+    return part(l, delays->ns) >= from_on.no_cpu && delays->n >= from_on.delays &&
+           delays->ns >= delays->n * from_on.delay_ns;
+}
+
+/* Where the path has most of that kind. */
+static const struct gt_path_row *main_delay(const struct look *l, bool woken)
+{
+    for (size_t i = 0; i < l->path->n; i++) {
+        const struct gt_section *s = &l->sections->at[l->path->row[i].section];
+        if (s->kind == GT_SCHED && (woken ? s->woken : !s->what))
+            return &l->path->row[i];
+    }
+    return NULL;
+}
+
+static void look_for_slow_wakeups(const struct look *l)
+{
+    const struct gt_delays *delays = &l->path->woken;
+    const struct gt_path_row *row = main_delay(l, true);
+    if (!matters(l, delays) || !row)
+        return;
+    add(l, "slow_wakeup", "top --kind=sched", row->longest_at,
+        "Slow wake-ups: for %.0f %% of the critical path threads were woken and had no CPU, %zu "
+        "times, %s each,\n  mostly %s.\n  %s",
+        100 * part(l, delays->ns), delays->n, gt_duration(delays->ns / delays->n),
+        gt_section_name(l->sections, row->section), who_had(l, delays));
+}
+
+static void look_for_preemption(const struct look *l)
+{
+    const struct gt_delays *delays = &l->path->preempted;
+    const struct gt_path_row *row = main_delay(l, false);
+    if (!matters(l, delays) || !row)
+        return;
+    add(l, "preempted", "top --kind=sched", row->longest_at,
+        "Preempted: for %.0f %% of the critical path threads had lost their CPU while they ran, "
+        "%zu times, %s each,\n  mostly in %s.\n  %s",
+        100 * part(l, delays->ns), delays->n, gt_duration(delays->ns / delays->n),
+        gt_section_name(l->sections, row->section), who_had(l, delays));
+}
+
+/* Too many threads of its own; or else, others that had the CPUs. */
 static void look_at_cpus(const struct look *l)
 {
     const struct gt_survey *v = l->survey;
-    uint64_t ns = l->path->by_kind[GT_SCHED], cpus = l->sections->graph->threads.cpus;
-    if (l->whatifs->cpus > 0) {
+    if (l->whatifs->cpus > 0 && gain_of(l, GT_CPUS, GT_NOBODY) >= from_on.least_gain) {
         add(l, "oversubscription", "top --kind=cpu", GT_NO_TIME,
             "Oversubscription: its threads shared %.1f CPUs; %.1f ran and %.1f more could have, on "
             "average.",
             l->whatifs->cpus, v->total[GT_BAND_RUNNING], v->total[GT_BAND_NO_CPU]);
         return;
     }
-    if (!cpus || part(l, ns) < from_on.no_cpu || v->woken_delays < from_on.delays ||
-        v->woken_delay_ns < v->woken_delays * from_on.delay_ns ||
-        v->woken_delay_ns < v->preempted_ns)
-        return;
-    add(l, "slow_wakeup", "top --kind=sched", GT_NO_TIME,
-        "Slow wake-ups: %.0f %% of the critical path threads were woken and had no CPU: %" PRIu64
-        " times in all,\n  %s on average. Others had the CPUs.",
-        100 * part(l, ns), v->woken_delays, gt_duration(v->woken_delay_ns / v->woken_delays));
+    look_for_slow_wakeups(l);
+    look_for_preemption(l);
 }
 
 /* Pools ---------------------------------------------------------------------------------------- */
@@ -301,19 +359,46 @@ static bool is_yield(const char *what)
     return what && strcmp(what, "sched_yield") == 0;
 }
 
+/* What the path has of that place's yields. */
+static uint64_t yields_in(const struct look *l, const struct gt_section *place)
+{
+    uint64_t ns = 0;
+    for (size_t i = 0; i < l->path->n; i++) {
+        const struct gt_section *s = &l->sections->at[l->path->row[i].section];
+        if (s->kind == GT_SCHED && is_yield(s->what) && s->func == place->func)
+            ns += l->path->row[i].ns;
+    }
+    return ns;
+}
+
+/* A look whether there is something now takes no time; who works and is polite takes some. */
 static void look_for_spinning(const struct look *l)
 {
     for (size_t i = 0; i < l->path->n; i++) {
         const struct gt_path_row *row = &l->path->row[i];
         const struct gt_section *s = &l->sections->at[row->section];
         if (s->kind != GT_RUNNING || !is_yield(s->from_what) || !is_yield(s->to_what) ||
-            row->count < from_on.polls || part(l, row->ns) < from_on.polls_path)
+            row->count < from_on.polls || row->ns > row->count * from_on.look_ns)
+            continue;
+        double its = part(l, row->ns + yields_in(l, s));
+        if (its < from_on.polls_path)
             continue;
         add(l, "busy_waiting", "top --kind=sched", row->longest_at,
-            "Busy waiting: %s calls sched_yield again and again in %s, for %.0f %% of the critical "
-            "path.",
-            name_of(l, row->thread), s->func, 100 * part(l, row->ns));
+            "Busy waiting: %s calls sched_yield again and again, %" PRIu64 " times in %s,\n"
+            "  for %.0f %% of the critical path.",
+            name_of(l, row->thread), row->count, s->func, 100 * its);
     }
+}
+
+/* Whether nobody does anything when the trace ends, nor will by itself: no signal will come. */
+static bool all_wait(const struct gt_graph *graph)
+{
+    for (const struct gt_thread_state *t = graph->threads.first; t; t = t->next) {
+        bool waits = t->state == GT_G_WAITING && gt_kind_of(t) == GT_SYNC;
+        if (!t->ended && t->state != GT_G_NONE && (!waits || (t->at_end && t->at_end->timed)))
+            return false;
+    }
+    return true;
 }
 
 /* The last thread waits for a signal that was sent before. */
@@ -324,7 +409,7 @@ static void look_for_lost_signal(const struct look *l)
     uint64_t waited = graph->trace.ns - t->since;
     if (t->ended || t->state != GT_G_WAITING || gt_kind_of(t) != GT_SYNC || !t->wanted.lock ||
         waited < from_on.lost_ns || (double)waited < from_on.lost_part * l->length ||
-        (t->at_end && t->at_end->timed))
+        !all_wait(graph))
         return;
     for (size_t i = 0; i < graph->trace.n_signals; i++) {
         const struct gt_signals_row *row = &graph->trace.signals[i];

@@ -4,6 +4,7 @@
 #include "scripts/tool/report/frames.h"
 #include "scripts/tool/report/places.h"
 #include "scripts/tool/report/reading.h"
+#include "scripts/tool/report/roles.h"
 
 #include "encoder/base/varint.h"
 #include "encoder/read/need.h"
@@ -13,10 +14,10 @@
 
 /* Steps, packed ------------------------------------------------------------------------------- */
 
-enum { CHUNK_BYTES = 1024, STEP_BYTES = 1 + 6 * GT_VARINT_MAX };
+enum { CHUNK_BYTES = 1024, STEP_BYTES = 1 + 7 * GT_VARINT_MAX };
 
 /* What the first byte of a step says beside its kind. */
-enum { KIND = 7, ENDED = 8, HAS_WAKER = 16, HAS_LOCK = 32 };
+enum { KIND = 7, ENDED = 8, HAS_WAKER = 16, HAS_LOCK = 32, HAS_P = 64 };
 _Static_assert(GT_KINDS <= KIND + 1, "a kind has three bits");
 
 struct gt_lane_chunk {
@@ -60,9 +61,9 @@ static void put_step(struct gt_graph *graph, struct gt_lane *lane, const struct 
 {
     struct gt_lane_chunk *chunk = room_for_step(lane);
     uint8_t *p = chunk->data + chunk->bytes;
-    bool waker = s->by != GT_NOBODY, lock = s->lock != GT_NOBODY;
+    bool waker = s->by != GT_NOBODY, lock = s->lock != GT_NOBODY, cpu = s->p != GT_NOBODY;
     *p++ = (uint8_t)(s->kind | (s->ended ? ENDED : 0) | (waker ? HAS_WAKER : 0) |
-                     (lock ? HAS_LOCK : 0));
+                     (lock ? HAS_LOCK : 0) | (cpu ? HAS_P : 0));
     p = gt_varint_put(p, s->to - s->from);
     p = gt_varint_put(p, s->spot);
     if (waker) {
@@ -73,6 +74,8 @@ static void put_step(struct gt_graph *graph, struct gt_lane *lane, const struct 
         p = gt_varint_put(p, s->lock);
         p = gt_varint_put(p, (s->owner + UINT64_C(1)) & UINT32_MAX);
     }
+    if (cpu)
+        p = gt_varint_put(p, s->p);
     chunk->bytes = (uint32_t)(p - chunk->data);
     chunk->steps++;
     lane->until = s->to;
@@ -91,7 +94,8 @@ static void unpack(const struct gt_lane_chunk *chunk, struct gt_step *out)
                             .ended = head & ENDED,
                             .by = GT_NOBODY,
                             .lock = GT_NOBODY,
-                            .owner = GT_NOBODY};
+                            .owner = GT_NOBODY,
+                            .p = GT_NOBODY};
         s.to = from += gt_varint_get(&p, end);
         s.spot = (uint32_t)gt_varint_get(&p, end);
         if (head & HAS_WAKER) {
@@ -102,6 +106,8 @@ static void unpack(const struct gt_lane_chunk *chunk, struct gt_step *out)
             s.lock = (uint32_t)gt_varint_get(&p, end);
             s.owner = (uint32_t)gt_varint_get(&p, end) - 1;
         }
+        if (head & HAS_P)
+            s.p = (uint32_t)gt_varint_get(&p, end);
         out[i] = s;
     }
 }
@@ -155,16 +161,7 @@ static uint32_t stack_number(struct gt_graph *graph, const struct gt_callers *st
 /* Not for a signal, a post or an end. */
 static bool is_for_lock(const struct gt_callers *stack)
 {
-    static const char *const others[] = {
-        "pthread_cond_",     "cnd_",           "sem_",         "pthread_join",
-        "thrd_join",         "futex",          "pthread_barr", "pthread_timedjoin",
-        "pthread_clockjoin", "pthread_tryjoin"};
-    const char *leaf = gt_leaf_of(stack);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        if (strncmp(leaf, others[i], strlen(others[i])) == 0)
-            return false;
-    }
-    return true;
+    return gt_role_of(gt_leaf_of(stack)) == GT_ROLE_OTHER;
 }
 
 static bool is_busy(const struct gt_callers *stack)
@@ -179,7 +176,7 @@ static bool is_busy(const struct gt_callers *stack)
 static uint32_t spot_number(struct gt_graph *graph, const struct gt_spot *spot)
 {
     uint64_t key = (uint64_t)stack_number(graph, spot->stack) << 32 |
-                   (uint64_t)stack_number(graph, spot->after) << 1 | spot->runs;
+                   (uint64_t)stack_number(graph, spot->after) << 2 | spot->yields << 1 | spot->runs;
     uint64_t *slot = index_at(&graph->spot_of, key + 1);
     if (!*slot) {
         graph->spot =
@@ -250,11 +247,26 @@ static bool fit(struct gt_graph *graph, struct gt_lane *lane, struct gt_step *st
         gap.from = last;
         gap.to = step->from;
         gap.kind = GT_UNSEEN;
-        gap.by = gap.lock = GT_NOBODY;
+        gap.by = gap.lock = gap.p = GT_NOBODY;
         wait_for_call(graph, lane, &gap);
     }
     step->from = last;
     return step->to > last;
+}
+
+/* Ps are CPUs, or it is not known yet whether they are. */
+static uint32_t cpu_of(const struct gt_graph *graph, const struct gt_span *span)
+{
+    const struct gt_threads *t = &graph->threads;
+    bool has_one = span->kind == GT_RUNNING || span->kind == GT_SCHED;
+    bool told = has_one && (t->cpus ? span->p < t->cpus : !t->accounts && span->p < GT_NOBODY);
+    return told ? (uint32_t)span->p : GT_NOBODY;
+}
+
+/* It has not waited for anything, nor lost its CPU: it has said that others may have that. */
+static bool is_yield(const struct gt_span *span)
+{
+    return span->kind == GT_SCHED && strcmp(span->thread->reason, "runtime.Gosched") == 0;
 }
 
 static void add_span(void *arg, const struct gt_span *span)
@@ -267,11 +279,12 @@ static void add_span(void *arg, const struct gt_span *span)
                            .ended = span->ended,
                            .by = GT_NOBODY,
                            .lock = GT_NOBODY,
-                           .owner = GT_NOBODY};
+                           .owner = GT_NOBODY,
+                           .p = cpu_of(graph, span)};
     if (!fit(graph, lane, &step))
         return;
-    bool preempted = span->kind == GT_SCHED && lane->pendings;
-    if (is_between(span->kind) || preempted) {
+    bool yields = is_yield(span), preempted = span->kind == GT_SCHED && lane->pendings;
+    if (is_between(span->kind) || (preempted && !yields)) {
         wait_for_call(graph, lane, &step);
         return;
     }
@@ -286,9 +299,9 @@ static void add_span(void *arg, const struct gt_span *span)
         step.owner = owner && owner != span->thread ? owner->number : GT_NOBODY;
     }
     settle(graph, lane, span->stack);
-    step.spot = spot_number(graph, &(struct gt_spot){.stack = span->stack});
+    step.spot = spot_number(graph, &(struct gt_spot){.stack = span->stack, .yields = yields});
     put_step(graph, lane, &step);
-    if (span->kind != GT_SCHED && span->stack)
+    if ((span->kind != GT_SCHED || yields) && span->stack)
         lane->before = span->stack;
 }
 

@@ -16,6 +16,7 @@ struct gt_spot {
     const struct gt_callers *after; /* running: of what came next; or NULL */
     bool runs;                      /* or would, if it had a CPU */
     bool locks;                     /* the call is one for what somebody else may have */
+    bool yields;                    /* it gives way to others, and could run */
     bool busy;                      /* nor is it one for work, by the rules of reports */
 };
 
@@ -28,6 +29,7 @@ struct gt_step {
     uint32_t waker; /* stack number where that did, or 0 */
     uint32_t lock;  /* of a wait: index in gt_graph.lock, or GT_NOBODY */
     uint32_t owner; /* who held that when the wait began, or GT_NOBODY */
+    uint32_t p;     /* the CPU that it ran on, or, of a delay, had then; or GT_NOBODY */
 };
 
 /* A lock that a thread had: those that let somebody in, and long ones. In the order of `to`. */

@@ -7,8 +7,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static const char *const kind_names[] = {
-    [GT_HALF] = "half", [GT_FREE_LOCK] = "free_lock", [GT_MORE] = "more", [GT_CPUS] = "cpus"};
+static const char *const kind_names[] = {[GT_HALF] = "half",
+                                         [GT_FREE_LOCK] = "free_lock",
+                                         [GT_MORE] = "more",
+                                         [GT_SLOT] = "slot",
+                                         [GT_CPUS] = "cpus"};
 
 static const char *const band_names[GT_BANDS] = {
     [GT_BAND_RUNNING] = "running", [GT_BAND_NO_CPU] = "runnable", [GT_BAND_CALLS] = "calls",
@@ -73,6 +76,9 @@ static void put_whatifs(const struct gt_why *why)
         } else if (it->kind == GT_MORE) {
             gt_json_text("pool", it->pool.routine);
             put_number("threads", it->pool.threads);
+        } else if (it->kind == GT_SLOT) {
+            gt_json_text("lock", why->graph.lock[it->lock]->name);
+            put_number("slots", it->slots);
         }
         printf("}");
     }

@@ -94,6 +94,9 @@ static void print_path(struct gt_why *why)
                " threads, from input to\nthe next wait for it: %s on average, most %s (at %s)\n",
                pieces->n, pieces->threads, gt_duration(why->path.ns / pieces->n),
                gt_duration(pieces->longest), gt_duration(pieces->longest_at));
+        if (why->path.ns > why->to - why->from)
+            printf("(Threads that work at the same time all count: together that is %s.)\n",
+                   gt_duration(why->path.ns));
     } else {
         printf("\nCritical path: what each moment was waited for, back from the end of ");
         gt_print_thread(why->graph.lane[why->thread].thread);
@@ -122,6 +125,10 @@ const char *gt_whatif_name(const struct gt_why *why, const struct gt_whatif *it)
     case GT_MORE:
         snprintf(text, sizeof text, "one thread more in the pool %.1000s (now %" PRIu32 ")",
                  it->pool.routine, it->pool.threads);
+        break;
+    case GT_SLOT:
+        snprintf(text, sizeof text, "%.1000s had one slot more (now %" PRIu32 ")",
+                 why->graph.lock[it->lock]->name, it->slots);
         break;
     case GT_CPUS: snprintf(text, sizeof text, "threads never waited for a CPU"); break;
     }
@@ -222,10 +229,17 @@ static void print_tasks(const struct gt_why *why)
 
 static void print_more(const struct gt_why *why)
 {
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:";
     const char *path = why->graph.trace.path;
     const uint64_t *kind = why->path.by_kind;
     bool runs = kind[GT_RUNNING] * 4 > why->path.ns;
+    uint64_t callers;
+    const char *wrapper = gt_why_wrapper(why, &callers);
     puts("\nFurther:");
+    if (wrapper && !wrapper[strspn(wrapper, letters)])
+        printf("  gotrace why --skip='^%s$' %s     %s is called by %" PRIu64 " others: which\n",
+               wrapper, path, wrapper, callers);
     printf("  gotrace top --wakers %s     who ended which waits\n", path);
     if (runs && !why->graph.samples)
         puts("  GOTRACE_CPU_HZ=100, then gotrace why again: which function runs");

@@ -79,6 +79,13 @@ static uint32_t creator_of(const struct gt_graph *graph, uint32_t thread, uint64
     return maker && at <= lane->begin && maker->number != thread ? maker->number : GT_NOBODY;
 }
 
+static void note_delay(struct walk *w, const struct gt_step *step, uint64_t from, uint64_t to)
+{
+    const struct gt_spot *spot = &w->sections->graph->spot[step->spot];
+    if (step->kind == GT_SCHED && !spot->yields && to - from > GT_USUAL_WAKE_NS)
+        gt_delays_add(spot->runs ? &w->path->preempted : &w->path->woken, from, to, step->p);
+}
+
 /*
  * One thing before `at`: a stretch, or who ended the wait that it is in. hops: how many others were
  * asked since time last went back; where they wait for each other in a circle a wait is one.
@@ -105,6 +112,7 @@ static uint64_t step_back(struct walk *w, uint64_t from, uint64_t at, size_t *ho
     if (step) {
         w->path->seen[step->spot] += at - begin;
         gt_sections_split(w->sections, w->thread, step, begin, at, add_part, w);
+        note_delay(w, step, begin, at);
         watch(w, begin, at);
     } else {
         add_unknown(w, begin, at);
@@ -135,6 +143,8 @@ void gt_path_free(struct gt_path *path)
     free(path->row);
     free(path->by_thread);
     free(path->seen);
+    free(path->woken.at);
+    free(path->preempted.at);
     gt_memo_free(&path->by_section);
     gt_memo_free(&path->threads);
     *path = (struct gt_path){0};

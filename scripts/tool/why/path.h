@@ -5,6 +5,7 @@
 #ifndef GT_WHY_PATH_H
 #define GT_WHY_PATH_H
 
+#include "cpus.h"
 #include "sections.h"
 
 struct gt_path_row {
@@ -23,6 +24,8 @@ struct gt_path {
     uint64_t by_kind[GT_KINDS];
     uint64_t *by_thread; /* ns */
     uint64_t *seen;      /* by spot: ns there, also of waits that led it to who ended them */
+    struct gt_delays woken,
+        preempted; /* without a CPU: after a wait, and in the midst of running */
     uint64_t stretches, hops;
     uint64_t watch;        /* a time, or 0; and on which thread the path is just before: */
     uint32_t watch_thread; /* GT_NOBODY: it does not get there */

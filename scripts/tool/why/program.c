@@ -2,6 +2,7 @@
 #include "program.h"
 
 #include "cpus.h"
+#include "slots.h"
 
 #include "encoder/read/need.h"
 
@@ -52,11 +53,14 @@ static void find_holds(struct gt_program *p)
     for (uint32_t i = 0; i < p->roles; i++)
         n += lane_of(p, i)->holds;
     p->hold = gt_need(malloc((n + 1) * sizeof *p->hold));
+    p->held = gt_need(calloc(p->sections->graph->locks + 1, sizeof *p->held));
     for (uint32_t i = 0; i < p->roles; i++) {
         const struct gt_lane *lane = lane_of(p, i);
         for (size_t k = gt_lane_hold_after(lane, p->from); k < lane->holds; k++) {
-            if (lane->hold[k].from < p->to)
-                p->hold[p->holds++] = lane->hold[k];
+            if (lane->hold[k].from >= p->to)
+                continue;
+            p->hold[p->holds++] = lane->hold[k];
+            p->held[lane->hold[k].lock] = true;
         }
     }
     if (p->holds)
@@ -92,16 +96,15 @@ static uint64_t held_between(const struct gt_program *p, uint32_t lock, uint64_t
 /* Whether the wait is one for holds that are told: the lock itself says when it is over. */
 static bool is_of_lock(const struct gt_program *p, const struct gt_step *s)
 {
-    return gt_graph_is_lock_wait(p->sections->graph, s) &&
-           held_between(p, s->lock, 0, UINT64_MAX) > 0;
+    return gt_graph_is_lock_wait(p->sections->graph, s) && p->held[s->lock];
 }
 
-static void add_edge(struct gt_program *p, uint64_t at, uint32_t by, uint32_t waiter)
+static void add_edge(struct gt_program *p, struct gt_edge edge)
 {
-    if (at <= p->from || at > p->to)
+    if (edge.at <= p->from || edge.at > p->to)
         return;
     p->edge = gt_need_room(p->edge, p->edges, &p->edges_room, sizeof *p->edge);
-    p->edge[p->edges++] = (struct gt_edge){at, by, waiter};
+    p->edge[p->edges++] = edge;
 }
 
 static int by_poster(const void *a, const void *b)
@@ -121,11 +124,15 @@ static void find_edges(struct gt_program *p)
         const struct gt_thread_state *maker = lane->thread->maker;
         struct gt_cursor c = {.graph = p->sections->graph, .thread = i};
         if (maker && lane->begin > p->from)
-            add_edge(p, lane->begin, maker->number, i);
+            add_edge(p, (struct gt_edge){.at = lane->begin,
+                                         .since = lane->begin,
+                                         .by = maker->number,
+                                         .waiter = i,
+                                         .lock = GT_NOBODY});
         for (const struct gt_step *s = gt_cursor_from(&c, p->from); s && s->from < p->to;
              s = gt_cursor_next(&c)) {
             if (s->by != GT_NOBODY && !is_of_lock(p, s))
-                add_edge(p, s->to, s->by, i);
+                add_edge(p, (struct gt_edge){s->to, s->from, s->by, i, s->lock, s->spot});
         }
         gt_cursor_close(&c);
     }
@@ -141,7 +148,7 @@ static void find_edges(struct gt_program *p)
 /* The edge that such a wait of the thread waits for. */
 static size_t edge_of(const struct gt_program *p, uint32_t waiter, uint64_t at, uint32_t by)
 {
-    struct gt_edge key = {at, by, waiter};
+    struct gt_edge key = {.at = at, .by = by, .waiter = waiter};
     const struct gt_edge *found =
         p->edges ? bsearch(&key, p->edge, p->edges, sizeof key, by_poster) : NULL;
     return found ? (size_t)(found - p->edge) : SIZE_MAX;
@@ -365,6 +372,7 @@ struct gt_program *gt_program_build(struct gt_sections *sections, uint32_t threa
     p->cpus = gt_measure_cpus(sections->graph, from, to, &p->counted);
     find_holds(p);
     find_edges(p);
+    p->slots = gt_slots_find(p);
     for (uint32_t i = 0; i < p->roles; i++)
         build_role(p, i);
     return p;
@@ -376,6 +384,8 @@ void gt_program_free(struct gt_program *p)
         free(p->role[i].op);
     free(p->role);
     free(p->edge);
+    free(p->slots);
     free(p->hold);
+    free(p->held);
     free(p);
 }

@@ -25,8 +25,9 @@ struct gt_op {
 
 /* The end of a wait, on the thread that ended it; or the beginning of a thread on its creator's. */
 struct gt_edge {
-    uint64_t at;
+    uint64_t at, since; /* since: when the wait began */
     uint32_t by, waiter;
+    uint32_t lock, spot; /* of the wait: what it was for, or GT_NOBODY; where */
 };
 
 /* What a thread does. */
@@ -44,8 +45,10 @@ struct gt_program {
     size_t roles;
     struct gt_edge *edge;
     size_t edges, edges_room;
+    uint32_t *slots;      /* by lock: how many it has, 0: it is no semaphore for such */
     struct gt_hold *hold; /* of all threads, by lock, in the order of time */
     size_t holds;
+    bool *held;   /* by lock: there are some */
     double cpus;  /* that its threads share; 0: they do not limit it */
     bool counted; /* what part of running was on a CPU the account alone tells */
 };

@@ -18,6 +18,7 @@ struct runner {
 struct lock {
     uint32_t owner, first, last; /* GT_NOBODY: none; those who wait for it, in order */
     bool waking;                 /* one was woken and has not looked yet */
+    uint64_t free;               /* slots that nobody has */
 };
 
 struct run {
@@ -94,9 +95,42 @@ static bool acquire(struct run *run, uint32_t thread, const struct gt_op *op)
     return true;
 }
 
+/* A slot is had by whoever comes first; nobody knows which of those who have one gives it up. */
+static bool take_slot(struct run *run, uint32_t thread, uint32_t lock)
+{
+    if (run->change->free_lock && run->change->lock == lock)
+        return true;
+    if (!run->lock[lock].free) {
+        queue_up(run, &run->lock[lock], thread);
+        return false;
+    }
+    run->lock[lock].free--;
+    return true;
+}
+
+static void give_slot(struct run *run, uint32_t lock)
+{
+    struct lock *its = &run->lock[lock];
+    uint32_t thread = its->first;
+    if (thread == GT_NOBODY) {
+        its->free++;
+        return;
+    }
+    its->first = run->lane[thread].next_waiter;
+    wake(run, thread, 0);
+}
+
+static bool is_for_slot(const struct run *run, uint32_t edge)
+{
+    uint32_t lock = run->program->edge[edge].lock;
+    return lock != GT_NOBODY && run->program->slots[lock];
+}
+
 static bool await_edge(struct run *run, uint32_t thread, const struct gt_op *op)
 {
     struct runner *lane = &run->lane[thread];
+    if (is_for_slot(run, op->arg))
+        return take_slot(run, thread, run->program->edge[op->arg].lock);
     if (run->posted[op->arg] == 1)
         return true;
     run->posted[op->arg] = 2;
@@ -106,6 +140,10 @@ static bool await_edge(struct run *run, uint32_t thread, const struct gt_op *op)
 
 static void post(struct run *run, uint32_t edge)
 {
+    if (is_for_slot(run, edge)) {
+        give_slot(run, run->program->edge[edge].lock);
+        return;
+    }
     bool awaited = run->posted[edge] == 2;
     run->posted[edge] = 1;
     if (awaited && run->lane[run->program->edge[edge].waiter].blocked)
@@ -193,6 +231,10 @@ static bool force(struct run *run)
         return false;
     run->outcome.forced++;
     const struct gt_op *op = wait_of(&run->lane[found]);
+    if (op->type == GT_OP_AWAIT && is_for_slot(run, op->arg)) {
+        give_slot(run, run->program->edge[op->arg].lock);
+        return true;
+    }
     if (op->type == GT_OP_AWAIT) {
         run->posted[op->arg] = 1;
         wake(run, found, 0);
@@ -232,7 +274,9 @@ static void prepare(struct run *run)
     run->lane = gt_need(malloc((p->roles + 1) * sizeof *run->lane));
     run->lock = gt_need(malloc((locks + 1) * sizeof *run->lock));
     for (size_t i = 0; i < locks; i++)
-        run->lock[i] = (struct lock){GT_NOBODY, GT_NOBODY, GT_NOBODY, false};
+        run->lock[i] = (struct lock){GT_NOBODY, GT_NOBODY, GT_NOBODY, false, 0};
+    if (run->change->slot)
+        run->lock[run->change->lock].free = 1;
     run->posted = gt_need(calloc(p->edges + 1, 1));
     run->timed.at = gt_need(malloc((p->roles + 1) * sizeof *run->timed.at));
     run->computing.at = gt_need(malloc((p->roles + 1) * sizeof *run->computing.at));

@@ -13,6 +13,7 @@ struct gt_change {
     const double *section; /* by section: how long it takes, as a part of what it took; or NULL */
     const double *thread;  /* by thread: the same for what it does without a lock; or NULL */
     bool free_lock;        /* nobody ever waits for this one: */
+    bool slot;             /* it has a slot more: */
     uint32_t lock;
     bool cpus; /* there is always a CPU */
 };

@@ -21,7 +21,7 @@ static uint64_t key_of(const struct gt_section *s)
 {
     uint64_t hash = gt_hash_mix(gt_hash_mix(s->kind, 0), (uintptr_t)s->what);
     hash = gt_hash_mix(gt_hash_mix(hash, (uintptr_t)s->func), (uintptr_t)s->file);
-    hash = gt_hash_mix(gt_hash_mix(hash, s->line), s->lock);
+    hash = gt_hash_mix(gt_hash_mix(hash, (uintptr_t)s->site), s->lock);
     return gt_hash_mix(hash, (uint64_t)s->sampled << 1 | s->woken);
 }
 
@@ -69,7 +69,8 @@ static struct gt_section between(const struct gt_graph *graph, uint32_t thread,
                                  const struct gt_spot *spot)
 {
     const struct gt_where *in = common(spot->stack, spot->after);
-    struct gt_section s = {.kind = GT_RUNNING, .func = "", .file = ""};
+    struct gt_section s = {.kind = GT_RUNNING, .file = ""};
+    s.site = in ? gt_site_of_running(spot->stack, (uint32_t)(in - spot->stack->frame)) : NULL;
     s.func = in ? in->func : graph->lane[thread].thread->routine;
     s.file = in ? in->file : "";
     s.from = place_of(spot->stack);
@@ -85,7 +86,8 @@ static struct gt_section call_of(const struct gt_spot *spot)
     return (struct gt_section){.what = gt_leaf_of(spot->stack),
                                .func = where ? where->func : "",
                                .file = where ? where->file : "",
-                               .line = where ? where->line : 0};
+                               .line = where ? where->line : 0,
+                               .site = where};
 }
 
 static uint32_t section_of_spot(struct gt_sections *all, uint32_t thread,
@@ -104,11 +106,12 @@ static uint32_t section_of_spot(struct gt_sections *all, uint32_t thread,
     struct gt_section s = spot->runs ? between(all->graph, thread, spot) : call_of(spot);
     const char *taker = hold ? all->graph->text[hold->place] : "";
     s.kind = step->kind;
-    s.woken = step->kind == GT_SCHED && !spot->runs;
+    s.woken = step->kind == GT_SCHED && !spot->runs && !spot->yields;
     s.lock = hold ? hold->lock : GT_NOBODY;
     if (spot->runs && *taker && strcmp(taker, s.func) != 0) {
         s.func = taker;
         s.file = "";
+        s.site = NULL;
     }
     uint32_t number = section_number(all, &s);
     *slot = number + 1u;
@@ -203,7 +206,7 @@ const char *gt_section_verb(const struct gt_section *s)
 {
     switch (s->kind) {
     case GT_RUNNING: return "runs";
-    case GT_SCHED: return "no CPU";
+    case GT_SCHED: return s->what && !s->woken ? "yields" : "no CPU";
     case GT_SYSCALL: return "calls";
     case GT_SLEEP: return "sleeps";
     case GT_NETWORK: return "input";
@@ -212,52 +215,36 @@ const char *gt_section_verb(const struct gt_section *s)
     }
 }
 
-static size_t add_place(char *text, size_t room, const char *func, const char *file, uint64_t line)
-{
-    const char *name = basename(file);
-    int n = snprintf(text, room, "%s", func);
-    if (*name && line)
-        n += snprintf(text + n, room - (size_t)n, " (%s:%" PRIu64 ")", name, line);
-    else if (*name && *func)
-        n += snprintf(text + n, room - (size_t)n, " (%s)", name);
-    return (size_t)n;
-}
-
-/* "journal.c:53 to 56": the calls that it was between, where they are its own. */
-static size_t add_lines(char *text, size_t room, const struct gt_section *s)
+/* "append (journal.c:53-56)": between which of its own calls. */
+static void put_running(FILE *out, const struct gt_section *s)
 {
     uint64_t a = s->from && s->from->func == s->func ? s->from->line : 0;
     uint64_t b = s->to && s->to->func == s->func ? s->to->line : 0;
     const char *file = basename(s->file);
-    int n = snprintf(text, room, "%s", *s->func ? s->func : "(function not known)");
+    gt_put_function(out, *s->func ? s->func : "(function not known)");
     if (*file && a && b && a != b)
-        n += snprintf(text + n, room - (size_t)n, " (%s:%" PRIu64 "-%" PRIu64 ")", file,
-                      a < b ? a : b, a < b ? b : a);
+        fprintf(out, " (%s:%" PRIu64 "-%" PRIu64 ")", file, a < b ? a : b, a < b ? b : a);
     else if (*file && (a || b))
-        n += snprintf(text + n, room - (size_t)n, " (%s:%" PRIu64 ")", file, a ? a : b);
+        fprintf(out, " (%s:%" PRIu64 ")", file, a ? a : b);
     else if (*file)
-        n += snprintf(text + n, room - (size_t)n, " (%s)", file);
-    return (size_t)n;
+        fprintf(out, " (%s)", file);
+    if (s->site)
+        gt_put_callers(out, s->site);
 }
 
 const char *gt_section_name(const struct gt_sections *all, uint32_t section)
 {
-    enum { ROOM = 1024, FUNC = 200 };
-    static char text[3 * ROOM];
+    static char text[4096];
     const struct gt_section *s = &all->at[section];
-    size_t n = 0;
+    FILE *out = gt_need(fmemopen(text, sizeof text, "w"));
     if (s->what && s->woken)
-        n += (size_t)snprintf(text, sizeof text, "woken from ");
-    if (s->what) {
-        n += (size_t)snprintf(text + n, ROOM, "%.*s%s", FUNC, s->what, *s->func ? " <- " : "");
-        n += add_place(text + n, ROOM, s->func, s->file, s->line);
-    } else if (s->sampled) {
-        n += add_place(text + n, ROOM, s->func, s->file, 0);
-    } else {
-        n += add_lines(text + n, ROOM, s);
-    }
+        fputs("woken from ", out);
+    if (s->what)
+        gt_put_place(out, s->what, s->site);
+    else
+        put_running(out, s);
     if (s->lock != GT_NOBODY)
-        snprintf(text + n, sizeof text - n, ", holding %.*s", FUNC,
-                 all->graph->lock[s->lock]->name);
+        fprintf(out, ", holding %s", all->graph->lock[s->lock]->name);
+    fclose(out);
     return text;
 }

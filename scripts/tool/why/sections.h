@@ -12,6 +12,7 @@ struct gt_section {
     const char *what;                 /* the call or wait; NULL: it runs */
     const char *func, *file;          /* of the program's own; "": not known */
     uint64_t line;                    /* of a call; 0: not known */
+    const struct gt_where *site;      /* the same, with the callers to be shown; or NULL */
     const struct gt_where *from, *to; /* running: the calls that it was first seen between */
     const char *from_what, *to_what;  /* what was called there, NULL: its thread's begin or end */
     uint32_t lock;                    /* that it held, or GT_NOBODY */

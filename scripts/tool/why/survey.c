@@ -1,8 +1,6 @@
 /* See survey.h. */
 #include "survey.h"
 
-#include "cpus.h"
-
 #include "encoder/base/hash.h"
 #include "encoder/read/need.h"
 
@@ -22,8 +20,9 @@ struct look {
     uint32_t last_spot; /* of the last wait */
     bool last_woken;    /* it was ended by another thread */
     uint64_t between;   /* ns that it did something since */
-    struct gt_memo feeders, groups, resting;
+    struct gt_memo feeders, groups, resting, feeding;
     size_t grouped, counted;
+    double per_ns; /* columns */
 };
 
 static enum gt_band band_of(const struct gt_graph *graph, const struct gt_step *s)
@@ -37,15 +36,19 @@ static enum gt_band band_of(const struct gt_graph *graph, const struct gt_step *
     }
 }
 
-static void draw(struct gt_survey *v, enum gt_band band, uint64_t from, uint64_t to)
+static void draw(struct look *l, enum gt_band band, uint64_t from, uint64_t to)
 {
-    double width = (double)(v->to - v->from) / GT_COLUMNS;
-    double a = (double)(from - v->from) / width, b = (double)(to - v->from) / width;
+    struct gt_survey *v = l->survey;
+    double a = (double)(from - v->from) * l->per_ns, b = (double)(to - v->from) * l->per_ns;
+    double *column = v->band[band];
+    size_t i = (size_t)a;
     v->total[band] += b - a;
-    for (size_t i = (size_t)a; i < GT_COLUMNS && (double)i < b; i++) {
-        double begin = a > (double)i ? a : (double)i, end = b < (double)i + 1 ? b : (double)i + 1;
-        v->band[band][i] += end - begin;
+    for (; i + 1 < GT_COLUMNS && (double)i + 1 < b; i++) {
+        column[i] += (double)i + 1 - a;
+        a = (double)i + 1;
     }
+    if (i < GT_COLUMNS)
+        column[i] += b - a;
 }
 
 static bool is_new(struct gt_memo *memo, uint64_t key)
@@ -69,12 +72,14 @@ static void note_place(struct look *l, const struct gt_step *s, uint64_t ns)
 {
     struct gt_place_waits *p = &l->survey->place[s->spot];
     bool again = l->last_spot == s->spot && l->between < SHORT_NS;
+    p->ns += ns;
+    if (again && !l->between) /* it goes on: for the mutex, after the condition variable */
+        return;
     if (!p->count)
         p->section = gt_sections_of(l->sections, l->thread, s);
     p->threads += !p->count || p->thread != l->thread;
     p->thread = l->thread;
     p->of_lock |= s->lock != GT_NOBODY && gt_graph_is_lock_wait(l->sections->graph, s);
-    p->ns += ns;
     p->count++;
     p->vain += again && l->last_woken;
     p->rounds += again && !l->last_woken && s->by == GT_NOBODY;
@@ -126,6 +131,20 @@ static void note_rest(struct look *l, const struct gt_step *s, uint64_t ns)
     }
 }
 
+/* A thread that has work to give waits until somebody takes some. */
+static void note_room(struct look *l, const struct gt_step *s)
+{
+    const struct gt_survey *v = l->survey;
+    struct gt_pool *pool = s->by != GT_NOBODY ? &v->pool[v->pool_of[s->by]] : l->pool;
+    if (pool == l->pool || s->lock == GT_NOBODY || l->counted++ > COUNTED_MOST)
+        return;
+    uint64_t key = (v->pool_of[s->by] + UINT64_C(1)) << 32 | s->lock;
+    uint64_t *first = gt_need(gt_memo_at(&l->feeding, key));
+    *first = *first ? *first : s->by + UINT64_C(1);
+    pool->awaited++;
+    pool->by_peers += *first != s->by + UINT64_C(1);
+}
+
 static void add_part(void *arg, const struct gt_section_part *part)
 {
     struct look *l = arg;
@@ -142,7 +161,7 @@ static void look_at(struct look *l, const struct gt_step *s)
     enum gt_band band = band_of(graph, s);
     if (!ns)
         return;
-    draw(v, band, from, to);
+    draw(l, band, from, to);
     if (s->by != GT_NOBODY)
         v->posts[s->by]++;
     l->pool->life_ns += ns;
@@ -161,10 +180,8 @@ static void look_at(struct look *l, const struct gt_step *s)
         note_lock(l, s, ns);
     else if (s->kind == GT_SYNC && !graph->spot[s->spot].busy)
         note_rest(l, s, ns);
-    else if (band == GT_BAND_NO_CPU && graph->spot[s->spot].runs)
-        v->preempted_ns += ns;
-    else if (band == GT_BAND_NO_CPU && ns > GT_USUAL_WAKE_NS)
-        v->woken_delays++, v->woken_delay_ns += ns;
+    else if (s->kind == GT_SYNC)
+        note_room(l, s);
     if (band != GT_BAND_NO_CPU && s->kind != GT_SYNC)
         gt_sections_split(l->sections, l->thread, s, from, to, add_part, l);
 }
@@ -209,7 +226,7 @@ void gt_survey_make(struct gt_survey *v, struct gt_sections *sections, uint64_t 
     v->place = gt_need(calloc(graph->spots + 1, sizeof *v->place));
     v->lock = gt_need(calloc(graph->locks + 1, sizeof *v->lock));
     find_pools(v, graph);
-    struct look l = {.survey = v, .sections = sections};
+    struct look l = {.survey = v, .sections = sections, .per_ns = GT_COLUMNS / (double)(to - from)};
     for (l.thread = 0; l.thread < graph->lanes; l.thread++)
         look_at_thread(&l);
     for (int i = 0; i < GT_BANDS; i++)
@@ -217,6 +234,7 @@ void gt_survey_make(struct gt_survey *v, struct gt_sections *sections, uint64_t 
     gt_memo_free(&l.feeders);
     gt_memo_free(&l.groups);
     gt_memo_free(&l.resting);
+    gt_memo_free(&l.feeding);
 }
 
 /* Parallelism ---------------------------------------------------------------------------------- */

@@ -43,6 +43,8 @@ struct gt_pool {
     uint64_t life_ns;
     uint64_t fed;         /* rests that threads of others ended */
     uint64_t shared;      /* rests for what another thread of the pool has waited for, too */
+    uint64_t awaited;     /* waits of others for room in a queue, as names say, that it ended */
+    uint64_t by_peers;    /* of these by another one than the first who ended one */
     uint32_t feeder;      /* who of them ended most; or GT_NOBODY */
     uint64_t fed_by_that; /* how many */
 };
@@ -57,7 +59,6 @@ struct gt_survey {
     size_t pools;
     uint32_t *pool_of; /* by thread */
     uint64_t *posts;   /* by thread: waits of others that it ended */
-    uint64_t woken_delays, woken_delay_ns, preempted_ns;
 };
 
 void gt_survey_make(struct gt_survey *survey, struct gt_sections *sections, uint64_t from,

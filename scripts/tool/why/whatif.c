@@ -142,13 +142,26 @@ static int by_work(const void *a, const void *b)
     return x->free_ns > y->free_ns ? -1 : x->free_ns < y->free_ns;
 }
 
-/* One that is fed by others; and there is a CPU for one thread more. */
+/* Most of what its threads wait for is work, for which another of them has waited, too. */
+static bool is_fed(const struct gt_pool *pool)
+{
+    return pool->fed >= pool->threads && pool->fed * 2 > pool->rests &&
+           pool->shared * 4 >= pool->rests;
+}
+
+/* They hardly ever wait for work, and who has some for them waits until any of them takes it. */
+static bool is_full(const struct gt_pool *pool)
+{
+    return pool->rest_ns * 10 < pool->life_ns && pool->shared * 4 + pool->threads >= pool->rests &&
+           pool->awaited > pool->threads && pool->by_peers * 4 >= pool->awaited;
+}
+
+/* One that gets its work from others; and there is a CPU for one thread more. */
 static bool can_grow(const struct search *s, const struct gt_pool *pool)
 {
     enum { THREADS_MOST = 256 };
-    return pool->threads > 1 && pool->threads <= THREADS_MOST && pool->fed >= pool->threads &&
-           pool->fed * 2 > pool->rests && pool->shared * 4 >= pool->rests && *pool->routine &&
-           s->all->cpus <= 0;
+    return pool->threads > 1 && pool->threads <= THREADS_MOST && (is_fed(pool) || is_full(pool)) &&
+           *pool->routine && s->all->cpus <= 0;
 }
 
 static void try_pools(struct search *s)
@@ -170,6 +183,24 @@ static void try_pools(struct search *s)
                  &(struct gt_change){.thread = s->of_thread}, UINT64_MAX);
     }
     free(pool);
+}
+
+/* Slots ---------------------------------------------------------------------------------------- */
+
+static void try_slots(struct search *s)
+{
+    const uint32_t *slots = s->program->slots;
+    size_t tried = 0;
+    for (uint32_t i = 0; i < s->sections->graph->locks && tried < LOCKS_MOST; i++) {
+        if (!slots[i])
+            continue;
+        tried++;
+        bool lock = slots[i] == 1;
+        struct gt_whatif it = {
+            .kind = lock ? GT_FREE_LOCK : GT_SLOT, .lock = i, .taken = "", .slots = slots[i]};
+        consider(s, it, &(struct gt_change){.free_lock = lock, .slot = !lock, .lock = i},
+                 UINT64_MAX);
+    }
 }
 
 /* All of it ------------------------------------------------------------------------------------ */
@@ -199,6 +230,12 @@ bool gt_whatifs_are_sound(const struct gt_whatifs *all)
     return base > 0.7 * length && base < 1.3 * length && all->forced * 20 <= all->waits + 20;
 }
 
+/* By the kernel's record, whoever had them. */
+static bool lacks_cpu(const struct search *s)
+{
+    return s->sections->graph->threads.cpus && s->path->by_kind[GT_SCHED] * 20 > s->path->ns;
+}
+
 void gt_whatifs_find(struct gt_whatifs *all, struct gt_sections *sections,
                      const struct gt_path *path, const struct gt_survey *survey)
 {
@@ -221,7 +258,8 @@ void gt_whatifs_find(struct gt_whatifs *all, struct gt_sections *sections,
     try_sections(&s);
     try_locks(&s);
     try_pools(&s);
-    if (all->cpus > 0)
+    try_slots(&s);
+    if (all->cpus > 0 || lacks_cpu(&s))
         consider(&s, (struct gt_whatif){.kind = GT_CPUS}, &(struct gt_change){.cpus = true},
                  UINT64_MAX);
     if (all->n)

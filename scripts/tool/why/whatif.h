@@ -10,12 +10,14 @@ enum gt_whatif_kind {
     GT_HALF,      /* a section takes half as long */
     GT_FREE_LOCK, /* nobody ever waits for a lock */
     GT_MORE,      /* a pool has a thread more */
+    GT_SLOT,      /* a semaphore has a slot more */
     GT_CPUS,      /* whoever can run does */
 };
 
 struct gt_whatif {
     enum gt_whatif_kind kind;
     uint32_t section, lock;
+    uint32_t slots;    /* that it has now */
     const char *taken; /* by the function that held the lock longest; "": not known */
     struct gt_pool pool;
     uint64_t ns; /* the run would take */

@@ -1,0 +1,234 @@
+/* See v1_go.h. */
+#include "v1_go.h"
+
+#include "need.h"
+#include "v1_events.h"
+
+#include <stdlib.h>
+
+/* No P has the number. Threads are numbered from 0 in v1; these are of nobody. */
+enum { EXITS = 1 << 30, FIRST_UNKNOWN_THREAD = 3 << 29 };
+
+/* Ends of calls ------------------------------------------------------------------------------ */
+
+static int by_time(const void *a, const void *b)
+{
+    const struct gt_v1_exit *x = a, *y = b;
+    if (x->ts != y->ts)
+        return x->ts < y->ts ? -1 : 1;
+    return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
+/* ts: of the event. Its last argument is when the call was over; 0: then. */
+static void keep_exit(struct gt_v1_go *go, const struct gt_v1_record *record, uint64_t ts)
+{
+    struct gt_bytes args = record->args;
+    struct gt_v1_exit exit = {.g = gt_get_varint(&args)};
+    if (record->type == GT_V1_GO_SYS_EXIT)
+        exit.seq = gt_get_varint(&args);
+    exit.ts = gt_get_varint(&args);
+    if (!exit.ts || exit.ts > ts)
+        exit.ts = ts;
+    go->exits = gt_need_room(go->exits, go->n_exits, &go->room_exits, sizeof exit);
+    go->exits[go->n_exits++] = exit;
+}
+
+void gt_v1_go_begin(struct gt_reader *r)
+{
+    const struct gt_trace *t = r->trace;
+    struct gt_bytes bytes = {t->base + GT_HEADER_BYTES, t->base + t->size, false};
+    struct gt_v1_record record;
+    uint64_t ts = 0;
+    while (gt_v1_record_next(&bytes, t->format, &record)) {
+        if (record.type == GT_V1_BATCH) {
+            gt_get_varint(&record.args);
+            ts = gt_get_varint(&record.args);
+        }
+        if (gt_v1_is_table(record.type))
+            continue;
+        ts += gt_get_varint(&record.args);
+        if (record.type == GT_V1_GO_SYS_EXIT || record.type == GT_V1_GO_SYS_EXIT_LOCAL)
+            keep_exit(&r->go, &record, ts);
+    }
+    if (!r->go.n_exits)
+        return;
+    qsort(r->go.exits, r->go.n_exits, sizeof *r->go.exits, by_time);
+    gt_reader_source(r, EXITS);
+}
+
+void gt_v1_go_end(struct gt_reader *r)
+{
+    gt_memo_free(&r->go.threads);
+    gt_memo_free(&r->go.calls);
+    free(r->go.exits);
+}
+
+bool gt_v1_go_is_exits(const struct gt_reader *r, const struct gt_source *s)
+{
+    return r->go.exits && s->id == EXITS;
+}
+
+bool gt_v1_go_next_exit(struct gt_reader *r, struct gt_source *s)
+{
+    struct gt_v1_go *go = &r->go;
+    if (go->next_exit == go->n_exits) {
+        free(go->exits);
+        go->exits = NULL;
+        go->n_exits = go->next_exit = 0;
+        return false;
+    }
+    const struct gt_v1_exit *exit = &go->exits[go->next_exit++];
+    s->next = (struct gt_happening){.type = GT_EV_GO_SYSCALL_END_BLOCKED,
+                                    .on = &s->stream,
+                                    .thread = GT_NO_THREAD,
+                                    .ts = exit->ts,
+                                    .g = exit->g,
+                                    .seq = exit->seq,
+                                    .text = "",
+                                    .more = ""};
+    s->key = exit->ts;
+    return true;
+}
+
+/* Where things happen ------------------------------------------------------------------------ */
+
+static struct gt_stream *thread_of(struct gt_reader *r, uint64_t number)
+{
+    uint64_t *slot = gt_need(gt_memo_at(&r->go.threads, number + 1));
+    if (!*slot) {
+        struct gt_stream *thread = gt_need(calloc(1, sizeof *thread));
+        thread->thread = number;
+        thread->p = GT_NO_P;
+        *slot = (uintptr_t)thread;
+    }
+    return (struct gt_stream *)(uintptr_t)*slot;
+}
+
+static void take_p(struct gt_source *s, struct gt_stream *thread)
+{
+    s->place = thread;
+    s->left = false;
+    s->next.p = s->next.arg[0] = s->id;
+}
+
+/*
+ * Who is made before a thread has the P was there when recording began, and the next event may say
+ * what it does. What we have written tells of some of them later.
+ */
+static void tell_who_is_there(struct gt_reader *r, struct gt_source *s)
+{
+    struct gt_happening *h = &s->next;
+    struct gt_v1_entry event;
+    const struct gt_v1_entry *peeked = gt_v1_event_peek(r, s);
+    struct gt_bytes args = peeked ? peeked->record.args : (struct gt_bytes){NULL, NULL, false};
+    unsigned type = peeked ? peeked->record.type : 0;
+    bool waits =
+        (type == GT_V1_GO_WAITING || type == GT_V1_GO_IN_SYSCALL) && gt_get_varint(&args) == h->g;
+    if (s->place->thread != GT_NO_THREAD && !waits)
+        return;
+    h->type = GT_EV_GO_STATUS;
+    h->state = GT_G_RUNNABLE;
+    h->stack = NULL;
+    if (!waits)
+        return;
+    gt_v1_event_next(r, s, &event);
+    h->seq = 1;
+    h->state = type == GT_V1_GO_WAITING ? GT_G_WAITING : GT_G_SYSCALL;
+}
+
+static void note_call(struct gt_reader *r, uint64_t g, struct gt_stream *thread)
+{
+    *(uint64_t *)gt_need(gt_memo_at(&r->go.calls, g)) = (uintptr_t)thread;
+}
+
+/* Which thread that is in which it calls is not told. */
+static struct gt_stream *unknown_thread(struct gt_reader *r, uint64_t g)
+{
+    struct gt_stream *thread = thread_of(r, FIRST_UNKNOWN_THREAD + r->go.unknown++);
+    note_call(r, g, thread);
+    return thread;
+}
+
+/* A call that its P's next event does not say to last is over at once. */
+static void begin_call(struct gt_reader *r, struct gt_source *s)
+{
+    const struct gt_v1_entry *after = gt_v1_event_peek(r, s);
+    s->next.type = GT_EV_GO_SYSCALL_BEGIN;
+    s->next.stack = s->call;
+    s->calls = after && after->record.type == GT_V1_GO_SYS_BLOCK;
+    s->then = s->calls ? NOTHING_MORE : RETURNS;
+}
+
+/* false: that was told where the call began. */
+static bool it_lasts(struct gt_reader *r, struct gt_source *s)
+{
+    bool told = s->calls;
+    note_call(r, s->g, s->place);
+    s->calls = false;
+    s->left = true;
+    return !told;
+}
+
+/*
+ * Whose call is over may find its old P with somebody else who calls, and take it without a word.
+ * false: it has another one.
+ */
+static bool retake_p(struct gt_source *s)
+{
+    if (!s->left)
+        return false;
+    s->next.type = GT_EV_PROC_STOP;
+    s->then = IS_TAKEN;
+    return true;
+}
+
+bool gt_v1_go_tell(struct gt_reader *r, struct gt_source *s, const struct gt_v1_entry *event)
+{
+    struct gt_happening *h = &s->next;
+    bool tells = true;
+    s->place = s->place ? s->place : &s->stream;
+    switch (event->record.type) {
+    case GT_V1_PROC_START: take_p(s, thread_of(r, s->stream.thread)); break;
+    case GT_V1_PROC_STOP: s->left = false; break;
+    case GT_V1_GO_START:
+    case GT_V1_GO_START_LOCAL:
+    case GT_V1_GO_START_LABEL: s->g = h->g; break;
+    case GT_V1_GO_SYS_CALL: begin_call(r, s); break;
+    case GT_V1_GO_SYS_BLOCK: tells = it_lasts(r, s); break;
+    case GT_V1_GO_SYS_EXIT:
+    case GT_V1_GO_SYS_EXIT_LOCAL:
+        s->g = h->g;
+        tells = retake_p(s);
+        break;
+    case GT_V1_GO_CREATE: tell_who_is_there(r, s); break;
+    default: break;
+    }
+    s->stream.thread = GT_NO_THREAD;
+    h->on = s->place;
+    h->on->p = s->id;
+    if (h->type == GT_EV_GO_STATUS && h->state == GT_G_SYSCALL)
+        h->on = unknown_thread(r, h->g);
+    if (h->type == GT_EV_PROC_STOP)
+        s->place = &s->stream;
+    return h->type && tells;
+}
+
+bool gt_v1_go_tell_more(struct gt_reader *r, struct gt_source *s)
+{
+    struct gt_happening *h = &s->next;
+    struct gt_stream *taker = (void *)(uintptr_t)gt_memo_find(&r->go.calls, s->g);
+    switch (s->then) {
+    case RETURNS: h->type = GT_EV_GO_SYSCALL_END; break;
+    case IS_TAKEN:
+        h->type = GT_EV_PROC_START;
+        take_p(s, taker ? taker : unknown_thread(r, s->g));
+        break;
+    default: return false;
+    }
+    h->on = s->place;
+    h->on->p = s->id;
+    h->stack = NULL;
+    h->g = h->seq = 0;
+    s->then = NOTHING_MORE;
+    return true;
+}

@@ -1,0 +1,192 @@
+/* See top_rows.h. */
+#include "top_rows.h"
+
+#include "places.h"
+#include "roles.h"
+
+#include "encoder/read/need.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Sums by stack ------------------------------------------------------------------------------ */
+
+static struct gt_top_row *row_at(struct gt_top_rows *rows, uint64_t key)
+{
+    uint64_t *slot = gt_need(gt_memo_at(&rows->by_key, key));
+    if (!*slot) {
+        rows->row = gt_need_room(rows->row, rows->n, &rows->room, sizeof *rows->row);
+        rows->row[rows->n] = (struct gt_top_row){0};
+        *slot = ++rows->n;
+    }
+    return &rows->row[*slot - 1];
+}
+
+bool gt_top_add_wait(struct gt_top *top, const struct gt_span *span)
+{
+    uint64_t ns = top->preempted ? span->waker_off : span->ns;
+    if (!(top->kinds & 1u << span->kind) || (top->preempted && !ns))
+        return false;
+    uint64_t number = span->stack ? span->stack->number : 0;
+    uint64_t g = top->by_thread ? span->thread->g : 0;
+    uint64_t waker = top->wakers && span->waker ? span->waker->number : 0;
+    struct gt_top_row *row = row_at(span->ended ? &top->over : &top->cut,
+                                    (g | waker) << 35 | (uint64_t)span->kind << 32 | number);
+    row->waker = span->waker;
+    row->by = row->count && row->by != span->by ? NULL : span->by;
+    row->ended = span->ended;
+    row->owned |= span->thread->at_end && !span->ended;
+    row->thread = top->by_thread ? span->thread : NULL;
+    row->kind = span->kind;
+    row->stack = span->stack;
+    row->ns += ns;
+    row->count++;
+    row->longest = ns > row->longest ? ns : row->longest;
+    return true;
+}
+
+void gt_top_add_sample(struct gt_top *top, const struct gt_thread_state *thread,
+                       const struct gt_callers *stack)
+{
+    uint64_t g = top->by_thread ? thread->g : 0;
+    struct gt_top_row *row = row_at(&top->over, g << 35 | stack->number);
+    row->thread = top->by_thread ? thread : NULL;
+    row->stack = stack;
+    row->ended = true;
+    row->ns++;
+    row->count++;
+}
+
+/* Places ------------------------------------------------------------------------------------- */
+
+/* A join is ended by no call, but by the end of who is joined. */
+bool gt_top_is_end_of_thread(const struct gt_top_row *row)
+{
+    return gt_role_of(row->end) == GT_ROLE_JOIN;
+}
+
+static void find_place(const struct gt_top *top, struct gt_top_row *row)
+{
+    row->what = gt_leaf_of(row->stack);
+    row->site = top->cpu ? NULL : gt_site_of(row->stack);
+    row->end = "";
+    if (!top->wakers || !row->waker || !row->waker->n)
+        return;
+    row->end = row->waker->frame[0].func;
+    row->waker_site = gt_top_is_end_of_thread(row) ? NULL : gt_site_of(row->waker);
+}
+
+/* Names are interned: pointers will do. */
+static int by_place(const void *a, const void *b)
+{
+    const struct gt_top_row *x = a, *y = b;
+    int order = gt_compare_pointers(x->thread, y->thread);
+    order = order ? order : (int)x->kind - (int)y->kind;
+    order = order ? order : gt_compare_pointers(x->what, y->what);
+    order = order ? order : gt_compare_pointers(x->end, y->end);
+    order = order ? order : gt_compare_sites(x->site, y->site);
+    return order ? order : gt_compare_sites(x->waker_site, y->waker_site);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct gt_top_row *x = a, *y = b;
+    return x->ns > y->ns ? -1 : x->ns < y->ns ? 1 : strcmp(x->what, y->what);
+}
+
+static void join(struct gt_top_row *to, const struct gt_top_row *from)
+{
+    to->ns += from->ns;
+    to->count += from->count;
+    if (from->longest > to->longest) {
+        to->longest = from->longest;
+        to->stack = from->stack;
+    }
+    to->by = to->by == from->by ? to->by : NULL;
+}
+
+/* Stacks that wait at the same place become one row. */
+static void fold(const struct gt_top *top, struct gt_top_rows *rows)
+{
+    size_t n = 0;
+    if (!rows->n)
+        return;
+    for (size_t i = 0; i < rows->n; i++)
+        find_place(top, &rows->row[i]);
+    qsort(rows->row, rows->n, sizeof *rows->row, by_place);
+    for (size_t i = 1; i < rows->n; i++) {
+        if (by_place(&rows->row[n], &rows->row[i]) == 0)
+            join(&rows->row[n], &rows->row[i]);
+        else
+            rows->row[++n] = rows->row[i];
+    }
+    rows->n = n + 1;
+    qsort(rows->row, rows->n, sizeof *rows->row, by_time);
+}
+
+/* Takes rows of idle threads out; a wait for what somebody has when the trace ends stays. */
+static void set_idle_apart(struct gt_top_rows *rows, struct gt_idle_sum *idle)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < rows->n; i++) {
+        const struct gt_top_row *row = &rows->row[i];
+        if (!row->owned && gt_is_idle_at(row->stack, row->kind))
+            gt_idle_sum_add(idle, row->stack, row->count, row->ns);
+        else
+            rows->row[n++] = *row;
+    }
+    rows->n = n;
+}
+
+static bool is_repeated(const struct gt_callers *stack, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++) {
+        if (stack->frame[k].func == stack->frame[i].func)
+            return true;
+    }
+    return false;
+}
+
+/* Every function on a stack has all of that stack's time, once. */
+static struct gt_top_rows cumulate(const struct gt_top_rows *rows)
+{
+    struct gt_top_rows functions = {0};
+    for (size_t i = 0; i < rows->n; i++) {
+        const struct gt_callers *stack = rows->row[i].stack;
+        for (uint32_t k = 0; stack && k < stack->n; k++) {
+            if (is_repeated(stack, k))
+                continue;
+            struct gt_top_row *row = row_at(&functions, (uintptr_t)stack->frame[k].func +
+                                                            ((uint64_t)rows->row[i].kind << 56));
+            row->what = stack->frame[k].func;
+            row->kind = rows->row[i].kind;
+            row->end = "";
+            row->ended = true;
+            join(row, &rows->row[i]);
+        }
+    }
+    if (functions.n)
+        qsort(functions.row, functions.n, sizeof *functions.row, by_time);
+    return functions;
+}
+
+static void sum(struct gt_top_row *all, const struct gt_top_rows *rows)
+{
+    for (size_t i = 0; i < rows->n; i++)
+        join(all, &rows->row[i]);
+}
+
+void gt_top_sum_up(struct gt_top *top)
+{
+    if (!top->cpu) {
+        set_idle_apart(&top->over, &top->idle);
+        set_idle_apart(&top->cut, &top->idle);
+    }
+    sum(&top->all, &top->over);
+    sum(&top->all, &top->cut);
+    fold(top, &top->cut);
+    if (top->cumulative)
+        top->over = cumulate(&top->over);
+    else
+        fold(top, &top->over);
+}

@@ -1,0 +1,142 @@
+/* See slots.h. */
+#include "slots.h"
+
+#include "scripts/tool/report/places.h"
+
+#include "encoder/read/need.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LEAST_WAITS = 10,
+    PAIRED_PERCENT = 75,    /* of those who give, who have waited and been given one before */
+    LEAST_OUTSIDE_PART = 20 /* of what is done with a slot: else workers pass work to each other */
+};
+
+/* A thread at the semaphore that is looked at. */
+struct visitor {
+    uint64_t got, gave; /* when, 0: not known */
+    bool has;
+};
+
+struct moment {
+    uint64_t at;
+    int by;
+};
+
+struct look {
+    const struct gt_program *program;
+    struct visitor *visitor; /* by thread */
+    struct moment *moment;   /* beginnings and ends of times with a slot */
+    uint64_t waits, paired, inside, outside;
+    bool one_place;  /* all wait in one function */
+    bool semaphores; /* and by sem_wait or the like */
+};
+
+static bool is_semaphore(const struct gt_program *p, const struct gt_edge *e)
+{
+    return strncmp(gt_leaf_of(p->sections->graph->spot[e->spot].stack), "sem_", 4) == 0;
+}
+
+static const char *function_of(const struct gt_program *p, const struct gt_edge *e)
+{
+    const struct gt_where *site = gt_site_of(p->sections->graph->spot[e->spot].stack);
+    return site ? site->func : "";
+}
+
+/* Of one who did not wait it is known that all slots were taken when the other one came. */
+static void note(struct look *l, const struct gt_edge *e)
+{
+    struct visitor *giver = &l->visitor[e->by], *taker = &l->visitor[e->waiter];
+    uint64_t since = giver->has ? giver->got : e->since;
+    l->moment[2 * l->waits] = (struct moment){since, 1};
+    l->moment[2 * l->waits + 1] = (struct moment){e->at, -1};
+    l->waits++;
+    l->paired += giver->has;
+    l->inside += giver->has ? e->at - since : 0;
+    l->outside += taker->gave && e->since > taker->gave ? e->since - taker->gave : 0;
+    *giver = (struct visitor){.gave = e->at};
+    *taker = (struct visitor){.got = e->at, .has = true};
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct moment *x = a, *y = b;
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
+    return x->by - y->by;
+}
+
+/* So many had one for most of the time. */
+static uint32_t usual_number(struct look *l)
+{
+    uint64_t *ns = gt_need(calloc(l->waits + 1, sizeof *ns));
+    size_t n = 2 * l->waits;
+    int64_t now = 0;
+    uint32_t usual = 0;
+    qsort(l->moment, n, sizeof *l->moment, by_time);
+    for (size_t i = 0; i + 1 < n; i++) {
+        now += l->moment[i].by;
+        if (now > 0)
+            ns[now] += l->moment[i + 1].at - l->moment[i].at;
+    }
+    for (uint32_t i = 1; i <= l->waits; i++)
+        usual = ns[i] > ns[usual] ? i : usual;
+    free(ns);
+    return usual;
+}
+
+static int by_lock(const void *a, const void *b)
+{
+    const struct gt_edge *x = *(void *const *)a, *y = *(void *const *)b;
+    if (x->lock != y->lock)
+        return x->lock < y->lock ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* All waits for one of them, by time. */
+static uint32_t slots_of(struct look *l, const struct gt_edge **edge, size_t n)
+{
+    const struct gt_program *p = l->program;
+    l->waits = l->paired = l->inside = l->outside = 0;
+    l->one_place = l->semaphores = true;
+    for (size_t i = 0; i < n; i++)
+        l->visitor[edge[i]->by] = l->visitor[edge[i]->waiter] = (struct visitor){0};
+    for (size_t i = 0; i < n; i++) {
+        note(l, edge[i]);
+        l->one_place &= function_of(p, edge[i]) == function_of(p, edge[0]);
+        l->semaphores &= is_semaphore(p, edge[i]);
+    }
+    bool fits = l->one_place && l->paired * 100 >= l->waits * PAIRED_PERCENT &&
+                l->outside * LEAST_OUTSIDE_PART >= l->inside;
+    uint32_t number = fits ? usual_number(l) : 0;
+    return number > 1 || l->semaphores ? number : 0; /* with a variable one may be a turn to take */
+}
+
+uint32_t *gt_slots_find(const struct gt_program *p)
+{
+    const struct gt_graph *graph = p->sections->graph;
+    const struct gt_edge **edge = gt_need(malloc((p->edges + 1) * sizeof(void *)));
+    uint32_t *slots = gt_need(calloc(graph->locks + 1, sizeof *slots));
+    size_t n = 0;
+    for (size_t i = 0; i < p->edges; i++) {
+        if (p->edge[i].lock != GT_NOBODY)
+            edge[n++] = &p->edge[i];
+    }
+    if (n)
+        qsort(edge, n, sizeof(void *), by_lock);
+    struct look l = {.program = p,
+                     .visitor = gt_need(calloc(p->roles + 1, sizeof *l.visitor)),
+                     .moment = gt_need(malloc((2 * n + 1) * sizeof *l.moment))};
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && edge[end]->lock == edge[i]->lock;)
+            end++;
+        if (end - i >= LEAST_WAITS)
+            slots[edge[i]->lock] = slots_of(&l, edge + i, end - i);
+    }
+    free(l.moment);
+    free(l.visitor);
+    free(edge);
+    return slots;
+}

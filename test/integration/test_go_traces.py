@@ -1,0 +1,274 @@
+"""Traces that Go programs write of themselves, by each version of Go that is here, and every command: beside what those
+programs know, and what Go's own tool makes of the same file. And files that are no traces."""
+
+import collections
+import functools
+import json
+import os
+import random
+import re
+import subprocess
+
+import pytest
+
+from lib import ROOT, gotools, proc
+from test_cut import SLACK, check_readers, convert, cut_ns, differences, sums, window
+
+GOTRACE = ROOT / "build/gotrace"
+SANITIZED = ROOT / "build/asan/gotrace"
+PROGRAM = ROOT / "test/apps/everything"
+
+# "everything" is built with the machine's Go; the others with those that scripts/get-go gets.
+RECORDINGS = ["everything", "profiled", "experiment", *(f"{name}-1.{n}" for n in gotools.VERSIONS for name in ("busy", "itself"))]
+
+pytestmark = pytest.mark.beside
+recordings = pytest.mark.parametrize("name", RECORDINGS)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A function: the trace of that name, recorded once, and what its program printed."""
+    directory = tmp_path_factory.mktemp("recorded")
+
+    @functools.cache
+    def everything():
+        return gotools.build(PROGRAM, directory / "app")
+
+    @functools.cache
+    def record(name):
+        trace, env = directory / f"{name}.out", {}
+        if "-1." in name:
+            program, version = name.split("-")
+            argv = [gotools.program(gotools.find(version), program), trace]
+        else:
+            argv = [everything(), trace, *(["profile"] if name == "profiled" else [])]
+            env = {"GODEBUG": "traceallocfree=1"} if name == "experiment" else {}
+        return trace, proc.run(argv, env=env, timeout=60).ok().stdout
+
+    return record
+
+
+def format_of(trace):
+    return re.match(rb"(go) (1\.\d+) trace", trace.read_bytes()[:16]).expand(rb"\1\2").decode()
+
+
+def sql(trace, statement):
+    return json.loads(proc.run([GOTRACE, "sql", "--json", trace, statement], timeout=60).ok().stdout or "[]")
+
+
+# --- What they did
+
+KINDS = {"sync": "sync", "network": "net", "syscall": "syscall", "sched": "sched"}
+
+
+def by_leaf(trace, kind):
+    """Function → (how often, ns) of the waits or calls that are over, but for what a goroutine did before it ran for the
+    first time, as Go's profiles have it."""
+    where = "calls" if kind == "syscall" else "waits"
+    rows = sql(
+        trace,
+        f"""WITH ran AS (SELECT thread_id, min(begin_ns) AS at FROM running GROUP BY thread_id)
+            SELECT function AS leaf, count(*) AS n, sum(ns) AS ns FROM {where} AS w JOIN ran USING (thread_id)
+            LEFT JOIN stack_frames AS s ON s.stack_id = w.stack_id AND depth = 0 LEFT JOIN frames ON frames.id = frame_id
+            WHERE ended AND begin_ns >= ran.at {"" if kind == "syscall" else f"AND kind = '{kind}'"} GROUP BY function""",
+    )
+    return {row["leaf"] or "": (row["n"], row["ns"]) for row in rows}
+
+
+@pytest.mark.limit(200)
+@recordings
+def test_sums(recorded, name):
+    """Those of Go's own profiles, by place. Where someone waits for a CPU is in those where it was woken."""
+    trace, _ = recorded(name)
+    v1 = int(format_of(trace)[4:]) < 22
+    for kind, profile in KINDS.items():
+        theirs, ours = gotools.pprof(trace, profile), by_leaf(trace, kind)
+        if kind == "sched":
+            total = sum(ns for _, ns in ours.values())
+            assert abs(total - theirs.total_ns) <= 0.001 * theirs.total_ns, (total, theirs.total_ns)
+            continue
+        ns, counts = theirs.leaf_ns(), theirs.leaf_count()
+        assert ours.keys() == ns.keys(), kind
+        for leaf, (n, own) in ours.items():
+            assert n == counts[leaf], (kind, leaf)
+            # In v1 it is not told how long a short call takes, which is a nanosecond there.
+            slack = n if v1 and kind == "syscall" else 0
+            assert abs(own - ns[leaf]) <= 0.001 * ns[leaf] + slack, (kind, leaf, own, ns[leaf])
+
+
+@recordings
+def test_nothing_is_odd(recorded, name):
+    """Each event was possible when it was told, and each command has a result."""
+    trace, _ = recorded(name)
+    info = proc.run([GOTRACE, "info", trace]).ok().stdout
+    assert "damage" not in info and "cut:" not in info and "by a Go program" in info, info
+    for argv in (["top", "--kind=all", "--idle=none"], ["top", "--by-thread"], ["why", "--json"]):
+        assert proc.run([GOTRACE, *argv, trace]).ok().stdout, argv
+    for to in "pprof", "folded", "flame", "perfetto", "firefox", "chrome":
+        output = trace.with_suffix(f".{to}")
+        proc.run([GOTRACE, "export", f"--to={to}", "-o", output, trace]).ok()
+        assert output.stat().st_size > 100
+
+
+@pytest.mark.parametrize("name", ["everything", "profiled"])
+def test_what_it_knows(recorded, name):
+    """Its goroutines, also those that were there before, and coroutines; what it says of itself; samples."""
+    trace, printed = recorded(name)
+    (call,) = sql(trace, "SELECT ns, ended FROM calls WHERE begin_ns = 0")
+    assert call["ended"] and call["ns"] >= int(printed)
+    waits = sql(trace, "SELECT reason, count(*) AS n FROM waits GROUP BY reason")
+    assert {"chan send", "chan receive", "select", "sync", "sync.(*Cond).Wait", "network", "sleep"} <= {w["reason"] for w in waits}
+    assert sql(trace, "SELECT name, ended FROM tasks") == [{"name": "request", "ended": 1}]
+    regions = sql(trace, "SELECT name, count(*) AS n, min(ended) AS ended FROM regions GROUP BY name ORDER BY name")
+    assert regions == [{"name": "inner", "n": 20, "ended": 1}, {"name": "part", "n": 20, "ended": 1}]
+    assert sql(trace, "SELECT category, message, count(*) AS n FROM logs") == [{"category": "step", "message": "here", "n": 20}]
+    (crowd,) = sql(trace, "SELECT count(*) AS n FROM threads WHERE routine LIKE 'main.spawn%' AND ended")
+    assert crowd["n"] >= 500
+    if gotools.minor_of(gotools.compiler()) >= 23:
+        (coroutines,) = sql(trace, "SELECT count(*) AS n, min(ended) AS ended FROM threads WHERE routine = 'runtime.corostart'")
+        assert coroutines == {"n": 10, "ended": 1}
+    samples = sql(trace, "SELECT count(*) AS n FROM samples")
+    assert (samples[0]["n"] > 0) == (name == "profiled")
+
+
+# --- Written anew
+
+
+def by_state(found):
+    states = collections.Counter()
+    for key, ns in found.items():
+        states[key and (key[0], key[1] if key[1] in ("running", "sched", "syscall") else "waits")] += ns
+    return states
+
+
+def assert_same(one, other, reasons=False, slack=SLACK):
+    """What goroutines did; reasons: also what they waited for, and where, which is not told of who did when it began."""
+    assert not differences(*((one, other) if reasons else map(by_state, (one, other))), slack)
+
+
+@pytest.mark.limit(200)
+@pytest.mark.parametrize("name", [name for name in RECORDINGS if name != "experiment"])
+def test_parts(recorded, tmp_path, name):
+    """Anywhere; and a part of a part."""
+    trace, _ = recorded(name)
+    format, length = format_of(trace), sums(trace)[None]
+    seed = os.environ.get("GOTRACE_FUZZ", "4711")
+    chance, parts = random.Random(seed), []
+    for i in range(6):
+        start, end = sorted(chance.sample(range(length), 2))
+        parts.append((cut_ns(trace, tmp_path / f"{i}.out", start, end), trace, start, end))
+    whole = parts[0][0]
+    length = sums(whole)[None]
+    parts.append((cut_ns(whole, tmp_path / "part.out", length // 4, length // 2), whole, length // 4, length // 2))
+    check_readers(format, *(part for part, *_ in parts))
+    for part, of, start, end in parts:
+        assert_same(sums(part), window(of, start, end))
+
+
+@pytest.mark.limit(300)
+@pytest.mark.parametrize("name", ["everything", "profiled", "experiment", "busy-1.22", "busy-1.21", "itself-1.19"])
+def test_other_formats(recorded, tmp_path, name):
+    """All of them: what Go's readers take, and says the same, but for what the command says is missing."""
+    trace, _ = recorded(name)
+    before, own = sums(trace), int(format_of(trace)[4:])
+    for format in gotools.FORMATS:
+        new = tmp_path / f"{format}.out"
+        said = proc.run([GOTRACE, "convert", f"--format={format}", trace, "-o", new]).ok().stderr
+        check_readers(format, new)
+        minor = int(format[4:])
+        assert ("stacks of waits" in said) == (minor < 23 <= own) and ("tasks" in said) == (minor < 11)
+        assert ("experiments" in said) == (name == "experiment")
+        if format != "go1.5":
+            exact = minor >= 23
+            assert_same(sums(new), before, reasons=exact, slack=SLACK if exact else 10 * SLACK)
+
+
+def test_not_by_threads(recorded, tmp_path):
+    trace, _ = recorded("itself-1.26")
+    result = proc.run([GOTRACE, "cut", "--threads=main", trace, "-o", tmp_path / "part.out"])
+    assert result.returncode == 1 and "goroutines share threads" in result.stderr and not list(tmp_path.iterdir()), result
+
+
+def test_back_and_forth(recorded, tmp_path):
+    """What came through v1 has the same sums in Go's profiles."""
+    trace, _ = recorded("everything")
+    back = convert(convert(trace, "go1.21", tmp_path / "old.out"), "go1.23", tmp_path / "back.out")
+    for kind in "sync", "net", "syscall":
+        one, other = gotools.pprof(trace, kind), gotools.pprof(back, kind)
+        # Not the same number: one that took no time, by the program's clock, is in none of them.
+        assert one.total_ns and abs(one.total_ns - other.total_ns) <= 0.001 * one.total_ns, kind
+
+
+# --- Bad input
+
+
+def commands():
+    """[arguments, …] of every command that takes a trace, without that; its output is `o`."""
+    text = proc.run([GOTRACE, "--help"]).ok().stdout
+    found = re.findall(r"^ +gotrace (\w+) +(.*?TRACE.*?)(?:  |$)", text, re.M)
+    assert len(found) >= 9
+    needs = {"--format=FORMAT": ["--format=go1.23"], "--to=FORMAT": ["--to=folded", "-o", "o"], "-o FILE": ["-o", "o"]}
+    for name, usage in found:
+        yield [name, *(word for key, words in needs.items() if key in usage for word in words)]
+
+
+NO_TRACES = {
+    "missing": "No such file",
+    "empty": "is not a Go execution trace",
+    "text": "is not a Go execution trace",
+    "packed": "compressed",
+    "future": "a Go that is not known",
+    "directory": "no regular file",
+    "fifo": "no regular file",  # with nobody at its other end
+    "endless": "no regular file",  # with somebody who writes into it for ever
+    "/dev/zero": "no regular file",
+}
+
+
+@pytest.fixture(scope="module")
+def no_traces(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("bad")
+    (directory / "empty").touch()
+    (directory / "text").write_text("hello, world\n" * 100)
+    (directory / "packed").write_bytes(b"\x1f\x8b\x08" + bytes(100))
+    (directory / "future").write_bytes(b"go 1.99 trace".ljust(16, b"\0") + bytes(100))
+    (directory / "directory").mkdir()
+    os.mkfifo(directory / "fifo")
+    os.mkfifo(directory / "endless")
+    writer = proc.spawn(["sh", "-c", "exec yes 1<>endless"], cwd=directory, stdout=subprocess.DEVNULL)
+    yield directory
+    proc.kill_group(writer)
+
+
+@pytest.mark.parametrize("argv", commands(), ids=lambda argv: argv[0])
+def test_no_traces(no_traces, argv):
+    """At once, in little memory, a line says what it is instead; nothing is written."""
+    before = sorted(os.listdir(no_traces))
+    for name, what in NO_TRACES.items():
+        result = proc.run(["prlimit", f"--data={64 << 20}", GOTRACE, *argv, name], cwd=no_traces)
+        assert result.returncode == 1 and not result.stdout, result
+        assert re.fullmatch(rf"gotrace: {name}: .*{what}.*\n", result.stderr), result
+    assert sorted(os.listdir(no_traces)) == before
+
+
+DAMAGES = 12
+
+
+@pytest.mark.limit(200)
+@pytest.mark.parametrize("name", ["everything", "experiment", "itself-1.19", "itself-1.21", "busy-1.22", "itself-1.26"])
+def test_damaged(recorded, tmp_path, name):
+    """A message or a result, and no touch of what is not its own. More of it: DAMAGES."""
+    data, chance = recorded(name)[0].read_bytes(), random.Random(name)
+    options = {"cut": ["--from=1ms", "--to=30ms"], "top": ["--kind=all", "--holders"], "why": [], "convert": ["--format=go1.21"]}
+    bad, part = tmp_path / "bad.out", tmp_path / "part.out"
+    for i in range(int(os.environ.get("DAMAGES", DAMAGES))):
+        wrong = bytearray(data[: chance.randrange(17, len(data))] if i % 3 == 0 else data)
+        for _ in range(chance.choice((1, 4, 30))):
+            wrong[chance.randrange(16, len(wrong))] = chance.randrange(256)
+        bad.write_bytes(wrong)
+        command = chance.choice(list(options))
+        output = ["-o", part] if command in ("cut", "convert") else []
+        result = proc.run([SANITIZED, command, *options[command], bad, *output], timeout=60, env={"ASAN_OPTIONS": "detect_leaks=0:exitcode=66"})
+        assert result.returncode in (0, 1), result
+        assert not output or part.exists() == (result.returncode == 0), result
+        part.unlink(missing_ok=True)

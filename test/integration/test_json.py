@@ -1,0 +1,460 @@
+"""`gotrace info --json` and `gotrace top --json`: as their texts, and as all else that sums up the same trace."""
+
+import collections
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from lib import PROGRAMS, ROOT, proc
+from lib.exported import export, folded, go_pprof, leaves
+from lib.reports import GOTRACE
+
+pytestmark = pytest.mark.beside
+
+EVERYTHING = ["--kind=all", "--idle=none", "-n", "1000000"]
+PARTS = ["cpu_ns", "runnable_ns", "idle_ns", "blocked_ns", "calls_ns", "unseen_ns"]
+
+
+def text_of(trace, command, *options):
+    return proc.run([GOTRACE, command, *options, trace]).ok().stdout
+
+
+def report(trace, command, *options):
+    return json.loads(text_of(trace, command, "--json", *options))
+
+
+def sql(trace, statement):
+    return [tuple(row.values()) for row in json.loads(proc.run([GOTRACE, "sql", "--json", trace, statement]).ok().stdout)]
+
+
+def record(tmp_path_factory, *argv, **env):
+    return proc.traced([PROGRAMS / argv[0], *argv[1:]], tmp_path_factory.mktemp(argv[0]) / "t.out", env=env).ok().trace
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """Locks, who holds them, CPUs, preemption: test/prog/incidents.c."""
+    return record(tmp_path_factory, "incidents", "fsync", "600", GOTRACE_SCHED="on", GOTRACE_SYSCALL_MIN="0")
+
+
+@pytest.fixture(scope="module")
+def truth(tmp_path_factory):
+    return record(tmp_path_factory, "truth", GOTRACE_SYSCALLS="all")
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory):
+    return record(tmp_path_factory, "cpu", "1", GOTRACE_CPU_HZ="200")
+
+
+@pytest.fixture(scope="module")
+def deadlock(tmp_path_factory):
+    """Three threads that wait for each other, up to a moment at which they do; and their numbers."""
+    trace, pipe = tmp_path_factory.mktemp("deadlock") / "t.out", subprocess.PIPE
+    env = proc.traced_env(trace, {"GOTRACE_HANG": "200ms"})
+    child = proc.spawn([PROGRAMS / "deadlocks", "ring", "mutex", "3"], env=env, stdout=pipe, stderr=pipe, text=True)
+    assert "DEADLOCK" in child.stderr.readline()
+    proc.run([GOTRACE, "snapshot", child.pid]).ok()
+    proc.stop(child)
+    return trace, {int(line) for line in child.stdout.read().split()}
+
+
+# --- as the text
+
+
+def duration(ns):
+    for unit, name in (1e9, "s"), (1e6, "ms"), (1e3, "us"):
+        if ns >= unit:
+            value = ns / unit
+            return f"{value:.{3 if value < 10 else 2 if value < 100 else 1}f}{name}"
+    return f"{ns}ns"
+
+
+def thread(it):
+    words = [str(it["tid"]) if it["tid"] else "-", it["name"], it["routine"] and f"({it['routine']})"]
+    return " ".join(filter(None, words))
+
+
+def percent(ns, of):
+    return f"{100.0 * float(ns) / float(of) if of else 0:.1f}%"
+
+
+def times(row):
+    return [row["count"], duration(row["average_ns"]), duration(row["longest_ns"])]
+
+
+END = {
+    "itself": lambda row: ", by itself",
+    "call": lambda row: f", ended by {row['waker_place']['place']}",
+    "end_of_thread": lambda row: ", ended by the end" + (f" of thread {thread(row['waker'])}" if row["waker"] else "s of threads"),
+    None: lambda row: ", still waiting when the trace ends",
+}
+
+
+def waits(rows, all_, name="total_ns"):
+    sum_ = 0
+    for row in rows:
+        sum_ += row[name]
+        end = END[row["ended_by"]](row) if "ended_by" in row else "" if row["ended"] else END[None](row)
+        yield [duration(row[name]), percent(row[name], all_), percent(sum_, all_), *times(row), row["kind"], row["place"] + end]
+
+
+def of_waits(document):
+    yield from waits(document["waits"], document["total_ns"])
+
+
+def of_preempted(document):
+    yield from waits(document["waits"], document["no_cpu_ns"], "no_cpu_ns")
+
+
+def of_threads(document):
+    for it in document["by_thread"]:
+        yield [f"thread {thread(it['thread'])}: waited {duration(it['total_ns'])} of {duration(it['lived_ns'])}"]
+        for ended in False, True:
+            yield from waits([row for row in it["waits"] if row["ended"] == ended], it["total_ns"])
+
+
+def of_functions(document):
+    for row in document["functions"]:
+        yield [duration(row["total_ns"]), percent(row["total_ns"], document["total_ns"]), *times(row), row["kind"], row["function"]]
+
+
+def of_cum_samples(document):
+    yield from ([row["samples"], percent(row["samples"], document["samples"]), row["function"]] for row in document["functions"])
+
+
+def of_samples(document):
+    sum_ = 0
+    for samples, share, function in of_cum_samples(document):
+        sum_ += samples
+        yield [samples, share, percent(sum_, document["samples"]), function]
+
+
+def of_locks(document):
+    for row in document.get("waits") or document["locks"]:
+        rest = [f"{row['place']}, {row['lock']}"] if "place" in row else [row["threads"], duration(row["held_ns"]), duration(row["longest_held_ns"]), row["lock"]]
+        first = f", first waited for by {row['first_waiter']['place']}" if row.get("first_waiter") else ""
+        yield [duration(row["total_ns"]), percent(row["total_ns"], document["total_ns"]), *times(row), *rest, first]
+        assert sum(it["ns"] for it in row["holders"]) == row["total_ns"], row
+        yield from (holder(it, row["total_ns"]) for it in row["holders"][:3] if it["ns"] * 100 >= row["total_ns"])
+
+
+def holder(it, of):
+    who = thread(it["thread"]) if it["thread"] else it["name"] or "nobody that is known: see top --wakers for who ended it"
+    states = {None: "", "running": ": running", "sched": ": could run, and had no CPU"}
+    doing = f": {it['at']['place']}" if it["at"] else states[it["state"]]
+    return [percent(it["ns"], of), who + (f", by {it['taken_in']}" if it["taken_in"] else "") + doing]
+
+
+def of_variables(document):
+    for row in document["variables"]:
+        yield [row[name] for name in ("waits", "signalled", "by_itself", "waiting", "signals", "vain", "variable")]
+        yield from ([it["signals"], it["vain"], it["place"]] for it in row["signallers"])
+
+
+def of_cpu(document):
+    sum_, all_ = 0, document["cpu_ns"]
+    for row in document["by_thread"]:
+        sum_ += row["cpu_ns"]
+        counts = ["-" if row[name] is None else row[name] for name in ("involuntary", "faults")]
+        shares = [percent(row["cpu_ns"], all_), percent(sum_, all_)]
+        yield [duration(row["cpu_ns"]), *shares, duration(row["runnable_ns"]), duration(row["unseen_ns"]), *counts, thread(row["thread"])]
+
+
+def of_sched(document):
+    yield from of_waits(document)
+    all_ = sum(row["ns"] for row in document["meanwhile"])
+    for row in document["meanwhile"]:
+        who = thread(row["thread"]) if row["thread"] else "others, not of this process"
+        yield [duration(row["ns"]), percent(row["ns"], all_), row["cpu"], who]
+
+
+def of_info(document):
+    for row in document["by_thread"]:
+        who = [row["thread"]["tid"], row["thread"]["name"] or "-", row["thread"]["routine"] or "-", duration(row["start_ns"])]
+        parts = [percent(row[name], row["ns"]) for name in PARTS]
+        yield [*who, duration(row["lived_ns"]) + ("" if row["ended"] else "+"), *parts]
+    yield from ([row["count"], row["kind"]] for row in document["by_kind"])
+
+
+HEAD = re.compile(r" +(waited +%|cum +%|no CPU +%|samples +%|waits +signalled|on cpu +%|tid +name|had it +%|of it +who) ?.*")
+WORDS = re.compile(r"Meanwhile |events by kind|idle: |  \(|\(|No names |Install |Or have |.* (more in run queues|was from outside|of waiting was)")
+
+
+def lines_of(text):
+    """The words of all rows, those of the first head and after."""
+    lines = text.splitlines()
+    while not HEAD.fullmatch(lines[0]):
+        lines.pop(0)
+    return [line.split() for line in lines if line and not HEAD.fullmatch(line) and not WORDS.match(line)]
+
+
+@pytest.mark.parametrize(
+    "program, rows, command, options",
+    [
+        ("server", of_info, "info", []),
+        ("server", of_waits, "top", []),
+        ("server", of_waits, "top", ["--kind=all", "--idle=none", "--frames=3"]),
+        ("server", of_waits, "top", ["--kind=all", "-n", "2", "--from=1ms", "--thread=worker"]),
+        ("server", of_threads, "top", ["--by-thread", "--kind=all", "--idle=none"]),
+        ("server", of_functions, "top", ["--cum"]),
+        ("server", of_waits, "top", ["--wakers", "--idle=none"]),
+        ("truth", of_waits, "top", ["--wakers", *EVERYTHING]),
+        ("server", of_preempted, "top", ["--preempted"]),
+        ("server", of_locks, "top", ["--holders"]),
+        ("server", of_locks, "top", ["--by-lock"]),
+        ("server", of_variables, "top", ["--wakeups"]),
+        ("server", of_sched, "top", ["--kind=sched", "-n", "1000"]),
+        ("server", of_cpu, "top", ["--kind=cpu"]),
+        ("samples", of_samples, "top", ["--cpu", "-n", "3"]),
+        ("samples", of_cum_samples, "top", ["--cpu", "--cum"]),
+    ],
+)
+def test_as_the_text(request, program, rows, command, options):
+    """Each row is a line, with the same numbers and words, in the same order."""
+    trace = request.getfixturevalue(program)
+    if options[:1] in (["--preempted"], ["--kind=sched"]) and not report(trace, "info")["cpus"]:
+        pytest.skip("perf_event_open(2) is not allowed here")
+    document, text = report(trace, command, *options), text_of(trace, command, *options)
+    assert document["version"] == 1 and document["trace"] == str(trace)
+    its = [" ".join(map(str, row)).split() for row in rows(document)]
+    assert its == lines_of(text) and (its or options == ["--preempted"]), text
+
+
+def test_deadlocks(deadlock):
+    trace, tids = deadlock
+    text = text_of(trace, "top")
+    for command in ["top"], ["top", "--holders"], ["info"]:
+        document = report(trace, *command)
+        (found,) = document["deadlocks"]
+        its = found["threads"]
+        assert found["kind"] == "cycle" and {row["thread"]["tid"] for row in its} == tids
+        assert [row["holder"]["tid"] for row in its] == [row["thread"]["tid"] for row in its[1:] + its[:1]]
+        for row in its:
+            wait = f"thread {thread(row['thread'])}: {row['place']}, {row['lock']}, held by {thread(row['holder'])}"
+            assert f"{duration(row['ns']):>10}  {wait}\n" in text
+            assert command == ["info"] or f"{duration(row['ns']):>10}  sync     {wait}\n" in text
+    (main,) = (row for row in report(trace, "top")["waiting"] if row["thread"]["tid"] not in tids)
+    assert not main["idle"] and main["what"] == "pthread_join" and main["holder"]["tid"] in tids and not main["lock"]
+
+
+# --- as everything else
+
+
+def test_as_the_database(truth):
+    """Each place: how often, how long in all, at most; and the whole stack."""
+    places = sql(truth, """SELECT kind, place, count(*), sum(ns), sum(ns) / count(*), max(ns) FROM waits
+        JOIN stacks ON stacks.id = stack_id WHERE ended GROUP BY 1, 2
+        UNION ALL SELECT 'syscall', place, count(*), sum(ns), sum(ns) / count(*), max(ns) FROM calls
+        JOIN stacks ON stacks.id = stack_id WHERE ended GROUP BY 1, 2""")  # fmt: skip
+    rows = [row for row in report(truth, "top", *EVERYTHING)["waits"] if row["stack"]]
+    names = ("kind", "place", "count", "total_ns", "average_ns", "longest_ns")
+    assert sorted(tuple(row[name] for name in names) for row in rows) == sorted(places) and len(rows) > 10
+    stacks = collections.defaultdict(list)
+    for stack, *frame in sql(truth, "SELECT stack_id, function, file, line FROM stack_lines ORDER BY stack_id, depth"):
+        stacks[stack].append(frame)
+    for row in rows:
+        assert [[frame[name] for name in ("function", "file", "line")] for frame in row["stack"]] in stacks.values()
+        assert row["what"] == row["stack"][0]["function"]
+        assert row["function"] in [frame["function"] for frame in row["stack"]] + [None]
+    modules = {frame["function"]: frame["module"] for row in rows for frame in row["stack"]}
+    assert modules["lock_waiter"] == str(PROGRAMS / "truth") and modules["pthread_mutex_lock"] is None
+
+
+@pytest.mark.parametrize("kind", ["sync", "sched", "syscall"])
+def test_as_the_exports(server, kind):
+    """By call, in folded stacks, to the nanosecond; in a profile, as it rounds."""
+    rows = report(server, "top", "--idle=none", f"--kind={kind}", "-n", "1000000")["waits"]
+    ours = collections.Counter()
+    for row in rows:
+        ours[row["what"]] += row["total_ns"]
+    assert leaves(folded(server, f"--kind={kind}")) == ours and ours
+    profile = go_pprof(export(server, "pprof"), f"-sample_index={kind}")
+    assert abs(profile.total() - ours.total()) <= 0.001 * ours.total() + 1000
+
+
+def test_threads_as_the_database(server):
+    """Each thread's shares, but for what is beyond the last event; and where idle waits are."""
+    shares = sql(server, "SELECT thread_id, cpu_ns, queue_ns, syscall_ns, sync_ns, unseen_ns, ns FROM shares")
+    rows = {row["thread"]["id"]: row for row in report(server, "info", "--idle=none")["by_thread"]}
+    assert len(rows) == len(shares) > 4
+    for id_, *its, ns in shares:
+        row = rows[id_]
+        for ours, theirs in zip((row[name] for name in ("cpu_ns", "runnable_ns", "calls_ns", "sync_ns", "unseen_ns")), its):
+            assert ours <= theirs and theirs - ours <= theirs * (1 - row["ns"] / ns) + 10, (row, its)
+    idle = report(server, "info")
+    ours = sum(row["idle_ns"] for row in idle["by_thread"])
+    assert sum(place["total_ns"] for place in idle["idle"]["places"]) == idle["idle"]["total_ns"] and ours <= idle["idle"]["total_ns"]
+
+
+# --- as the program knows
+
+LIVES = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int ends[2];
+
+static unsigned long at(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return t.tv_sec * 1000000000ul + t.tv_nsec;
+}
+
+static void runs(void)
+{
+    while (at(CLOCK_THREAD_CPUTIME_ID) < 200000000)
+        ;
+}
+
+static void sleeps(void) { nanosleep(&(struct timespec){0, 250000000}, NULL); }
+static void waits(void) { pthread_mutex_lock(&lock); }
+static void calls(void) { char c; if (read(ends[0], &c, 1) != 1) perror("read"); }
+
+static struct life { const char *name; void (*does)(void); pthread_t id; } lives[] = {
+    {"runs", runs, 0}, {"sleeps", sleeps, 0}, {"waits", waits, 0}, {"calls", calls, 0}};
+
+static void say(const char *name, unsigned long from, unsigned long used)
+{
+    printf("%s %d %lu %lu\n", name, gettid(), at(CLOCK_MONOTONIC) - from, at(CLOCK_THREAD_CPUTIME_ID) - used);
+}
+
+static void *live(void *arg)
+{
+    const struct life *life = arg;
+    unsigned long from = at(CLOCK_MONOTONIC), used = at(CLOCK_THREAD_CPUTIME_ID);
+    life->does();
+    say(life->name, from, used);
+    return NULL;
+}
+
+int main(void)
+{
+    unsigned long from = at(CLOCK_MONOTONIC), used = at(CLOCK_THREAD_CPUTIME_ID);
+    if (pipe(ends))
+        return 1;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < 4; i++)
+        pthread_create(&lives[i].id, NULL, live, &lives[i]);
+    nanosleep(&(struct timespec){0, 300000000}, NULL);
+    pthread_mutex_unlock(&lock);
+    if (write(ends[1], "x", 1) != 1)
+        return 1;
+    for (int i = 0; i < 4; i++)
+        pthread_join(lives[i].id, NULL);
+    say("main", from, used);
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def lives(tmp_path_factory):
+    return proc.compile(LIVES, tmp_path_factory.mktemp("lives") / "lives", "-D_GNU_SOURCE")
+
+
+@pytest.mark.parametrize("sched", ["off", "on"])
+@pytest.mark.parametrize("format", ["go1.5", "go1.22", "go1.26"])
+def test_sums(traced, lives, format, sched):
+    """On a CPU, runnable, idle, blocked, in calls and unseen: a thread's life, to a thousandth; and that is what it lived."""
+    result = traced([lives], env={"GOTRACE_FORMAT": format, "GOTRACE_SCHED": sched, "GOTRACE_SYSCALLS": "all"}).ok()
+    document = report(result.trace, "info")
+    rows = {row["thread"]["tid"]: row for row in document["by_thread"]}
+    known = {name: list(map(int, its)) for name, *its in map(str.split, result.stdout.splitlines())}
+    assert len(known) == len(rows) == 5 and document["accounts"] and (sched == "on" or not document["cpus"])
+    for tid, wall, cpu in known.values():
+        row = rows[tid]
+        assert abs(sum(row[name] for name in PARTS) - row["lived_ns"]) <= 0.001 * row["lived_ns"], row
+        assert row["ns"] + row["unknown_ns"] == row["lived_ns"] >= 0.999 * wall, (row, wall)
+        assert row["start_ns"] + row["lived_ns"] <= document["duration_ns"]
+        assert sum(row[f"{kind}_ns"] for kind in ("sync", "network", "sleep", "other")) == row["blocked_ns"]
+        assert abs(row["cpu_ns"] - cpu) <= 0.02 * row["lived_ns"], (row, cpu)
+    assert rows[known["runs"][0]]["cpu_ns"] >= 0.95 * 200e6
+    for name, part in ("sleeps", "sleep_ns"), ("waits", "sync_ns"), ("calls", "calls_ns"):
+        row, (_, wall, cpu) = rows[known[name][0]], known[name]
+        rest = row["runnable_ns"] + row["unseen_ns"]  # it may have had to wait for a CPU
+        assert 0.95 * (wall - cpu) - rest <= row[part] + row["idle_ns"] <= row["lived_ns"], (name, row, wall)
+
+
+# --- whatever there is
+
+
+NAMES = [b"\xff\xfe caf\xe9", "grün €".encode(), b"\"\\}],", b"\x01\x1b[31m\n\t", b"\xed\xa0\x80\xf8", b"{\xc3"]
+
+
+def test_whatever_names_there_are(traced, tmp_path):
+    """Threads, functions and files with them: it is JSON in UTF-8 all the same, and no terminal's business."""
+    source = """
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *named(void *name)
+{
+    pthread_setname_np(pthread_self(), name);
+    for (int i = 0; i < 5; i++) {
+        pthread_mutex_lock(&lock);
+        usleep(1000);
+        pthread_mutex_unlock(&lock);
+    }
+    return NULL;
+}
+int main(int argc, char **argv)
+{
+    pthread_t t[16];
+    for (int i = 1; i < argc; i++)
+        pthread_create(&t[i], 0, named, argv[i]);
+    for (int i = 1; i < argc; i++)
+        pthread_join(t[i], 0);
+    return 0;
+}
+"""
+    program = proc.compile(source, tmp_path / 'a "b"\\', "-D_GNU_SOURCE")
+    trace = traced([program, *map(os.fsdecode, NAMES)], env={"GOTRACE_SCHED": "on"}).ok().trace
+    for command in COMMANDS:
+        output = subprocess.run([GOTRACE, *command, "--json", trace], capture_output=True, check=True).stdout.decode()
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", output)
+        document = json.loads(output)
+        if command[0] == "info":
+            names = {row["thread"]["name"] for row in document["by_thread"]}
+            assert names >= {"grün €", '"\\}],', "\ufffd\ufffd caf\ufffd", "?" "?[31m??", None}, names
+            assert len(names) == 1 + len(NAMES)
+
+
+COMMANDS = [["info"], *(["top", *options] for options in (
+    [], ["--by-thread"], ["--cum"], ["--wakers"], ["--preempted"], ["--holders"], ["--by-lock"], ["--wakeups"], ["--kind=cpu"],
+    ["--kind=sched"], ["--cpu"], ["--cpu", "--cum"], ["--cpu", "--by-thread"], ["--kind=all", "--idle=none", "--frames=2", "--wide"],
+))]  # fmt: skip
+
+
+def keys(value):
+    """All names of members."""
+    if isinstance(value, list):
+        return set().union(*map(keys, value))
+    return set(value).union(*map(keys, value.values())) if isinstance(value, dict) else set()
+
+
+def test_man_page(server, samples, deadlock):
+    """Has every member; and what it has, there is."""
+    text = re.sub(r".\x08", "", proc.run(["mandoc", "-Tascii", "-Owidth=200", ROOT / "scripts/gotrace.1"]).ok().stdout)
+    (section,) = re.findall(r"^JSON\n(.*?)^DATABASE", text, re.M | re.S)
+    found = set()
+    for trace in server, samples, deadlock[0]:
+        for command in COMMANDS:
+            result = proc.run([GOTRACE, *command, "--json", trace])
+            if result.returncode == 0:
+                found |= keys(json.loads(result.stdout))
+            else:
+                assert result.stdout == "" and result.stderr.startswith(f"gotrace: {trace}: does not tell "), result
+    words = set(re.findall(r"[a-z_]+", section))
+    without_more = {name.removeprefix("more_") for name in found}
+    assert without_more <= words, without_more - words
+    named = {word for word in words if "_" in word and word not in ("_", "_ns", "end_of_thread", "more_waits")}
+    of_others = {"running_ns", "sched_ns"} | ({"unknown_cpu_ns", "no_cpu_ns"} if not report(server, "info")["cpus"] else set())
+    assert named - of_others <= found, named - found
