@@ -41,7 +41,8 @@ struct gt_drain_config {
     const char *path; /* of a recording that begins at once; valid for ever */
     /* The same for every other one, asked when it begins; NULL: it cannot be named. */
     const char *(*next_path)(void);
-    uint64_t max_size; /* of the file; 0: any */
+    const char *program; /* what it is called; valid for ever. NULL: nobody knows */
+    uint64_t max_size;   /* of the file; 0: any */
     const struct gt_format *format;
     bool manual;           /* nothing is recorded until gt_drain_command says so */
     uint64_t delay_ns;     /* or this time is over; 0: never */

@@ -7,6 +7,7 @@
 #include "events.h"
 #include "generation.h"
 #include "held.h"
+#include "origin.h"
 #include "output.h"
 #include "procs.h"
 #include "recording.h"
@@ -23,7 +24,7 @@
 /* Stacks and strings stay, with their ids: the child's own traces are full of the same ones. */
 static void (*const state[])(void) = {
     /* Numbers go on. Its buffers go back, so before the pool is told that none is out. */
-    gt_generation_after_fork,
+    gt_generation_after_fork, gt_origin_after_fork, /* whose child it is, and since when */
     gt_output_after_fork, /* the file is the parent's: only its descriptor is closed */
 
     /* Tables: what was half done is undone, locks are free. Strings first, the others use them. */

@@ -5,6 +5,7 @@
 #include "buffers.h"
 #include "frames.h"
 #include "generation.h"
+#include "origin.h"
 #include "output.h"
 #include "renewal.h"
 #include "ring.h"
@@ -443,6 +444,7 @@ void gt_recording_init(const struct gt_drain_config *config)
     recording.config = config;
     recording.path = config->path;
     gt_format = config->format;
+    gt_origin_open(config->program);
     gt_buffers_reserve();
     gt_frames_init(config);
     gt_held_init(config->lock, config->function, config->at_end);

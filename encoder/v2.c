@@ -3,6 +3,7 @@
 
 #include "frames.h"
 #include "held.h"
+#include "origin.h"
 #include "output.h"
 #include "procs.h"
 #include "samples.h"
@@ -16,13 +17,14 @@
 #include <string.h>
 
 static bool has_batches; /* of the generation under way, in the file */
+static bool has_origin;  /* the file */
 
 void gt_v2_open(void)
 {
     char header[GT_HEADER_BYTES] = "";
     strcpy(header, gt_format->header);
     gt_output_write(header, sizeof header);
-    has_batches = false;
+    has_batches = has_origin = false;
 }
 
 /* Batches of threads ------------------------------------------------------------------------- */
@@ -198,6 +200,14 @@ static void put_string(void *unused, struct gt_string *s)
     put_text(s->id, text, len);
 }
 
+static void put_origin(void)
+{
+    uint8_t text[GT_ORIGIN_MAX];
+    if (!has_origin)
+        put_text(gt_texts_new_id(), (const char *)text, gt_origin_text(text));
+    has_origin = true;
+}
+
 static void put_sample(const struct gt_taken_sample *s)
 {
     table_room(1 + 5 * GT_VARINT_MAX);
@@ -261,6 +271,7 @@ void gt_v2_end(uint32_t gen, const struct gt_clock_snapshot *snapshot, uint64_t 
     struct gt_string *mark = whole ? gt_strings_intern(GT_WHOLE) : NULL;
     table_begin(GT_EV_STRINGS); /* after the stacks, which use strings */
     gt_strings_each(gen, put_string, NULL);
+    put_origin();
     if (mark)
         put_string(NULL, mark); /* not marked as used: the flight recorder would keep it */
     if (whole)
@@ -284,5 +295,6 @@ void gt_v2_write_kept(const struct gt_kept *kept)
         use(kept->strings[i]);
     table_begin(GT_EV_STRINGS);
     gt_strings_each_written(last_mark, put_string, NULL);
+    put_origin();
     end_generation(&kept->snapshot);
 }

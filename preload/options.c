@@ -304,6 +304,11 @@ static const char *accepted_by(size_t i)
 /* As it was called: later it may be any title (setproctitle). A forked child keeps it. */
 static char program_name[NAME_MAX + 1];
 
+const char *gt_options_program(void)
+{
+    return program_name;
+}
+
 static const char *value_of(const char *settings, const char *name)
 {
     size_t n = strlen(name);

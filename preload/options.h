@@ -39,6 +39,9 @@ void gt_options_read(const char *settings);
 /* Another pattern for what is recorded from here on. false: too long. */
 bool gt_options_set_output(const char *pattern);
 
+/* What the program was called by when that was read. */
+const char *gt_options_program(void);
+
 /* For the launcher. NULL: the switch takes the value; else what it takes; "": no such switch. */
 const char *gt_options_refusal(const char *name, const char *value);
 

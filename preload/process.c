@@ -101,6 +101,7 @@ static void start_recording(bool manual)
                                             .duration_ns = gt_options.duration,
                                             .ring_bytes = gt_options.ring_bytes,
                                             .ring_ns = gt_options.ring_time,
+                                            .program = gt_options_program(),
                                             .memory = gt_options.ring_bytes ? gt_options.ring_bytes
                                                                             : gt_options.max_mem,
                                             .started = restart,

@@ -7,6 +7,7 @@
 
 #include "encoder/base/arena.h"
 #include "encoder/events.h"
+#include "encoder/origin.h"
 #include "preload/heap/heap.h"
 #include "preload/hooks/wait.h"
 #include "preload/stacks/capture.h"
@@ -364,8 +365,10 @@ bool gt_thread_is_interrupted(struct gt_thread *t)
 
 void gt_thread_after_fork(void)
 {
-    if (gt_self && gt_self != &gt_nobody)
+    if (gt_self && gt_self != &gt_nobody) {
+        gt_origin_forked_by(gt_self->w.m);
         disown_parents(gt_self);
+    }
     threads.free = (struct gt_freelist){0};
     threads.cloned = NULL;
     threads.key_lock = (struct gt_lock){0};

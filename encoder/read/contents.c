@@ -66,3 +66,23 @@ const struct gt_callers *gt_contents_stack(struct gt_contents *c, const struct g
     *slot = (uintptr_t)s;
     return s;
 }
+
+void gt_contents_free(struct gt_contents *c)
+{
+    for (size_t i = 0; i < c->texts.capacity; i++) {
+        for (struct text *t = (void *)(uintptr_t)c->texts.slots[i].value, *next; t; t = next) {
+            next = t->same_hash;
+            free(t);
+        }
+    }
+    for (size_t i = 0; i < c->stacks.capacity; i++) {
+        for (struct gt_callers *s = (void *)(uintptr_t)c->stacks.slots[i].value, *next; s;
+             s = next) {
+            next = s->same_hash;
+            free(s);
+        }
+    }
+    gt_memo_free(&c->texts);
+    gt_memo_free(&c->stacks);
+    *c = (struct gt_contents){0};
+}

@@ -34,6 +34,9 @@ const char *gt_contents_text(struct gt_contents *c, const void *text, size_t siz
 /* The same for what is printed. */
 const char *gt_contents_name(struct gt_contents *c, const void *text, size_t size);
 
+/* All that was returned is gone. */
+void gt_contents_free(struct gt_contents *c);
+
 const struct gt_callers *gt_contents_stack(struct gt_contents *c, const struct gt_where *frames,
                                            uint32_t n);
 

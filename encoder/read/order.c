@@ -3,8 +3,6 @@
 
 #include "need.h"
 
-#include "encoder/base/queue.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +59,15 @@ void gt_reader_keep_stack(struct gt_reader *r, uint64_t id, const struct gt_wher
         (uintptr_t)gt_contents_stack(&r->trace->contents, frames, (uint32_t)n);
 }
 
+void gt_reader_keep_origin(struct gt_reader *r, struct gt_bytes numbers)
+{
+    uint64_t number[GT_ORIGIN_NUMBERS];
+    for (int i = 0; i < GT_ORIGIN_NUMBERS; i++)
+        number[i] = gt_get_varint(&numbers);
+    if (!numbers.bad)
+        memcpy(&r->trace->origin, number, sizeof number);
+}
+
 const char *gt_reader_text(struct gt_reader *r, uint64_t id)
 {
     uint64_t text = gt_memo_find(&r->texts, id);
@@ -74,7 +81,8 @@ const struct gt_callers *gt_reader_stack(const struct gt_reader *r, uint64_t id)
 
 double gt_reader_ns(const struct gt_reader *r, uint64_t ts)
 {
-    return ts > r->start ? (double)(ts - r->start) * r->ns_per_unit : 0;
+    double scale = r->trace->scale > 0 ? r->trace->scale : r->ns_per_unit;
+    return ts > r->start ? (double)(ts - r->start) * scale : 0;
 }
 
 struct gt_source *gt_reader_source(struct gt_reader *r, uint64_t id)
@@ -142,8 +150,9 @@ static bool is_possible(const struct gt_audience *audience, const struct gt_sour
  * The earliest event is not possible: looks among the next ones for one that is, and brings it to
  * the top. Without any, the trace is wrong; the earliest is told all the same.
  */
-static void find_possible(struct gt_reader *r, struct gt_queue *h)
+static void find_possible(struct gt_reader *r)
 {
+    struct gt_queue *h = &r->queue;
     size_t n = 0, all = h->n;
     struct gt_source *found = NULL, **waiting = gt_need(malloc(all * sizeof *waiting));
     while (h->n && !found) {
@@ -179,30 +188,78 @@ void gt_order_accounts(struct gt_reader *r, uint64_t ts)
                                  (uint64_t)((double)row->length * r->ns_per_unit));
 }
 
-void gt_order(struct gt_reader *r, bool (*next)(struct gt_reader *r, struct gt_source *s))
+/* Samples ------------------------------------------------------------------------------------- */
+
+void gt_order_keep_sample(struct gt_reader *r, uint64_t ts, const struct gt_cpu_sample *sample)
+{
+    r->sample = gt_need_room(r->sample, r->n_samples, &r->room_samples, sizeof *r->sample);
+    r->sample[r->n_samples++] = (struct gt_timed_sample){ts, *sample};
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct gt_timed_sample *x = a, *y = b;
+    return x->ts < y->ts ? -1 : x->ts > y->ts;
+}
+
+static void tell_samples(struct gt_reader *r, uint64_t until)
 {
     const struct gt_audience *audience = r->audience;
-    struct gt_trace *trace = r->trace;
-    struct gt_queue h = {gt_need(malloc((r->n + 1) * sizeof *h.at)), 0};
+    while (r->told_samples < r->n_samples && r->sample[r->told_samples].ts <= until) {
+        const struct gt_timed_sample *s = &r->sample[r->told_samples++];
+        if (audience->sample)
+            audience->sample(audience->arg, &s->its, (uint64_t)gt_reader_ns(r, s->ts));
+    }
+}
+
+void gt_order_tell_samples(struct gt_reader *r)
+{
+    tell_samples(r, UINT64_MAX);
+    r->n_samples = r->told_samples = 0;
+}
+
+/* Step by step -------------------------------------------------------------------------------- */
+
+void gt_order_begin(struct gt_reader *r)
+{
+    r->queue =
+        (struct gt_queue){gt_need(realloc(r->queue.at, (r->n + 1) * sizeof *r->queue.at)), 0};
+    r->ready = false;
+    if (r->n_samples)
+        qsort(r->sample, r->n_samples, sizeof *r->sample, by_time);
     for (size_t i = 0; i < r->n; i++) {
-        if (next(r, r->source[i]))
-            gt_queue_push(&h, by_key(r->source[i]));
+        if (r->next(r, r->source[i]))
+            gt_queue_push(&r->queue, by_key(r->source[i]));
     }
-    while (h.n) {
-        if (!is_possible(audience, first(&h)))
-            find_possible(r, &h);
-        struct gt_source *s = first(&h);
-        gt_order_accounts(r, s->next.ts);
-        double ns = gt_reader_ns(r, s->next.ts);
-        if (ns > (double)trace->ns)
-            trace->ns = (uint64_t)ns;
-        s->next.own_ns = (uint64_t)ns;
-        if (audience->tell)
-            audience->tell(audience->arg, &s->next, trace->ns);
-        if (next(r, s))
-            gt_queue_replace(&h, by_key(s));
-        else
-            gt_queue_pop(&h);
-    }
-    free(h.at);
+}
+
+bool gt_order_next(struct gt_reader *r, uint64_t *ns)
+{
+    if (!r->queue.n)
+        return false;
+    if (!r->ready && !is_possible(r->audience, first(&r->queue)))
+        find_possible(r);
+    r->ready = true;
+    struct gt_source *s = first(&r->queue);
+    s->next.own_ns = (uint64_t)gt_reader_ns(r, s->next.ts);
+    *ns = s->next.own_ns > r->trace->ns ? s->next.own_ns : r->trace->ns;
+    return true;
+}
+
+void gt_order_tell(struct gt_reader *r)
+{
+    const struct gt_audience *audience = r->audience;
+    struct gt_source *s = first(&r->queue);
+    if (s->next.own_ns > r->trace->ns)
+        r->trace->ns = s->next.own_ns;
+    gt_order_accounts(r, s->next.ts);
+    if (audience->samples_in_time)
+        tell_samples(r, s->next.ts);
+    if (audience->tell)
+        audience->tell(audience->arg, &s->next, r->trace->ns);
+    r->ready = false;
+    if (r->next(r, s))
+        gt_queue_replace(&r->queue, by_key(s));
+    else
+        gt_queue_pop(&r->queue);
 }

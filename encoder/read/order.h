@@ -8,6 +8,8 @@
 #include "v1_lines.h"
 #include "v1_records.h"
 
+#include "encoder/base/queue.h"
+
 /* The part of a file that belongs to one stream. */
 struct gt_piece {
     struct gt_piece *next; /* of the same stream */
@@ -36,6 +38,12 @@ struct gt_source {
     struct gt_happening next;
 };
 
+/* A sample of the CPU that was read and perhaps not told yet. */
+struct gt_timed_sample {
+    uint64_t ts;
+    struct gt_cpu_sample its;
+};
+
 /* v1 by Go programs: see v1_go.h. */
 struct gt_v1_go {
     struct gt_memo threads; /* number + 1 → struct gt_stream */
@@ -56,13 +64,23 @@ struct gt_reader {
     struct gt_memo by_id;         /* id + 1 → source */
     struct gt_memo texts, stacks; /* by id; v2: of the generation */
     struct gt_account_rows accounts;
+    struct gt_timed_sample *sample;
+    size_t n_samples, room_samples, told_samples;
     double ns_per_unit;
     uint64_t start;
+    /* Fills s->next and s->key; false when there is no more. */
+    bool (*next)(struct gt_reader *r, struct gt_source *s);
+    struct gt_queue queue; /* of sources that have a next event */
+    bool ready;            /* the first of it comes next */
+    /* v2: */
+    size_t part;
+    struct gt_bytes rest;         /* of that, which is not read */
+    const uint8_t *begin, *until; /* of the generation that is read */
     /* v1: */
     uint64_t end;
-    struct gt_piece *stack_records; /* to be read when all strings are known */
-    struct gt_piece *samples; /* when all goroutines are: they stand where P 0 happens to be */
-    struct gt_v1_lines lines; /* Go 1.5 */
+    struct gt_piece *stack_records;  /* to be read when all strings are known */
+    struct gt_piece *sample_records; /* and when all stacks are */
+    struct gt_v1_lines lines;        /* Go 1.5 */
     struct gt_v1_go go;
 };
 
@@ -76,6 +94,9 @@ void gt_reader_keep_stack(struct gt_reader *r, uint64_t id, const struct gt_wher
  */
 void gt_reader_keep_own_text(struct gt_reader *r, uint64_t id, const struct gt_bytes *text);
 
+/* Where it was recorded, from the numbers that say so. */
+void gt_reader_keep_origin(struct gt_reader *r, struct gt_bytes numbers);
+
 /* "" and NULL: not known. */
 const char *gt_reader_text(struct gt_reader *r, uint64_t id);
 const struct gt_callers *gt_reader_stack(const struct gt_reader *r, uint64_t id);
@@ -88,10 +109,22 @@ void gt_source_append(struct gt_source *s, struct gt_piece piece);
 /* Goes on to the stream's next piece; false: there is none. */
 bool gt_source_next_piece(struct gt_trace *trace, struct gt_source *s);
 
+/* One that was read, and is told where the audience wants it. */
+void gt_order_keep_sample(struct gt_reader *r, uint64_t ts, const struct gt_cpu_sample *sample);
+
+/* All that were kept are of the past. */
+void gt_order_tell_samples(struct gt_reader *r);
+
 /* Tells what accounts say until ts. */
 void gt_order_accounts(struct gt_reader *r, uint64_t ts);
 
-/* Tells all events of all sources. next fills s->next and s->key; false when there is no more. */
-void gt_order(struct gt_reader *r, bool (*next)(struct gt_reader *r, struct gt_source *s));
+/* From here on events of all sources are told, and samples that were kept. */
+void gt_order_begin(struct gt_reader *r);
+
+/* When the next one is told; false: there is no more. */
+bool gt_order_next(struct gt_reader *r, uint64_t *ns);
+
+/* Tells it. */
+void gt_order_tell(struct gt_reader *r);
 
 #endif

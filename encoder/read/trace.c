@@ -1,8 +1,12 @@
 /* See trace.h. */
 #include "trace.h"
 
+#include "need.h"
+#include "order.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -95,11 +99,51 @@ const char *gt_trace_open(struct gt_trace *trace, const char *path)
     return trace->format ? NULL : what_instead(&bytes, path);
 }
 
+struct gt_reader *gt_trace_begin(struct gt_trace *trace, const struct gt_audience *audience)
+{
+    struct gt_reader *r = gt_need(calloc(1, sizeof *r));
+    r->trace = trace;
+    r->audience = audience;
+    if (trace->format->v1)
+        gt_trace_begin_v1(r);
+    else
+        gt_trace_begin_v2(r);
+    return r;
+}
+
+bool gt_trace_next(struct gt_reader *r, uint64_t *ns)
+{
+    return r->trace->format->v1 ? gt_order_next(r, ns) : gt_trace_next_v2(r, ns);
+}
+
+void gt_trace_tell(struct gt_reader *r)
+{
+    gt_order_tell(r);
+}
+
+bool gt_trace_end(struct gt_reader *r)
+{
+    bool damaged = *r->trace->damage;
+    if (r->trace->format->v1)
+        gt_trace_end_v1(r);
+    else
+        gt_trace_end_v2(r);
+    gt_account_rows_free(&r->accounts);
+    gt_memo_free(&r->by_id);
+    gt_memo_free(&r->texts);
+    gt_memo_free(&r->stacks);
+    free(r->source); /* not the streams, which are known to who was told of them */
+    free(r->queue.at);
+    free(r->sample);
+    free(r);
+    return !damaged;
+}
+
 bool gt_trace_read(struct gt_trace *trace, const struct gt_audience *audience)
 {
-    if (trace->format->v1)
-        gt_trace_read_v1(trace, audience);
-    else
-        gt_trace_read_v2(trace, audience);
-    return !*trace->damage;
+    uint64_t ns;
+    struct gt_reader *r = gt_trace_begin(trace, audience);
+    while (gt_trace_next(r, &ns))
+        gt_trace_tell(r);
+    return gt_trace_end(r);
 }

@@ -11,6 +11,7 @@
 #include "locks.h"
 
 #include "encoder/format.h"
+#include "encoder/origin.h"
 
 #define GT_NO_THREAD UINT64_MAX
 #define GT_NO_P UINT64_MAX
@@ -52,7 +53,8 @@ struct gt_audience { /* NULL: that is not asked, or not wanted */
     /* Whether the event can have happened now; if not, others come first. */
     bool (*possible)(void *arg, const struct gt_happening *event);
     void (*tell)(void *arg, const struct gt_happening *event, uint64_t ns);
-    /* Of the CPU. Not in the order of time: a generation's are told when all else of it is. */
+    /* Of the CPU. Unless that is asked for, a generation's are told when all else of it is. */
+    bool samples_in_time;
     void (*sample)(void *arg, const struct gt_cpu_sample *sample, uint64_t ns);
     /* Of an account, after all that was before its time; length: from its beginning. */
     void (*account)(void *arg, const struct gt_account_row *row, uint64_t ns, uint64_t length);
@@ -83,6 +85,8 @@ struct gt_trace {
     uint64_t wall_s, wall_ns;   /* time of day when it began; 0: not known */
     uint64_t start;             /* that time, of the trace's clock */
     uint64_t mono_ns;           /* and CLOCK_MONOTONIC; 0: not known */
+    struct gt_origin origin;    /* ticks 0: not known */
+    double ns_per_unit;         /* of its clock, as far as it is read; v1: as its end says */
     bool ours;                  /* not by a program of Go's */
     bool of_go;                 /* written by us, of a trace by such a program (GT_OF_GO) */
     struct gt_contents contents;
@@ -99,6 +103,10 @@ struct gt_trace {
     /* How far reading is, in bytes read before and now; set between open and read, or NULL. */
     void (*progress)(const struct gt_trace *trace, uint64_t before, uint64_t now);
     uint64_t done;
+    /* ns in a unit of its clock, whatever it says of that; set before events are told. 0: as it
+     * says.
+     */
+    double scale;
     /* What alone is to be read, the first generation at least; set as that. NULL: all. */
     const struct gt_part *parts;
     size_t n_parts;
@@ -116,11 +124,31 @@ const char *gt_trace_open(struct gt_trace *trace, const char *path);
 /* Reads all of it, once. false: it is damaged, and what was told is a part of it. */
 bool gt_trace_read(struct gt_trace *trace, const struct gt_audience *audience);
 
+/*
+ * The same step by step, for who reads several side by side. Reads what is before the first event;
+ * says when the next one is told, ns, false: there is none; tells it, with all that is to be told
+ * before; tells what is left, as gt_trace_read, and ends the reading.
+ */
+struct gt_reader;
+struct gt_reader *gt_trace_begin(struct gt_trace *trace, const struct gt_audience *audience);
+bool gt_trace_next(struct gt_reader *r, uint64_t *ns);
+void gt_trace_tell(struct gt_reader *r);
+bool gt_trace_end(struct gt_reader *r);
+
+/*
+ * ns in a unit of the clock, as the end of an open v2 file says, by which that was measured over
+ * the longest time; 0: not known.
+ */
+double gt_trace_last_scale(const struct gt_trace *trace);
+
 /* What Go's sources call an event of this format's family, or NULL. */
 const char *gt_trace_kind(const struct gt_format *format, unsigned type);
 
-/* The two families; trace.c chooses. */
-void gt_trace_read_v1(struct gt_trace *trace, const struct gt_audience *audience);
-void gt_trace_read_v2(struct gt_trace *trace, const struct gt_audience *audience);
+/* The two families; trace.c chooses. next: whether there is another event, as gt_order_next. */
+void gt_trace_begin_v1(struct gt_reader *r);
+void gt_trace_begin_v2(struct gt_reader *r);
+bool gt_trace_next_v2(struct gt_reader *r, uint64_t *ns);
+void gt_trace_end_v1(struct gt_reader *r);
+void gt_trace_end_v2(struct gt_reader *r);
 
 #endif

@@ -159,8 +159,6 @@ static bool translate(struct gt_reader *r, struct gt_source *s, const struct gt_
         s->stream.thread = gt_get_varint(args);
     else if (type == GT_V1_GO_SYS_CALL)
         s->call = gt_reader_stack(r, gt_get_varint(args));
-    else if (type == GT_V1_CPU_SAMPLE)
-        keep(&r->samples, args);
     h->type = word->type;
     h->p = s->stream.p = s->id;
     h->text = word->text ? word->text : "";
@@ -201,17 +199,17 @@ static bool next(struct gt_reader *r, struct gt_source *s)
     return false;
 }
 
-/* Time, P, G and stack of each. */
-static void tell_samples(struct gt_reader *r)
+/* Time, P, G and stack of each. They stand where P 0 happens to be. */
+static void read_samples(struct gt_reader *r)
 {
-    for (struct gt_piece *p = r->samples, *next; p; p = next) {
+    for (struct gt_piece *p = r->sample_records, *next; p; p = next) {
         struct gt_bytes args = {p->start, p->end, false};
+        gt_get_varint(&args); /* when it was written */
         uint64_t at = gt_get_varint(&args);
         struct gt_cpu_sample sample = {.thread = GT_NO_THREAD, .p = gt_get_varint(&args)};
         sample.g = gt_get_varint(&args);
         sample.stack = gt_reader_stack(r, gt_get_varint(&args));
-        if (r->audience->sample)
-            r->audience->sample(r->audience->arg, &sample, (uint64_t)gt_reader_ns(r, at));
+        gt_order_keep_sample(r, at, &sample);
         next = p->next;
         free(p);
     }
@@ -252,6 +250,8 @@ static void keep_stack(struct gt_reader *r, const struct gt_v1_record *record)
     r->trace->of_go |= n == 1 && first == GT_V1_OF_GO;
     if (n && first == GT_V1_ACCOUNT)
         gt_account_rows_keep(&r->accounts, args);
+    else if (n && first == GT_V1_ORIGIN)
+        gt_reader_keep_origin(r, args);
 }
 
 /* Which bytes are whose, and the tables. */
@@ -268,6 +268,10 @@ static void sort_out(struct gt_reader *r)
         case GT_V1_BATCH: begin_piece(r, &record, bytes.p, &current); break;
         case GT_V1_STRING: keep_string(r, &record); break;
         case GT_V1_STACK: keep_stack(r, &record); break;
+        case GT_V1_CPU_SAMPLE:
+            keep(&r->sample_records, &record.args);
+            t->whole = false;
+            break;
         case GT_V1_FREQUENCY:
             if ((hz = gt_get_varint(&record.args)))
                 r->ns_per_unit = 1e9 / (double)hz;
@@ -283,20 +287,27 @@ static void sort_out(struct gt_reader *r)
     t->ours &= !t->of_go;
 }
 
-void gt_trace_read_v1(struct gt_trace *trace, const struct gt_audience *audience)
+void gt_trace_begin_v1(struct gt_reader *r)
 {
-    struct gt_reader r = {.trace = trace, .audience = audience, .ns_per_unit = 1};
-    if (gt_v1_global_order(trace->format))
-        gt_v1_lines_open(&r.lines, trace->path);
-    sort_out(&r);
-    read_stacks(&r);
-    if (is_by_go(trace))
-        gt_v1_go_begin(&r);
-    gt_order(&r, next);
-    double end = gt_reader_ns(&r, r.end); /* events that say nothing of goroutines were not told */
-    if (end > (double)trace->ns)
-        trace->ns = (uint64_t)end;
-    gt_order_accounts(&r, UINT64_MAX);
-    gt_account_rows_free(&r.accounts);
-    tell_samples(&r);
+    r->ns_per_unit = 1;
+    r->next = next;
+    if (gt_v1_global_order(r->trace->format))
+        gt_v1_lines_open(&r->lines, r->trace->path);
+    sort_out(r);
+    r->trace->ns_per_unit = r->ns_per_unit;
+    read_stacks(r);
+    read_samples(r);
+    if (is_by_go(r->trace))
+        gt_v1_go_begin(r);
+    gt_order_begin(r);
+}
+
+void gt_trace_end_v1(struct gt_reader *r)
+{
+    double end = gt_reader_ns(r, r->end); /* events that say nothing of goroutines were not told */
+    if (end > (double)r->trace->ns)
+        r->trace->ns = (uint64_t)end;
+    gt_order_accounts(r, UINT64_MAX);
+    gt_order_tell_samples(r);
+    gt_v1_go_end(r);
 }

@@ -4,6 +4,7 @@
  */
 #include "batches.h"
 #include "order.h"
+#include "seek.h"
 
 #include "encoder/texts.h"
 
@@ -23,6 +24,10 @@ static void read_strings(struct gt_reader *r, struct gt_bytes data, bool ours)
         if (ours && id >= GT_TEXT_FIRST &&
             gt_bytes_begin(&text, GT_ACCOUNT, sizeof GT_ACCOUNT - 1)) {
             gt_account_rows_keep(&r->accounts, text);
+            continue;
+        }
+        if (ours && gt_bytes_begin(&text, GT_ORIGIN, sizeof GT_ORIGIN - 1)) {
+            gt_reader_keep_origin(r, text);
             continue;
         }
         if (ours)
@@ -64,7 +69,7 @@ static void read_clock(struct gt_reader *r, const struct gt_batch *batch)
         case GT_EV_FREQUENCY: {
             uint64_t hz = gt_get_varint(&data);
             if (hz)
-                r->ns_per_unit = 1e9 / (double)hz;
+                r->trace->ns_per_unit = r->ns_per_unit = 1e9 / (double)hz;
             break;
         }
         case GT_EV_CLOCK_SNAPSHOT: {
@@ -92,8 +97,7 @@ static void read_samples(struct gt_reader *r, struct gt_bytes data)
         for (int i = 0; i < 5; i++)
             arg[i] = gt_get_varint(&data);
         const struct gt_cpu_sample sample = {arg[3], arg[1], arg[2], gt_reader_stack(r, arg[4])};
-        if (r->audience->sample)
-            r->audience->sample(r->audience->arg, &sample, (uint64_t)gt_reader_ns(r, arg[0]));
+        gt_order_keep_sample(r, arg[0], &sample);
         r->trace->kinds[GT_EV_CPU_SAMPLE]++;
         r->trace->events++;
     }
@@ -307,64 +311,112 @@ static void forget_generation(struct gt_reader *r)
     gt_memo_free(&r->stacks);
 }
 
-static void read_generation(struct gt_reader *r, const uint8_t *start, const uint8_t *end,
-                            bool accounts_only)
+/* What comes before its events. */
+static void begin_generation(struct gt_reader *r, bool accounts_only)
 {
-    struct gt_bytes bytes = {start, end, false};
+    struct gt_bytes bytes = {r->begin, r->until, false};
     struct gt_batch b;
     r->trace->generations++;
     r->trace->whole = false;
     r->trace->n_blocked = r->trace->n_signals = r->trace->n_own = 0;
     while (gt_batch_next(&bytes, &b))
         sort_out(r, &b);
-    for (bytes.p = start; gt_batch_next(&bytes, &b);) {
+    for (bytes.p = r->begin; gt_batch_next(&bytes, &b);) {
         if (b.kind == GT_EV_STRINGS)
             read_strings(r, b.data, !b.thread);
     }
     r->trace->ours |= is_ours(r);
-    if (accounts_only) {
-        forget_generation(r);
-        return;
-    }
-    for (bytes.p = start; gt_batch_next(&bytes, &b);) {
+    for (bytes.p = r->begin; !accounts_only && gt_batch_next(&bytes, &b);) {
         if (b.kind == GT_EV_STACKS)
             read_stacks(r, b.data);
     }
-    gt_order(r, next);
-    for (bytes.p = start; gt_batch_next(&bytes, &b);) {
+    for (bytes.p = r->begin; !accounts_only && gt_batch_next(&bytes, &b);) {
         if (b.kind == GT_EV_CPU_SAMPLES)
             read_samples(r, b.data);
     }
+    if (accounts_only)
+        forget_generation(r);
+    else
+        gt_order_begin(r);
+}
+
+static void end_generation(struct gt_reader *r)
+{
+    if (!r->begin)
+        return;
+    gt_order_tell_samples(r);
     forget_generation(r);
+    gt_trace_forget(r->trace, r->begin, r->until);
+    r->begin = NULL;
 }
 
-/* Returns where that ends which is whole. */
-static const uint8_t *read_part(struct gt_reader *r, const struct gt_part *part)
+/* Goes on to the next part of the file that is to be read; false: there is none. */
+static bool next_part(struct gt_reader *r)
 {
-    struct gt_bytes rest = {part->start, part->end, false};
-    const uint8_t *end;
-    while (!*r->trace->damage && (end = gt_generation_end(rest, r->trace->format))) {
-        read_generation(r, rest.p, end, part->accounts_only);
-        gt_trace_forget(r->trace, rest.p, end);
-        rest.p = end;
-    }
-    return rest.p;
+    const struct gt_trace *t = r->trace;
+    if (++r->part >= t->n_parts)
+        return false;
+    const struct gt_part *before = &t->parts[r->part - 1], *part = &t->parts[r->part];
+    if (r->audience->gap && part->start != before->end)
+        r->audience->gap(r->audience->arg);
+    r->rest = (struct gt_bytes){part->start, part->end, false};
+    return true;
 }
 
-void gt_trace_read_v2(struct gt_trace *trace, const struct gt_audience *audience)
+static bool next_generation(struct gt_reader *r)
 {
-    struct gt_reader r = {.trace = trace, .audience = audience};
-    const uint8_t *end = trace->base + trace->size, *read = end;
-    struct gt_part all = {trace->base + GT_HEADER_BYTES, end, false};
-    if (!trace->parts)
-        read = read_part(&r, &all);
-    for (size_t i = 0; i < trace->n_parts; i++) {
-        if (i && audience->gap && trace->parts[i].start != trace->parts[i - 1].end)
-            audience->gap(audience->arg);
-        read_part(&r, &trace->parts[i]);
+    const struct gt_trace *t = r->trace;
+    const uint8_t *end = NULL;
+    end_generation(r);
+    do
+        end = *t->damage ? NULL : gt_generation_end(r->rest, t->format);
+    while (!end && next_part(r));
+    if (!end)
+        return false;
+    r->begin = r->rest.p;
+    r->until = r->rest.p = end;
+    begin_generation(r, t->parts && t->parts[r->part].accounts_only);
+    return true;
+}
+
+void gt_trace_begin_v2(struct gt_reader *r)
+{
+    const struct gt_trace *t = r->trace;
+    struct gt_part all = {t->base + GT_HEADER_BYTES, t->base + t->size, false};
+    const struct gt_part *part = t->parts ? t->parts : &all;
+    r->next = next;
+    r->rest = (struct gt_bytes){part->start, part->end, false};
+    next_generation(r);
+}
+
+bool gt_trace_next_v2(struct gt_reader *r, uint64_t *ns)
+{
+    while (!gt_order_next(r, ns)) {
+        if (!r->begin || !next_generation(r))
+            return false;
     }
-    gt_order_accounts(&r, UINT64_MAX);
-    gt_account_rows_free(&r.accounts);
-    trace->lost = (size_t)(end - read);
-    trace->whole &= !trace->lost;
+    return true;
+}
+
+void gt_trace_end_v2(struct gt_reader *r)
+{
+    gt_order_accounts(r, UINT64_MAX);
+    r->trace->lost = r->trace->parts ? 0 : gt_bytes_left(&r->rest);
+    r->trace->whole &= !r->trace->lost;
+}
+
+double gt_trace_last_scale(const struct gt_trace *trace)
+{
+    struct gt_trace its = *trace;
+    struct gt_reader r = {.trace = &its};
+    struct gt_place_in_file last;
+    struct gt_batch b;
+    if (!gt_seek(trace, UINT64_MAX, &last))
+        return 0;
+    struct gt_bytes bytes = {last.start, trace->base + trace->size, false};
+    while (gt_batch_next(&bytes, &b)) {
+        if (b.kind == GT_EV_FREQUENCY || b.kind == GT_EV_SYNC)
+            read_clock(&r, &b);
+    }
+    return r.ns_per_unit;
 }

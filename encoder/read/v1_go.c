@@ -56,6 +56,13 @@ void gt_v1_go_begin(struct gt_reader *r)
     gt_reader_source(r, EXITS);
 }
 
+void gt_v1_go_end(struct gt_reader *r)
+{
+    gt_memo_free(&r->go.threads);
+    gt_memo_free(&r->go.calls);
+    free(r->go.exits);
+}
+
 bool gt_v1_go_is_exits(const struct gt_reader *r, const struct gt_source *s)
 {
     return r->go.exits && s->id == EXITS;

@@ -12,6 +12,9 @@
 /* Before anything is told: the ends of calls become a source of their own. */
 void gt_v1_go_begin(struct gt_reader *r);
 
+/* What was kept for that is gone; streams stay, which are known to who was told of them. */
+void gt_v1_go_end(struct gt_reader *r);
+
 /* s->next is what that event says in v1; makes it what is told. false: nothing. */
 bool gt_v1_go_tell(struct gt_reader *r, struct gt_source *s, const struct gt_v1_entry *event);
 

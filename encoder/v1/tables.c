@@ -12,6 +12,7 @@
 #include "encoder/frames.h"
 #include "encoder/base/memo.h"
 #include "encoder/held.h"
+#include "encoder/origin.h"
 #include "encoder/output.h"
 #include "encoder/stacks.h"
 #include "encoder/strings.h"
@@ -216,6 +217,14 @@ void gt_v1_tables_whole(void)
 void gt_v1_tables_of_go(void)
 {
     put_numbers(GT_V1_OF_GO, NULL, 0);
+}
+
+void gt_v1_tables_origin(void)
+{
+    enum { HEAD = sizeof GT_ORIGIN - 1 };
+    uint8_t text[GT_ORIGIN_MAX];
+    uint32_t len = gt_origin_text(text);
+    put_numbers(GT_V1_ORIGIN, text + HEAD, len - HEAD);
 }
 
 static void put_account(void *unused, uint64_t id, const char *text, uint32_t len)

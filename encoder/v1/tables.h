@@ -20,6 +20,9 @@ void gt_v1_tables_frequency(void);
 enum { GT_V1_STACK_MAIN = 0x7ffffffe, GT_V1_STACK_UNKNOWN };
 void gt_v1_tables_unknown(void);
 
+/* Where it was recorded (origin.h). */
+void gt_v1_tables_origin(void);
+
 /* That nothing is missing; that it is of a Go program. */
 void gt_v1_tables_whole(void);
 void gt_v1_tables_of_go(void);

@@ -390,6 +390,7 @@ static uint64_t cpus(void)
 static void begin(uint64_t from)
 {
     v1.begun = true;
+    gt_v1_tables_origin();
     gt_v1_tables_frequency();
     gt_v1_pages_event(GT_V1_GOMAXPROCS, 0, from ? from : 1, ARGS(cpus()), NULL, 0);
     gt_v1_tables_unknown();

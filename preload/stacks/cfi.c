@@ -461,7 +461,7 @@ static struct gt_layout layout_of(const struct machine *m)
         l.cfa >= GT_LAYOUT_CFA_MAX)
         return odd;
     if (now->cfa.where == DEREF && now->cfa.reg == (uint8_t)GT_ARCH_REG_FP &&
-        now->fp.where == AT_FP && GT_ARCH_RA_BELOW &&
+        now->fp.where == AT_FP && GT_ARCH_RA_BELOW != 0 &&
         words_below(now->ra) * 8 == GT_ARCH_RA_BELOW) {
         l.kind = GT_FRAME_REALIGNED;
         l.ra_words = 1;

@@ -87,7 +87,7 @@ _gotrace_stacks() { # word
 _gotrace_first() { # word
     compopt -o filenames
     mapfile -t COMPREPLY < <(
-        ((COMP_CWORD == 1)) && compgen -W "view info top why sql export cut convert symbolize stacks attach detach start stop snapshot" -- "$1"
+        ((COMP_CWORD == 1)) && compgen -W "view info top why sql export cut convert merge symbolize stacks attach detach start stop snapshot" -- "$1"
         [[ $1 == */* ]] || compgen -A command -- "$1"
         compgen -f -- "$1"
     )
@@ -98,7 +98,7 @@ _gotrace_run() { # word
         _gotrace_files "$1"
     elif [[ $1 == -* ]]; then
         _gotrace_words "$1" --output= --format= --syscalls= --syscall-min= --no-heap --no-children --all-children --max-size= \
-            --max-mem= --start= --delay= --duration= --signal= --ring= --sched --cpu-hz= --hold-min= --hang= --quiet --force --help --version
+            --max-mem= --start= --delay= --duration= --signal= --ring= --sched --cpu-hz= --hold-min= --hang= --quiet --family --force --help --version
     else
         _gotrace_first "$1"
     fi
@@ -123,6 +123,7 @@ _gotrace() {
     1export) _gotrace_options_or_files "$cur" --to= --output= --kind= --wakers --by-thread --unended --diff= --help ;;
     1cut) _gotrace_options_or_files "$cur" --from= --to= --around= --margin= --threads= --thorough --output= --help ;;
     1convert) _gotrace_options_or_files "$cur" --format= --output= --help ;;
+    1merge) _gotrace_options_or_files "$cur" --format= --mark= --output= --help ;;
     1symbolize) _gotrace_options_or_files "$cur" --debug-dir= --debuginfod --perf-map= --output= --help ;;
     1stacks) _gotrace_stacks "$cur" ;;
     1start | 1stop | 1snapshot | 1detach) _gotrace_process "$cur" ;;

@@ -52,6 +52,8 @@ static const struct command {
      gt_command_cut},
     {"convert", "--format=FORMAT TRACE -o FILE", "write a trace in another format",
      gt_command_convert},
+    {"merge", "[options] TRACE... -o FILE", "write traces of several processes as one",
+     gt_command_merge},
     {"symbolize", "[options] TRACE", "fill in names from debug files that the host did not have",
      gt_command_symbolize},
     {"export", "--to=FORMAT [options] TRACE", "write a trace for other tools: pprof, Perfetto, …",

@@ -1,8 +1,9 @@
 /*
  * `gotrace [options] [--] program …`: sets the environment, looks whether the program can be
  * traced, and becomes it. Nothing stays between the program and its parent: its process id,
- * signals, descriptors and exit status are its own.
+ * signals, descriptors and exit status are its own. (With -f this process stays: family.h.)
  */
+#include "family.h"
 #include "target.h"
 #include "tool.h"
 
@@ -18,7 +19,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-enum { FORCE = 'f', HELP = 'h', VARIABLE = 0x100 }; /* from there on: rows of the table */
+enum { FAMILY = 'f', HELP = 'h', FORCE = 0x80, VARIABLE = 0x100 }; /* and on: rows of the table */
 
 /* An option is a variable of the library. value: NULL when the option has an argument. */
 static const struct {
@@ -81,10 +82,13 @@ void gt_run_print_options(bool running)
                  options[i].argument ? "=" : "", options[i].argument ? options[i].argument : "");
         printf("  %-26s %s\n", left, options[i].what);
     }
-    if (!running)
-        printf("  %-26s %s\n  %-26s %s\n  %-26s %s\n", "-f, --force",
-               "run also what cannot be traced", "-h, --help", "this", "-V, --version",
-               "of this command");
+    static const char *const others[][2] = {
+        {"-f, --family", "one trace of the program and all processes that come of it"},
+        {"    --force", "run also what cannot be traced"},
+        {"-h, --help", "this"},
+        {"-V, --version", "of this command"}};
+    for (size_t i = 0; !running && i < sizeof others / sizeof *others; i++)
+        printf("  %-26s %s\n", others[i][0], others[i][1]);
 }
 
 /* The library ------------------------------------------------------------------------------- */
@@ -171,26 +175,29 @@ static void describe(struct option *longs, char *letters)
     }
     *p = 0;
     longs[OPTIONS] = (struct option){"force", no_argument, NULL, FORCE};
-    longs[OPTIONS + 1] = (struct option){0};
+    longs[OPTIONS + 1] = (struct option){"family", no_argument, NULL, FAMILY};
+    longs[OPTIONS + 2] = (struct option){0};
 }
 
-bool gt_run_read_options(int argc, char **argv)
+struct gt_ways gt_run_read_options(int argc, char **argv)
 {
-    struct option longs[OPTIONS + 2];
+    struct option longs[OPTIONS + 3];
     char letters[3 + 2 * OPTIONS + 1];
-    bool force = false;
+    struct gt_ways ways = {0};
     int c;
     describe(longs, letters);
     while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
         int row = c >= VARIABLE ? c - VARIABLE : row_of(c);
         if (c == FORCE)
-            force = true;
+            ways.force = true;
+        else if (c == FAMILY)
+            ways.family = true;
         else if (row >= 0)
             set(row, options[row].value ? options[row].value : optarg);
         else
             exit(GT_EXIT_OURS); /* getopt has said why */
     }
-    return force;
+    return ways;
 }
 
 size_t gt_run_settings(char *out, size_t size)
@@ -218,7 +225,7 @@ int gt_command_run(int argc, char **argv)
 {
     char library[PATH_MAX];
     struct gt_target target;
-    bool force = gt_run_read_options(argc, argv);
+    struct gt_ways ways = gt_run_read_options(argc, argv);
     char **program = argv + optind;
     if (!*program)
         gt_fail(GT_EXIT_OURS, "which program? gotrace --help says more");
@@ -226,9 +233,11 @@ int gt_command_run(int argc, char **argv)
     gt_target_look(&target, *program, library);
     if (target.status && !target.runs)
         gt_fail(target.status, "%s", target.why);
-    if (target.status && !force)
+    if (target.status && !ways.force)
         gt_fail(target.status, "cannot trace: %s. (--force runs it all the same.)", target.why);
     preload(library, target.first);
+    if (ways.family)
+        gt_family_begin();
     execvp(*program, program);
     int status = errno == ENOENT ? GT_EXIT_NOT_FOUND : GT_EXIT_CANNOT_RUN;
     gt_fail(status, "%s: %s", *program, strerror(errno));

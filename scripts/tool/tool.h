@@ -26,6 +26,7 @@ int gt_command_symbolize(int argc, char **argv);
 int gt_command_export(int argc, char **argv);
 int gt_command_cut(int argc, char **argv);
 int gt_command_convert(int argc, char **argv);
+int gt_command_merge(int argc, char **argv);
 int gt_command_stacks(int argc, char **argv);
 int gt_command_control(int argc, char **argv); /* start, stop, snapshot */
 int gt_command_attach(int argc, char **argv);  /* attach, detach */
@@ -51,10 +52,14 @@ uint64_t gt_read_time(const char *option, const char *text, bool *from_end);
 void gt_run_print_options(bool running);
 
 /*
- * Reads them into the environment, and moves optind to what is no option; whether --force was
- * among them.
+ * Reads them into the environment, and moves optind to what is no option; those that are no
+ * variables of the library are returned.
  */
-bool gt_run_read_options(int argc, char **argv);
+struct gt_ways {
+    bool force; /* run what cannot be traced, too */
+    bool family;
+};
+struct gt_ways gt_run_read_options(int argc, char **argv);
 
 /*
  * What the environment then says, as preload/options.h reads settings, but for the last zero; how

@@ -10,11 +10,12 @@ import pwd
 import shutil
 import signal
 import socket
+import subprocess
 import tempfile
 
 import pytest
 
-from lib import LIBRARY, apps, gotools, proc
+from lib import BUILD, LIBRARY, apps, gotools, proc
 
 PG_BIN = max(glob.glob("/usr/lib/postgresql/*/bin"), default="/nonexistent", key=lambda path: int(path.split("/")[4]))
 ROOT_USER = os.getuid() == 0
@@ -184,6 +185,59 @@ def test_postgresql_under_pgbench(shared):
     assert apps.created(bench) == 1  # the first of the two is main
     assert apps.waits([bench], "pthread_join") <= 1
     assert apps.waits([bench], ("ppoll", "poll"), kind="net") > 100
+
+
+UNTIL_SOMEBODY_WAITS = """
+DO $$ BEGIN
+    WHILE NOT EXISTS (SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock') LOOP
+        PERFORM pg_sleep(0.01);
+        PERFORM pg_stat_clear_snapshot();
+    END LOOP;
+    PERFORM pg_sleep(0.2);
+END $$"""
+
+
+@pytest.mark.limit(120)
+@pytest.mark.needs(f"{PG_BIN}/initdb")
+def test_postgresql_family(shared):
+    """gotrace -f: one backend waits for a row that another one holds, for 0.2 s and more; and all others are there."""
+    as_user = {"user": "nobody", "group": pwd.getpwnam("nobody").pw_gid, "extra_groups": []} if ROOT_USER else {}
+    (shared / "bin").mkdir(mode=0o755)
+    command, trace = shutil.copy(BUILD / "gotrace", shared / "bin"), shared / "t.out"
+    shutil.copy(LIBRARY, shared)
+    port, data = apps.free_port(), shared / "data"
+    to = ["-h", "127.0.0.1", "-p", str(port), "-U", "bench"]
+
+    def sql(*commands):
+        each = [word for command in commands for word in ("-c", command)]
+        return subprocess.Popen([f"{PG_BIN}/psql", *to, "-q", *each, "postgres"], stdout=subprocess.PIPE, text=True)
+
+    def ready():
+        return proc.run([f"{PG_BIN}/pg_isready", *to]).returncode == 0
+
+    initdb = [f"{PG_BIN}/initdb", "-D", data, "--no-sync", "-A", "trust", "-U", "bench"]
+    assert proc.spawn(initdb, stdout=subprocess.DEVNULL, cwd=shared, **as_user).wait(60) == 0
+    argv = [command, "-f", "-o", trace, "--", f"{PG_BIN}/postgres", "-D", data, "-p", port, "-k", shared, "-h", "127.0.0.1", "-F"]
+    with apps.server(argv, shared / "log", ready, end=signal.SIGTERM, cwd=shared, **as_user):
+        assert sql("CREATE TABLE t (n int)", "INSERT INTO t VALUES (0)").wait(30) == 0
+        holds = sql("BEGIN", "UPDATE t SET n = 1", r"\echo held", UNTIL_SOMEBODY_WAITS, "COMMIT")
+        assert holds.stdout.readline() == "held\n"
+        assert sql("UPDATE t SET n = 2").wait(60) == holds.wait(60) == 0
+    gotools.check_all(trace)
+    events = gotools.parse(trace)
+    spans = {}  # where a goroutine waited → (goroutine, from, to)
+    begun = {}
+    for e in events:
+        if e.is_go("Running", "Waiting") and e.stack:
+            begun[e.goid] = e.time, {f.func for f in e.stack}
+        elif e.is_go("Waiting", "Runnable") and e.goid in begun:
+            since, functions = begun.pop(e.goid)
+            for function in functions & {"ProcSleep", "pg_sleep"}:
+                spans.setdefault(function, []).append((e.goid, since, e.time))
+    waiter, since, until = max(spans["ProcSleep"], key=lambda span: span[2] - span[1])
+    holder, begin, end = max(spans["pg_sleep"], key=lambda span: span[2] - span[1])
+    assert waiter != holder and until - since >= 200e6 and since < begin < end < until
+    assert len({e.goid for e in events if e.goid is not None}) >= 7  # the server, what it does beside, and three backends
 
 
 # --- chronyd: one thread, and after the start a seccomp filter that kills

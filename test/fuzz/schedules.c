@@ -6,7 +6,7 @@
  * every other one is cut after some page, as if the process had been killed. Whoever reads the
  * files must find nothing wrong with them. Usage: schedules FORMAT FIRST_SEED COUNT DIRECTORY
  *
- * One thread plays all of them, with a clock of its own: the same seed gives the same file.
+ * One thread plays all of them, with a clock of its own: the same seed gives the same events.
  */
 #include "encoder/call.h"
 #include "encoder/events.h"

@@ -11,6 +11,7 @@ import pytest
 
 from lib import BUILD, PROGRAMS, ROOT, gotools, proc, reports
 from lib.pprof import varint
+from lib.spans import SLACK, check_readers, differences, event_counts, sums, window
 
 GOTRACE = ROOT / "build/gotrace"
 SANITIZED = ROOT / "build/asan/gotrace"
@@ -18,7 +19,6 @@ FUZZ = BUILD / "test/fuzz/schedules"
 CUTS = int(os.environ.get("FUZZ_CUTS", "24"))  # of each format; test/README.md says how many it were last
 FIRST = int(os.environ.get("FUZZ_FIRST", "1"))
 BATCH = 100
-SLACK = 1000  # ns: effects are told after causes
 
 pytestmark = pytest.mark.beside
 formats = pytest.mark.parametrize("format", gotools.FORMATS)
@@ -36,26 +36,6 @@ def cut_ns(trace, part, start, end):
 def convert(trace, format, new):
     proc.run([GOTRACE, "convert", f"--format={format}", trace, "-o", new], timeout=120).ok()
     return new
-
-
-def sums(trace, *window, where=True):
-    """(goroutine, kind, function) → ns in that window, and None → the trace's length, as our own reader has it."""
-    lines = proc.run([BUILD / "test/fuzz/sums", trace, *window], timeout=120).ok().stdout.splitlines()
-    found = collections.Counter({None: int(lines[0].split()[1])})
-    for g, kind, leaf, ns in (line.split(maxsplit=2)[:2] + line.split(maxsplit=2)[2].rsplit(maxsplit=1) for line in lines[1:]):
-        found[int(g), kind, leaf if where else "-"] += int(ns)
-    return found
-
-
-def window(trace, start, end, **options):
-    """The same of a part of its time, with the length that it is to have."""
-    found, length = sums(trace, start, end, **options), sums(trace)[None]
-    found[None] = min(end, length) - start
-    return found
-
-
-def differences(one, other, slack=SLACK):
-    return {key: (one[key], other[key]) for key in one.keys() | other.keys() if abs(one[key] - other[key]) > slack}
 
 
 def states(trace, start=0, end=1 << 62, reasons=True):
@@ -78,22 +58,6 @@ def states(trace, start=0, end=1 << 62, reasons=True):
     for goid in now:
         add(goid, max(e.time for e in events))
     return spans
-
-
-def check_readers(format, *traces):
-    """By every Go that reads it: not one may be refused."""
-    for go in gotools.readers_of(format).values():
-        if format == "go1.5":
-            for trace in traces:
-                gotools.check(trace, go=go)
-            continue
-        result = proc.run([gotools.read_all(go), *traces], timeout=600).ok()
-        assert not result.stdout, f"{go}: {result.stdout[:2000]}"
-
-
-def event_counts(trace):
-    text = proc.run([GOTRACE, "info", trace], timeout=60).ok().stdout
-    return {kind: int(n) for n, kind in re.findall(r"^ +(\d+)  (\w+)$", text, re.M)}
 
 
 # --- Known truth

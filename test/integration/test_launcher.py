@@ -139,7 +139,7 @@ def refused(argv, why, status=126, **options):
 def test_static(tmp_path):
     program = proc.compile(EMPTY, tmp_path / "static", "-static")
     refused([program], "static is statically linked")
-    assert gotrace("-f", program).returncode == 7
+    assert gotrace("--force", program).returncode == 7
     refused([proc.compile(EMPTY, tmp_path / "pie", "-static-pie")], "pie is statically linked")
 
 

@@ -5,6 +5,8 @@
  */
 #include "scene.h"
 
+#include "encoder/origin.h"
+
 /* Of a PC where no code can be: the last seven of its bits. */
 #define LAST ((GT_ARCH_USER_END >> 42) - 1)
 
@@ -38,6 +40,8 @@ static const uint8_t go15[] = {
     0x4e, 3, 0, 2,                        /* GoStart */
     0x0f, 3, 10,                          /* GoEnd */
     0x06, 3, 0,                           /* ProcStop */
+};
+static const uint8_t go15_tables[] = {
     0x02, 0x80, 0x94, 0xeb, 0xdc, 3, 0,   /* Frequency: 1e9, and an unused 0 */
     0xc3, 12, 0xfe, 0xff, 0xff, 0xff, 7, 1, 0x81, 0x80, 0x80, 0x80, 0x80, 0x20, /* Stack: main's */
     0xc3, 12, 0xff, 0xff, 0xff, 0xff, 7, 1, 0x91, 0x80, 0x80, 0x80, 0x80, 0x20, /* unknown ones' */
@@ -83,6 +87,8 @@ static const uint8_t go17_end[] = {
     0x66, 0, 2,                           /* GoStartLocal */
     0x0f, 10,                             /* GoEnd */
     0x06, 0,                              /* ProcStop */
+};
+static const uint8_t go17_tables[] = {
     0x02, 0x80, 0x94, 0xeb, 0xdc, 3,      /* Frequency: 1e9 */
     0x25, 13, 4, 'm', 'a', 'i', 'n',      /* String 13; the ids up to 10 are always there */
     0xc3, 16, 0xfe, 0xff, 0xff, 0xff, 7, 1, /* Stack of main: 1 frame */
@@ -142,7 +148,7 @@ static const struct cuts cuts121 = {CUTS17, {11, 0x87, 100, 0, 0, 0x49, 1, 1, 0x
 /* As expected, where CPUS stands for the number of CPUs; that takes one byte. */
 static void expect(const char *format, size_t *at_byte, const uint8_t *bytes, size_t size)
 {
-    uint8_t own[sizeof go15 + sizeof go17_end];
+    uint8_t own[sizeof go15 + sizeof go17_tables];
     memcpy(own, bytes, size);
     uint8_t *cpus = memchr(own, CPUS, size);
     if (cpus)
@@ -189,11 +195,37 @@ static void expect_padding(const char *format, size_t *at_byte)
     CHECK_EQ(*at_byte, end);
 }
 
+/* A stack that is none, with the numbers of struct gt_origin. */
+static void expect_origin(const char *format, size_t *at_byte)
+{
+    struct gt_origin origin;
+    uint64_t own[GT_ORIGIN_NUMBERS];
+    CHECK_EQ(scene_file[(*at_byte)++], 0xc3);
+    size_t size = number(at_byte), next = *at_byte + size;
+    CHECK_EQ(number(at_byte), 0);
+    CHECK(number(at_byte) >= 1, "%s: frames", format);
+    CHECK_EQ(number(at_byte), GT_V1_ORIGIN);
+    for (int i = 0; i < GT_ORIGIN_NUMBERS; i++)
+        own[i] = number(at_byte);
+    memcpy(&origin, own, sizeof origin);
+    CHECK_EQ(origin.hardware, false);
+    CHECK_EQ(origin.counter, 1000000000);
+    CHECK_EQ(origin.units, 1);
+    CHECK_EQ(origin.ticks, UINT64_C(1) << 32);
+    CHECK_EQ(origin.mono_ns, 1000000000);
+    CHECK(origin.pid && !origin.forker, "%s: pid", format);
+    CHECK(strncmp((const char *)origin.program, "scene", sizeof origin.program) == 0, "%s: name",
+          format);
+    *at_byte = next;
+}
+
 static void check_15(void)
 {
     size_t at_byte = 0;
     expect_header("go1.5", &at_byte);
     expect("go1.5", &at_byte, go15, sizeof go15);
+    expect_origin("go1.5", &at_byte);
+    expect("go1.5", &at_byte, go15_tables, sizeof go15_tables);
     expect_padding("go1.5", &at_byte);
     expect("go1.5", &at_byte, end15, sizeof end15);
     expect_padding("go1.5", &at_byte);
@@ -210,13 +242,15 @@ static void check_17(const char *format, bool stops)
     else
         scene_expect(format, &at_byte, exits, sizeof exits);
     scene_expect(format, &at_byte, go17_end, sizeof go17_end);
+    expect_origin(format, &at_byte);
+    scene_expect(format, &at_byte, go17_tables, sizeof go17_tables);
     expect_padding(format, &at_byte);
     expect(format, &at_byte, end17, sizeof end17);
     expect_padding(format, &at_byte);
     CHECK_EQ(at_byte, scene_size);
 }
 
-enum { ALLOCS = 2900, FIRST_ALLOC = 200 };
+enum { ALLOCS = 2850, FIRST_ALLOC = 200 };
 
 static void allocate_and_collect(struct gt_writer *a)
 {

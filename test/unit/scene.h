@@ -110,8 +110,10 @@ static void scene_write(const char *path, const char *format)
     scene_ns = 1000000000u;
     gt_clock_read = scene_clock;
     gt_clock = (struct gt_clock){.hardware = false, .base = scene_ns, .mono0 = scene_ns};
-    gt_drain_open(&(struct gt_drain_config){
-        .path = path, .format = gt_format_find(format), .resolve = scene_resolve});
+    gt_drain_open(&(struct gt_drain_config){.path = path,
+                                            .program = "scene",
+                                            .format = gt_format_find(format),
+                                            .resolve = scene_resolve});
     gt_writer_register(&a);
     gt_writer_register(&b);
     scene_play(&a, &b);

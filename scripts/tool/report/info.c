@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static void print_format(const struct gt_trace *t)
@@ -132,8 +133,7 @@ static struct parts parts_of(const struct gt_thread_state *t, bool accounts)
     return p;
 }
 
-/* The name that it has in the text is no longer than that, but with --wide. */
-enum { NAME_BYTES = 15, ROUTINE_COLUMNS = 24 };
+enum { NAME_COLUMNS = 15, LONG_NAME_COLUMNS = 40, ROUTINE_COLUMNS = 24 };
 
 /* A text in UTF-8, which has more bytes than columns, with the blanks that make it as wide. */
 static const char *pad(const char *text, char buf[static 4 * ROUTINE_COLUMNS + 1])
@@ -147,20 +147,29 @@ static const char *pad(const char *text, char buf[static 4 * ROUTINE_COLUMNS + 1
     return buf;
 }
 
-/* Columns that only texts have, as they are there. */
-static void print_names(const struct gt_thread_state *t)
+/* Names are as long as the kernel's, mostly; those of several processes begin with theirs. */
+static int columns_of_names(const struct gt_threads *threads)
 {
-    char tid[24] = "-", name[NAME_BYTES + 1], life[40];
+    size_t most = NAME_COLUMNS;
+    for (const struct gt_thread_state *t = threads->first; t; t = t->next)
+        most = strchr(t->name, '/') && strlen(t->name) > most ? strlen(t->name) : most;
+    return most < LONG_NAME_COLUMNS ? (int)most : LONG_NAME_COLUMNS;
+}
+
+/* Columns that only texts have, as they are there. */
+static void print_names(const struct gt_thread_state *t, int columns)
+{
+    char tid[24] = "-", name[LONG_NAME_COLUMNS + 1], life[40];
     char routine[512], padded[4 * ROUTINE_COLUMNS + 1];
     const char *its = *t->routine ? t->routine : "-";
     if (t->thread != GT_NO_THREAD)
         snprintf(tid, sizeof tid, "%" PRIu64, t->thread);
-    snprintf(name, sizeof name, "%s", *t->name ? t->name : "-");
+    snprintf(name, sizeof name, "%.*s", columns, *t->name ? t->name : "-");
     snprintf(life, sizeof life, "%s%s", gt_duration(lived(t)), t->ended ? " " : "+");
     its = gt_short_name(its, routine, sizeof routine, ROUTINE_COLUMNS);
     gt_cell_words("  ");
     gt_cell_text(NULL, "tid", 8, tid);
-    gt_cell_text(NULL, "name", -NAME_BYTES, gt_wide_names && *t->name ? t->name : name);
+    gt_cell_text(NULL, "name", -columns, gt_wide_names && *t->name ? t->name : name);
     gt_cell_text(NULL, "routine", -ROUTINE_COLUMNS, pad(its, padded));
     gt_cell_ns(NULL, "from", 10, t->begin);
     gt_cell_text(NULL, "lived", 10, life);
@@ -196,11 +205,11 @@ static void print_parts(const struct parts *p, bool accounts)
         print_share("unseen_ns", "unseen", p->unseen, p->time);
 }
 
-static void print_thread(const struct gt_thread_state *t, bool accounts)
+static void print_thread(const struct gt_thread_state *t, int name, bool accounts)
 {
     const struct parts p = parts_of(t, accounts);
     gt_row_begin();
-    print_names(t);
+    print_names(t, name);
     gt_cell_thread("thread", NULL, t);
     gt_cell_ns("start_ns", NULL, 0, t->begin);
     gt_cell_ns("lived_ns", NULL, 0, lived(t));
@@ -216,14 +225,15 @@ static void print_threads(const struct gt_threads *threads)
 {
     struct gt_idle_sum idle = {0};
     bool accounts = threads->accounts;
+    int name = columns_of_names(threads);
     gt_report_words("\nthreads: %" PRIu64 "\n", threads->n);
     gt_head_begin();
-    print_thread(&(struct gt_thread_state){.name = "", .routine = ""}, accounts);
+    print_thread(&(struct gt_thread_state){.name = "", .routine = ""}, name, accounts);
     gt_head_end();
     gt_table_begin("by_thread");
     for (const struct gt_thread_state *t = threads->first; t; t = t->next) {
         if (gt_select_thread(t))
-            print_thread(t, accounts);
+            print_thread(t, name, accounts);
     }
     gt_table_end();
     gt_report_words("  (+: still there when the trace ends)\n");

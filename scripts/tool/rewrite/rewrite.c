@@ -1,13 +1,13 @@
 /* See rewrite.h: what of the file is read, and what comes of it. */
 #include "rewrite.h"
 
+#include "numbers.h"
+
 #include "scripts/tool/report/reading.h"
 #include "scripts/tool/replacement.h"
-#include "rewriting.h"
 #include "scripts/tool/tool.h"
 #include "writing.h"
 
-#include "encoder/held.h"
 #include "encoder/read/batches.h"
 #include "encoder/read/need.h"
 #include "encoder/read/seek.h"
@@ -154,98 +154,25 @@ static void choose_threads(const struct gt_trace *like, const struct gt_rewrite 
     rewriting->gs = &by_g;
 }
 
-/* v1: samples are told when all else is, and must be written with what is of their time. */
-static struct {
-    struct timed_sample {
-        struct gt_cpu_sample its;
-        uint64_t ns;
-    } * at;
-    size_t n, room, next;
-    struct gt_audience all; /* with the samples told in time */
-} samples;
-
-static void keep_sample(void *arg, const struct gt_cpu_sample *s, uint64_t ns)
-{
-    (void)arg;
-    samples.at = gt_need_room(samples.at, samples.n, &samples.room, sizeof *samples.at);
-    samples.at[samples.n++] = (struct timed_sample){*s, ns};
-}
-
-static int by_time(const void *a, const void *b)
-{
-    const struct timed_sample *x = a, *y = b;
-    return x->ns < y->ns ? -1 : x->ns > y->ns;
-}
-
-static void read_samples(const char *input)
-{
-    struct gt_trace trace;
-    open_part(&trace, input);
-    const struct gt_audience audience = {.sample = keep_sample};
-    gt_trace_read(&trace, &audience);
-    if (samples.n)
-        qsort(samples.at, samples.n, sizeof *samples.at, by_time);
-}
-
-static void tell_with_samples(void *arg, const struct gt_happening *h, uint64_t ns)
-{
-    for (; samples.next < samples.n && samples.at[samples.next].ns <= ns; samples.next++)
-        gt_rewriting_sample(&samples.at[samples.next].its, samples.at[samples.next].ns);
-    gt_rewriting_audience.tell(arg, h, ns);
-}
-
-static const struct gt_audience *audience_for(const struct gt_rewrite *r, const struct gt_trace *t)
-{
-    if (!t->format->v1)
-        return &gt_rewriting_audience;
-    read_samples(r->input);
-    samples.all = gt_rewriting_audience;
-    samples.all.tell = tell_with_samples;
-    samples.all.sample = NULL;
-    return &samples.all;
-}
-
 /* The end ------------------------------------------------------------------------------------ */
-
-/* "gotrace-waits g holder thread how since name": since when is in units of the trace's clock. */
-static const char *with_new_time(const char *text, const struct gt_blocked_row *row)
-{
-    enum { BEFORE = 5 }; /* words */
-    const char *since = text;
-    char *end;
-    for (int i = 0; i < BEFORE && since; i++)
-        since = (since = strchr(since, ' ')) ? since + 1 : NULL;
-    if (!since)
-        return text;
-    strtoull(since, &end, 10);
-    size_t size = strlen(text) + 24;
-    char *fresh = gt_need(malloc(size));
-    snprintf(fresh, size, "%.*s%llu%s", (int)(since - text), text,
-             (unsigned long long)row->since + 1, end);
-    return fresh;
-}
 
 static void tell_end(const struct gt_trace *trace)
 {
     size_t blocked = 0;
     for (size_t i = 0; i < trace->n_own; i++) {
-        struct gt_blocked_row row;
-        struct gt_signals_row signals;
-        if (gt_blocked_read(trace->own[i], &row) && blocked < trace->n_blocked)
-            gt_writing_at_end(with_new_time(trace->own[i], &trace->blocked[blocked++]));
-        else if (gt_signals_read(trace->own[i], &signals))
-            gt_writing_at_end(trace->own[i]);
+        const char *text = gt_retell_at_end(trace->own[i], trace, &blocked);
+        if (text)
+            gt_writing_at_end(text);
     }
 }
 
 /* All of it ----------------------------------------------------------------------------------- */
 
-static void refuse_same(const char *input, const char *output)
+bool gt_rewrite_is_same(const char *one, const char *other)
 {
     struct stat a, b;
-    if (stat(input, &a) == 0 && stat(output, &b) == 0 && a.st_dev == b.st_dev &&
-        a.st_ino == b.st_ino)
-        gt_fail(GT_EXIT_USAGE, "%s: that is what is read; -o takes another file", output);
+    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
 }
 
 /* Before Go 1.7 names stand in the program, and events have no goroutines' numbers. */
@@ -305,7 +232,8 @@ static void resolve_times(struct gt_rewrite *r)
 void gt_rewrite(struct gt_rewrite *r)
 {
     struct gt_trace trace;
-    refuse_same(r->input, r->output);
+    if (gt_rewrite_is_same(r->input, r->output))
+        gt_fail(GT_EXIT_USAGE, "%s: that is what is read; -o takes another file", r->output);
     gt_open_trace(&trace, r->input);
     const struct gt_format *format = r->format ? r->format : trace.format;
     trace.ours = is_ours(r->input);
@@ -315,16 +243,16 @@ void gt_rewrite(struct gt_rewrite *r)
     struct gt_rewriting rewriting = {.trace = &trace, .from = r->from, .to = r->to};
     if (r->threads)
         choose_threads(&trace, r, &rewriting);
-    const struct gt_audience *audience = audience_for(r, &trace);
     gt_replacement_begin(r->output);
     if (format->v1 && gt_v1_global_order(format))
         gt_replacement_beside(".elf");
     gt_writing_begin(gt_replacement_temporary(), format, r->from + 1);
+    gt_writing_blame(r->input);
     r->of_go = !trace.ours;
     if (r->of_go)
         gt_writing_of_go();
     gt_rewriting_begin(&rewriting);
-    if (!gt_trace_read(&trace, audience))
+    if (!gt_trace_read(&trace, &gt_rewriting_audience))
         gt_fail(GT_EXIT_FAILED, "%s: damaged: %s", trace.path, trace.damage);
     r->experimental = trace.experimental;
     bool to_end = reads_to_end(&trace) && r->to >= trace.ns;

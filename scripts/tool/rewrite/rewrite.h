@@ -28,4 +28,7 @@ void gt_rewrite(struct gt_rewrite *r);
 /* That events of experiments were left out, if so. */
 void gt_rewrite_say_experiments(const struct gt_rewrite *r);
 
+/* Whether both are there, and one file. */
+bool gt_rewrite_is_same(const char *one, const char *other);
+
 #endif

@@ -1,6 +1,9 @@
 /* See rewriting.h: when a part and its generations begin and end. */
 #include "rewriting.h"
 
+#include "aligning.h"
+#include "joining.h"
+#include "numbers.h"
 #include "steps.h"
 
 #include "encoder/procs.h"
@@ -9,15 +12,6 @@
 #include <stdlib.h>
 
 enum { GENERATION_NS = 1000000000, GENERATION_BYTES = 64 << 20 };
-
-static struct {
-    bool begun, over;
-    uint64_t generations;     /* that are over */
-    uint64_t generation;      /* of the source */
-    uint64_t last_generation; /* with which it was over */
-    uint64_t generation_ns;   /* when ours began */
-    uint64_t ns;              /* of the last event */
-} part;
 
 static void happen(const struct gt_happening *h, uint64_t ns)
 {
@@ -69,60 +63,69 @@ static void happen(const struct gt_happening *h, uint64_t ns)
 
 static void set_host(void)
 {
-    const struct gt_trace *t = gt_all.wanted.trace;
-    gt_writing_set_host(gt_all.procs, t->wall_s, t->wall_ns, t->mono_ns);
+    const struct gt_trace *t = gt_all->wanted.trace;
+    gt_writing_set_host(gt_all->procs, t->wall_s, t->wall_ns, t->mono_ns);
 }
 
 static void next_generation(uint64_t ns)
 {
     gt_steps_finish();
     set_host();
-    part.generations++;
+    gt_all->part.generations++;
     gt_writing_next(gt_ts_of(ns));
     gt_begin_generation(gt_ts_of(ns));
-    part.generation_ns = ns;
+    gt_all->part.generation_ns = ns;
 }
 
 static void begin(uint64_t from)
 {
-    part.begun = true;
-    part.generation_ns = from;
+    gt_all->part.begun = true;
+    gt_all->part.generation_ns = from;
     gt_steps_finish();
-    gt_all.writes = !part.over;
+    gt_all->writes = !gt_all->part.over;
     if (from)
         gt_begin_part(gt_ts_of(from));
 }
 
 static void over(void)
 {
-    if (part.begun)
+    if (gt_all->part.begun)
         gt_steps_finish();
     else
-        begin(gt_all.wanted.from);
-    part.over = true;
-    part.last_generation = part.generation;
-    gt_all.writes = false;
+        begin(gt_all->wanted.from);
+    gt_all->part.over = true;
+    gt_all->part.last_generation = gt_all->part.generation;
+    gt_all->writes = false;
 }
 
 /* Whether ours is over where the source's is, or, where that has none, has become large. */
 static bool is_generation_over(uint64_t ns)
 {
-    const struct gt_trace *t = gt_all.wanted.trace;
-    bool next = t->generations != part.generation;
-    part.generation = t->generations;
+    const struct gt_trace *t = gt_all->wanted.trace;
+    bool next = t->generations != gt_all->part.generation;
+    gt_all->part.generation = t->generations;
     if (!t->format->v1)
         return next;
-    bool whole = ns > part.ns; /* steps are */
-    part.ns = ns;
-    return whole &&
-           (ns - part.generation_ns >= GENERATION_NS || gt_writing_size() >= GENERATION_BYTES);
+    bool whole = ns > gt_all->part.ns; /* steps are */
+    gt_all->part.ns = ns;
+    return whole && (ns - gt_all->part.generation_ns >= GENERATION_NS ||
+                     gt_writing_size() >= GENERATION_BYTES);
 }
 
 static void note_modules(void)
 {
-    const struct gt_trace *t = gt_all.wanted.trace;
+    const struct gt_trace *t = gt_all->wanted.trace;
     for (size_t i = 0; i < t->n_own; i++)
         gt_writing_module(t->own[i]);
+}
+
+/* v1 tells the frequency before its events. */
+static void note_origin(void)
+{
+    const struct gt_trace *t = gt_all->wanted.trace;
+    double scale = t->format->v1 ? t->ns_per_unit : gt_trace_last_scale(t);
+    struct gt_origin its = gt_align_alone(t, scale);
+    gt_writing_set_origin(its.ticks ? &its : NULL);
 }
 
 /*
@@ -136,33 +139,38 @@ static void late_status(const struct gt_happening *h)
     if (created) /* a status that comes later is no first one */
         gt_g_of(h->arg[0])->source.state = GT_G_RUNNABLE;
     bool of_g = h->type == GT_EV_GO_STATUS || h->type == GT_EV_GO_STATUS_STACK;
-    bool ends = part.generations || part.generation != part.last_generation || gt_reads_our_v1();
+    bool ends = gt_all->part.generations ||
+                gt_all->part.generation != gt_all->part.last_generation || gt_reads_our_v1();
     if (ends || !(of_g || h->type == GT_EV_PROC_STATUS))
         return;
-    gt_all.writes = true;
-    happen(h, gt_all.wanted.to);
-    gt_all.writes = false;
+    gt_all->writes = true;
+    happen(h, gt_all->wanted.to);
+    gt_all->writes = false;
 }
 
 static void tell(void *arg, const struct gt_happening *h, uint64_t ns)
 {
     (void)arg;
-    bool first = part.generation != gt_all.wanted.trace->generations || !part.generation;
+    bool first = !gt_all->part.known;
+    bool fresh = first || gt_all->part.generation != gt_all->wanted.trace->generations;
     bool next = is_generation_over(ns);
-    if (first)
+    gt_all->part.known = true;
+    if (fresh)
         note_modules();
-    if (!part.over && ns >= gt_all.wanted.to)
+    if (first && !gt_all->wanted.together)
+        note_origin();
+    if (!gt_all->part.over && ns >= gt_all->wanted.to)
         over();
-    if (part.over) {
+    if (gt_all->part.over) {
         late_status(h);
         return;
     }
-    if (!part.begun && ns >= gt_all.wanted.from)
-        begin(gt_all.wanted.from);
-    else if (part.begun && next)
+    if (!gt_all->part.begun && ns >= gt_all->wanted.from)
+        begin(gt_all->wanted.from);
+    else if (gt_all->part.begun && next && !gt_all->wanted.together)
         next_generation(ns);
     /* v2's readers find the order of Go's Ps by themselves. */
-    bool own = !gt_reads_ours() && !gt_all.wanted.trace->format->v1 && !gt_format->v1;
+    bool own = !gt_reads_ours() && !gt_all->wanted.trace->format->v1 && !gt_format->v1;
     happen(h, own ? h->own_ns : ns);
 }
 
@@ -172,7 +180,7 @@ static bool is_next(const struct gt_happening *h, enum gt_g_state state)
     const struct gt_g_row *g = gt_g_known(h->g);
     return g && g->source.state == state &&
            (!h->seq || (h->seq == g->source.seq + 1 &&
-                        g->source.generation == gt_all.wanted.trace->generations));
+                        g->source.generation == gt_all->wanted.trace->generations));
 }
 
 /* Order: what Go's own reader goes by. v1 has numbers for goroutines only, and not always. */
@@ -190,10 +198,10 @@ static bool possible(void *arg, const struct gt_happening *h)
         p = gt_reads_our_v1() ? NULL : gt_p_of(h->arg[0]);
         if (p && h->type == GT_EV_PROC_START && gt_m_on(h->on)->p)
             return false; /* in a call, and it is not told yet who took the other one */
-        if (p && gt_all.wanted.trace->format->v1)
+        if (p && gt_all->wanted.trace->format->v1)
             return !p->m;
         return !p || (p->source.known && h->arg[1] == p->source.seq + 1 &&
-                      p->source.generation == gt_all.wanted.trace->generations &&
+                      p->source.generation == gt_all->wanted.trace->generations &&
                       p->source.busy == (h->type == GT_EV_PROC_STEAL));
     case GT_EV_GO_SYSCALL_END_BLOCKED:
         if (gt_reads_our_v1())
@@ -217,7 +225,7 @@ static void gap(void *arg)
 
 static bool is_within(uint64_t ns)
 {
-    return ns >= gt_all.wanted.from && ns < gt_all.wanted.to;
+    return ns >= gt_all->wanted.from && ns < gt_all->wanted.to;
 }
 
 static void sample(void *arg, const struct gt_cpu_sample *s, uint64_t ns)
@@ -225,16 +233,16 @@ static void sample(void *arg, const struct gt_cpu_sample *s, uint64_t ns)
     (void)arg;
     struct gt_cpu_sample whole = *s;
     const struct gt_g_row *g = gt_g_known(s->g);
-    if (!is_within(ns) || (g && !gt_wants(g)) || (!g && gt_all.wanted.gs))
+    if (!is_within(ns) || (g && !gt_wants(g)) || (!g && gt_all->wanted.gs))
         return;
     if (s->thread == GT_NO_THREAD && g && g->m)
         whole.thread = g->m->id;
+    if (whole.thread != GT_NO_THREAD)
+        whole.thread = gt_m_of(whole.thread)->number;
+    whole.g = s->g ? gt_g_of(s->g)->number : 0;
+    if (gt_all->wanted.together && s->p < GT_PROCS_MAX) /* alone, a P is there when it is told */
+        whole.p = gt_p_of(s->p)->number;
     gt_writing_sample(&whole, gt_ts_of(ns));
-}
-
-void gt_rewriting_sample(const struct gt_cpu_sample *s, uint64_t ns)
-{
-    sample(NULL, s, ns);
 }
 
 /* Before a thread's first row, and after it is told of: whether it ran when the part began. */
@@ -242,8 +250,9 @@ static void begin_account(struct gt_g_row *g)
 {
     unsigned runs = g->began == RAN ? GT_KNOWN_RUNS : 0;
     if (g->began != NOT_THERE)
-        gt_writing_account(&(struct gt_account_row){
-            .g = g->id, .at = gt_ts_of(gt_all.wanted.from) + 1, .used.known = GT_KNOWN_CPU | runs});
+        gt_writing_account(&(struct gt_account_row){.g = g->number,
+                                                    .at = gt_ts_of(gt_all->wanted.from) + 1,
+                                                    .used.known = GT_KNOWN_CPU | runs});
     g->began = NOT_THERE;
 }
 
@@ -254,16 +263,19 @@ static void account(void *arg, const struct gt_account_row *row, uint64_t ns, ui
     struct gt_account_row cut = *row;
     uint64_t begin = ns > length ? ns - length : 0, end = ns;
     struct gt_g_row *g = gt_g_known(row->g);
-    if (row->g && (g ? !gt_wants(g) : gt_all.wanted.gs != NULL))
+    if (row->g && (g ? !gt_wants(g) : gt_all->wanted.gs != NULL))
         return;
-    if (!row->g && begin >= gt_all.wanted.to)
-        begin = end = gt_all.wanted.to; /* it says that all is known until then */
-    begin = begin > gt_all.wanted.from ? begin : gt_all.wanted.from;
-    end = end < gt_all.wanted.to ? end : gt_all.wanted.to;
-    if (begin > end || (begin == end && length && row->g) || end < gt_all.wanted.from)
+    if (!row->g && begin >= gt_all->wanted.to)
+        begin = end = gt_all->wanted.to; /* it says that all is known until then */
+    begin = begin > gt_all->wanted.from ? begin : gt_all->wanted.from;
+    end = end < gt_all->wanted.to ? end : gt_all->wanted.to;
+    if (begin > end || (begin == end && length && row->g) || end < gt_all->wanted.from)
         return;
     if (g)
         begin_account(g);
+    cut.g = row->g ? gt_g_of(row->g)->number : 0;
+    if (gt_all->wanted.together) /* Ps have other numbers than CPUs */
+        cut.used.known &= ~GT_KNOWN_CPUS;
     cut.at = gt_ts_of(end);
     cut.length = end - begin;
     for (int i = 0; i < GT_USED_NUMBERS && cut.length < length; i++)
@@ -274,22 +286,53 @@ static void account(void *arg, const struct gt_account_row *row, uint64_t ns, ui
     gt_writing_account(&cut);
 }
 
-const struct gt_audience gt_rewriting_audience = {
-    .possible = possible, .tell = tell, .sample = sample, .account = account, .gap = gap};
+const struct gt_audience gt_rewriting_audience = {.possible = possible,
+                                                  .tell = tell,
+                                                  .samples_in_time = true,
+                                                  .sample = sample,
+                                                  .account = account,
+                                                  .gap = gap};
 
-void gt_rewriting_begin(const struct gt_rewriting *r)
+void gt_rewriting_use(struct gt_everybody *all)
 {
-    gt_all = (struct gt_everybody){.wanted = *r};
-    gt_all.last_p = &gt_all.first_p;
-    gt_all.last_g = &gt_all.first_g;
-    gt_all.last_task = &gt_all.first_task;
+    gt_all = all;
+    gt_writing_from(&all->source);
+}
+
+struct gt_everybody *gt_rewriting_begin(const struct gt_rewriting *r)
+{
+    gt_rewriting_use(gt_need(calloc(1, sizeof *gt_all)));
+    gt_all->wanted = *r;
+    gt_all->last_p = &gt_all->first_p;
+    gt_all->last_g = &gt_all->first_g;
+    gt_all->last_task = &gt_all->first_task;
+    return gt_all;
+}
+
+/* Together ------------------------------------------------------------------------------------ */
+
+void gt_rewriting_pause(void)
+{
+    gt_steps_finish();
+}
+
+void gt_rewriting_go_on(uint64_t ns)
+{
+    gt_begin_generation(gt_ts_of(ns - gt_all->wanted.later));
+}
+
+void gt_rewriting_leave(uint64_t ns, bool whole)
+{
+    gt_join_leave(ns, whole);
+    gt_writing_forget(&gt_all->source);
+    gt_contents_free(&gt_all->texts);
 }
 
 void gt_rewriting_end(uint64_t end, bool whole)
 {
-    if (!part.over)
+    if (!gt_all->part.over)
         over();
-    gt_all.writes = true;
+    gt_all->writes = true;
     set_host();
     if (!gt_format->v1) {
         gt_writing_next(gt_ts_of(end));

@@ -14,24 +14,38 @@
 
 #include "encoder/read/trace.h"
 
+/* The rewriting of one trace: what is known of everybody in it (rewriting_state.h). */
+struct gt_everybody;
+
 struct gt_rewriting {
     const struct gt_trace *trace; /* open */
     uint64_t from, to;            /* ns since its beginning; to: UINT64_MAX: its end */
     /* Those that are wanted, as keys; or NULL: all. */
     const struct gt_memo *threads; /* as the kernel numbers them, plus 1 */
     const struct gt_memo *gs;
+    /* Of one of several that are put together, all of it: */
+    bool together;
+    uint64_t later;      /* ns from the beginning of what is written to its own */
+    const char *process; /* what names of threads and locks begin with; NULL: they have that */
 };
 
-/* gt_writing_begin has been called, with the time `from` + 1. */
-void gt_rewriting_begin(const struct gt_rewriting *r);
+/* gt_writing_begin has been called, with the time `from` + 1. What is told next is of this one. */
+struct gt_everybody *gt_rewriting_begin(const struct gt_rewriting *r);
+
+/* Or of that one. */
+void gt_rewriting_use(struct gt_everybody *all);
 
 /* What is told when the trace is read. */
 extern const struct gt_audience gt_rewriting_audience;
 
-/* A sample, which must come before the first event that is not before it. */
-void gt_rewriting_sample(const struct gt_cpu_sample *sample, uint64_t ns);
+/* Together: at ns of what is written a generation ends for all; the next one begins for it. */
+void gt_rewriting_pause(void);
+void gt_rewriting_go_on(uint64_t ns);
 
-/* All is told, or enough; it ends at that time, ns. whole: nothing is missing. */
+/* Together: its trace is over, and may go. Those who are left end then, at ns of their own. */
+void gt_rewriting_leave(uint64_t ns, bool whole);
+
+/* Alone: all is told, or enough; it ends at that time, ns. whole: nothing is missing. */
 void gt_rewriting_end(uint64_t end, bool whole);
 
 #endif

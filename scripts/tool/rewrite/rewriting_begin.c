@@ -14,9 +14,9 @@ static void tell_once(struct gt_m *m, uint64_t ts, bool *told)
     if (*told)
         return;
     *told = true;
-    if (gt_all.procs)
+    if (gt_all->procs)
         gt_do_procs(m, ts);
-    for (struct gt_task *task = gt_all.first_task; task; task = task->next) {
+    for (struct gt_task *task = gt_all->first_task; task; task = task->next) {
         if (task->open)
             gt_do_task(m, task, ts);
     }
@@ -44,19 +44,6 @@ static void begin_running(struct gt_g_row *g, uint64_t ts)
     m->g = g;
 }
 
-/* v1 has it with the next start only. */
-static void tell_label(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
-{
-    gt_put(m, GT_EV_GO_LABEL, ts, GT_ARGS(gt_writing_string(g->label)));
-    if (!gt_format->v1)
-        return;
-    g->reason = "preempted";
-    g->stack = NULL;
-    g->state = GT_G_RUNNABLE;
-    gt_do_leave(m, g, ts);
-    gt_do_start(m, g, ts);
-}
-
 /* A thread runs, be it for no time. */
 static void introduce(struct gt_g_row *g, struct gt_p_row *p, uint64_t ts, bool *told)
 {
@@ -68,7 +55,7 @@ static void introduce(struct gt_g_row *g, struct gt_p_row *p, uint64_t ts, bool 
     begin_running(g, ts);
     tell_once(m, ts, told);
     if (*g->label)
-        tell_label(m, g, ts);
+        gt_do_label(m, g, ts);
     tell_regions(m, g->regions, ts);
     g->state = state;
     g->stack = stack;
@@ -83,9 +70,9 @@ static void introduce(struct gt_g_row *g, struct gt_p_row *p, uint64_t ts, bool 
 /* Those without a P, one after the other on the one that is lent. */
 static void introduce_the_absent(uint64_t ts, bool *told)
 {
-    struct gt_p_row *lent = gt_all.first_p;
+    struct gt_p_row *lent = gt_all->first_p;
     struct gt_m *holder = lent->m;
-    for (struct gt_g_row *g = gt_all.first_g; g; g = g->next) {
+    for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
         if (!lives(g) || !g->m || g->m->p || !gt_wants_thread(g->m))
             continue;
         introduce(g, lent, ts, told);
@@ -97,11 +84,11 @@ static void introduce_the_absent(uint64_t ts, bool *told)
 
 static void introduce_the_present(uint64_t ts, bool *told)
 {
-    for (struct gt_g_row *g = gt_all.first_g; g; g = g->next) {
+    for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
         if (lives(g) && g->m && g->m->p && gt_wants_thread(g->m))
             introduce(g, g->m->p, ts, told);
     }
-    for (struct gt_p_row *p = gt_all.first_p; p; p = p->next) {
+    for (struct gt_p_row *p = gt_all->first_p; p; p = p->next) {
         if (p->m && !p->m->introduced) /* it has not come to its goroutine */
             gt_do_proc_start(p->m, p, ts);
     }
@@ -121,15 +108,15 @@ static void begin_with_threads(uint64_t ts)
 {
     struct gt_m *teller = NULL;
     bool told = false;
-    if (!gt_all.first_p)
+    if (!gt_all->first_p)
         return;
     introduce_the_absent(ts, &told);
     introduce_the_present(ts, &told);
-    for (struct gt_g_row *g = gt_all.first_g; g; g = g->next) {
+    for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
         if (g->m && g->m->introduced && (!teller || g->m->p))
             teller = g->m;
     }
-    for (struct gt_g_row *g = gt_all.first_g; g; g = g->next) {
+    for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
         struct gt_m *m = teller ? teller : g->maker;
         if (lives(g) && !g->m && m)
             tell_unstarted(m, g, ts);
@@ -147,11 +134,11 @@ static bool is_on_thread(const struct gt_g_row *g)
 static struct gt_m *find_teller(void)
 {
     struct gt_m *teller = NULL;
-    for (struct gt_g_row *g = gt_all.first_g; g; g = g->next) {
+    for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
         if (g->m && lives(g) && gt_wants_thread(g->m) && (!teller || (g->m->p && !teller->p)))
             teller = g->m;
     }
-    if (!teller && !gt_all.wanted.trace->ours)
+    if (!teller && !gt_all->wanted.trace->ours)
         return gt_m_of(GT_WRITING_FIRST); /* of Go's, all may wait since the beginning */
     return teller;
 }
@@ -159,11 +146,10 @@ static struct gt_m *find_teller(void)
 /* Ps that nobody has are told when they are taken; where others may steal them, at once. */
 static void tell_ps(struct gt_m *teller, uint64_t ts)
 {
-    for (struct gt_p_row *p = gt_all.first_p; p; p = p->next) {
-        p->told = false;
+    for (struct gt_p_row *p = gt_all->first_p; p; p = p->next) {
         if (p->m && gt_wants_thread(p->m))
             gt_do_p_status(p->m, p, ts);
-        else if (!gt_all.wanted.trace->ours)
+        else if (!gt_all->wanted.trace->ours)
             gt_do_p_status(teller, p, ts);
     }
 }
@@ -171,23 +157,23 @@ static void tell_ps(struct gt_m *teller, uint64_t ts)
 /* What Go's own collector is about. */
 static void tell_collection(struct gt_m *teller, uint64_t ts)
 {
-    for (struct gt_g_row *g = gt_all.first_g; g && gt_all.collects; g = g->next) {
+    for (struct gt_g_row *g = gt_all->first_g; g && gt_all->collects; g = g->next) {
         if (g->state != GT_G_RUNNING || !g->m || !g->m->p)
             continue;
-        gt_put(g->m, GT_EV_GC_ACTIVE, ts, GT_ARGS(gt_next_seq(g->m, &gt_all.gc_seq)));
-        gt_all.collects_told = true;
+        gt_put(g->m, GT_EV_GC_ACTIVE, ts, GT_ARGS(gt_next_seq(g->m, &gt_gc_seq)));
+        gt_all->collects_told = true;
         break;
     }
-    for (struct gt_p_row *p = gt_all.first_p; p; p = p->next) {
+    for (struct gt_p_row *p = gt_all->first_p; p; p = p->next) {
         if (p->sweep.open)
-            gt_put(p->m ? p->m : teller, GT_EV_GC_SWEEP_ACTIVE, ts, GT_ARGS(p->id));
+            gt_put(p->m ? p->m : teller, GT_EV_GC_SWEEP_ACTIVE, ts, GT_ARGS(p->number));
         p->sweep.told = p->sweep.open;
     }
-    for (struct gt_g_row *g = gt_all.first_g; g; g = g->next) {
+    for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
         g->assist.told = g->assist.open && g->state != GT_G_NONE && !g->unborn;
         if (g->assist.told)
             gt_put(is_on_thread(g) ? g->m : teller, GT_EV_GC_MARK_ASSIST_ACTIVE, ts,
-                   GT_ARGS(g->id));
+                   GT_ARGS(g->number));
     }
 }
 
@@ -195,11 +181,13 @@ static void tell_collection(struct gt_m *teller, uint64_t ts)
 static void tell_statuses(uint64_t ts, bool stacks)
 {
     struct gt_m *teller = find_teller();
+    for (struct gt_p_row *p = gt_all->first_p; p; p = p->next)
+        p->told = false;
     if (!teller)
         return;
     tell_ps(teller, ts);
-    for (struct gt_g_row *g = gt_all.first_g; g; g = g->next) {
-        bool own = g->m && (gt_all.wanted.trace->ours || is_on_thread(g));
+    for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
+        bool own = g->m && (gt_all->wanted.trace->ours || is_on_thread(g));
         /* v1 has the other one. */
         const struct gt_callers *stack = g->stack && !gt_format->v1 ? g->stack : g->its;
         if (lives(g) && !g->unmade && !g->unborn)
@@ -217,11 +205,11 @@ void gt_begin_generation(uint64_t ts)
 
 void gt_begin_part(uint64_t ts)
 {
-    for (struct gt_g_row *g = gt_all.first_g; g; g = g->next) {
+    for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
         if (g->state != GT_G_NONE)
             g->began = g->state == GT_G_RUNNING || g->state == GT_G_RUNNABLE ? RAN : WAITED;
     }
-    if (gt_all.wanted.trace->ours)
+    if (gt_all->wanted.trace->ours)
         begin_with_threads(ts);
     else
         tell_statuses(ts, true);

@@ -1,20 +1,25 @@
 /* See rewriting_state.h. */
 #include "rewriting_state.h"
 
+#include "joining.h"
+#include "numbers.h"
+
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
 
-struct gt_everybody gt_all;
+struct gt_everybody *gt_all;
+uint64_t gt_gc_seq;
 
 /* Who is known -------------------------------------------------------------------------------- */
 
 struct gt_m *gt_m_of(uint64_t thread)
 {
-    uint64_t *slot = gt_need(gt_memo_at(&gt_all.m, thread + 1));
+    uint64_t *slot = gt_need(gt_memo_at(&gt_all->m, thread + 1));
     if (!*slot) {
         struct gt_m *m = gt_need(calloc(1, sizeof *m));
         m->id = thread;
+        m->number = gt_number_of_thread(thread);
         *slot = (uintptr_t)m;
     }
     return (struct gt_m *)(uintptr_t)*slot;
@@ -22,13 +27,14 @@ struct gt_m *gt_m_of(uint64_t thread)
 
 struct gt_p_row *gt_p_of(uint64_t id)
 {
-    uint64_t *slot = gt_need(gt_memo_at(&gt_all.p, id + 1));
+    uint64_t *slot = gt_need(gt_memo_at(&gt_all->p, id + 1));
     if (!*slot) {
         struct gt_p_row *p = gt_need(calloc(1, sizeof *p));
         p->id = id;
+        p->number = gt_number_of_p(id);
         p->state = GT_P_IDLE;
-        *gt_all.last_p = p;
-        gt_all.last_p = &p->next;
+        *gt_all->last_p = p;
+        gt_all->last_p = &p->next;
         *slot = (uintptr_t)p;
     }
     return (struct gt_p_row *)(uintptr_t)*slot;
@@ -36,15 +42,16 @@ struct gt_p_row *gt_p_of(uint64_t id)
 
 struct gt_g_row *gt_g_known(uint64_t id)
 {
-    return (struct gt_g_row *)(uintptr_t)gt_memo_find(&gt_all.g, id + 1);
+    return (struct gt_g_row *)(uintptr_t)gt_memo_find(&gt_all->g, id + 1);
 }
 
 struct gt_g_row *gt_g_of(uint64_t id)
 {
-    uint64_t *slot = gt_need(gt_memo_at(&gt_all.g, id + 1));
+    uint64_t *slot = gt_need(gt_memo_at(&gt_all->g, id + 1));
     if (!*slot) {
         struct gt_g_row *g = gt_need(calloc(1, sizeof *g));
         g->id = id;
+        g->number = gt_number_of_g(id);
         g->reason = g->label = "";
         g->call_ns = UINT64_MAX;
         *slot = (uintptr_t)g;
@@ -52,15 +59,15 @@ struct gt_g_row *gt_g_of(uint64_t id)
     struct gt_g_row *g = (struct gt_g_row *)(uintptr_t)*slot;
     if (!g->listed) {
         g->listed = true;
-        *gt_all.last_g = g;
-        gt_all.last_g = &g->next;
+        *gt_all->last_g = g;
+        gt_all->last_g = &g->next;
     }
     return g;
 }
 
 void gt_state_trim(void)
 {
-    struct gt_g_row **link = &gt_all.first_g, *g;
+    struct gt_g_row **link = &gt_all->first_g, *g;
     while ((g = *link)) {
         if (g->state == GT_G_NONE && g->source.state == GT_G_NONE && !g->unmade) {
             g->listed = false;
@@ -70,29 +77,29 @@ void gt_state_trim(void)
             link = &g->next;
         }
     }
-    gt_all.last_g = link;
+    gt_all->last_g = link;
 }
 
 bool gt_wants_thread(const struct gt_m *m)
 {
-    return !gt_all.wanted.threads || gt_memo_find(gt_all.wanted.threads, m->id + 1);
+    return !gt_all->wanted.threads || gt_memo_find(gt_all->wanted.threads, m->id + 1);
 }
 
 bool gt_wants(const struct gt_g_row *g)
 {
-    return !gt_all.wanted.gs || gt_memo_find(gt_all.wanted.gs, g->id);
+    return !gt_all->wanted.gs || gt_memo_find(gt_all->wanted.gs, g->id);
 }
 
 void gt_state_forget(void)
 {
-    for (struct gt_p_row *p = gt_all.first_p; p; p = p->next) {
+    for (struct gt_p_row *p = gt_all->first_p; p; p = p->next) {
         if (p->m)
             p->m->p = NULL;
         p->m = NULL;
         p->state = GT_P_IDLE;
         p->source.known = p->stops = false;
     }
-    for (struct gt_g_row *g = gt_all.first_g; g; g = g->next) {
+    for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
         if (g->m)
             g->m->g = NULL;
         g->state = g->source.state = GT_G_NONE;
@@ -107,7 +114,7 @@ void gt_state_forget(void)
 
 bool gt_writes_of(const struct gt_m *m)
 {
-    return gt_all.writes && gt_wants_thread(m);
+    return gt_all->writes && gt_wants_thread(m);
 }
 
 uint64_t gt_next_seq(const struct gt_m *m, uint64_t *seq)
@@ -129,30 +136,30 @@ uint64_t gt_put(struct gt_m *m, enum gt_event_type type, uint64_t ts, const uint
     if (!gt_writes_of(m) || is_of_unwanted(m, type))
         return ts;
     if (!m->lane)
-        m->lane = gt_writing_lane(m->id);
+        m->lane = gt_writing_lane(m->number);
     return gt_writing_event(m->lane, type, ts, args);
 }
 
 uint64_t gt_after(const struct gt_m *m, const struct gt_cause *cause, uint64_t ts)
 {
-    return gt_all.writes && cause->m != m && ts <= cause->ts ? cause->ts + 1 : ts;
+    return gt_all->writes && cause->m != m && ts <= cause->ts ? cause->ts + 1 : ts;
 }
 
 /* What events refer to is put into the tables only with one that is written. */
 
 static uint64_t stack_id(const struct gt_callers *stack)
 {
-    return gt_all.writes ? gt_writing_stack(stack) : 0;
+    return gt_all->writes ? gt_writing_stack(stack) : 0;
 }
 
 static uint64_t string_id(const char *text)
 {
-    return gt_all.writes ? gt_writing_string(text) : 0;
+    return gt_all->writes ? gt_writing_string(text) : 0;
 }
 
 static uint64_t text_id(const char *text)
 {
-    return gt_all.writes ? gt_writing_text(text) : 0;
+    return gt_all->writes ? gt_writing_text(text) : 0;
 }
 
 static void caused(struct gt_g_row *g, const struct gt_m *m, uint64_t ts)
@@ -164,7 +171,7 @@ static void caused(struct gt_g_row *g, const struct gt_m *m, uint64_t ts)
 
 void gt_do_p_status(struct gt_m *m, struct gt_p_row *p, uint64_t ts)
 {
-    gt_put(m, GT_EV_PROC_STATUS, ts, GT_ARGS(p->id, p->state));
+    gt_put(m, GT_EV_PROC_STATUS, ts, GT_ARGS(p->number, p->state));
     p->told = gt_writes_of(m);
     p->seq = 0;
 }
@@ -175,7 +182,7 @@ void gt_do_proc_start(struct gt_m *m, struct gt_p_row *p, uint64_t ts)
     p->state = GT_P_IDLE;
     if (!p->told)
         gt_do_p_status(m, p, ts);
-    gt_put(m, GT_EV_PROC_START, ts, GT_ARGS(p->id, gt_next_seq(m, &p->seq)));
+    gt_put(m, GT_EV_PROC_START, ts, GT_ARGS(p->number, gt_next_seq(m, &p->seq)));
     p->state = GT_P_RUNNING;
     p->m = m;
     m->p = p;
@@ -205,13 +212,15 @@ static uint64_t put_of(const struct gt_g_row *g, struct gt_m *m, enum gt_event_t
 static void put_create(struct gt_m *m, struct gt_g_row *g, enum gt_event_type type,
                        const struct gt_callers *stack, uint64_t ts)
 {
-    caused(g, m, put_of(g, m, type, ts, GT_ARGS(g->id, stack_id(g->its), stack_id(stack))));
+    caused(g, m, put_of(g, m, type, ts, GT_ARGS(g->number, stack_id(g->its), stack_id(stack))));
     g->seq = 0;
     g->unmade = g->unborn = false;
 }
 
 void gt_do_create(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *stack, uint64_t ts)
 {
+    if (gt_join_made(m, g, ts))
+        return;
     put_create(m, g, GT_EV_GO_CREATE, stack, ts);
     g->state = GT_G_RUNNABLE;
 }
@@ -222,20 +231,36 @@ void gt_do_create_waiting(struct gt_m *m, struct gt_g_row *g, const struct gt_ca
     bool sayable = gt_format->minor >= 23;
     if (sayable)
         put_create(m, g, GT_EV_GO_CREATE_BLOCKED, stack, ts);
-    g->unborn = !sayable && gt_all.writes;
+    g->unborn = !sayable && gt_all->writes;
     g->state = GT_G_WAITING;
 }
 
 void gt_do_start(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
 {
     ts = gt_after(m, &g->last, ts);
-    caused(g, m, put_of(g, m, GT_EV_GO_START, ts, GT_ARGS(g->id, gt_next_seq(m, &g->seq))));
+    caused(g, m, put_of(g, m, GT_EV_GO_START, ts, GT_ARGS(g->number, gt_next_seq(m, &g->seq))));
     g->state = GT_G_RUNNING;
     g->stack = NULL;
     g->m = m;
-    m->g = g;
-    if (gt_all.procs_due && gt_writes_of(m))
+    m->last_g = m->g = g;
+    if (gt_all->procs_due && gt_writes_of(m))
         gt_do_procs(m, ts);
+    if (gt_all->wanted.process && !g->named && gt_writes_of(m))
+        gt_do_label(m, g, ts);
+}
+
+/* v1 has it with the next start only. */
+void gt_do_label(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
+{
+    g->named = true;
+    gt_put(m, GT_EV_GO_LABEL, ts, GT_ARGS(gt_writing_string(gt_name_of(g))));
+    if (!gt_format->v1)
+        return;
+    g->reason = "preempted";
+    g->stack = NULL;
+    g->state = GT_G_RUNNABLE;
+    gt_do_leave(m, g, ts);
+    gt_do_start(m, g, ts);
 }
 
 void gt_do_leave(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
@@ -259,11 +284,11 @@ static void after_call(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
 {
     uint64_t stack = stack_id(g->stack);
     if (gt_format->after_call == GT_AFTER_CALL_STATUS) {
-        put_of(g, m, GT_EV_GO_STATUS_STACK, ts, GT_ARGS(g->id, m->id, GT_G_RUNNING, stack));
+        put_of(g, m, GT_EV_GO_STATUS_STACK, ts, GT_ARGS(g->number, m->number, GT_G_RUNNING, stack));
         g->seq = 0;
     } else if (gt_format->after_call == GT_AFTER_CALL_STOP_START) {
         put_of(g, m, GT_EV_GO_STOP, ts, GT_ARGS(string_id("preempted"), stack));
-        put_of(g, m, GT_EV_GO_START, ts, GT_ARGS(g->id, gt_next_seq(m, &g->seq)));
+        put_of(g, m, GT_EV_GO_START, ts, GT_ARGS(g->number, gt_next_seq(m, &g->seq)));
     }
 }
 
@@ -274,7 +299,7 @@ void gt_do_call_end(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
     g->state = GT_G_RUNNING;
     if (m->p)
         m->p->state = GT_P_RUNNING;
-    if (gt_all.writes && gt_all.wanted.trace->ours)
+    if (gt_all->writes && gt_all->wanted.trace->ours)
         after_call(m, g, ts);
     g->stack = NULL;
 }
@@ -282,14 +307,14 @@ void gt_do_call_end(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
 void gt_do_status(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *stack, uint64_t ts)
 {
     bool on_thread = g->state == GT_G_RUNNING || g->state == GT_G_SYSCALL;
-    uint64_t thread = on_thread && g->m ? g->m->id : GT_NO_THREAD;
-    if (gt_format->v1 && !on_thread && !gt_all.wanted.trace->ours)
+    uint64_t thread = on_thread && g->m ? g->m->number : GT_NO_THREAD;
+    if (gt_format->v1 && !on_thread && !gt_all->wanted.trace->ours)
         m = gt_m_of(GT_WRITING_FIRST); /* there it must not look as if the one that runs made it */
     if (stack && (gt_format->minor >= 23 || gt_format->v1))
         ts = put_of(g, m, GT_EV_GO_STATUS_STACK, ts,
-                    GT_ARGS(g->id, thread, g->state, stack_id(stack)));
+                    GT_ARGS(g->number, thread, g->state, stack_id(stack)));
     else
-        ts = put_of(g, m, GT_EV_GO_STATUS, ts, GT_ARGS(g->id, thread, g->state));
+        ts = put_of(g, m, GT_EV_GO_STATUS, ts, GT_ARGS(g->number, thread, g->state));
     g->seq = 0;
     caused(g, m, ts);
 }
@@ -298,8 +323,8 @@ void gt_do_status(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *s
 
 void gt_do_procs(struct gt_m *m, uint64_t ts)
 {
-    gt_put(m, GT_EV_PROCS_CHANGE, ts, GT_ARGS(gt_all.procs));
-    gt_all.procs_due = false;
+    gt_put(m, GT_EV_PROCS_CHANGE, ts, GT_ARGS(gt_all->procs));
+    gt_all->procs_due = false;
 }
 
 void gt_do_task(struct gt_m *m, const struct gt_task *task, uint64_t ts)

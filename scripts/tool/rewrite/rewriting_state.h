@@ -22,10 +22,15 @@ struct gt_range {
     bool open, told;
 };
 
+/*
+ * Whatever has an id, by which the source knows it, has a number in what is written: the same, or
+ * of several traces that are put together one of its own (numbers.h).
+ */
 struct gt_m {
-    uint64_t id;
+    uint64_t id, number;
     struct gt_p_row *p;
     struct gt_g_row *g;
+    const struct gt_g_row *last_g; /* it, or that before */
     struct gt_lane *lane;
     struct gt_p_row *next_p; /* v1: that it is to have when it has lost the other */
     bool introduced;
@@ -33,7 +38,7 @@ struct gt_m {
 
 struct gt_p_row {
     struct gt_p_row *next;
-    uint64_t id;
+    uint64_t id, number;
     struct gt_m *m; /* that has it */
     enum gt_p_state state;
     bool told; /* its status stands in the generation */
@@ -64,7 +69,7 @@ struct gt_log_line {
 
 struct gt_g_row {
     struct gt_g_row *next;
-    uint64_t id;
+    uint64_t id, number;
     struct gt_m *m; /* its thread, or that on which it ran last; NULL: none yet */
     struct gt_m *maker;
     enum gt_g_state state;
@@ -72,7 +77,8 @@ struct gt_g_row {
     struct gt_cause last;
     const char *reason;
     const struct gt_callers *stack, *its; /* of the open wait; where it began */
-    const char *label;
+    const char *label;                    /* "": none, or, with `process`, none of its own */
+    bool named;                           /* with `process`: readers know a name */
     struct gt_region *regions;
     struct gt_log_line lock; /* for which it waits */
     uint64_t lock_ns, woke_ns;
@@ -94,7 +100,7 @@ struct gt_g_row {
 
 struct gt_task {
     struct gt_task *next;
-    uint64_t id, parent;
+    uint64_t id, parent; /* numbers, as what follows */
     const char *name;
     const struct gt_callers *stack;
     bool open;
@@ -102,17 +108,36 @@ struct gt_task {
 
 extern struct gt_everybody {
     struct gt_rewriting wanted;
+    struct gt_writing_source source;
+    struct {
+        bool known; /* something was told */
+        bool begun, over;
+        uint64_t generations;     /* that are over */
+        uint64_t generation;      /* of the source */
+        uint64_t last_generation; /* with which it was over */
+        uint64_t generation_ns;   /* when ours began */
+        uint64_t ns;              /* of the last event */
+    } part;
     bool writes;    /* the part has begun, and is not over */
     uint64_t procs; /* CPUs */
     bool procs_due; /* to be told by who runs next */
     bool collects;  /* a collection is under way, by a program of Go's */
     bool collects_told;
-    uint64_t gc_seq;
+    struct gt_m *stopped;         /* the world, and readers know that */
+    uint64_t heap[2];             /* bytes, and goal: those of this trace alone */
     struct gt_memo m, p, g, task; /* by id, plus 1 */
+    /* Of one of several: */
+    struct gt_memo task_numbers; /* by id */
+    struct gt_contents texts;    /* that say something else than the source's */
+    struct gt_g_row *forked;     /* made by a fork, and not there yet; or NULL */
+    bool left;                   /* its trace is over */
     struct gt_p_row *first_p, **last_p;
     struct gt_g_row *first_g, **last_g; /* that live, and some that have ended */
     struct gt_task *first_task, **last_task;
-} gt_all;
+} * gt_all;
+
+/* Of collections in what is written: readers know one row of them. */
+extern uint64_t gt_gc_seq;
 
 #define GT_ARGS(...) ((const uint64_t[GT_EVENT_ARGS_MAX]){__VA_ARGS__})
 
@@ -151,6 +176,8 @@ void gt_do_start(struct gt_m *m, struct gt_g_row *g, uint64_t ts);
 /* g stops, waits or calls, from now on, as its fields say. */
 void gt_do_leave(struct gt_m *m, struct gt_g_row *g, uint64_t ts);
 void gt_do_call_end(struct gt_m *m, struct gt_g_row *g, uint64_t ts);
+/* The name of who runs there. */
+void gt_do_label(struct gt_m *m, struct gt_g_row *g, uint64_t ts);
 /* Says what g's state is; stack: or NULL. */
 void gt_do_status(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *stack, uint64_t ts);
 void gt_do_p_status(struct gt_m *m, struct gt_p_row *p, uint64_t ts);

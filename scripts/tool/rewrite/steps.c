@@ -5,17 +5,17 @@ enum { NO_THREAD_OF_P = 1 << 30 }; /* v1: what a P does before a thread has it, 
 
 uint64_t gt_ts_of(uint64_t ns)
 {
-    return ns + 1; /* 0 is none */
+    return gt_all->wanted.later + ns + 1; /* 0 is none */
 }
 
 bool gt_reads_our_v1(void)
 {
-    return gt_all.wanted.trace->format->v1 && gt_reads_ours();
+    return gt_all->wanted.trace->format->v1 && gt_reads_ours();
 }
 
 bool gt_reads_ours(void)
 {
-    return gt_all.wanted.trace->ours;
+    return gt_all->wanted.trace->ours;
 }
 
 struct gt_m *gt_m_on(const struct gt_stream *stream)
@@ -27,7 +27,7 @@ struct gt_m *gt_m_on(const struct gt_stream *stream)
 
 uint64_t gt_first_ts(void)
 {
-    return gt_ts_of(gt_all.wanted.from);
+    return gt_ts_of(gt_all->wanted.from);
 }
 
 void gt_step_finish(struct gt_g_row *g)
@@ -79,12 +79,12 @@ void gt_step_make(struct gt_m *m, struct gt_g_row *g)
 
 void gt_steps_finish(void)
 {
-    for (struct gt_g_row *g = gt_all.first_g; g; g = g->next) {
+    for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
         gt_step_finish(g);
-        if (gt_all.writes && g->unmade && gt_wants_thread(g->maker))
+        if (gt_all->writes && g->unmade && gt_wants_thread(g->maker))
             gt_step_make(g->maker, g);
     }
-    for (struct gt_p_row *p = gt_all.first_p; p; p = p->next) {
+    for (struct gt_p_row *p = gt_all->first_p; p; p = p->next) {
         if (p->m)
             gt_step_finish_p(p->m);
     }

@@ -60,6 +60,8 @@ void gt_tell_create_syscall(const struct gt_happening *h, uint64_t ts);
 void gt_tell_says(const struct gt_happening *h, uint64_t ns);
 void gt_tell_procs(const struct gt_happening *h, uint64_t ts);
 void gt_tell_heap(const struct gt_happening *h, uint64_t ts);
+/* Of one of several: what it had is not part of the sum any more. m: has a P. */
+void gt_heap_leave(struct gt_m *m, uint64_t ts);
 void gt_tell_gc(const struct gt_happening *h, uint64_t ts);
 void gt_tell_stop_the_world(const struct gt_happening *h, uint64_t ts);
 void gt_tell_ranges(const struct gt_happening *h, uint64_t ts);

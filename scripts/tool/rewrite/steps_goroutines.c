@@ -1,6 +1,9 @@
 /* See steps.h: of goroutines. */
 #include "steps.h"
 
+#include "joining.h"
+#include "numbers.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +27,7 @@ void gt_tell_create(const struct gt_happening *h, uint64_t ns)
     struct gt_m *m = gt_m_on(h->on);
     g->source.state = GT_G_RUNNABLE;
     g->source.seq = 0;
-    g->source.generation = gt_all.wanted.trace->generations;
+    g->source.generation = gt_all->wanted.trace->generations;
     g->its = is_routine(h->its) ? h->its : NULL;
     g->m = NULL;
     g->maker = m;
@@ -35,7 +38,7 @@ void gt_tell_create(const struct gt_happening *h, uint64_t ns)
         return;
     }
     /* Who is not made by its thread is by itself, where that one is not wanted. */
-    if (gt_all.writes && gt_wants(g) && !gt_wants_thread(m)) {
+    if (gt_all->writes && gt_wants(g) && !gt_wants_thread(m)) {
         g->unmade = true;
         g->state = GT_G_RUNNABLE;
         g->next_ns = ns;
@@ -65,7 +68,10 @@ static void first_status(struct gt_m *m, struct gt_g_row *g, const struct gt_hap
     g->state = h->state;
     if (h->state == GT_G_SYSCALL)
         g->m = m;
-    gt_do_status(m, g, NULL, ts);
+    if (gt_all->wanted.together)
+        gt_join(m, g, ts);
+    else
+        gt_do_status(m, g, NULL, ts);
 }
 
 void gt_tell_status(const struct gt_happening *h, uint64_t ts)
@@ -75,7 +81,7 @@ void gt_tell_status(const struct gt_happening *h, uint64_t ts)
     bool on_thread = h->state == GT_G_RUNNING || h->state == GT_G_SYSCALL;
     bool fresh = g->source.state == GT_G_NONE;
     g->source.seq = h->seq;
-    g->source.generation = gt_all.wanted.trace->generations;
+    g->source.generation = gt_all->wanted.trace->generations;
     if (gt_reads_our_v1() && g->unmade) {
         g->source.state = h->state;
         first_status(m, g, h, ts);
@@ -103,7 +109,9 @@ void gt_tell_status(const struct gt_happening *h, uint64_t ts)
         m->g = g;
     if (gt_reads_ours() && h->state == GT_G_RUNNABLE && h->arg[1] == GT_NO_THREAD && !m->p)
         g->m = NULL; /* it has not begun */
-    if (gt_all.writes && gt_wants(g))
+    if (gt_all->wanted.together)
+        gt_join(m, g, gt_first_ts());
+    else if (gt_all->writes && gt_wants(g))
         gt_do_status(m, g, gt_format->v1 ? g->its : h->stack, gt_first_ts());
 }
 
@@ -112,8 +120,8 @@ void gt_note_label(struct gt_m *m, struct gt_g_row *g, const char *label, uint64
     if (!*label || g->label == label)
         return;
     g->label = label;
-    if (gt_all.writes)
-        gt_put(m, GT_EV_GO_LABEL, ts, GT_ARGS(gt_writing_string(label)));
+    if (gt_all->writes)
+        gt_put(m, GT_EV_GO_LABEL, ts, GT_ARGS(gt_writing_string(gt_name_of(g))));
 }
 
 void gt_tell_start(const struct gt_happening *h, uint64_t ns)
@@ -135,7 +143,7 @@ void gt_tell_start(const struct gt_happening *h, uint64_t ns)
         return;
     }
     gt_step_finish(g);
-    if (g->unmade && gt_all.writes && !gt_reads_our_v1())
+    if (g->unmade && gt_all->writes && !gt_reads_our_v1())
         g->next_ns = ns;
     gt_step_make(m, g);
     gt_do_start(m, g, gt_ts_of(ns));
@@ -220,9 +228,9 @@ void gt_tell_unblock(const struct gt_happening *h, uint64_t ns)
         return;
     }
     uint64_t ts = gt_after(m, &g->last, gt_ts_of(ns));
-    uint64_t stack = gt_all.writes ? gt_writing_stack(h->stack) : 0;
+    uint64_t stack = gt_all->writes ? gt_writing_stack(h->stack) : 0;
     if (gt_wants(g))
-        ts = gt_put(m, GT_EV_GO_UNBLOCK, ts, GT_ARGS(g->id, gt_next_seq(m, &g->seq), stack));
+        ts = gt_put(m, GT_EV_GO_UNBLOCK, ts, GT_ARGS(g->number, gt_next_seq(m, &g->seq), stack));
     g->last = (struct gt_cause){ts, m};
     g->state = GT_G_RUNNABLE;
     g->reason = "";
@@ -253,9 +261,9 @@ void gt_tell_create_syscall(const struct gt_happening *h, uint64_t ts)
     struct gt_m *m = gt_m_on(h->on);
     g->state = g->source.state = GT_G_SYSCALL;
     g->source.seq = g->seq = 0;
-    g->source.generation = gt_all.wanted.trace->generations;
+    g->source.generation = gt_all->wanted.trace->generations;
     g->m = m;
     m->g = g;
-    ts = gt_put(m, h->type, ts, GT_ARGS(g->id));
+    ts = gt_put(m, h->type, ts, GT_ARGS(g->number));
     g->last = (struct gt_cause){ts, m};
 }

@@ -8,7 +8,7 @@ void gt_tell_proc_status(const struct gt_happening *h)
     struct gt_p_row *p = gt_p_of(h->arg[0]);
     struct gt_m *m = gt_m_on(h->on);
     p->source.seq = 0;
-    p->source.generation = gt_all.wanted.trace->generations;
+    p->source.generation = gt_all->wanted.trace->generations;
     if (p->source.known)
         return;
     p->source.known = true;
@@ -16,9 +16,13 @@ void gt_tell_proc_status(const struct gt_happening *h)
     p->state = (enum gt_p_state)h->arg[1];
     if (!p->source.busy || p->m)
         return;
+    if (gt_all->wanted.together) {
+        gt_do_proc_start(m, p, gt_first_ts());
+        return;
+    }
     p->m = m;
     m->p = p;
-    if (gt_all.writes)
+    if (gt_all->writes)
         gt_do_p_status(m, p, gt_first_ts());
 }
 
@@ -98,7 +102,7 @@ void gt_tell_proc_steal(const struct gt_happening *h, uint64_t ts)
     p->source.seq = h->arg[1];
     p->source.busy = false;
     ts = gt_put(m, GT_EV_PROC_STEAL, gt_after(m, &p->left, ts),
-                GT_ARGS(p->id, gt_next_seq(m, &p->seq), h->arg[2]));
+                GT_ARGS(p->number, gt_next_seq(m, &p->seq), h->arg[2]));
     if (p->m)
         p->m->p = NULL;
     p->m = NULL;

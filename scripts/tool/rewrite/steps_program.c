@@ -1,6 +1,8 @@
 /* See steps.h: what a program says of itself, and its collections. */
 #include "steps.h"
 
+#include "numbers.h"
+
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
@@ -10,27 +12,34 @@
 static void task_begin(struct gt_m *m, const struct gt_happening *h, uint64_t ts)
 {
     struct gt_task *task = gt_need(calloc(1, sizeof *task));
-    *task = (struct gt_task){NULL, h->task, h->parent, h->text, h->stack, true};
-    *gt_all.last_task = task;
-    gt_all.last_task = &task->next;
-    *(uint64_t *)gt_need(gt_memo_at(&gt_all.task, h->task + 1)) = (uintptr_t)task;
+    *task = (struct gt_task){.id = gt_number_of_task(h->task),
+                             .parent = gt_number_of_task(h->parent),
+                             .name = h->text,
+                             .stack = h->stack,
+                             .open = true};
+    *gt_all->last_task = task;
+    gt_all->last_task = &task->next;
+    *(uint64_t *)gt_need(gt_memo_at(&gt_all->task, h->task + 1)) = (uintptr_t)task;
     gt_do_task(m, task, ts);
 }
 
 static void task_end(struct gt_m *m, const struct gt_happening *h, uint64_t ts)
 {
-    struct gt_task *task = (void *)(uintptr_t)gt_memo_find(&gt_all.task, h->task + 1);
+    struct gt_task *task = (void *)(uintptr_t)gt_memo_find(&gt_all->task, h->task + 1);
     if (task)
         task->open = false;
-    if (gt_all.writes)
-        gt_put(m, GT_EV_USER_TASK_END, ts, GT_ARGS(h->task, gt_writing_stack(h->stack)));
+    if (gt_all->writes)
+        gt_put(m, GT_EV_USER_TASK_END, ts,
+               GT_ARGS(gt_number_of_task(h->task), gt_writing_stack(h->stack)));
 }
 
 static void region_begin(struct gt_m *m, const struct gt_happening *h, uint64_t ts)
 {
     struct gt_region *region = gt_need(calloc(1, sizeof *region));
-    *region = (struct gt_region){
-        .outer = m->g->regions, .task = h->task, .name = h->text, .stack = h->stack};
+    *region = (struct gt_region){.outer = m->g->regions,
+                                 .task = gt_number_of_task(h->task),
+                                 .name = h->text,
+                                 .stack = h->stack};
     m->g->regions = region;
     gt_do_region(m, region, ts);
 }
@@ -39,9 +48,10 @@ static void region_end(struct gt_m *m, const struct gt_happening *h, uint64_t ts
 {
     struct gt_region *region = m->g->regions;
     uint64_t text = region ? region->text : 0;
-    if (gt_all.writes)
+    if (gt_all->writes)
         gt_put(m, GT_EV_USER_REGION_END, ts,
-               GT_ARGS(h->task, gt_writing_text_again(text, h->text), gt_writing_stack(h->stack)));
+               GT_ARGS(gt_number_of_task(h->task), gt_writing_text_again(text, h->text),
+                       gt_writing_stack(h->stack)));
     if (region)
         m->g->regions = region->outer;
     free(region);
@@ -49,7 +59,8 @@ static void region_end(struct gt_m *m, const struct gt_happening *h, uint64_t ts
 
 static void user_log(struct gt_m *m, const struct gt_happening *h, uint64_t ns)
 {
-    struct gt_log_line log = {h->task, h->text, h->more, h->stack};
+    struct gt_log_line log =
+        gt_retell_log(&(struct gt_log_line){h->task, h->text, h->more, h->stack});
     if (!h->task && (strcmp(h->text, "held by") == 0 || strcmp(h->text, "waits for") == 0)) {
         m->g->lock = log;
         m->g->lock_ns = ns;
@@ -74,49 +85,81 @@ void gt_tell_says(const struct gt_happening *h, uint64_t ns)
     }
 }
 
+/* Of several hosts the largest counts. */
 void gt_tell_procs(const struct gt_happening *h, uint64_t ts)
 {
+    static uint64_t most;
     struct gt_m *m = gt_m_on(h->on);
-    if (gt_all.procs == h->arg[0])
+    uint64_t procs = h->arg[0];
+    if (gt_all->wanted.together && procs <= most)
         return;
-    gt_all.procs = h->arg[0];
-    gt_all.procs_due = true;
+    most = procs;
+    if (gt_all->procs == procs)
+        return;
+    gt_all->procs = procs;
+    gt_all->procs_due = true;
     if (gt_writes_of(m) && m->g && m->g->state == GT_G_RUNNING)
         gt_do_procs(m, ts);
+}
+
+/* Of several traces readers see the sum. */
+static uint64_t heap_with(int which, uint64_t bytes)
+{
+    static uint64_t sum[2];
+    if (!gt_all->wanted.together)
+        return bytes;
+    sum[which] += bytes - gt_all->heap[which];
+    gt_all->heap[which] = bytes;
+    return sum[which];
 }
 
 void gt_tell_heap(const struct gt_happening *h, uint64_t ts)
 {
     struct gt_m *m = gt_m_on(h->on);
+    uint64_t bytes = heap_with(h->type == GT_EV_HEAP_GOAL, h->bytes);
     if (m->p)
-        gt_put(m, h->type, ts, GT_ARGS(h->bytes));
+        gt_put(m, h->type, ts, GT_ARGS(bytes));
+}
+
+void gt_heap_leave(struct gt_m *m, uint64_t ts)
+{
+    for (int which = 0; which < 2; which++) {
+        bool had = gt_all->heap[which];
+        uint64_t bytes = heap_with(which, 0);
+        if (had)
+            gt_put(m, which ? GT_EV_HEAP_GOAL : GT_EV_HEAP_ALLOC, ts, GT_ARGS(bytes));
+    }
 }
 
 /* Collections --------------------------------------------------------------------------------- */
 
+/* Readers know one at a time: of two processes that collect, who is the later one is not told. */
 void gt_tell_gc(const struct gt_happening *h, uint64_t ts)
 {
+    static const struct gt_everybody *collector;
     struct gt_m *m = gt_m_on(h->on);
     bool begins = h->type == GT_EV_GC_BEGIN;
-    uint64_t stack = begins && gt_all.writes ? gt_writing_stack(h->stack) : 0;
-    if (gt_all.writes && (begins || gt_all.collects_told))
-        gt_put(m, h->type, ts, GT_ARGS(gt_next_seq(m, &gt_all.gc_seq), stack));
-    gt_all.collects = begins && !gt_reads_ours(); /* ours are told whole, in one generation */
-    gt_all.collects_told = begins && gt_all.writes;
+    uint64_t stack = begins && gt_all->writes ? gt_writing_stack(h->stack) : 0;
+    bool told = begins ? !collector || collector == gt_all : gt_all->collects_told;
+    if (gt_all->writes && told)
+        gt_put(m, h->type, ts, GT_ARGS(gt_next_seq(m, &gt_gc_seq), stack));
+    if (gt_all->wanted.together && told)
+        collector = begins ? gt_all : NULL;
+    gt_all->collects = begins && !gt_reads_ours(); /* ours are told whole, in one generation */
+    gt_all->collects_told = begins && told && gt_all->writes;
 }
 
 void gt_tell_stop_the_world(const struct gt_happening *h, uint64_t ts)
 {
     struct gt_m *m = gt_m_on(h->on);
-    static struct gt_m *stopped; /* by whom, of which readers know */
-    if (!gt_all.writes) {
-        stopped = NULL;
+    if (!gt_all->writes || (gt_all->wanted.together && !gt_all->collects_told)) {
+        gt_all->stopped = NULL;
         return;
     }
     if (h->type == GT_EV_STW_BEGIN)
-        gt_put(stopped = m, h->type, ts,
+        gt_put(gt_all->stopped = m, h->type, ts,
                GT_ARGS(gt_writing_string(h->text), gt_writing_stack(h->stack)));
-    else if (stopped)
+    else if (gt_all->stopped)
         gt_put(m, h->type, ts, NULL);
 }
 
@@ -126,19 +169,19 @@ void gt_tell_ranges(const struct gt_happening *h, uint64_t ts)
     struct gt_m *m = gt_m_on(h->on);
     bool sweeps = h->type == GT_EV_GC_SWEEP_BEGIN || h->type == GT_EV_GC_SWEEP_END;
     bool begins = h->type == GT_EV_GC_SWEEP_BEGIN || h->type == GT_EV_GC_MARK_ASSIST_BEGIN;
-    uint64_t stack = gt_all.writes ? gt_writing_stack(h->stack) : 0;
+    uint64_t stack = gt_all->writes ? gt_writing_stack(h->stack) : 0;
     if (sweeps ? !m->p : !m->g)
         return;
     struct gt_range *range = sweeps ? &m->p->sweep : &m->g->assist;
     if (begins ? !range->open : range->told)
         gt_put(m, h->type, ts, begins ? GT_ARGS(stack) : h->arg);
-    *range = (struct gt_range){begins, begins && gt_all.writes};
+    *range = (struct gt_range){begins, begins && gt_all->writes};
 }
 
 void gt_tell_active(const struct gt_happening *h)
 {
     switch (h->type) {
-    case GT_EV_GC_ACTIVE: gt_all.collects = true; break;
+    case GT_EV_GC_ACTIVE: gt_all->collects = true; break;
     case GT_EV_GC_SWEEP_ACTIVE: gt_p_of(h->arg[0])->sweep.open = true; break;
     default: gt_g_of(h->arg[0])->assist.open = true; break;
     }

@@ -19,8 +19,8 @@
 #include "encoder/v1/v1.h"
 #include "encoder/v2.h"
 #include "encoder/writer.h"
-#include "symbolize/modules.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +37,7 @@ enum { EPOCH = 2 };
 
 struct frame {
     struct gt_where where;
+    const char *module;
     uint32_t same_hash;
 };
 
@@ -55,22 +56,18 @@ static struct {
     struct gt_memo by_thread;
     struct gt_buf *first, **link; /* of the generation, that are full */
     struct gt_buf *texts, *accounts;
-    struct gt_memo text_ids;        /* by text; of the generation */
-    struct gt_memo strings, stacks; /* by text and stack */
-    struct gt_memo frame_numbers;   /* by hash */
-    struct frame *frames;           /* from 1 on */
+    struct gt_writing_source *source;
+    struct gt_contents names;     /* of frames */
+    struct gt_memo frame_numbers; /* by hash */
+    struct frame *frames;         /* from 1 on */
     size_t n_frames, room_frames;
-    struct {
-        struct gt_module its;
-        const char *description;
-    } * modules;
-    size_t n_modules, room_modules;
     const char **at_end;
     size_t n_at_end, room_at_end;
     size_t bytes;
     uint64_t wall_s, wall_ns, mono_ns; /* at ns 0; 0: not known */
-    bool of_go, strict;                /* see gt_writing_of_go */
-    const struct gt_lane *latest;      /* whose event was given last */
+    const char *blamed;
+    bool of_go, strict;           /* see gt_writing_of_go */
+    const struct gt_lane *latest; /* whose event was given last */
 } out;
 
 /* Names --------------------------------------------------------------------------------------- */
@@ -89,7 +86,12 @@ static uint64_t hash_of(const struct gt_where *w)
     return hash;
 }
 
-static uint32_t number_of(const struct gt_where *where)
+static const char *keep_name(const char *name)
+{
+    return gt_contents_text(&out.names, name, strlen(name));
+}
+
+static uint32_t number_of(const struct gt_where *where, const char *module)
 {
     uint64_t *slot = gt_need(gt_memo_at(&out.frame_numbers, hash_of(where)));
     for (uint32_t i = (uint32_t)*slot; i; i = out.frames[i].same_hash) {
@@ -98,30 +100,34 @@ static uint32_t number_of(const struct gt_where *where)
     }
     uint32_t number = (uint32_t)++out.n_frames;
     out.frames = gt_need_room(out.frames, number, &out.room_frames, sizeof *out.frames);
-    out.frames[number] = (struct frame){*where, (uint32_t)*slot};
+    struct frame *frame = &out.frames[number];
+    *frame = (struct frame){*where, module, (uint32_t)*slot};
+    frame->where.func = keep_name(where->func);
+    frame->where.file = keep_name(where->file);
     *slot = number;
     return number;
 }
 
-static const char *module_at(uint64_t pc)
+/* As it is shown. */
+static uint32_t place(const struct gt_where *where)
 {
-    for (size_t i = out.n_modules; i-- > 0;) {
-        if (pc >= out.modules[i].its.lo && pc < out.modules[i].its.hi)
-            return out.modules[i].description;
-    }
-    return NULL;
+    const struct gt_placed *module = gt_placing_find(&out.source->modules, where->pc);
+    struct gt_where shown = *where;
+    shown.pc += module ? module->away : 0;
+    return number_of(&shown, module ? module->description : NULL);
 }
 
 /* Of gt_drain_config. */
 static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *found, int max)
 {
     (void)max;
-    const struct gt_where *w = &out.frames[s->pcs[index] / 2].where;
+    const struct frame *frame = &out.frames[s->pcs[index] / 2];
+    const struct gt_where *w = &frame->where;
     *found = (struct gt_frame){.func = w->func,
                                .file = w->file,
                                .line = (uint32_t)w->line,
                                .pc = w->pc,
-                               .module = module_at(w->pc)};
+                               .module = frame->module};
     return 1;
 }
 
@@ -129,7 +135,7 @@ static uint32_t pcs_of(const struct gt_callers *stack, uint64_t pcs[GT_FRAMES_MA
 {
     uint32_t n = stack->n < GT_FRAMES_MAX ? stack->n : GT_FRAMES_MAX;
     for (uint32_t i = 0; i < n; i++)
-        pcs[i] = 2 * (uint64_t)number_of(&stack->frame[i]) + (i > 0);
+        pcs[i] = 2 * (uint64_t)place(&stack->frame[i]) + (i > 0);
     return n;
 }
 
@@ -138,7 +144,7 @@ uint64_t gt_writing_stack(const struct gt_callers *stack)
     uint64_t pcs[GT_FRAMES_MAX];
     if (!stack || !stack->n)
         return 0;
-    uint64_t *slot = gt_need(gt_memo_at(&out.stacks, (uintptr_t)stack));
+    uint64_t *slot = gt_need(gt_memo_at(&out.source->stacks, (uintptr_t)stack));
     if (!*slot)
         *slot = (uintptr_t)gt_need(gt_stacks_get(pcs, pcs_of(stack, pcs), EPOCH));
     return gt_stack_use((struct gt_stack *)(uintptr_t)*slot, out.gen);
@@ -148,7 +154,7 @@ uint64_t gt_writing_string(const char *text)
 {
     if (!*text)
         return 0;
-    uint64_t *slot = gt_need(gt_memo_at(&out.strings, (uintptr_t)text));
+    uint64_t *slot = gt_need(gt_memo_at(&out.source->strings, (uintptr_t)text));
     if (!*slot)
         *slot = (uintptr_t)gt_need(gt_strings_intern(text));
     return gt_string_use((struct gt_string *)(uintptr_t)*slot, out.gen);
@@ -156,16 +162,25 @@ uint64_t gt_writing_string(const char *text)
 
 void gt_writing_module(const char *description)
 {
-    struct gt_module m = {0};
-    for (size_t i = 0; i < out.n_modules; i++) {
-        if (strcmp(out.modules[i].description, description) == 0)
-            return;
-    }
-    if (!gt_modules_parse(description, &m))
-        return;
-    out.modules = gt_need_room(out.modules, out.n_modules, &out.room_modules, sizeof *out.modules);
-    out.modules[out.n_modules].its = m;
-    out.modules[out.n_modules++].description = description;
+    gt_placing_add(&out.source->modules, description);
+}
+
+void gt_writing_from(struct gt_writing_source *source)
+{
+    out.source = source;
+}
+
+void gt_writing_forget(struct gt_writing_source *source)
+{
+    gt_memo_free(&source->strings);
+    gt_memo_free(&source->stacks);
+    gt_memo_free(&source->texts);
+    gt_placing_free(&source->modules);
+}
+
+void gt_writing_set_origin(const struct gt_origin *origin)
+{
+    gt_origin_use(origin);
 }
 
 void gt_writing_at_end(const char *text)
@@ -215,6 +230,11 @@ static void make_room(struct gt_lane *lane)
         lane->room = lane->room * 2 < GT_BUF_ROOM ? lane->room * 2 : (uint32_t)GT_BUF_ROOM;
         lane->buf = gt_need(realloc(lane->buf, sizeof *lane->buf + lane->room));
     }
+}
+
+void gt_writing_blame(const char *path)
+{
+    out.blamed = path;
 }
 
 struct gt_lane *gt_writing_lane(uint64_t thread)
@@ -268,7 +288,11 @@ uint64_t gt_writing_text(const char *text)
 {
     if (!*text)
         return 0;
-    uint64_t *slot = gt_need(gt_memo_at(&out.text_ids, (uintptr_t)text));
+    struct gt_writing_source *source = out.source;
+    if (source->gen != out.gen)
+        gt_memo_free(&source->texts);
+    source->gen = out.gen;
+    uint64_t *slot = gt_need(gt_memo_at(&source->texts, (uintptr_t)text));
     if (!*slot)
         *slot = put_text(&out.texts, ANY_THREAD, text, gt_texts_length(text));
     return *slot;
@@ -311,6 +335,13 @@ size_t gt_writing_size(void)
     return out.bytes;
 }
 
+/* That stands in each generation, whatever comes from where in it. */
+static void say_of_go(void)
+{
+    if (out.of_go && !gt_format->v1)
+        gt_string_use(gt_need(gt_strings_intern(GT_OF_GO)), out.gen);
+}
+
 static void begin_generation(uint64_t ts)
 {
     out.gen++;
@@ -318,9 +349,7 @@ static void begin_generation(uint64_t ts)
     out.first = NULL;
     out.link = &out.first;
     out.bytes = 0;
-    gt_memo_free(&out.text_ids);
-    if (out.of_go && !gt_format->v1)
-        gt_writing_string(GT_OF_GO);
+    say_of_go();
 }
 
 void gt_writing_set_host(uint64_t cpus, uint64_t wall_s, uint64_t wall_ns, uint64_t mono_ns)
@@ -354,8 +383,7 @@ void gt_writing_of_go(void)
     out.strict = gt_format->v1;
     if (gt_format->v1)
         gt_v1_of_go();
-    else
-        gt_writing_string(GT_OF_GO);
+    say_of_go();
 }
 
 static struct gt_clock_snapshot snapshot_at(uint64_t ts)
@@ -400,6 +428,8 @@ static void write_generation(bool whole)
     }
     if (!error)
         error = gt_output_commit();
+    if (error == -EPROTO && out.blamed)
+        gt_fail(GT_EXIT_FAILED, "%s: damaged: its events contradict each other", out.blamed);
     if (error)
         gt_fail(GT_EXIT_FAILED, "%s: %s", gt_output_path(), strerror(-error));
 }

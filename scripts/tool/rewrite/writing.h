@@ -6,7 +6,17 @@
 #ifndef GT_WRITING_H
 #define GT_WRITING_H
 
+#include "placing.h"
+
 #include "encoder/read/trace.h"
+
+/* A trace that is read, whose texts and stacks are known by where they are; zeros to begin with. */
+struct gt_writing_source {
+    struct gt_memo strings, stacks;
+    struct gt_memo texts; /* of the generation */
+    uint32_t gen;
+    struct gt_placing modules;
+};
 
 /* A thread's events. */
 struct gt_lane;
@@ -16,6 +26,18 @@ void gt_writing_begin(const char *path, const struct gt_format *format, uint64_t
 
 /* CPUs of the host on which that was recorded, for v1; and what the time of day was at ns 0. */
 void gt_writing_set_host(uint64_t cpus, uint64_t wall_s, uint64_t wall_ns, uint64_t mono_ns);
+
+/* Where all that is written now comes from, until the next call. */
+void gt_writing_from(struct gt_writing_source *source);
+
+/* What was known of it: it may go, and its texts and stacks with it. */
+void gt_writing_forget(struct gt_writing_source *source);
+
+/* Where that was recorded; NULL: that is not known. Before the first generation ends. */
+void gt_writing_set_origin(const struct gt_origin *origin);
+
+/* What is blamed where events contradict each other, as v1 cannot have them; NULL: nothing yet. */
+void gt_writing_blame(const char *path);
 
 /*
  * It is of a Go program: each event is later than those that were given before it, of any thread,
@@ -42,7 +64,7 @@ uint64_t gt_writing_text_again(uint64_t id, const char *text);
 void gt_writing_sample(const struct gt_cpu_sample *sample, uint64_t ts);
 void gt_writing_account(const struct gt_account_row *row);
 
-/* What the tracer says of modules: goes with the stacks whose code is there. Must stay valid. */
+/* What the tracer says of modules: goes with the stacks whose code is there. */
 void gt_writing_module(const char *description);
 
 /* What it says at the end. Must stay valid. */

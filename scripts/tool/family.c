@@ -1,0 +1,212 @@
+/* See family.h. */
+#include "family.h"
+
+#include "tool.h"
+
+#include "scripts/tool/rewrite/merging.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct {
+    pid_t program;
+    char *output, *directory;
+    bool quiet;
+} family;
+
+static volatile sig_atomic_t enough; /* nobody is waited for any more */
+static volatile sig_atomic_t ended;  /* the program has */
+
+/* Where the traces go ------------------------------------------------------------------------ */
+
+static void set(const char *variable, const char *value)
+{
+    if (setenv(variable, value, 1) != 0)
+        gt_fail(GT_EXIT_OURS, "no memory");
+}
+
+static void prepare(void)
+{
+    const char *output = getenv("GOTRACE_OUTPUT"), *quiet = getenv("GOTRACE_QUIET");
+    char *pattern;
+    output = output && *output ? output : "trace.out";
+    if (strchr(output, '%'))
+        gt_fail(GT_EXIT_OURS, "--output=%s: of a family comes one file; its name has no %%",
+                output);
+    family.quiet = quiet && strcmp(quiet, "1") == 0;
+    family.output = strdup(output);
+    if (!family.output || asprintf(&family.directory, "%s.XXXXXX", output) < 0)
+        gt_fail(GT_EXIT_OURS, "no memory");
+    /* A server's processes may give up being root, and write there all the same. */
+    if (!mkdtemp(family.directory) || (geteuid() == 0 && chmod(family.directory, 01733) != 0))
+        gt_fail(GT_EXIT_OURS, "%s: %s", family.directory, strerror(errno));
+    /* A program that becomes another one keeps its number. */
+    if (asprintf(&pattern, "%s/%%p-%%e", family.directory) < 0)
+        gt_fail(GT_EXIT_OURS, "no memory");
+    set("GOTRACE_OUTPUT", pattern);
+    set("GOTRACE_CHILDREN", "all");
+    set("GOTRACE_QUIET", "1");
+    free(pattern);
+}
+
+/* Waiting ------------------------------------------------------------------------------------ */
+
+/* The program gets it, too; once that is over, its descendants are not waited for. */
+static void on_signal(int number)
+{
+    if (ended)
+        enough = 1;
+    else if (number == SIGTERM || number == SIGHUP)
+        kill(family.program, number); /* the others come from a terminal, for all of its group */
+}
+
+static void catch_signals(void)
+{
+    static const int signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_signal};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        sigaction(signals[i], &action, NULL);
+}
+
+/* Orphans of the family are ours: all of it has ended when there is no child left. */
+static int await(void)
+{
+    int status, result = 0;
+    while (!enough) {
+        pid_t pid = waitpid(-1, &status, 0);
+        if (pid < 0 && errno != EINTR)
+            break;
+        if (pid == family.program) {
+            result = status;
+            ended = 1;
+        }
+    }
+    return result;
+}
+
+/* Merging ------------------------------------------------------------------------------------ */
+
+struct traces {
+    char **path;
+    size_t n;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Of those that were killed before their file was made there is none. */
+static struct traces find(void)
+{
+    struct traces found = {0};
+    DIR *dir = opendir(family.directory);
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        if (*e->d_name == '.')
+            continue;
+        found.path = realloc(found.path, (found.n + 1) * sizeof *found.path);
+        if (!found.path ||
+            asprintf(&found.path[found.n++], "%s/%s", family.directory, e->d_name) < 0)
+            gt_fail(GT_EXIT_FAILED, "no memory");
+    }
+    if (dir)
+        closedir(dir);
+    if (found.n)
+        qsort(found.path, found.n, sizeof *found.path, by_name);
+    return found;
+}
+
+/* In a process of its own: what it says about a file ends that one. */
+static bool merge(const struct traces *t)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        signal(SIGINT, SIG_DFL);
+        signal(SIGTERM, SIG_DFL);
+        gt_merging_do(&(struct gt_merging){.inputs = t->path, .n = t->n, .output = family.output});
+        exit(0);
+    }
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static bool put_together(const struct traces *t)
+{
+    if (t->n > GT_MERGED_MAX)
+        gt_say("%zu processes are more than %d, which can be merged", t->n, GT_MERGED_MAX);
+    return t->n <= GT_MERGED_MAX && merge(t);
+}
+
+static void clean_up(const struct traces *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        unlink(t->path[i]);
+    rmdir(family.directory);
+}
+
+static void report(const struct traces *t)
+{
+    struct stat st = {0};
+    stat(family.output, &st);
+    if (!family.quiet)
+        gt_say("%s: %.1f KiB, %zu process%s; view: gotrace view %s", family.output,
+               (double)st.st_size / 1024, t->n, t->n == 1 ? "" : "es", family.output);
+}
+
+/* The end ------------------------------------------------------------------------------------ */
+
+/* A parent sees what it would have seen of the program; the core file is the program's. */
+static _Noreturn void end_as(int status)
+{
+    if (WIFSIGNALED(status)) {
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+        signal(WTERMSIG(status), SIG_DFL);
+        raise(WTERMSIG(status));
+    }
+    exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
+static _Noreturn void lead(void)
+{
+    int status = await();
+    struct traces t = find();
+    bool merged = t.n && put_together(&t);
+    if (!t.n)
+        gt_say("no process of this family was recorded");
+    else if (!merged)
+        gt_say("the traces of its processes are in %s", family.directory);
+    else
+        report(&t);
+    if (!t.n || merged)
+        clean_up(&t);
+    end_as(status);
+}
+
+void gt_family_begin(void)
+{
+    prepare();
+    fflush(NULL);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    family.program = fork();
+    if (family.program < 0)
+        gt_fail(GT_EXIT_OURS, "fork: %s", strerror(errno));
+    if (family.program > 0)
+        catch_signals();
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (family.program > 0)
+        lead();
+}

@@ -1,0 +1,167 @@
+/* See joining.h. */
+#include "joining.h"
+
+#include "steps.h"
+
+/*
+ * Who makes those that come on no thread of their own, or are off the CPU, and on which P: as if a
+ * thread and a P of the source. What somebody is called who was forked, and is not known yet.
+ */
+enum { USHER = 1 << 29 };
+#define LENT (UINT64_C(1) << 40)
+#define FORKED (UINT64_MAX - 1)
+
+static const char unseen[] = GT_UNSEEN_TEXT;
+
+/* A thread's P, or the one that is lent for a moment; whether it is that. */
+static bool borrow(struct gt_m *m, uint64_t ts)
+{
+    bool lent = !m->p;
+    if (lent)
+        gt_do_proc_start(m, gt_p_of(LENT), ts);
+    return lent;
+}
+
+static void give_back(struct gt_m *m, bool lent, uint64_t ts)
+{
+    if (lent)
+        gt_do_proc_stop(m, ts);
+}
+
+void gt_join(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
+{
+    enum gt_g_state state = g->state;
+    const struct gt_callers *stack = g->stack;
+    const char *reason = g->reason;
+    bool there = !m->g || m->g == g || (state == GT_G_RUNNABLE && m->p);
+    struct gt_m *on = there ? m : gt_m_of(USHER);
+    bool lent = borrow(on, ts);
+    gt_do_create(on, g, NULL, ts);
+    if (state != GT_G_RUNNABLE)
+        gt_do_start(on, g, ts);
+    g->state = state;
+    g->stack = stack;
+    g->reason = reason;
+    if (state == GT_G_WAITING || state == GT_G_SYSCALL)
+        gt_do_leave(on, g, ts);
+    give_back(on, lent, ts);
+}
+
+/* Forks --------------------------------------------------------------------------------------- */
+
+/* It is made in the parent's stream, and waits in its own. */
+void gt_join_forked(struct gt_everybody *parent, uint64_t forker, struct gt_everybody *child,
+                    uint64_t ns)
+{
+    gt_rewriting_use(parent);
+    uint64_t ts = gt_ts_of(ns - parent->wanted.later);
+    struct gt_m *by = (void *)(uintptr_t)gt_memo_find(&parent->m, forker + 1);
+    bool runs = by && by->p && by->g && by->g->state == GT_G_RUNNING;
+    gt_rewriting_use(child);
+    if (!runs || parent->left)
+        return;
+    struct gt_m *m = gt_m_of(child->wanted.trace->origin.pid);
+    struct gt_g_row *g = gt_g_of(FORKED);
+    child->writes = true;
+    g->m = m;
+    gt_rewriting_use(parent);
+    gt_do_create(by, g, NULL, ts);
+    gt_rewriting_use(child);
+    gt_do_proc_start(m, gt_p_of(LENT), ts);
+    gt_do_start(m, g, ts);
+    g->state = GT_G_WAITING;
+    g->reason = unseen;
+    gt_do_leave(m, g, ts);
+    gt_do_proc_stop(m, ts);
+    child->forked = g;
+}
+
+bool gt_join_made(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
+{
+    struct gt_g_row *made = gt_all->forked;
+    if (!made || made->m != m)
+        return false;
+    gt_all->forked = NULL;
+    g->number = made->number;
+    g->named = made->named;
+    g->seq = made->seq;
+    g->unmade = false;
+    ts = gt_put(m, GT_EV_GO_UNBLOCK, gt_after(m, &made->last, ts),
+                GT_ARGS(g->number, gt_next_seq(m, &g->seq), 0));
+    g->last = (struct gt_cause){ts, m};
+    g->state = GT_G_RUNNABLE;
+    made->state = GT_G_NONE;
+    return true;
+}
+
+/* The end ------------------------------------------------------------------------------------- */
+
+/* With the P with which it began, if it has that; else it can run. */
+static void end_call(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
+{
+    if (m->p && m->p->state == GT_P_SYSCALL) {
+        gt_do_call_end(m, g, ts);
+        return;
+    }
+    g->last = (struct gt_cause){gt_put(m, GT_EV_GO_SYSCALL_END_BLOCKED, ts, NULL), m};
+    g->state = GT_G_RUNNABLE;
+    m->g = NULL;
+}
+
+static void end_wait(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
+{
+    ts = gt_put(m, GT_EV_GO_UNBLOCK, gt_after(m, &g->last, ts),
+                GT_ARGS(g->number, gt_next_seq(m, &g->seq), 0));
+    g->last = (struct gt_cause){ts, m};
+    g->state = GT_G_RUNNABLE;
+}
+
+/* For no time it runs, be it elsewhere, and ends. */
+static void end(struct gt_g_row *g, uint64_t ts)
+{
+    struct gt_m *m = g->m && (!g->m->g || g->m->g == g) ? g->m : gt_m_of(USHER);
+    if (g->state == GT_G_SYSCALL)
+        end_call(m, g, ts);
+    if (g->state == GT_G_WAITING)
+        end_wait(m, g, ts);
+    bool lent = borrow(m, ts);
+    if (g->state == GT_G_RUNNABLE)
+        gt_do_start(m, g, ts);
+    gt_put(m, GT_EV_GO_DESTROY, ts, NULL);
+    g->state = g->source.state = GT_G_NONE;
+    m->g = NULL;
+    give_back(m, lent, ts);
+}
+
+/* By whom there is: readers want a P for that. */
+static void take_heap(uint64_t ts)
+{
+    struct gt_m *usher = gt_m_of(USHER);
+    if (!gt_all->heap[0] && !gt_all->heap[1])
+        return;
+    bool lent = borrow(usher, ts);
+    gt_heap_leave(usher, ts);
+    give_back(usher, lent, ts);
+}
+
+void gt_join_leave(uint64_t ns, bool whole)
+{
+    uint64_t ts = gt_ts_of(ns);
+    gt_steps_finish();
+    take_heap(ts);
+    for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
+        if (g->state == GT_G_NONE || g->unmade)
+            continue;
+        if (!whole)
+            gt_writing_account(
+                &(struct gt_account_row){.g = g->number, .at = ts, .used.known = GT_KNOWN_NO_MORE});
+        end(g, ts);
+    }
+    for (struct gt_p_row *p = gt_all->first_p; p; p = p->next) {
+        if (p->m)
+            gt_do_proc_stop(p->m, ts);
+    }
+    gt_state_trim();
+    gt_all->writes = false;
+    gt_all->left = true;
+}

@@ -1,0 +1,309 @@
+/*
+ * See merging.h. Each trace has a reader and a rewriting of its own; whose next event is the
+ * earliest tells that. What is written has its own generations, in which all begin together.
+ */
+#include "merging.h"
+
+#include "aligning.h"
+#include "joining.h"
+#include "numbers.h"
+#include "rewrite.h"
+
+#include "scripts/tool/replacement.h"
+#include "scripts/tool/report/reading.h"
+#include "scripts/tool/tool.h"
+
+#include "encoder/base/queue.h"
+#include "encoder/read/need.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { GENERATION_NS = 1000000000, GENERATION_BYTES = 64 << 20 };
+
+/* Of a trace that comes next: an event, its end, or that its process is forked. */
+enum what { EVENT, END, FORK };
+
+struct input {
+    struct gt_trace trace;
+    struct gt_reader *reader;
+    struct gt_everybody *all;
+    struct input *parent;
+    char process[128];
+    bool whole;
+};
+
+static struct {
+    struct input *input;
+    struct gt_aligned *aligned;
+    size_t n;
+    struct gt_queue queue; /* of 4 * index + enum what, by ns of what is written */
+    struct gt_origin origin;
+    uint64_t ns, generation_ns; /* of the last event; when the generation began */
+    bool whole;                 /* none is missing anything */
+} merging = {.whole = true};
+
+/* What is read ------------------------------------------------------------------------------- */
+
+static void open_input(struct input *in, const char *path)
+{
+    struct gt_trace *t = &in->trace;
+    gt_open_trace(t, path);
+    t->progress = NULL;
+    in->reader = gt_trace_begin(t, &gt_rewriting_audience);
+    if (!t->ours)
+        gt_fail(GT_EXIT_FAILED, "%s is not by libgotrace, or there is nothing in it", path);
+}
+
+static void open_all(const struct gt_merging *m)
+{
+    merging.n = m->n;
+    merging.input = gt_need(calloc(m->n, sizeof *merging.input));
+    merging.aligned = gt_need(calloc(m->n, sizeof *merging.aligned));
+    merging.queue.at = gt_need(calloc(2 * m->n + 1, sizeof *merging.queue.at));
+    for (size_t i = 0; i < m->n; i++) {
+        if (gt_rewrite_is_same(m->inputs[i], m->output))
+            gt_fail(GT_EXIT_USAGE, "%s: that is what is read; -o takes another file", m->output);
+        for (size_t j = 0; j < i; j++) {
+            if (gt_rewrite_is_same(m->inputs[i], m->inputs[j]))
+                gt_fail(GT_EXIT_USAGE, "%s: that is %s once more", m->inputs[i], m->inputs[j]);
+        }
+        open_input(&merging.input[i], m->inputs[i]);
+        merging.aligned[i].trace = &merging.input[i].trace;
+    }
+}
+
+/* Names --------------------------------------------------------------------------------------- */
+
+static bool on_several_boots(void)
+{
+    for (size_t i = 1; i < merging.n; i++) {
+        if (merging.aligned[i].by != GT_BY_COUNTER)
+            return true;
+    }
+    return false;
+}
+
+/* "nginx.4711", of several hosts "web1:nginx.4711"; of what is put together already, nothing. */
+static const char *name_process(struct input *in, bool hosts)
+{
+    enum { BYTES = sizeof in->trace.origin.program };
+    const struct gt_origin *o = &in->trace.origin;
+    const char *file = strrchr(in->trace.path, '/');
+    char *end = in->process + sizeof in->process;
+    char *p = in->process;
+    file = file ? file + 1 : in->trace.path;
+    if (o->ticks && !o->pid)
+        return NULL;
+    if (o->ticks && hosts)
+        p += snprintf(p, (size_t)(end - p), "%.*s:", BYTES, (const char *)o->host);
+    if (o->ticks)
+        snprintf(p, (size_t)(end - p), "%.*s.%llu", BYTES,
+                 o->program[0] ? (const char *)o->program : "process", (unsigned long long)o->pid);
+    else
+        snprintf(p, (size_t)(end - p), "%s", file);
+    return in->process;
+}
+
+static void say_uncertain(void)
+{
+    for (size_t i = 1; i < merging.n; i++) {
+        if (merging.aligned[i].by != GT_BY_WALL)
+            continue;
+        gt_say("%s is of another boot or host than %s: placed by the time of day, and no better "
+               "than their clocks agree (by NTP some ms); --mark=TEXT does without",
+               merging.input[i].trace.path, merging.input[0].trace.path);
+    }
+}
+
+/* The parent of that process: its last trace that began before the fork. */
+static struct input *find_parent(const struct gt_aligned *child)
+{
+    const struct gt_origin *o = &child->trace->origin;
+    struct input *found = NULL;
+    uint64_t began = 0;
+    for (size_t i = 0; child->forked && i < merging.n; i++) {
+        const struct gt_origin *its = &merging.input[i].trace.origin;
+        uint64_t later = merging.aligned[i].later;
+        if (its->pid != o->parent || !gt_align_same_clock(its, o) || later > child->forked ||
+            (found && later < began))
+            continue;
+        found = &merging.input[i];
+        began = later;
+    }
+    return found;
+}
+
+/* Together ------------------------------------------------------------------------------------ */
+
+static void push(size_t i, enum what what, uint64_t ns)
+{
+    gt_queue_push(&merging.queue, (struct gt_pair){ns, 4 * i + what});
+}
+
+/* Its next event, or its end, if there is no other. */
+static void push_next(size_t i)
+{
+    struct input *in = &merging.input[i];
+    uint64_t ns, later = merging.aligned[i].later;
+    gt_rewriting_use(in->all);
+    if (gt_trace_next(in->reader, &ns)) {
+        push(i, EVENT, later + ns);
+        return;
+    }
+    if (!gt_trace_end(in->reader))
+        gt_fail(GT_EXIT_FAILED, "%s: damaged: %s", in->trace.path, in->trace.damage);
+    in->whole = in->trace.whole;
+    merging.whole &= in->whole;
+    push(i, END, later + in->trace.ns);
+}
+
+static void begin(size_t i, bool hosts)
+{
+    struct input *in = &merging.input[i];
+    const struct gt_aligned *a = &merging.aligned[i];
+    in->all = gt_rewriting_begin(&(struct gt_rewriting){.trace = &in->trace,
+                                                        .to = UINT64_MAX,
+                                                        .together = true,
+                                                        .later = a->later,
+                                                        .process = name_process(in, hosts)});
+    in->parent = find_parent(a);
+    if (in->parent && a->forked < a->later)
+        push(i, FORK, a->forked);
+    push_next(i);
+}
+
+/* Before a generation is written; it is blamed who had to tell most of what is not possible. */
+static void set_host(void)
+{
+    uint64_t cpus = 0, odd = 0;
+    gt_writing_blame("one of these traces");
+    for (size_t i = 0; i < merging.n; i++) {
+        const struct input *in = &merging.input[i];
+        cpus = in->all->procs > cpus ? in->all->procs : cpus;
+        if (in->trace.odd > odd)
+            gt_writing_blame(in->trace.path);
+        odd = in->trace.odd > odd ? in->trace.odd : odd;
+    }
+    gt_writing_set_host(cpus, merging.origin.wall_s, merging.origin.wall_ns,
+                        merging.origin.mono_ns);
+}
+
+static void pause_all(void)
+{
+    for (size_t i = 0; i < merging.n; i++) {
+        gt_rewriting_use(merging.input[i].all);
+        gt_rewriting_pause();
+    }
+    set_host();
+}
+
+static void next_generation(uint64_t ns)
+{
+    pause_all();
+    gt_writing_next(ns + 1);
+    for (size_t i = 0; i < merging.n; i++) {
+        gt_rewriting_use(merging.input[i].all);
+        gt_rewriting_go_on(ns);
+    }
+    merging.generation_ns = ns;
+}
+
+/* Steps of v1 have several events of one time: a generation ends between those. */
+static void move_on(uint64_t ns)
+{
+    bool due = ns - merging.generation_ns >= GENERATION_NS || gt_writing_size() >= GENERATION_BYTES;
+    if (ns > merging.ns && due)
+        next_generation(ns);
+    merging.ns = ns > merging.ns ? ns : merging.ns;
+}
+
+/* Its events, until others tell of what is earlier. */
+static void tell(size_t i, uint64_t ns)
+{
+    struct input *in = &merging.input[i];
+    bool more;
+    do {
+        move_on(ns);
+        gt_rewriting_use(in->all);
+        gt_trace_tell(in->reader);
+        more = gt_trace_next(in->reader, &ns);
+        ns += merging.aligned[i].later;
+    } while (more && (!merging.queue.n || ns <= merging.queue.at[0].key));
+    push_next(i);
+}
+
+/* last: who waits in it has waited until all of it ends. */
+static void tell_end(const struct input *in, bool last)
+{
+    size_t blocked = last ? 0 : in->trace.n_blocked;
+    gt_rewriting_use(in->all);
+    for (size_t i = 0; i < in->trace.n_own; i++) {
+        const char *text = gt_retell_at_end(in->trace.own[i], &in->trace, &blocked);
+        if (text)
+            gt_writing_at_end(text);
+    }
+}
+
+static void leave(size_t i)
+{
+    struct input *in = &merging.input[i];
+    tell_end(in, false);
+    gt_rewriting_leave(in->trace.ns, in->whole);
+    gt_contents_free(&in->trace.contents);
+    munmap((void *)(uintptr_t)in->trace.base, in->trace.size);
+}
+
+/* All of it ----------------------------------------------------------------------------------- */
+
+static void merge(void)
+{
+    while (merging.queue.n) {
+        struct gt_pair next = merging.queue.at[0];
+        struct input *in = &merging.input[next.value / 4];
+        gt_queue_pop(&merging.queue);
+        if (next.value % 4 != EVENT)
+            move_on(next.key);
+        switch ((enum what)(next.value % 4)) {
+        case EVENT: tell(next.value / 4, next.key); break;
+        case FORK:
+            gt_join_forked(in->parent->all, in->trace.origin.forker, in->all, next.key);
+            break;
+        default:
+            if (merging.queue.n)
+                leave(next.value / 4);
+            else
+                tell_end(in, true);
+        }
+    }
+}
+
+static void finish(void)
+{
+    if (!gt_format->v1)
+        next_generation(merging.ns);
+    else
+        pause_all();
+    gt_writing_end(merging.ns + 1, merging.whole);
+}
+
+void gt_merging_do(const struct gt_merging *m)
+{
+    open_all(m);
+    const struct gt_format *format = m->format ? m->format : merging.input[0].trace.format;
+    gt_align(merging.aligned, m->n, m->mark, &merging.origin);
+    say_uncertain();
+    gt_replacement_begin(m->output);
+    if (format->v1 && gt_v1_global_order(format))
+        gt_replacement_beside(".elf");
+    gt_writing_begin(gt_replacement_temporary(), format, 1);
+    gt_writing_set_origin(merging.origin.ticks ? &merging.origin : NULL);
+    bool hosts = on_several_boots();
+    for (size_t i = 0; i < m->n; i++)
+        begin(i, hosts);
+    merge();
+    finish();
+    gt_replacement_finish(m->inputs[0]);
+}

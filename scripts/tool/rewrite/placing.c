@@ -1,0 +1,112 @@
+/* See placing.h. */
+#include "placing.h"
+
+#include "encoder/read/need.h"
+#include "symbolize/modules.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE = 4096 };
+
+/* Of all traces, each once. */
+static struct {
+    struct its {
+        uint64_t lo, hi;     /* shown */
+        char *source, *text; /* as a trace says it; as it is said now */
+    } * at;
+    size_t n, room;
+    uint64_t next; /* where nothing is shown yet */
+} all = {.next = GT_MODULES_ELSEWHERE << 1};
+
+static const struct its *find_same(const char *description)
+{
+    for (size_t i = 0; i < all.n; i++) {
+        if (strcmp(all.at[i].source, description) == 0)
+            return &all.at[i];
+    }
+    return NULL;
+}
+
+static bool is_taken(const struct gt_module *m)
+{
+    for (size_t i = 0; i < all.n; i++) {
+        if (m->lo < all.at[i].hi && all.at[i].lo < m->hi)
+            return true;
+    }
+    return false;
+}
+
+/* One trace may show several of its own at a place: what it says of that holds. */
+static bool is_own(const struct gt_placing *placing, const struct gt_module *m)
+{
+    for (size_t i = 0; i < placing->n; i++) {
+        if (m->lo < placing->at[i].hi && placing->at[i].lo < m->hi)
+            return !placing->at[i].away;
+    }
+    return false;
+}
+
+/* The description with that place instead of its own. */
+static char *describe_at(const char *description, uint64_t lo)
+{
+    const char *number = strchr(description, ' ') + 1, *rest = strchr(number, ' ');
+    size_t room = strlen(description) + 24;
+    char *text = gt_need(malloc(room));
+    snprintf(text, room, "%.*s%llx%s", (int)(number - description), description,
+             (unsigned long long)lo, rest);
+    return text;
+}
+
+static const struct its *show(const char *description, char *text, uint64_t lo, uint64_t hi)
+{
+    all.at = gt_need_room(all.at, all.n, &all.room, sizeof *all.at);
+    all.at[all.n] = (struct its){lo, hi, gt_need(strdup(description)), text};
+    return &all.at[all.n++];
+}
+
+static const struct its *show_elsewhere(const char *description, const struct gt_module *m)
+{
+    uint64_t lo = all.next, size = m->hi - m->lo;
+    all.next += (size + 2 * PAGE - 1) / PAGE * PAGE;
+    return show(description, describe_at(description, lo), lo, lo + size);
+}
+
+/*
+ * Processes of a family, which are forked, have the same modules at the same places; the same
+ * module elsewhere is another description.
+ */
+void gt_placing_add(struct gt_placing *placing, const char *description)
+{
+    struct gt_module m = {0};
+    if (!gt_modules_parse(description, &m))
+        return;
+    const struct its *its = find_same(description);
+    if (!its && is_taken(&m) && !is_own(placing, &m))
+        its = show_elsewhere(description, &m);
+    else if (!its)
+        its = show(description, gt_need(strdup(description)), m.lo, m.hi);
+    for (size_t i = 0; i < placing->n; i++) {
+        if (placing->at[i].lo == m.lo && placing->at[i].description == its->text)
+            return;
+    }
+    placing->at = gt_need_room(placing->at, placing->n, &placing->room, sizeof *placing->at);
+    placing->at[placing->n++] = (struct gt_placed){m.lo, m.hi, its->lo - m.lo, its->text};
+}
+
+const struct gt_placed *gt_placing_find(const struct gt_placing *placing, uint64_t pc)
+{
+    for (size_t i = placing->n; i-- > 0;) {
+        if (pc >= placing->at[i].lo && pc < placing->at[i].hi)
+            return &placing->at[i];
+    }
+    return NULL;
+}
+
+void gt_placing_free(struct gt_placing *placing)
+{
+    free(placing->at);
+    *placing = (struct gt_placing){0};
+}

@@ -1,0 +1,81 @@
+"""gotrace -f: one trace of a program and all processes that come of it."""
+
+import contextlib
+import os
+import signal
+import subprocess
+
+import pytest
+
+from lib import gotools, proc, reports
+from lib.reports import GOTRACE
+
+
+def family(*argv, trace, **options):
+    return proc.run([GOTRACE, "-f", "-o", trace, "--", *argv], **options)
+
+
+def names(trace):
+    """Of its threads' processes, without their numbers."""
+    return sorted({e.fields["Label"].strip('"').split(".")[0] for e in gotools.parse(trace) if e.kind == "Label"})
+
+
+def test_pipeline(tmp_path):
+    script = "seq 100000 | sort -n | tail -1; (sleep 0.05); exit 3"
+    result = family("sh", "-c", script, trace=tmp_path / "t.out")
+    assert (result.returncode, result.stdout) == (3, "100000\n")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"gotrace: {tmp_path / 't.out'}: ") and ", 5 processes; " in line
+    assert [p.name for p in tmp_path.iterdir()] == ["t.out"]
+    gotools.check_all(tmp_path / "t.out")
+    assert {"sh", "seq", "sort", "tail", "sleep"} <= set(names(tmp_path / "t.out"))
+    assert any(ns >= 50e6 for ns, _, _ in reports.waits(tmp_path / "t.out", "sleep"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_ends_as_the_program(tmp_path, number):
+    result = family("sh", "-c", f"sleep 0; kill -{int(number)} $$", trace=tmp_path / "t.out")
+    assert result.returncode == -number, result
+    assert (tmp_path / "t.out").exists() and len(list(tmp_path.iterdir())) == 1
+
+
+def test_orphans_are_waited_for(tmp_path):
+    read, write = os.pipe()
+    argv = [GOTRACE, "-f", "-o", tmp_path / "t.out", "--", "sh", "-c", "cat <&3 & exec 3<&-; echo begun"]
+    child = proc.spawn(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=lambda: os.dup2(read, 3), pass_fds=[3])
+    os.close(read)
+    assert child.stdout.readline() == "begun\n"
+    os.close(write)
+    assert child.wait(20) == 0 and " 2 processes; " in child.stderr.read()
+
+
+def test_orphans_may_be_left(tmp_path):
+    argv = [GOTRACE, "-f", "-o", tmp_path / "t.out", "--", "sh", "-c", "sleep 1000 & echo $!"]
+    child = proc.spawn(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    orphan = int(child.stdout.readline())
+    while child.poll() is None:  # the first ones may be for the program
+        child.send_signal(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(0.2)
+    os.kill(orphan, signal.SIGKILL)
+    assert child.returncode in (0, -signal.SIGTERM) and " 1 process; " in child.stderr.read()
+
+
+def test_what_is_forwarded(tmp_path):
+    script = "trap 'echo caught; exit 7' TERM; echo ready; while :; do sleep 0.01; done"
+    argv = [GOTRACE, "-f", "-q", "-o", tmp_path / "t.out", "--", "sh", "-c", script]
+    child = proc.spawn(argv, stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    child.send_signal(signal.SIGTERM)
+    assert child.wait(20) == 7 and child.stdout.read() == "caught\n"
+    assert proc.run([gotools.read_all(gotools.find()), tmp_path / "t.out"]).ok()
+
+
+def test_a_pattern_is_refused(tmp_path):
+    result = family("true", trace=tmp_path / "%p.out")
+    assert result.returncode == 125 and "no %" in result.stderr and not list(tmp_path.iterdir())
+
+
+def test_what_cannot_run(tmp_path):
+    result = family("/nowhere/at/all", trace=tmp_path / "t.out")
+    assert result.returncode == 127 and not list(tmp_path.iterdir())
