@@ -1,8 +1,6 @@
 /* See openmp.h. */
 #include "openmp.h"
 
-#include "preload/stacks/capture.h"
-
 __thread struct gt_omp_member gt_omp_self;
 
 /* Where workers of that master's are idle, and where it waits for the end of its team. */
@@ -27,7 +25,7 @@ static const void *place_in(const struct gt_omp_team *team)
 void gt_omp_wait_begin(struct gt_omp_wait *w)
 {
     if (w->brief)
-        w->slice = gt_slice_begin_in(w->what.hook, GT_SYNC, w->frame);
+        w->slice = gt_slice_begin_in(w->what.hook, GT_SYNC, w->here);
     else
         w->wait = gt_wait_begin_for(&w->what);
     gt_omp_self.wait = w;
@@ -208,6 +206,6 @@ void gt_omp_task_end(struct gt_omp_wait *interrupted)
         complete(team, GT_OMP_GOMP_task, NULL);
     if (!interrupted)
         return;
-    interrupted->brief = interrupted->frame;
+    interrupted->brief = interrupted->here.frame;
     gt_omp_wait_begin(interrupted);
 }

@@ -29,8 +29,8 @@ struct gt_omp_team {
 /* A wait in which a thread may run tasks: meanwhile it does not wait. */
 struct gt_omp_wait {
     struct gt_wait_for what;
-    const uintptr_t *frame; /* the hook's, if that lasts as long; else NULL */
-    bool brief;             /* maybe: then it is written when it was not, and nobody's doing */
+    struct gt_here here; /* the hook, if its frame lasts as long; else zeros */
+    bool brief;          /* maybe: then it is written when it was not, and nobody's doing */
     struct gt_wait wait;
     struct gt_slice slice; /* brief */
 };

@@ -28,7 +28,6 @@ _Static_assert(NAMES < (int)GT_FOREIGN_NAMES_MAX, "room for the mark, too");
 struct gt_foreign gt_gomp = {.names = names, .n = NAMES, .mark = "__kmpc_fork_call"};
 
 #define CALLER() __builtin_return_address(0)
-#define FRAME() ((const uintptr_t *)__builtin_frame_address(0))
 #define REAL() ((const struct functions *)gt_foreign_of(&gt_gomp, CALLER()))
 
 /* LLVM's tells of itself what it does. */
@@ -38,7 +37,7 @@ static bool is_followed(const struct functions *real)
 }
 
 #define WAIT(name) \
-    __attribute__((cleanup(gt_omp_wait_end))) struct gt_omp_wait name = {.frame = FRAME()}
+    __attribute__((cleanup(gt_omp_wait_end))) struct gt_omp_wait name = {.here = GT_HERE()}
 
 /* Parallel regions ----------------------------------------------------------------------------- */
 
@@ -86,7 +85,7 @@ static void end_region(struct region *r)
         const struct functions *real = REAL();                      \
         if (!is_followed(real))                                     \
             return real->name arguments;                            \
-        struct gt_omp_wait wait = {.frame = FRAME()};               \
+        struct gt_omp_wait wait = {.here = GT_HERE()};              \
         __attribute__((cleanup(end_region))) struct region region = \
             begin_region(real, GT_OMP_##name, fn, data, CALLER());  \
         region.end = &wait;                                         \

@@ -9,7 +9,6 @@
 #include "encoder/events.h"
 #include "preload/options.h"
 #include "preload/process.h"
-#include "preload/stacks/capture.h"
 
 /* GOTRACE_SYSCALL_MIN in trace units; measured when it is first needed. */
 static _Atomic uint64_t min_units;
@@ -35,14 +34,14 @@ static enum gt_reason reason_of(int on)
 }
 
 /* Most calls turn out to be too short to be written: their stacks are never looked at. */
-static struct gt_stack *stack_now(struct gt_thread *t, enum gt_hook hook, const uintptr_t *frame,
+static struct gt_stack *stack_now(struct gt_thread *t, enum gt_hook hook, struct gt_here here,
                                   bool muted)
 {
-    return gt_capture_later(t, hook, frame) || muted ? NULL : gt_capture(t, hook);
+    return gt_capture_later(t, hook, here) || muted ? NULL : gt_capture(t, hook);
 }
 
 __attribute__((noinline)) struct gt_slice gt_slice_begin_in(enum gt_hook hook, int on,
-                                                            const uintptr_t *frame)
+                                                            struct gt_here here)
 {
     struct gt_slice slice = {.frame = (uintptr_t)__builtin_frame_address(0), .hook = hook};
     if (__builtin_expect(gt_drain_unattended, 0))
@@ -56,8 +55,7 @@ __attribute__((noinline)) struct gt_slice gt_slice_begin_in(enum gt_hook hook, i
         bool muted = gt_muted();
         slice.since = muted ? UNTIMED : gt_clock_now();
         slice.reason = reason_of(on);
-        /* Of that our caller's frame, which lasts as long as the call. */
-        struct gt_stack *stack = stack_now(t, hook, frame, muted);
+        struct gt_stack *stack = stack_now(t, hook, here, muted);
         if (gt_writer_pin(&t->w)) {
             if (gt_call_announce(&t->w, slice.since, slice.reason, stack))
                 slice.thread = t;

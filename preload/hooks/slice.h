@@ -9,6 +9,7 @@
 #include "timeout.h"
 
 #include "preload/real.h"
+#include "preload/stacks/capture.h"
 #include "preload/thread.h"
 
 /* What a call works on, where that is not a file descriptor. */
@@ -28,11 +29,11 @@ struct gt_slice {
  * `on`: what the call works on, a file descriptor or one of the above. errno is kept by both.
  * Declare the variable with GT_SLICE: the call may be left by cancellation.
  */
-#define gt_slice_begin(hook, on) gt_slice_begin_in(hook, on, __builtin_frame_address(0))
+#define gt_slice_begin(hook, on) gt_slice_begin_in(hook, on, GT_HERE())
 void gt_slice_end(struct gt_slice *slice);
 
-/* frame: the hook's, which lasts as long as the call. */
-struct gt_slice gt_slice_begin_in(enum gt_hook hook, int on, const uintptr_t *frame);
+/* here: the hook, whose frame lasts as long as the call. */
+struct gt_slice gt_slice_begin_in(enum gt_hook hook, int on, struct gt_here here);
 
 /* It is over because its timeout is. See gt_wait_expired. */
 void gt_slice_expired(struct gt_slice *slice, const struct gt_timeout *timeout);

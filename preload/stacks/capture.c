@@ -77,15 +77,14 @@ static void load_libunwind(void)
     backtrace_fn = dlsym(lib, "unw_backtrace");
 }
 
-bool gt_capture_later(struct gt_thread *t, enum gt_hook hook, const uintptr_t *frame)
+bool gt_capture_later(struct gt_thread *t, enum gt_hook hook, struct gt_here here)
 {
-    const uintptr_t *hooks = (const uintptr_t *)frame[0];
     t->call.hook = hook;
-    t->call.fp = hooks[0];
-    t->call.pc = hooks[1];
-    t->call.within = gt_arch_code(frame[1]);
-    atomic_store_explicit(&t->call.frame, hooks, memory_order_relaxed);
-    return walks && gt_trail_covers(&t->trail, (uintptr_t)hooks);
+    t->call.fp = here.frame[0];
+    t->call.pc = here.frame[1];
+    t->call.within = here.within;
+    atomic_store_explicit(&t->call.frame, here.frame, memory_order_relaxed);
+    return walks && gt_trail_covers(&t->trail, (uintptr_t)here.frame);
 }
 
 static bool is_looked_at(struct gt_thread *t)

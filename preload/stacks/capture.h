@@ -30,14 +30,23 @@ struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook);
 #define GT_NOWHERE ((const void *)UINTPTR_MAX)
 struct gt_stack *gt_capture_from(struct gt_thread *t, enum gt_hook hook, const void *from);
 
+/* A function's frame, which its frame pointer tells, and an address in that function. */
+struct gt_here {
+    const uintptr_t *frame;
+    uintptr_t within;
+};
+#define GT_HERE()                                          \
+    ((struct gt_here){.frame = __builtin_frame_address(0), \
+                      .within = gt_arch_within(__builtin_frame_address(0))})
+
 /*
  * Most calls into the kernel are short, and nobody asks for their stacks. Notes where t's thread,
- * which calls, is: in the hook that has called the function of that frame. gt_call_stack finds the
+ * which calls, is: in that hook, whose frame lasts as long as the call. gt_call_stack finds the
  * same stack there as gt_capture here; but where the hook was left by a jump of which we were not
  * told, just the leaf and where the thread began. false: that is not safe there, the stack is to be
  * taken now.
  */
-bool gt_capture_later(struct gt_thread *t, enum gt_hook hook, const uintptr_t *frame);
+bool gt_capture_later(struct gt_thread *t, enum gt_hook hook, struct gt_here here);
 
 /*
  * t's thread, which calls, is about to leave that hook, or has done so, and could not withdraw the
