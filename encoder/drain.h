@@ -58,7 +58,8 @@ struct gt_drain_config {
      * the number, at least 1.
      */
     int (*resolve)(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max);
-    /* From here on resolve is asked for stacks of that time, CLOCK_MONOTONIC; or NULL. */
+    /* From here on resolve is asked for stacks of that time, CLOCK_MONOTONIC; or NULL. 0, 0: of a
+     * time that is not over: what may be something else at another time is not wanted. */
     void (*of_time)(uint64_t begin_ns, uint64_t end_ns);
     gt_place_fn *lock, *function;     /* see held.h; or NULL */
     void (*at_end)(gt_tell_fn *tell); /* tells what a trace says at its end, see held.h; or NULL */

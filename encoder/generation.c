@@ -233,6 +233,7 @@ static void look_ahead(void *has_time, struct gt_stack *s)
 void gt_generation_look_ahead(bool (*has_time)(void))
 {
     GT_ASSERT_DRAIN_SIDE();
+    gt_frames_of_time(0, 0); /* what code is made in it is known at its end */
     gt_stacks_each(generation.now.gen, look_ahead, &has_time);
 }
 

@@ -67,7 +67,7 @@ static int name_roughly(const struct gt_stack *s, uint64_t pc, struct gt_frame *
 
 void gt_names_of_time(uint64_t begin_ns, uint64_t end_ns)
 {
-    gt_made_of_time(begin_ns, end_ns, !hurries() && !names.confined);
+    gt_made_of_time(begin_ns, end_ns, end_ns && !hurries() && !names.confined);
 }
 
 /* An address for what is called so there. Another one may be there next, and had it before. */
