@@ -67,7 +67,7 @@ _gotrace_process() { # word
 
 _gotrace_attach() { # word
     if [[ $1 == -* ]]; then
-        _gotrace_words "$1" --output= --format= --syscalls= --syscall-min= --no-heap --no-children --max-size= --max-mem= \
+        _gotrace_words "$1" --output= --format= --syscalls= --syscall-min= --no-heap --no-children --all-children --max-size= --max-mem= \
             --start= --duration= --ring= --hold-min= --verbose --help
     else
         mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$1")

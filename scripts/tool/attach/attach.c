@@ -243,13 +243,16 @@ static void attach(pid_t pid)
                gt_duration(a.still.stopped_ns), gt_duration(a.borrowed.paused_ns));
 }
 
-static void help(FILE *to)
+static void help(FILE *to, bool attaches)
 {
+    if (!attaches) {
+        fputs("usage: gotrace detach PID\n\nHas a program that was attached run as before.\n", to);
+        return;
+    }
     fputs(
         "usage: gotrace attach [options] [--verbose] PID\n"
-        "       gotrace detach PID\n"
         "\n"
-        "Records a running program that was started without libgotrace.so, until it is detached;\n"
+        "Records a running program that was started without libgotrace.so, until gotrace detach;\n"
         "then it runs as before. In between it takes start, stop and snapshot.\n"
         "\n"
         "Options:\n",
@@ -272,12 +275,12 @@ static bool take_verbose(int *argc, char **argv)
     return found;
 }
 
-static pid_t read_pid(int argc, char **argv)
+static pid_t read_pid(int argc, char **argv, bool attaches)
 {
     char *end = "";
     long pid = optind == argc - 1 ? strtol(argv[optind], &end, 10) : 0;
     if (pid <= 0 || pid > INT_MAX || *end) {
-        help(stderr);
+        help(stderr, attaches);
         exit(GT_EXIT_USAGE);
     }
     return (pid_t)pid;
@@ -309,12 +312,12 @@ int gt_command_attach(int argc, char **argv)
     bool attaches = strcmp(argv[0], "attach") == 0;
     verbose = take_verbose(&argc, argv);
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        help(stdout);
+        help(stdout, attaches);
         return 0;
     }
     if (attaches)
         gt_run_read_options(argc, argv);
-    pid_t pid = read_pid(argc, argv);
+    pid_t pid = read_pid(argc, argv, attaches);
     if (!attaches)
         return gt_control("detach", pid, "");
     int status = gt_control_finds(pid) ? attach_again(pid) : (attach(pid), 0);
