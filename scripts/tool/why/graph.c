@@ -300,6 +300,8 @@ static void add_span(void *arg, const struct gt_span *span)
     }
     settle(graph, lane, span->stack);
     step.spot = spot_number(graph, &(struct gt_spot){.stack = span->stack, .yields = yields});
+    if (step.kind == GT_NETWORK && graph->spot[step.spot].busy)
+        step.kind = GT_SYNC; /* for others, by a descriptor or a signal: no input */
     put_step(graph, lane, &step);
     if ((span->kind != GT_SCHED || yields) && span->stack)
         lane->before = span->stack;
