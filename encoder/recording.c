@@ -271,9 +271,10 @@ bool gt_recording_advance(uint64_t now)
     gt_watch_poll(now);
     bool full = write_what_waits() || file_full() || renewal_is_due(now);
     bool due = full || now >= recording.deadline;
-    if (due && !full && !in_ring())
+    bool ahead = due && !full && recording.opened && !in_ring();
+    if (ahead)
         gt_generation_look_ahead(has_time);
-    if (due && !atomic_load(&recording.hasty))
+    if (due && !(ahead && atomic_load(&recording.hasty)))
         next_generation(false);
     return due;
 }
