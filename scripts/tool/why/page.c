@@ -198,6 +198,18 @@ static void print_parallelism(const struct gt_why *why)
 
 /* The page ------------------------------------------------------------------------------------ */
 
+/* Where hardly anybody waits, what there is to gain is in the computing, or in more of it at a
+ * time. */
+static void print_no_finding(const struct gt_why *why)
+{
+    double runs = why->path.ns ? (double)why->path.by_kind[GT_RUNNING] / (double)why->path.ns : 0;
+    printf("Nothing that is known as a fault was found; ");
+    if (runs >= 0.8)
+        printf("%.0f %% of the critical path is computing,\n%.2f threads at a time; ", runs * 100,
+               why->survey.total[GT_BAND_RUNNING]);
+    puts("what the time went to:");
+}
+
 static void print_findings(const struct gt_why *why)
 {
     puts("");
@@ -210,7 +222,7 @@ static void print_findings(const struct gt_why *why)
         puts("");
     }
     if (!why->findings.n && !gt_any_deadlock(&why->graph.threads))
-        puts("Nothing that is known as a fault was found; what the time went to:");
+        print_no_finding(why);
 }
 
 static void print_tasks(const struct gt_why *why)
