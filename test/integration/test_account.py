@@ -390,7 +390,7 @@ int main(void) {{ gotrace_log(0, "key", "gotrace-account was \303\251t\303\251")
 
 
 def test_openmp(tmp_path):
-    """Threads that wait past all hooks did not run: their pool sleeps in a futex of its own."""
+    """Threads of a pool that sleeps in a futex of its own did not run."""
     source = """
 #include <omp.h>
 #include <unistd.h>
@@ -408,7 +408,7 @@ int main(void)
     trace = proc.traced([program], tmp_path / "t.out", env={"OMP_WAIT_POLICY": "passive"}).ok().trace
     workers = [s for tid, s in shares(trace).items() if s.sleep < 50]
     assert len(workers) == 3
-    assert all(s.unseen > 90 and s.cpu < 5 for s in workers), workers
+    assert all(s.sync > 90 and s.cpu < 5 for s in workers), workers
 
 
 def test_forked_child(tmp_path):
