@@ -152,6 +152,8 @@ static void have(void)
 static omp_lock_t lock;
 static omp_nest_lock_t nest;
 #define TWICE(call) call, call;
+#define BEGIN {
+#define END }
 
 static void locks(void)
 {
@@ -159,12 +161,8 @@ static void locks(void)
     omp_init_nest_lock(&nest);
     LOCKED("lock", omp_set_lock(&lock);, omp_unset_lock(&lock);)
     LOCKED("nest_lock", TWICE(omp_set_nest_lock(&nest)), TWICE(omp_unset_nest_lock(&nest)))
-    LOCKED("critical", _Pragma("omp critical"){
-                           ,
-                       })
-    LOCKED("named", _Pragma("omp critical(name)"){
-                        ,
-                    })
+    LOCKED("critical", _Pragma("omp critical") BEGIN, END)
+    LOCKED("named", _Pragma("omp critical(name)") BEGIN, END)
     omp_destroy_lock(&lock);
     omp_destroy_nest_lock(&nest);
 }
