@@ -226,7 +226,9 @@ int main(void)
             old.unlink()
         result = proc.traced([program], tmp_path / "%p.out", env=ON | {"GOTRACE_FORMAT": format}, timeout=60).ok()
         traces = list(tmp_path.glob("*.out"))
-        assert len(traces) == 2 and result.stderr.count("nothing lost") == 2, result
+        # Where our thread gets no CPU for as long as a ring lasts, that is said; nothing else may be.
+        said = [re.search(r"nothing lost|\d+ gaps in when threads had a CPU", line) for line in result.stderr.splitlines()]
+        assert len(traces) == len(said) == 2 and all(said) and result.stderr.count(" lost") == result.stderr.count("nothing lost"), result
         for trace in traces:
             gotools.check(trace)
 
@@ -671,7 +673,7 @@ def has(header):
 @pytest.mark.parametrize("format", ["go1.11", "go1.23"])
 @pytest.mark.skipif(not has("liburing.h"), reason="liburing is not here; ./scripts/deps all installs it")
 def test_io_uring(tmp_path, format):
-    """Waits of which no call of libc's tells, and work that the kernel does in threads of its own."""
+    """Waits of which liburing's calls tell, and work that the kernel does in threads of its own."""
     source = r"""
     #include <liburing.h>
     #include <pthread.h>
@@ -718,10 +720,9 @@ def test_io_uring(tmp_path, format):
     result = proc.traced([program], tmp_path / "t.out", env=ON | {"GOTRACE_FORMAT": format})
     if result.returncode == 77:
         pytest.skip("no io_uring here")
-    (ns, count, what), *_ = waits(result.ok().trace, "unseen")
-    assert 0.9e9 < ns < 1.1e9 and 19 <= count <= 45, (ns, count, what)
-    rows = proc.run([GOTRACE, "info", proc.traced([program], tmp_path / "plain.out").ok().trace]).ok().stdout
-    assert max(float(n) for n in re.findall(r"waiter.*?([\d.]+)%? *$", rows, re.M) or [0]) > 85, rows
+    ours = [wait for wait in waits(result.ok().trace, "network") if "_get_cqe" in wait[2] or "_wait_cqe" in wait[2]]
+    ((ns, count, what),) = ours
+    assert 0.9e9 < ns < 1.1e9 and 19 <= count <= 20 and "waiter" in what, ours
 
 
 def test_refused(tmp_path):
