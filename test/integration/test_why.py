@@ -44,7 +44,8 @@ def attempt(traced, name, first, change=None, known=None):
     result = traced([PROGRAMS / "whys", name]).ok()
     candidates = why(result.trace)["what_if"]
     offered = {c["change"] for c in candidates} & set(RESERVED)
-    assert all(name in RESERVED[its] for its in offered), (name, candidates)
+    if not all(name in RESERVED[its] for its in offered):
+        return f"{name}: {candidates}"
     candidate = next((c for c in candidates if change in (None, c["change"])), None)
     if first not in words(candidate):
         return f"{name}: {words(candidate)!r}, not {first}"
@@ -115,7 +116,7 @@ def test_no_fault_in_a_healthy_program(traced):
     "scenario, finding, says, alike",
     [
         ("journal", "lock_held_across_io", "journal_lock is held .* <- write_journal .*\n.* 4 threads waited", "convoy"),
-        ("nested", "lock_held_across_io", "inner_lock is held .*, holding inner_lock", "convoy"),
+        ("nested", "lock_held_across_io", "(inner|outer)_lock is held .*, holding (inner|outer)_lock", "convoy"),
         ("convoy", "convoy", "4 threads queue for the lock busy_lock.*\n.* runs: adder", "lock_held_across_io"),
         ("idle", "false_idle", "6 threads fed_worker wait for work .* for feeder", "polling"),
         ("polling", "polling", "main waits again and again.*\n.* <- polling ", "busy_waiting"),
