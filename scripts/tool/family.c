@@ -77,18 +77,24 @@ static void catch_signals(void)
         sigaction(signals[i], &action, NULL);
 }
 
-/* Orphans of the family are ours: all of it has ended when there is no child left. */
+/*
+ * Orphans of the family are ours: all of it has ended when there is no child left. A signal that
+ * comes meanwhile must not be for the number that the program had, which may be another's by then.
+ */
 static int await(void)
 {
     int status, result = 0;
+    siginfo_t dead;
     while (!enough) {
-        pid_t pid = waitpid(-1, &status, 0);
-        if (pid < 0 && errno != EINTR)
-            break;
-        if (pid == family.program) {
-            result = status;
-            ended = 1;
+        if (waitid(P_ALL, 0, &dead, WEXITED | WNOWAIT) != 0) {
+            if (errno != EINTR)
+                break;
+            continue;
         }
+        bool is_program = dead.si_pid == family.program;
+        ended |= is_program;
+        if (waitpid(dead.si_pid, &status, 0) == dead.si_pid && is_program)
+            result = status;
     }
     return result;
 }
