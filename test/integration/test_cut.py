@@ -100,6 +100,21 @@ def test_parts_of_known_waits(recorded, tmp_path, format):
         assert not differences(states(part), states(trace, first, last), 2 * SLACK)
 
 
+def test_a_part_that_begins_before_a_thread_does(recorded, tmp_path):
+    """A thread that was made and has not begun is told by another one, whose it is not: also in a part of that part."""
+    trace, _ = recorded("go1.26")
+    events = [e for e in gotools.parse(trace) if e.goid]
+    made = {e.goid: e.time for e in events if e.old == "NotExist" and e.new == "Runnable"}
+    begun = {e.goid: e.time for e in reversed(events) if e.new == "Running" and e.goid in made}
+    parts = []
+    for goid in begun:
+        start, room = (made[goid] + begun[goid]) // 2 - events[0].time, (begun[goid] - made[goid]) // 2
+        part = cut_ns(trace, tmp_path / f"{goid}.part.out", start, start + 50_000_000)
+        parts += [part, cut_ns(part, tmp_path / f"{goid}.again.out", room // 2, 40_000_000)]
+    assert len(parts) >= 10
+    check_readers("go1.26", *parts)
+
+
 @formats
 def test_convert(recorded, tmp_path, format):
     """Into every other format and back: read by every Go that reads it, and the same threads did the same."""

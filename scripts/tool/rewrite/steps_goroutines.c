@@ -74,6 +74,16 @@ static void first_status(struct gt_m *m, struct gt_g_row *g, const struct gt_hap
         gt_do_status(m, g, NULL, ts);
 }
 
+/*
+ * In our recordings a thread has one goroutine. Of another it tells where it wakes that, or where
+ * that has not begun.
+ */
+static bool tells_of_others(const struct gt_m *m, const struct gt_happening *h)
+{
+    bool begun = h->state != GT_G_RUNNABLE || m->p;
+    return !begun || (m->last_g && m->last_g->id != h->g);
+}
+
 void gt_tell_status(const struct gt_happening *h, uint64_t ts)
 {
     struct gt_g_row *g = gt_g_of(h->g);
@@ -103,12 +113,10 @@ void gt_tell_status(const struct gt_happening *h, uint64_t ts)
         g->stack = NULL;
     if (!g->its && (h->state == GT_G_RUNNABLE || h->state == GT_G_RUNNING))
         g->its = h->stack;
-    if (on_thread || gt_reads_ours())
+    if (on_thread || (gt_reads_ours() && !tells_of_others(m, h)))
         g->m = m;
     if (on_thread)
-        m->g = g;
-    if (gt_reads_ours() && h->state == GT_G_RUNNABLE && h->arg[1] == GT_NO_THREAD && !m->p)
-        g->m = NULL; /* it has not begun */
+        m->last_g = m->g = g;
     if (gt_all->wanted.together)
         gt_join(m, g, gt_first_ts());
     else if (gt_all->writes && gt_wants(g))
