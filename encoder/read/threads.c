@@ -112,8 +112,10 @@ static bool possible(void *arg, const struct gt_happening *h)
     case GT_EV_GO_START: state = GT_G_RUNNABLE; break;
     case GT_EV_GO_UNBLOCK: state = GT_G_WAITING; break;
     case GT_EV_GO_SYSCALL_END_BLOCKED: /* v1 by Go: it is not told where the call began */
-        if (!h->g || all->trace->ours)
+        if (all->trace->ours)
             return true;
+        if (!h->g)
+            return gt_memo_find(&all->lent, h->on->p + 1) != (uintptr_t)h->on;
         state = GT_G_SYSCALL;
         break;
     default: return true;
@@ -205,6 +207,13 @@ static void start(struct gt_threads *all, struct gt_thread_state *t, const struc
     note_running(all, h->on->p, t, ns);
 }
 
+/* Of Go's own: a thread in a call has its P until it stops there or another one steals it. */
+static void lend(struct gt_threads *all, uint64_t p, const struct gt_stream *to)
+{
+    if (!all->trace->ours && p != GT_NO_P)
+        *(uint64_t *)gt_need(gt_memo_at(&all->lent, p + 1)) = (uintptr_t)to;
+}
+
 enum { LOG_NS = 1000 }; /* a wait begins with the log of what it is for */
 
 static void stop(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
@@ -219,10 +228,12 @@ static void stop(struct gt_threads *all, struct gt_thread_state *t, const struct
     if (again ? t->woke < ns : t->wanted_at + LOG_NS < ns || gt_kind_of(t) != GT_SYNC)
         t->wanted.lock = NULL;
     t->stack = h->stack;
-    if (state == GT_G_SYSCALL)
+    if (state == GT_G_SYSCALL) {
         t->call = h->on;
-    else
+        lend(all, h->on->p, h->on);
+    } else {
         h->on->g = 0;
+    }
     bool waits = state != GT_G_RUNNABLE && gt_kind_of(t) != GT_UNSEEN;
     t->lost = waits ? 0 : ns;
     if (!waits && !t->stack)
@@ -242,6 +253,7 @@ static void end_call(struct gt_threads *all, struct gt_thread_state *t,
                      const struct gt_happening *h, uint64_t ns)
 {
     if (h->type == GT_EV_GO_SYSCALL_END) {
+        lend(all, h->on->p, NULL);
         enter(all, t, GT_G_RUNNING, h->on->p, ns);
         t->stack = NULL;
         return;
@@ -282,15 +294,24 @@ static void log_of(struct gt_threads *all, struct gt_thread_state *t, const stru
 /* The goroutine of a thread that starts on a P may be in a call, or not be there yet. */
 static void tell_p(struct gt_threads *all, const struct gt_happening *h, uint64_t ns)
 {
-    bool starts = h->type != GT_EV_PROC_STOP;
+    bool starts = h->type == GT_EV_PROC_START || h->type == GT_EV_PROC_STATUS;
+    if (h->type == GT_EV_PROC_STEAL) {
+        lend(all, h->arg[0], NULL);
+        return;
+    }
+    if (starts && h->p == GT_NO_P)
+        return; /* somebody tells that nobody has it */
     if (starts)
         h->on->p = h->p;
+    bool in_call = h->type == GT_EV_PROC_STATUS && h->arg[1] == GT_P_SYSCALL;
+    lend(all, h->on->p, in_call ? h->on : NULL);
     note_running(all, h->on->p, starts ? gt_threads_find(all, h->on->g) : NULL, ns);
 }
 
 static bool is_of_p(enum gt_event_type type)
 {
-    return type == GT_EV_PROC_START || type == GT_EV_PROC_STATUS || type == GT_EV_PROC_STOP;
+    return type == GT_EV_PROC_START || type == GT_EV_PROC_STATUS || type == GT_EV_PROC_STOP ||
+           type == GT_EV_PROC_STEAL;
 }
 
 static void change(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,

@@ -84,6 +84,7 @@ struct gt_threads {
     uint64_t tracer_ns; /* of CPU, that the tracer's own thread has used */
     uint64_t cpus;      /* so many Ps are CPUs, as the kernel tells who has them; 0: none */
     struct gt_running running;
+    struct gt_memo lent; /* by P: in whose call others may steal it; of Go's own traces */
     struct gt_locks locks;
 };
 
