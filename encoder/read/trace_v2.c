@@ -224,47 +224,68 @@ static int args_of(uint8_t type)
     return type >= FIRST_EXPERIMENTAL && i < sizeof experimental ? experimental[i] : -1;
 }
 
+/* All but its arguments. Field by field: of one assignment compilers make a slow string
+ * instruction. */
+static void begin(struct gt_happening *h, uint8_t type, uint64_t ts)
+{
+    h->type = type;
+    h->on = NULL;
+    h->part = false;
+    h->ts = ts;
+    h->own_ns = h->g = h->seq = h->thread = h->p = h->task = h->parent = h->bytes = 0;
+    h->state = GT_G_NONE;
+    h->text = h->more = "";
+    h->stack = h->its = NULL;
+}
+
+/* Arguments that the event does not have are 0. */
+static bool read_args(struct gt_reader *r, struct gt_source *s, uint8_t type)
+{
+    uint64_t *arg = s->next.arg;
+    int n = args_of(type), i = 0;
+    for (; i < n; i++)
+        arg[i] = gt_get_varint(&s->bytes);
+    for (; i < GT_EVENT_ARGS_MAX; i++)
+        arg[i] = 0;
+    if (n < 0 || s->bytes.bad)
+        snprintf(r->trace->damage, sizeof r->trace->damage, "event type %u of thread %" PRIu64,
+                 type, s->id);
+    return n >= 0 && !s->bytes.bad;
+}
+
 /* The stream's next event as it stands there; false: there is none. */
-static bool read_event(struct gt_reader *r, struct gt_source *s, uint8_t *type,
-                       uint64_t args[GT_EVENT_ARGS_MAX])
+static bool read_event(struct gt_reader *r, struct gt_source *s, uint8_t *type)
 {
     while (!gt_bytes_left(&s->bytes)) {
         if (!gt_source_next_piece(r->trace, s))
             return false;
     }
     *type = gt_get_byte(&s->bytes);
-    int n = args_of(*type);
     s->ts += gt_get_varint(&s->bytes);
-    for (int i = 0; i < GT_EVENT_ARGS_MAX; i++)
-        args[i] = i < n ? gt_get_varint(&s->bytes) : 0;
-    if (n < 0 || s->bytes.bad) {
-        snprintf(r->trace->damage, sizeof r->trace->damage, "event type %u of thread %" PRIu64,
-                 *type, s->id);
+    if (!read_args(r, s, *type))
         return false;
-    }
     r->trace->events++;
     return true;
 }
 
 static bool next(struct gt_reader *r, struct gt_source *s)
 {
-    uint64_t args[GT_EVENT_ARGS_MAX];
+    struct gt_happening *h = &s->next;
     uint8_t type;
     if (s->switches != SWITCHED) {
         go_on_with_switch(s);
         return true;
     }
     do {
-        if (!read_event(r, s, &type, args))
+        if (!read_event(r, s, &type))
             return false;
         r->trace->experimental += type >= GT_EVENTS_END;
     } while (type >= GT_EVENTS_END);
     r->trace->kinds[type]++;
-    s->next = (struct gt_happening){.type = type, .ts = s->ts, .text = "", .more = ""};
-    memcpy(s->next.arg, args, sizeof args);
+    begin(h, type, s->ts);
     s->key = s->ts;
-    fill(r, &s->next, args);
-    s->next.on = stream_of(r, s, s->next.thread);
+    fill(r, h, h->arg);
+    h->on = stream_of(r, s, h->thread);
     if (type == GT_EV_GO_SWITCH || type == GT_EV_GO_SWITCH_DESTROY)
         begin_switch(s);
     return true;
