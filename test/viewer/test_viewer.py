@@ -30,9 +30,9 @@ def model_of(url, view, picture, *what):
     return model
 
 
-def look(url, view, picture):
+def look(url, view, picture, *what):
     """Its rows by name, each with its slices' titles and their numbers."""
-    model = model_of(url, view, picture)
+    model = model_of(url, view, picture, *what)
     return {row["name"]: row["slices"] for process in model["processes"] for row in process["rows"]}
 
 
@@ -70,7 +70,7 @@ def test_picture_of_a_real_program(tmp_path):
     """The picture in the README: build/viewer.png, copied to test/viewer/viewer.png when it should change."""
     trace = pigz(tmp_path, 4)
     child, url = gotools.serve(trace)
-    rows = look(url, "thread", tmp_path / "viewer.png")
+    rows = look(url, "thread", tmp_path / "viewer.png", "--from=20..50")
     proc.kill_group(child)
     slices = [title.split()[-1] for titles in rows.values() for title in titles]
     assert len([title for title in slices if title.startswith("pigz+0x")]) >= 5, slices

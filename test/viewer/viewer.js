@@ -1,10 +1,11 @@
-// usage: node viewer.js URL PICTURE.png [FUNCTION | --slowest-wakeup | --log=TEXT]
+// usage: node viewer.js URL PICTURE.png [FUNCTION | --slowest-wakeup | --log=TEXT | --from=MS..MS]
 //
 // Opens one timeline of `go tool trace` in Chromium, waits until it is drawn, saves a picture of it, and prints what
 // the viewer shows as JSON: {processes: [{name, rows: [{name, slices: {title: count}}]}], flows, errors}. With
 // FUNCTION the picture is of the longest wait in it: what comes before it is selected, so that its stack is shown. With
 // --slowest-wakeup it is of the longest arrow from a waker to the woken, which is selected; "wakeup: {ms, title}" is added.
 // With --log it is of the log that says TEXT and has the longest wait behind it; "log: {title, row}" is added.
+// With --from it is of that time, with all arrows; the longest slice in it is selected.
 'use strict';
 
 const { open } = require('./browser');
@@ -104,6 +105,22 @@ function showLog(text) {
   return { log: { title: log.title, row } };
 }
 
+// Runs in the page.
+function showTime(range) {
+  const { model, trackView } = document.querySelector('tr-ui-timeline-view');
+  const [start, end] = range.split('..').map(Number);
+  let longest = { duration: -1 };
+  for (const process of Object.values(model.processes)) {
+    for (const thread of Object.values(process.threads)) {
+      for (const slice of thread.sliceGroup.slices) {
+        if (slice.start >= start && slice.end <= end && slice.duration > longest.duration) longest = slice;
+      }
+    }
+  }
+  select(longest, start, end);
+  trackView.viewport.selectedFlowEvents = new Set(model.flowEvents.map((arrow) => arrow.category));
+}
+
 open(async (page, [url, picture, what]) => {
   if (what === '--slowest-wakeup') await page.setSize(1400, 860); // for both its ends
   await page.goto(url);
@@ -113,7 +130,7 @@ open(async (page, [url, picture, what]) => {
   if (what) {
     await page.evaluate(`() => { globalThis.select = ${select}; }`);
     const [option, text] = what.split('=');
-    const show = { '--slowest-wakeup': showSlowestWakeup, '--log': showLog }[option] || showWait;
+    const show = { '--slowest-wakeup': showSlowestWakeup, '--log': showLog, '--from': showTime }[option] || showWait;
     selected = await page.evaluate(show, text || what);
     await page.until(isDrawn);
   }
