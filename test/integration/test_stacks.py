@@ -617,6 +617,33 @@ def test_a_root_that_may_not(asleep):
     assert result.returncode == 1 and "may not be debugged even by root here" in result.stderr, str(result)
 
 
+@root
+@pytest.mark.needs("setpriv", "unshare")
+@pytest.mark.parametrize(("scope", "advice"), [(1, "try as root, or set it to 0 (sysctl(8))"), (3, "until the next boot")])
+def test_yama(tmp_path, scope, advice):
+    """Where its switch is what forbids it. This kernel may not have that: a process that nobody may debug, and the file."""
+    source = """
+        #include <stdio.h>
+        #include <sys/prctl.h>
+        int main(void) { prctl(PR_SET_DUMPABLE, 0); puts("ready"); fflush(stdout); return getchar(); }
+    """
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    kernel = "/proc/sys/kernel"
+    script = f'mount -t tmpfs none {kernel} && mkdir {kernel}/yama && echo {scope} > {kernel}/yama/ptrace_scope && exec "$0" "$@"'
+    confined = ["unshare", "--mount", "sh", "-c", script]
+    if proc.run([*confined, "true"]).returncode:
+        pytest.skip("no mount namespace may be made here")
+    built = proc.compile(source, tmp_path / "forbids")
+    gotrace = pathlib.Path(shutil.copy(GOTRACE, tmp_path))  # where that user may come
+    for path in (built, gotrace, *tmp_path.parents[:-2], tmp_path):
+        path.chmod(path.stat().st_mode | 0o055)
+    with Program(*user, built) as program:
+        assert program.line() == "ready"
+        result = proc.run([*confined, *user, gotrace, "stacks", program.pid])
+    says = f"may not be debugged: kernel.yama.ptrace_scope is {scope}"
+    assert result.returncode == 1 and says in result.stderr and advice in result.stderr, str(result)
+
+
 def test_the_first_thread_has_ended(tmp_path):
     """Then /proc has files and memory by the others only."""
     source = r"""
