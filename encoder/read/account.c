@@ -51,3 +51,12 @@ void gt_account_rows_free(struct gt_account_rows *rows)
     free(rows->queue.at);
     *rows = (struct gt_account_rows){0};
 }
+
+void gt_usage_cut(struct gt_usage *used, uint64_t part, uint64_t whole)
+{
+    bool slept = used->of[GT_USED_VOLUNTARY] != 0;
+    for (int i = 0; i < GT_USED_NUMBERS && part < whole; i++)
+        used->of[i] = (uint64_t)((double)used->of[i] * ((double)part / (double)whole) + 0.5);
+    if (slept && !used->of[GT_USED_VOLUNTARY])
+        used->of[GT_USED_VOLUNTARY] = 1; /* none would mean that it did not sleep */
+}

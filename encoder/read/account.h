@@ -13,6 +13,9 @@ struct gt_account_row {
     uint64_t cpus; /* so many Ps are CPUs; 0: none */
 };
 
+/* Leaves what was used in a part of the time, in equal measure. Who slept has slept then, too. */
+void gt_usage_cut(struct gt_usage *used, uint64_t part, uint64_t whole);
+
 /* Those that were read and not yet told. Zeros to begin with. */
 struct gt_account_rows {
     struct gt_account_row *row;

@@ -366,16 +366,6 @@ static void sample(void *arg, const struct gt_cpu_sample *s, uint64_t ns)
 
 /* The account -------------------------------------------------------------------------------- */
 
-/* Part of what was used before the trace began, or the thread did: in equal measure. */
-static void cut_usage(struct gt_usage *used, uint64_t length, uint64_t whole)
-{
-    bool slept = used->of[GT_USED_VOLUNTARY] != 0;
-    for (int i = 0; i < GT_USED_NUMBERS && length < whole; i++)
-        used->of[i] = (uint64_t)((double)used->of[i] * ((double)length / (double)whole));
-    if (slept && !used->of[GT_USED_VOLUNTARY])
-        used->of[GT_USED_VOLUNTARY] = 1; /* none would mean that it did not sleep */
-}
-
 /* What it has done by `at`, which is not before its last event but for what clocks differ. */
 static void settle(struct gt_thread_state *t, uint64_t at, const struct gt_usage *used)
 {
@@ -413,7 +403,8 @@ static void account(void *arg, const struct gt_account_row *row, uint64_t ns, ui
     ns = t->ended && t->end < ns ? t->end : ns;
     if (ns < t->shares.until)
         ns = t->shares.until;
-    cut_usage(&used, ns - t->shares.until, length);
+    gt_usage_cut(&used, ns - t->shares.until,
+                 length); /* part was before the trace, or the thread */
     tell_account(all, t, t->shares.until, ns, &used);
     settle(t, ns, &used);
 }

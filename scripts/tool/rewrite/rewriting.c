@@ -256,7 +256,6 @@ static void begin_account(struct gt_g_row *g)
     g->began = NOT_THERE;
 }
 
-/* A part of what was used, in equal measure. */
 static void account(void *arg, const struct gt_account_row *row, uint64_t ns, uint64_t length)
 {
     (void)arg;
@@ -278,11 +277,7 @@ static void account(void *arg, const struct gt_account_row *row, uint64_t ns, ui
         cut.used.known &= ~GT_KNOWN_CPUS;
     cut.at = gt_ts_of(end);
     cut.length = end - begin;
-    for (int i = 0; i < GT_USED_NUMBERS && cut.length < length; i++)
-        cut.used.of[i] =
-            (uint64_t)((double)row->used.of[i] * ((double)cut.length / (double)length) + 0.5);
-    if (row->used.of[GT_USED_VOLUNTARY] && !cut.used.of[GT_USED_VOLUNTARY])
-        cut.used.of[GT_USED_VOLUNTARY] = 1; /* none would mean that it did not sleep */
+    gt_usage_cut(&cut.used, cut.length, length);
     gt_writing_account(&cut);
 }
 
