@@ -60,19 +60,32 @@ static struct gt_thread_state *get(struct gt_threads *all, uint64_t g, uint64_t 
     return t;
 }
 
-/* span: what is not t's state until now. */
+struct ending { /* of a span: as there */
+    const struct gt_thread_state *by;
+    const struct gt_callers *waker;
+    uint64_t waker_off, p;
+    bool ended;
+};
+
 static void tell_span(struct gt_threads *all, struct gt_thread_state *t, uint64_t ns,
-                      struct gt_span span)
+                      struct ending end)
 {
-    span.thread = t;
-    span.kind = gt_kind_of(t);
-    span.from = t->since;
-    span.ns = ns - t->since;
-    span.stack = t->stack;
-    span.again = t->state == GT_G_WAITING && t->again;
-    span.wanted = t->state == GT_G_WAITING && t->wanted.lock ? &t->wanted : NULL;
     if (t->state == GT_G_NONE)
         return;
+    const struct gt_span span = {
+        .thread = t,
+        .kind = gt_kind_of(t),
+        .from = t->since,
+        .ns = ns - t->since,
+        .stack = t->stack,
+        .by = end.by,
+        .waker = end.waker,
+        .waker_off = end.waker_off,
+        .wanted = t->state == GT_G_WAITING && t->wanted.lock ? &t->wanted : NULL,
+        .p = end.p,
+        .again = t->state == GT_G_WAITING && t->again,
+        .ended = end.ended,
+    };
     if (all->keep_history)
         gt_history_add(&t->history, &(struct gt_past){t->since, ns, span.kind, t->stack});
     t->ns[span.kind] += span.ns;
@@ -85,7 +98,7 @@ static void tell_span(struct gt_threads *all, struct gt_thread_state *t, uint64_
 static void enter(struct gt_threads *all, struct gt_thread_state *t, enum gt_g_state state,
                   uint64_t p, uint64_t ns)
 {
-    tell_span(all, t, ns, (struct gt_span){.ended = true, .p = p});
+    tell_span(all, t, ns, (struct ending){.p = p, .ended = true});
     t->state = state;
     t->since = ns;
 }
@@ -269,11 +282,11 @@ static void unblock(struct gt_threads *all, struct gt_thread_state *t, const str
 {
     /* A wait that ends by itself is ended by its own thread, on which nothing runs then. */
     const struct gt_thread_state *waker = gt_threads_find(all, h->on->g);
-    struct gt_span span = {
-        .ended = true, .p = GT_NO_P, .by = waker, .waker = waker ? h->stack : NULL};
+    struct ending end = {
+        .by = waker, .waker = waker ? h->stack : NULL, .p = GT_NO_P, .ended = true};
     if (waker)
-        span.waker_off = gt_stretches_between(&waker->off, t->since, ns, NULL, NULL);
-    tell_span(all, t, ns, span);
+        end.waker_off = gt_stretches_between(&waker->off, t->since, ns, NULL, NULL);
+    tell_span(all, t, ns, end);
     t->state = GT_G_RUNNABLE;
     t->since = ns;
     t->seq++;
@@ -452,7 +465,7 @@ bool gt_threads_read(struct gt_threads *all, struct gt_trace *trace)
     for (struct gt_thread_state *t = all->first; t; t = t->next) {
         if (!t->ended) {
             t->end = trace->ns;
-            tell_span(all, t, trace->ns, (struct gt_span){.p = GT_NO_P});
+            tell_span(all, t, trace->ns, (struct ending){.p = GT_NO_P});
         }
     }
     return whole;
