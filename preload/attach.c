@@ -4,6 +4,7 @@
 #include "control.h"
 #include "process.h"
 #include "real.h"
+#include "sampler.h"
 
 #include "encoder/base/futex.h"
 #include "preload/heap/heap.h"
@@ -101,6 +102,7 @@ int gt_attach_undo(void)
     GT_HEAP_OWN(own);
     if (attached.state != BOUND)
         return attached.state == NEVER ? -EOPNOTSUPP : -EALREADY;
+    gt_sampler_doubt_stacks(); /* of which nothing is seen from here on */
     return move_calls(false) ? 0 : -EACCES;
 }
 

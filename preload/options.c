@@ -160,6 +160,14 @@ bool gt_options_time(const char *value, uint64_t *ns)
     return false;
 }
 
+bool gt_options_hz(const char *value, uint32_t *hz)
+{
+    uint64_t n;
+    bool valid = read_size(value, &n) && n <= 10000;
+    *hz = valid ? (uint32_t)n : *hz;
+    return valid;
+}
+
 #define PLAIN(name, read)                      \
     static bool read_##name(const char *value) \
     {                                          \
@@ -168,6 +176,7 @@ bool gt_options_time(const char *value, uint64_t *ns)
 PLAIN(max_size, read_size)
 PLAIN(delay, gt_options_time)
 PLAIN(duration, gt_options_time)
+PLAIN(cpu_hz, gt_options_hz)
 
 #define RING_DEFAULT (64u << 20) /* bytes */
 #define RING_MIN (1u << 20)
@@ -257,15 +266,6 @@ static bool read_hold_min(const char *value)
 static bool read_hang(const char *value)
 {
     return gt_options_time(value, &gt_options.hang);
-}
-
-static bool read_cpu_hz(const char *value)
-{
-    uint64_t hz;
-    if (!read_size(value, &hz) || hz > 10000)
-        return false;
-    gt_options.cpu_hz = (uint32_t)hz;
-    return true;
 }
 
 /* accepted: NULL for the names in the table of formats. */

@@ -122,6 +122,7 @@ static void start_recording(bool manual)
                                             .cpu_hz = gt_sampler_hz(),
                                             .walk = gt_sampler_walk,
                                             .by_copy = gt_sampler_by_copy,
+                                            .by_timers = gt_sampler_switch,
                                             .sched = gt_options.sched,
                                             .where = gt_usage_where,
                                             .sample = gt_heap_sample_goal,
