@@ -174,6 +174,7 @@ bool gt_options_hz(const char *value, uint32_t *hz)
         return read(value, &gt_options.name);  \
     }
 PLAIN(max_size, read_size)
+PLAIN(max_processes, read_size)
 PLAIN(delay, gt_options_time)
 PLAIN(duration, gt_options_time)
 PLAIN(cpu_hz, gt_options_hz)
@@ -277,6 +278,7 @@ static const struct {
     {"GOTRACE", "on or off", "on", read_on},
     {"GOTRACE_OUTPUT", "a path", "trace.out", read_output},
     {"GOTRACE_CHILDREN", "0, 1 or all", "1", read_children},
+    {"GOTRACE_MAX_PROCESSES", "a number", "0", read_max_processes},
     {"GOTRACE_MAX_SIZE", "a number of bytes, with K, M or G if you like", "0", read_max_size},
     {"GOTRACE_MAX_MEM", "1M or more", "256M", read_max_mem},
     {"GOTRACE_SYSCALL_MIN", "a number of nanoseconds", "10000", read_call_min},

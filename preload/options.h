@@ -15,6 +15,7 @@ struct gt_options {
     bool quiet;
     bool heap, sched;
     enum gt_children children; /* which descendants are traced too */
+    uint64_t max_processes;    /* of a family that are recorded; 0: no limit */
     uint64_t max_size;         /* of the file, in bytes; 0: no limit */
     uint64_t max_mem;          /* of event buffers, in bytes */
     const struct gt_format *format;

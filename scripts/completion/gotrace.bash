@@ -29,7 +29,7 @@ _gotrace_value() { # option, value so far; false: it is no option with a value
     --debug-dir) compopt -o filenames && mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
     --around) _gotrace_words "$2" longest log: task: ;;
     --frames | --skip | --focus | --thread | --from | --task | --idle | --margin | --threads) COMPREPLY=() ;;
-    --syscall-min | --max-size | --max-mem | --delay | --duration | --ring | --cpu-hz | --cpu | --hold-min | --hang | --last | --http | -n) COMPREPLY=() ;;
+    --syscall-min | --max-processes | --max-size | --max-mem | --delay | --duration | --ring | --cpu-hz | --cpu | --hold-min | --hang | --last | --http | -n) COMPREPLY=() ;;
     *) return 1 ;;
     esac
 }
@@ -99,7 +99,7 @@ _gotrace_run() { # word
     if [[ -n $(_gotrace_program) ]]; then
         _gotrace_files "$1"
     elif [[ $1 == -* ]]; then
-        _gotrace_words "$1" --output= --format= --syscalls= --syscall-min= --no-heap --no-children --all-children --max-size= \
+        _gotrace_words "$1" --output= --format= --syscalls= --syscall-min= --no-heap --no-children --all-children --max-processes= --max-size= \
             --max-mem= --start= --delay= --duration= --signal= --ring= --sched --cpu-hz= --hold-min= --hang= --quiet --family --force --help --version
     else
         _gotrace_first "$1"
