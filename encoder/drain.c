@@ -10,6 +10,7 @@
 #include "encoder/base/clock.h"
 #include "encoder/base/urgent.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -134,6 +135,7 @@ int gt_drain_execute(enum gt_drain_command command, const char *path)
     case GT_DRAIN_STOP: return gt_recording_stop();
     case GT_DRAIN_TOGGLE: return gt_recording_toggle();
     case GT_DRAIN_SETTLE: return settle();
+    case GT_DRAIN_SAMPLE: return gt_recording_sample((uint32_t)strtoul(path, NULL, 10));
     default: return gt_recording_snapshot(path);
     }
 }

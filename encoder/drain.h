@@ -80,6 +80,7 @@ struct gt_drain_config {
     uint32_t cpu_hz;
     gt_walk_fn *walk;
     gt_by_copy_fn *by_copy;
+    gt_by_timers_fn *by_timers;
     bool sched;
     gt_where_fn *where;
     void (*sample)(void); /* see gt_drain_sample */
@@ -105,6 +106,12 @@ enum gt_drain_command {
      * the flight recorder, and has names held. -EALREADY: nothing is recorded.
      */
     GT_DRAIN_SETTLE,
+    /*
+     * CPU samples from here on, as many in a second of CPU time as the path says in digits; of what
+     * is recorded, or a recording begins (see GT_DRAIN_START). They end with the recording, or by
+     * gt_recording_end_samples.
+     */
+    GT_DRAIN_SAMPLE,
 };
 
 /*

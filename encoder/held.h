@@ -79,6 +79,10 @@ typedef void gt_tell_fn(const char *text, uint32_t len);
  */
 #define GT_SIGNALS "gotrace-signals "
 
+/* And that this thread, as the kernel numbers it, has called exec: if that succeeds it is the end.
+ */
+#define GT_EXEC "gotrace-exec "
+
 /*
  * Drain side: what the lock at an address is called, by its variable, with "+8" if it is inside of
  * that, or the address; and the function there, with no comma, or NULL. What they return is valid

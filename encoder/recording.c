@@ -36,6 +36,7 @@ static struct {
     _Atomic bool ending;        /* its file is not yet whole */
     _Atomic bool hasty;         /* the program ends */
     bool unreported;            /* one has ended, and the user does not know */
+    bool samples_apart;         /* CPU samples end before it */
     uint64_t start_at, stop_at; /* by the clock; 0: never */
 
     uint64_t start_ns, end_ns;
@@ -316,6 +317,7 @@ static void begin(void)
     recording.generations = 0;
     recording.error = 0;
     recording.opened = false;
+    recording.samples_apart = false;
     recording.start_ns = gt_clock_monotonic_raw();
     recording.deadline = 0;
     recording.length = SECOND_GENERATION_NS;
@@ -381,6 +383,27 @@ int gt_recording_stop(void)
     end(GT_SUCCESSOR_MUTE);
     recording.unreported = !recording.config->stopped || !recording.config->stopped();
     return recording.error;
+}
+
+int gt_recording_sample(uint32_t hz)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    bool was_on = recording.on;
+    int error = was_on ? 0 : gt_recording_start();
+    recording.samples_apart |= was_on;
+    if (!error)
+        gt_watch_sample(hz);
+    return error;
+}
+
+bool gt_recording_end_samples(void)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    bool apart = recording.on && recording.samples_apart;
+    recording.samples_apart = false;
+    if (apart)
+        gt_watch_sample(recording.config->cpu_hz);
+    return apart;
 }
 
 int gt_recording_toggle(void)
@@ -455,6 +478,7 @@ void gt_recording_init(const struct gt_drain_config *config)
         .hz = config->cpu_hz,
         .walk = config->walk,
         .by_copy = config->by_copy,
+        .by_timers = config->by_timers,
         .may_watch = config->may_watch});
     gt_generation_init(waits);
     gt_renewal_init(config);

@@ -16,6 +16,13 @@ int gt_recording_stop(void);
 int gt_recording_toggle(void);
 int gt_recording_snapshot(const char *path);
 int gt_recording_settle(void);
+int gt_recording_sample(uint32_t hz);
+
+/*
+ * Where GT_DRAIN_SAMPLE found a recording under way: samples are as before. false: it did not, and
+ * nothing is done.
+ */
+bool gt_recording_end_samples(void);
 
 /* What is due without anybody waiting for it: a toggle that was asked for, and by the clock. */
 void gt_recording_attend(bool toggle, uint64_t now);

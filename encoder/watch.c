@@ -30,6 +30,7 @@ static struct gt_watch_config config;
 
 static struct {
     bool on;
+    uint32_t hz;                      /* of samples; 0: none */
     bool refused, samples_refused;    /* by the kernel */
     struct gt_watch *bucket[BUCKETS]; /* by thread */
     struct gt_arena arena;
@@ -57,6 +58,7 @@ static _Atomic size_t copies;          /* bytes of rings that are sampled */
 void gt_watch_init(const struct gt_watch_config *c)
 {
     config = *c;
+    watch.hz = c->hz;
 }
 
 void gt_watch_forbid(void)
@@ -109,7 +111,7 @@ static size_t ring_bytes(void)
 /* A sample's record takes `copied` bytes: a power of two holds a number of them. */
 static size_t ring_for(size_t copied, unsigned ms)
 {
-    size_t needed = copied * (2 + (size_t)config.hz * ms / 1000), bytes = RING_LEAST;
+    size_t needed = copied * (2 + (size_t)watch.hz * ms / 1000), bytes = RING_LEAST;
     while (bytes < needed)
         bytes *= 2;
     return bytes + (config.switches.note ? bytes : 0); /* those are in it, too */
@@ -118,7 +120,7 @@ static size_t ring_for(size_t copied, unsigned ms)
 static int try_sampled(struct gt_watch *w, size_t copied, size_t bytes)
 {
     struct gt_perf_wanted wanted = {.switches = config.switches.note,
-                                    .period_ns = 1000000000 / config.hz,
+                                    .period_ns = 1000000000 / watch.hz,
                                     .stack_bytes = (uint32_t)copied - GT_PERF_SAMPLE_BYTES};
     int error = gt_perf_open(&w->perf, w->thread.tid, &wanted, bytes, bytes);
     watch.samples_refused |= error == -EACCES || error == -EPERM;
@@ -162,7 +164,7 @@ static int open_unsampled(struct gt_watch *w)
 
 static bool may_sample(void)
 {
-    return config.hz && !watch.samples_refused && !atomic_load(&forbidden);
+    return watch.hz && !watch.samples_refused && !atomic_load(&forbidden);
 }
 
 static bool may_note(void)
@@ -466,10 +468,14 @@ bool gt_watch_is_on(void)
     return watch.on;
 }
 
+static bool is_wanted(void)
+{
+    return (config.switches.note || watch.hz) && config.may_watch && config.may_watch();
+}
+
 static void begin(void)
 {
-    bool wanted = config.switches.note || config.hz;
-    if (!wanted || !config.may_watch || !config.may_watch())
+    if (!is_wanted())
         return;
     watch.on = true;
     watch.refused = watch.samples_refused = false;
@@ -489,13 +495,42 @@ void gt_watch_next(void)
         begin();
 }
 
-void gt_watch_end(void)
+static void end(void)
 {
-    GT_ASSERT_DRAIN_SIDE();
     gt_watch_read();
     gt_watch_each(end_watch);
     gt_account_forget_seen();
     watch.on = false;
+}
+
+void gt_watch_end(void)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    end();
+    if (watch.hz != config.hz)
+        config.by_timers(config.hz);
+    watch.hz = config.hz;
+}
+
+/* All threads are met anew: their rings are closed, and others are opened. */
+static void meet_again(void)
+{
+    gt_account_forget_seen();
+    gt_account_each_new(begin_watch);
+}
+
+void gt_watch_sample(uint32_t hz)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    config.by_timers(0);
+    watch.hz = hz;
+    if (!watch.on)
+        begin();
+    else if (is_wanted())
+        meet_again();
+    else
+        end();
+    config.by_timers(hz); /* where there is a ring, they stand */
 }
 
 void gt_watch_after_fork(void)

@@ -57,11 +57,15 @@ typedef uint32_t gt_walk_fn(const struct gt_perf_sample *sample, bool callers, u
  */
 typedef bool gt_by_copy_fn(struct gt_writer *w, uint64_t g, bool on);
 
+/* Threads that are not sampled by us are so by timers from now on, so often; 0: not at all. */
+typedef void gt_by_timers_fn(uint32_t hz);
+
 struct gt_watch_config {
     struct gt_watch_switches switches;
-    uint32_t hz; /* of CPU samples; 0: none, and what follows is NULL */
-    gt_walk_fn *walk;
+    uint32_t hz;      /* of CPU samples, with timers already, until gt_watch_sample; 0: none */
+    gt_walk_fn *walk; /* these three may be NULL where there are never samples */
     gt_by_copy_fn *by_copy;
+    gt_by_timers_fn *by_timers;
     bool (*may_watch)(void); /* whether the caller has descriptors of its own; NULL: no */
 };
 void gt_watch_init(const struct gt_watch_config *config);
@@ -76,8 +80,11 @@ bool gt_watch_is_allowed(void);
 void gt_watch_next(void);
 bool gt_watch_is_on(void);
 
-/* The recording has ended. */
+/* The recording has ended; samples are what they were before gt_watch_sample. */
 void gt_watch_end(void);
+
+/* So many CPU samples from here on, during a recording. */
+void gt_watch_sample(uint32_t hz);
 
 /* Finds new threads and empties the rings, at least so often; when that is due, -1: never. */
 #define GT_WATCH_NS 20000000

@@ -4,16 +4,18 @@
 #include "control.h"
 #include "process.h"
 #include "real.h"
+#include "sampler.h"
 
 #include "encoder/base/futex.h"
 #include "preload/heap/heap.h"
+#include "preload/hooks/foreign.h"
 #include "preload/hooks/hot.h"
 #include "symbolize/elf_names.h"
 
 static struct {
     enum { NEVER, BOUND, UNDONE } state;
     struct gt_elf_binding binding[GT_BINDINGS_MAX]; /* from libc's functions to our hooks */
-    int n;
+    int n, of_libc; /* behind those, what is other libraries' while we are attached */
     enum { NOTHING, TO_HOOKS, TO_LIBC } due; /* for the loader: see bind_by_loader */
     bool done;
 } attached;
@@ -29,18 +31,37 @@ bool gt_attach_is_undone(void)
     return attached.state == UNDONE;
 }
 
-/* Look-ups first: what is bound meanwhile is bound as it shall be. */
+static bool is_loaded(const struct link_map *map)
+{
+    const struct link_map *m = _r_debug.r_map;
+    while (m && m != map)
+        m = m->l_next;
+    return m;
+}
+
+/* Look-ups first: what is bound meanwhile is bound as it shall be. Other libraries may be gone. */
 static bool bind_all(bool to_hooks)
 {
-    const struct link_map *libc = gt_elf_definer("gnu_get_libc_version");
-    struct gt_elf_binding list[GT_BINDINGS_MAX];
+    static struct gt_elf_binding list[GT_BINDINGS_MAX];
     bool all = true;
+    int n = 0;
     for (int i = 0; i < attached.n; i++) {
         struct gt_elf_binding b = attached.binding[i];
-        list[i] = to_hooks ? b : (struct gt_elf_binding){b.name, b.to, b.from};
-        all &= gt_elf_redefine(libc, b.name, list[i].from, (void (*)(void))list[i].to);
+        if (i >= attached.of_libc && !is_loaded(b.in))
+            continue;
+        list[n] = to_hooks ? b : (struct gt_elf_binding){b.name, b.to, b.from, b.in};
+        bool done = gt_elf_redefine(b.in, b.name, list[n].from, (void (*)(void))list[n].to);
+        all &= done || i >= attached.of_libc;
+        n++;
     }
-    return gt_elf_rebind(list, attached.n, NULL) && all;
+    return gt_elf_rebind(list, n, NULL) && all;
+}
+
+static void find_all(void)
+{
+    if (!attached.of_libc)
+        attached.of_libc = gt_real_bindings(attached.binding, gt_heap_on);
+    attached.n = attached.of_libc + gt_foreign_bindings(attached.binding + attached.of_libc);
 }
 
 static void nothing(void)
@@ -49,8 +70,8 @@ static void nothing(void)
 
 __attribute__((used)) static void (*bind_by_loader(void))(void)
 {
-    if (attached.due && !attached.n)
-        attached.n = gt_real_bindings(attached.binding, gt_heap_on);
+    if (attached.due == TO_HOOKS)
+        find_all();
     if (attached.due)
         attached.done = bind_all(attached.due == TO_HOOKS);
     attached.due = NOTHING;
@@ -101,6 +122,7 @@ int gt_attach_undo(void)
     GT_HEAP_OWN(own);
     if (attached.state != BOUND)
         return attached.state == NEVER ? -EOPNOTSUPP : -EALREADY;
+    gt_sampler_doubt_stacks(); /* of which nothing is seen from here on */
     return move_calls(false) ? 0 : -EACCES;
 }
 

@@ -6,10 +6,12 @@
 #include "options.h"
 #include "process.h"
 #include "report.h"
+#include "sampler.h"
 #include "thread.h"
 
 #include "encoder/drain.h"
 #include "encoder/output.h"
+#include "encoder/recording.h"
 #include "preload/heap/heap.h"
 
 #include <sys/stat.h>
@@ -73,11 +75,24 @@ static bool is_good(struct gt_control_page *p, uint32_t asked)
     return p != &alone || (time(NULL) < atomic_load(&p->until) && atomic_load(&p->asked) == asked);
 }
 
+/* hz: in digits afterwards. text: where there can be samples, if not here. */
+static int prepare_samples(char *hz, char *text)
+{
+    uint32_t n = 0;
+    if (!gt_options_hz(hz, &n) || !n)
+        return -EINVAL;
+    const char *where = gt_sampler_prepare();
+    snprintf(hz, PATH_MAX, "%u", n);
+    snprintf(text, PATH_MAX, "%s", where ? where : "");
+    return where ? -EOPNOTSUPP : 0;
+}
+
 static int execute(struct gt_control_page *p, uint32_t asked)
 {
     static char path[PATH_MAX]; /* a copy: the client may change its mind */
     uint32_t command = p->command;
     snprintf(path, sizeof path, "%.*s", (int)sizeof path - 1, p->path);
+    *p->text = 0;
     if (!is_good(p, asked))
         return -ETIMEDOUT; /* it was, just now */
     if (command == GT_CONTROL_ATTACH && p != &alone)
@@ -86,23 +101,34 @@ static int execute(struct gt_control_page *p, uint32_t asked)
         gt_drain_execute(GT_DRAIN_STOP, NULL);
         return gt_attach_undo();
     }
-    if (command > GT_DRAIN_SNAPSHOT)
+    bool starts = command == GT_DRAIN_START || command == GT_DRAIN_SAMPLE;
+    if (!starts && command != GT_DRAIN_STOP && command != GT_DRAIN_SNAPSHOT)
         return -EINVAL;
-    if (command == GT_DRAIN_START && gt_attach_is_undone())
+    if (starts && gt_attach_is_undone())
         return -ENOTCONN;
+    int error = command == GT_DRAIN_SAMPLE ? prepare_samples(path, p->text) : 0;
+    if (error)
+        return error;
+    if (command == GT_DRAIN_STOP && gt_recording() && gt_recording_end_samples()) {
+        strcpy(p->text, "no more CPU samples; recording goes on");
+        return 0;
+    }
     if (p != &alone || gt_recording())
         return gt_drain_execute(command, *path ? path : NULL);
-    if (command != GT_DRAIN_START)
+    if (!starts)
         return -EALREADY;
-    return gt_process_begin() ? gt_drain_command(command, NULL) : -ENAMETOOLONG;
+    return gt_process_begin() ? gt_drain_command(command, path) : -ENAMETOOLONG;
 }
 
 static void describe(struct gt_control_page *p)
 {
     bool stopped = p->command == GT_DRAIN_STOP || p->command == GT_CONTROL_DETACH;
+    bool starts = p->command == GT_DRAIN_START || p->command == GT_DRAIN_SAMPLE;
+    if (*p->text)
+        return;
     if (p->result == 0 && stopped)
         gt_report_describe(p->text);
-    else if (p->result == 0 && p->command == GT_DRAIN_START && gt_options.ring_bytes)
+    else if (p->result == 0 && starts && gt_options.ring_bytes)
         strcpy(p->text, "memory"); /* any file is of a recording before */
     else
         snprintf(p->text, sizeof p->text, "%s", gt_output_path());

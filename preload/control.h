@@ -1,5 +1,5 @@
 /*
- * Control from outside: `gotrace start|stop|snapshot PID`.
+ * Control from outside: `gotrace start|stop|snapshot PID`. (`start --cpu` is GT_DRAIN_SAMPLE.)
  *
  * With a drain thread. It keeps a page of shared memory (memfd_create(2)) in its descriptor table,
  * which is its own. The command opens that through /proc/PID/task/TID/fd: the kernel lets only
@@ -35,6 +35,8 @@
 enum { GT_CONTROL_ATTACH = 16, GT_CONTROL_DETACH };
 
 /*
+ * A command that a library does not know, for it is older, it refuses: -EINVAL.
+ *
  * Clients take turns by flock(2) on the file, or on /proc/PID/maps. One writes command and path,
  * counts `asked` up, and kicks: stores 1 to wake and wakes one who waits there. The answer is there
  * when `answered` equals `asked`. Both words are futexes.
@@ -43,9 +45,9 @@ struct gt_control_page {
     uint64_t magic;
     uint32_t version;
     _Atomic uint32_t wake, asked, answered;
-    uint32_t command;          /* enum gt_drain_command, or one of the two below */
-    int32_t result;            /* 0 or -errno */
-    char path[PATH_MAX];       /* of a snapshot; empty: where GOTRACE_OUTPUT says */
+    uint32_t command;    /* enum gt_drain_command, or one of the two below */
+    int32_t result;      /* 0 or -errno */
+    char path[PATH_MAX]; /* of a snapshot; empty: where GOTRACE_OUTPUT says; or GT_DRAIN_SAMPLE's */
     char text[PATH_MAX + 512]; /* what has happened, a line without its end */
 
     /*

@@ -8,6 +8,7 @@
 struct gt_elf_binding {
     const char *name;
     void *from, *to;
+    const struct link_map *in; /* which defines it, for who wants to redefine it */
 };
 
 /*

@@ -18,8 +18,11 @@ struct action {
     uint64_t mask;
 };
 
-static struct action ours;
+static struct action ours; /* once `taken` */
+static _Atomic bool taken;
 static _Atomic(handler_fn *) libcs;
+
+enum { RESTORER = 0x04000000 };
 
 static long exchange(int number, const struct action *action, struct action *old)
 {
@@ -37,7 +40,6 @@ static bool take_restorer(struct action *to)
     if (exchange(SIGRTMAX, NULL, &before) != 0 || gt_real.sigaction(SIGRTMAX, NULL, &same) != 0 ||
         gt_real.sigaction(SIGRTMAX, &same, NULL) != 0)
         return false;
-    enum { RESTORER = 0x04000000 };
     bool found =
         exchange(SIGRTMAX, NULL, &after) == 0 && (after.restorer || !(after.flags & RESTORER));
     exchange(SIGRTMAX, &before, NULL);
@@ -46,25 +48,45 @@ static bool take_restorer(struct action *to)
     return found;
 }
 
+/* Where there are threads, libc has set its own for this signal; other actions are not touched. */
+static bool find_restorer(struct action *to)
+{
+    struct action libcs_own;
+    if (exchange(GT_LIBC_SIGNAL, NULL, &libcs_own) != 0 || !libcs_own.handler)
+        return take_restorer(to);
+    to->restorer = libcs_own.restorer;
+    to->flags |= libcs_own.flags & RESTORER;
+    return true;
+}
+
 bool gt_libc_signal_take(handler_fn *handler)
 {
     struct sigaction unused;
-    ours = (struct action){
+    struct action wanted = {
         .handler = handler, .flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART, .mask = UINT64_MAX};
-    if (gt_real.sigaction(GT_LIBC_SIGNAL, NULL, &unused) == 0 || !take_restorer(&ours)) {
-        ours.handler = NULL;
+    if (gt_real.sigaction(GT_LIBC_SIGNAL, NULL, &unused) == 0 || !find_restorer(&wanted))
         return false;
-    }
+    ours = wanted;
+    atomic_store(&taken, true);
     gt_libc_signal_retake();
     return true;
+}
+
+/* Whether it was libc's; then ours can hand on to that. */
+static bool note_libcs(const struct action *before)
+{
+    bool other = before->handler != ours.handler;
+    if (other)
+        atomic_store(&libcs, before->handler);
+    return other;
 }
 
 void gt_libc_signal_retake(void)
 {
     struct action before;
-    if (ours.handler && exchange(GT_LIBC_SIGNAL, &ours, &before) == 0 &&
-        before.handler != ours.handler)
-        atomic_store(&libcs, before.handler);
+    if (atomic_load(&taken) && exchange(GT_LIBC_SIGNAL, NULL, &before) == 0 &&
+        note_libcs(&before) && exchange(GT_LIBC_SIGNAL, &ours, &before) == 0)
+        note_libcs(&before);
 }
 
 /* No thread was made, so libc has no handler: it ends the process. */

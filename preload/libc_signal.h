@@ -11,7 +11,10 @@
 
 #define GT_LIBC_SIGNAL 33 /* SIGSETXID: the second of the kernel's real-time signals */
 
-/* Constructor: `handler` gets it, all others blocked. false: libc does not keep it to itself. */
+/*
+ * Constructor, or when there are threads: `handler` gets it, all others blocked. false: libc does
+ * not keep it to itself.
+ */
 bool gt_libc_signal_take(void (*handler)(int, siginfo_t *, void *));
 
 /*

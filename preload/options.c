@@ -160,14 +160,24 @@ bool gt_options_time(const char *value, uint64_t *ns)
     return false;
 }
 
+bool gt_options_hz(const char *value, uint32_t *hz)
+{
+    uint64_t n;
+    bool valid = read_size(value, &n) && n <= 10000;
+    *hz = valid ? (uint32_t)n : *hz;
+    return valid;
+}
+
 #define PLAIN(name, read)                      \
     static bool read_##name(const char *value) \
     {                                          \
         return read(value, &gt_options.name);  \
     }
 PLAIN(max_size, read_size)
+PLAIN(max_processes, read_size)
 PLAIN(delay, gt_options_time)
 PLAIN(duration, gt_options_time)
+PLAIN(cpu_hz, gt_options_hz)
 
 #define RING_DEFAULT (64u << 20) /* bytes */
 #define RING_MIN (1u << 20)
@@ -259,15 +269,6 @@ static bool read_hang(const char *value)
     return gt_options_time(value, &gt_options.hang);
 }
 
-static bool read_cpu_hz(const char *value)
-{
-    uint64_t hz;
-    if (!read_size(value, &hz) || hz > 10000)
-        return false;
-    gt_options.cpu_hz = (uint32_t)hz;
-    return true;
-}
-
 /* accepted: NULL for the names in the table of formats. */
 static const struct {
     const char *name, *accepted, *fallback;
@@ -277,6 +278,7 @@ static const struct {
     {"GOTRACE", "on or off", "on", read_on},
     {"GOTRACE_OUTPUT", "a path", "trace.out", read_output},
     {"GOTRACE_CHILDREN", "0, 1 or all", "1", read_children},
+    {"GOTRACE_MAX_PROCESSES", "a number", "0", read_max_processes},
     {"GOTRACE_MAX_SIZE", "a number of bytes, with K, M or G if you like", "0", read_max_size},
     {"GOTRACE_MAX_MEM", "1M or more", "256M", read_max_mem},
     {"GOTRACE_SYSCALL_MIN", "a number of nanoseconds", "10000", read_call_min},

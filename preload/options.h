@@ -15,6 +15,7 @@ struct gt_options {
     bool quiet;
     bool heap, sched;
     enum gt_children children; /* which descendants are traced too */
+    uint64_t max_processes;    /* of a family that are recorded; 0: no limit */
     uint64_t max_size;         /* of the file, in bytes; 0: no limit */
     uint64_t max_mem;          /* of event buffers, in bytes */
     const struct gt_format *format;
@@ -44,6 +45,9 @@ const char *gt_options_program(void);
 
 /* For the launcher. NULL: the switch takes the value; else what it takes; "": no such switch. */
 const char *gt_options_refusal(const char *name, const char *value);
+
+/* How many CPU samples in a second of CPU time: GOTRACE_CPU_HZ. */
+bool gt_options_hz(const char *value, uint32_t *hz);
 
 /* A number, perhaps with a fraction, and a unit: ns, us, ms, s (which may be left out), m or h. */
 bool gt_options_time(const char *value, uint64_t *ns);

@@ -2,6 +2,7 @@
 #include "process.h"
 
 #include "attach.h"
+#include "census.h"
 #include "control.h"
 #include "descent.h"
 #include "drain_thread.h"
@@ -44,6 +45,7 @@ static struct {
     _Atomic uint32_t drain_started; /* WITH a thread, or WITHOUT: there was to be one */
     _Atomic uint32_t ended;
     _Atomic uint32_t serving; /* see serve_unfollowed */
+    _Atomic uint32_t execs;   /* the thread that is about to */
     char path[PATH_MAX];
     unsigned files;     /* so many have been named */
     _Atomic bool dying; /* of a signal */
@@ -78,13 +80,19 @@ static void restart(void)
 
 static void tell_at_end(gt_tell_fn *tell)
 {
+    uint32_t caller = atomic_load(&process.execs);
+    char text[sizeof GT_EXEC + 16];
     gt_blocked_tell(tell);
     gt_signalled_tell(tell);
+    if (caller)
+        tell(text, (uint32_t)snprintf(text, sizeof text, GT_EXEC "%u ", caller));
 }
 
 /* Begins to follow threads, and to record them unless that is for later (manual: when told to). */
 static void start_recording(bool manual)
 {
+    if (!gt_census_admit())
+        return;
     if (!gt_options_output_path(process.path, process.descendant, 1)) {
         gt_log("GOTRACE_OUTPUT is too long; nothing is recorded");
         return;
@@ -122,6 +130,7 @@ static void start_recording(bool manual)
                                             .cpu_hz = gt_sampler_hz(),
                                             .walk = gt_sampler_walk,
                                             .by_copy = gt_sampler_by_copy,
+                                            .by_timers = gt_sampler_switch,
                                             .sched = gt_options.sched,
                                             .where = gt_usage_where,
                                             .sample = gt_heap_sample_goal,
@@ -259,6 +268,9 @@ void gt_process_end(void)
     bool first = !atomic_exchange(&process.ended, 1);
     if (gt_drain_finish() && first)
         gt_report_stopped();
+    if (!process.dying && gt_census_tells())
+        gt_log("GOTRACE_MAX_PROCESSES=%llu: further processes were not recorded",
+               (unsigned long long)gt_options.max_processes);
     gt_log_let_go();
 }
 
@@ -355,7 +367,9 @@ static void complete_file(struct gt_thread *t)
 {
     gt_heap_write_exact(t);
     gt_names_roughly(atomic_load(&process.drain_started) != WITH && is_anywhere(t));
+    atomic_store(&process.execs, t->w.m);
     gt_report_before_exec(gt_drain_flush());
+    atomic_store(&process.execs, 0);
     gt_names_roughly(false);
 }
 
@@ -365,7 +379,11 @@ void gt_process_before_exec(void)
     /* A single-threaded program that turns into another has hardly a trace of its own to leave. */
     bool leaves = atomic_load(&process.drain_started) || gt_recording_has_written() ||
                   gt_recording_is_unreported();
-    if (leaves && gt_process_is_ours() && (t = gt_thread_enter()))
+    if (!gt_process_is_ours())
+        return;
+    if (!leaves)
+        gt_census_withdraw();
+    else if ((t = gt_thread_enter()))
         act(t, complete_file);
 }
 
@@ -378,7 +396,7 @@ void gt_process_after_fork(void)
         gt_options.children != GT_CHILDREN_NONE && !atomic_load(&process.abandons_children);
     process.pid = followed ? (pid_t)gt_syscall(SYS_getpid) : 0;
     process.descendant = true;
-    process.drain_started = process.ended = process.serving = 0;
+    process.drain_started = process.ended = process.serving = process.execs = 0;
     process.exiting = process.dying = false;
 }
 
@@ -491,6 +509,7 @@ static void start(void)
         gt_options_output_path(process.path, false, 1) && gt_descent_is_descendant(process.path);
     if (process.descendant && gt_options.children == GT_CHILDREN_NONE)
         return;
+    gt_census_open(0600);
     prepare();
     prepare_symbols();
     gt_real_clear_dlerror();

@@ -177,7 +177,7 @@ static const char *const others[GT_LEAVES_END - GT_HOOKS_END] = {
 /* What forwards to another function than its own. */
 static const char *const forwarding[] = {"prctl", "execl", "execlp", "execle"};
 enum { FORWARDING = sizeof forwarding / sizeof *forwarding };
-_Static_assert(GT_HOOKS_END + FORWARDING <= GT_BINDINGS_MAX, "room for all");
+_Static_assert(GT_HOOKS_END + FORWARDING + GT_FOREIGN_BINDINGS <= GT_BINDINGS_MAX, "room for all");
 
 static bool is_of_heap(enum gt_hook hook)
 {
@@ -187,9 +187,10 @@ static bool is_of_heap(enum gt_hook hook)
 /* What the program or another library has in libc's place is theirs. */
 static void add_binding(struct gt_elf_binding *out, int *n, const char *name)
 {
+    const struct link_map *in = gt_elf_definer(name);
     void *real = find_definer(name), *hook = gt_elf_function(gt_elf_ours(), name);
     if (real && hook && from_libc(real))
-        out[(*n)++] = (struct gt_elf_binding){.name = name, .from = real, .to = hook};
+        out[(*n)++] = (struct gt_elf_binding){name, real, hook, in};
 }
 
 int gt_real_bindings(struct gt_elf_binding out[GT_BINDINGS_MAX], bool heap)

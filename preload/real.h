@@ -97,9 +97,10 @@ void gt_real_clear_dlerror(void);
 
 /*
  * For a library that was loaded late: which function of libc's, that the program calls, which hook
- * is to take the place of. Without heap: not the malloc family. How many. Before any is bound.
+ * is to take the place of. Without heap: not the malloc family. How many. Before any is bound. (The
+ * most are those of gt_foreign_bindings, too.)
  */
-enum { GT_BINDINGS_MAX = 256 };
+enum { GT_BINDINGS_MAX = 512 };
 int gt_real_bindings(struct gt_elf_binding out[GT_BINDINGS_MAX], bool heap);
 
 /* Of all leaves. */

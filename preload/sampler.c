@@ -7,6 +7,7 @@
 #include "thread.h"
 
 #include "encoder/base/log.h"
+#include "encoder/switch.h"
 #include "preload/stacks/capture.h"
 #include "preload/stacks/layouts.h"
 #include "symbolize/modules.h"
@@ -15,13 +16,15 @@
 #include <sys/auxv.h>
 #include <sys/utsname.h>
 
-static bool on;                               /* there are samples */
-static _Atomic(struct gt_sampler *) samplers; /* push only */
+static _Atomic uint32_t hz;  /* of all timers; 0: there are none */
+static uint32_t hz_at_start; /* what GOTRACE_CPU_HZ has asked for, as far as it can be had */
+static _Atomic bool forbidden;
+static char mark; /* its address is what our timers send */
 
 /* All signals are blocked; t's thread may have been anywhere, also in our own code. */
 static void take(struct gt_thread *t, void *context, uint32_t times)
 {
-    struct gt_sample_ring *ring = t->sampler.ring;
+    struct gt_sample_ring *ring = atomic_load(&t->sampler.ring);
     const struct gt_p *p = t->w.p;
     if (!gt_recording() || gt_muted() || !p)
         return;
@@ -33,7 +36,7 @@ static void take(struct gt_thread *t, void *context, uint32_t times)
                           .epoch = (uint32_t)gt_modules_epoch(),
                           .times = times};
     s.n = gt_unwind_context(&t->trail, s.epoch, context, ring->pcs);
-    t->sampler.ring = gt_samples_put(ring, &s);
+    atomic_store(&t->sampler.ring, gt_samples_put(ring, &s));
 }
 
 static void on_signal(int signal, siginfo_t *info, void *context)
@@ -41,7 +44,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
     GT_KEEP_ERRNO;
     struct gt_thread *t = gt_self;
     /* Behind the time of this thread's end the timer is gone, but not what it had sent. */
-    if (info->si_code == SI_TIMER && info->si_value.sival_ptr == (void *)&on) {
+    if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &mark) {
         if (t && t != &gt_nobody && atomic_load(&t->sampler.state))
             take(t, context, 1 + (uint32_t)info->si_overrun);
     } else {
@@ -65,6 +68,21 @@ static const char *missing(void)
         return "Linux is 5.10 or later";
     if (gt_options.format->v1 && !gt_v1_has(gt_options.format, GT_V1_CPU_SAMPLE))
         return "the format is go1.19 or later";
+    if (atomic_load(&forbidden))
+        return "the program's own seccomp(2) filter allows them";
+    return NULL;
+}
+
+const char *gt_sampler_prepare(void)
+{
+    static bool prepared;
+    const char *why = missing();
+    if (why || prepared)
+        return why;
+    if (!gt_libc_signal_take(on_signal))
+        return "libc has a signal of its own";
+    gt_signals_keep_out(GT_LIBC_SIGNAL);
+    prepared = true;
     return NULL;
 }
 
@@ -72,13 +90,10 @@ void gt_sampler_init(void)
 {
     if (!gt_options.cpu_hz)
         return;
-    const char *why = missing();
-    if (!why && !gt_libc_signal_take(on_signal))
-        why = "libc has a signal of its own";
-    on = !why;
-    if (on)
-        gt_signals_keep_out(GT_LIBC_SIGNAL);
-    else
+    const char *why = gt_sampler_prepare();
+    hz_at_start = why ? 0 : gt_options.cpu_hz;
+    atomic_store(&hz, hz_at_start);
+    if (why)
         gt_log("GOTRACE_CPU_HZ: there are only CPU samples where %s", why);
 }
 
@@ -92,7 +107,45 @@ static void say_failed(void)
 
 static uint64_t period_ns(void)
 {
-    return 1000000000 / gt_options.cpu_hz;
+    uint32_t n = atomic_load(&hz);
+    return n ? 1000000000 / n : 0;
+}
+
+/*
+ * A sampler's state: whose it is, its timer, and why that stands: no room on the signal stack, as
+ * its own thread says; samples by copies of stacks, as the drain side does. Whoever changes that
+ * sets the timer, and again if it has changed meanwhile: the last one's is what holds. The kernel
+ * does not use a timer's number again soon.
+ *
+ * A timer may be made by its thread as that begins, and by the drain side when sampling is switched
+ * on: the one says that there is a thread, then looks whether there is sampling, the other the
+ * other way round. It belongs to the thread from when its number stands in the state; who comes too
+ * late deletes its own.
+ */
+enum {
+    LIVE = 1, /* a thread that is traced has it; 0 otherwise */
+    SMALL = 2,
+    COPIED = 4,
+    REASONS = SMALL | COPIED,
+    TIMED = 8,
+    TIMER_SHIFT = 4, /* 31 bits */
+    G_SHIFT = 35
+};
+#define TIMER_MASK ((uint64_t)INT_MAX << TIMER_SHIFT)
+
+static uint64_t state_of(uint64_t g)
+{
+    return g << G_SHIFT | LIVE;
+}
+
+static bool is_of(uint64_t state, uint64_t g)
+{
+    return (state >> G_SHIFT << G_SHIFT | (state & LIVE)) == state_of(g);
+}
+
+static int timer_of(uint64_t state)
+{
+    return (int)((state & TIMER_MASK) >> TIMER_SHIFT);
 }
 
 static void set_timer(int timer, bool runs)
@@ -103,20 +156,13 @@ static void set_timer(int timer, bool runs)
     gt_syscall(SYS_timer_settime, timer, 0, &every, NULL);
 }
 
-/*
- * Why a timer stands: no room on the signal stack, as its own thread says; samples by copies of
- * stacks, as the drain side does. Whoever changes that sets the timer, and again if it has changed
- * meanwhile: the last one's is what holds. The kernel does not use a timer's number again soon.
- */
-enum { SMALL = 1, COPIED = 2, REASONS = 3, REASON_BITS = 2 };
-
 static void apply(struct gt_sampler *s)
 {
     uint64_t state;
     do {
         state = atomic_load(&s->state);
-        if (state)
-            set_timer(s->timer, !(state & REASONS));
+        if (state & TIMED)
+            set_timer(timer_of(state), !(state & REASONS));
     } while (atomic_load(&s->state) != state);
 }
 
@@ -126,13 +172,76 @@ static bool stand(struct gt_sampler *s, uint64_t g, uint64_t reason, bool stands
     uint64_t state = atomic_load(&s->state), next;
     do {
         next = stands ? state | reason : state & ~reason;
-        if (state >> REASON_BITS != g || !state)
+        if (!is_of(state, g))
             return false;
     } while (!atomic_compare_exchange_strong(&s->state, &state, next));
     if (next != state)
         apply(s);
-    return !(state & REASONS);
+    return (state & TIMED) && !(state & REASONS);
 }
+
+static bool has_ring(struct gt_sampler *s)
+{
+    struct gt_sample_ring *none = NULL, *ring;
+    if (atomic_load(&s->ring))
+        return true;
+    ring = gt_samples_ring();
+    return ring && (atomic_compare_exchange_strong(&s->ring, &none, ring) || none);
+}
+
+/* Once: its number may be that of another timer next. */
+static void drop_timer(struct gt_sampler *s)
+{
+    uint64_t state = atomic_load(&s->state);
+    while (state & TIMED) {
+        if (atomic_compare_exchange_weak(&s->state, &state, state & ~(TIMED | TIMER_MASK))) {
+            gt_syscall(SYS_timer_delete, timer_of(state));
+            return;
+        }
+    }
+}
+
+/* false: it has ended, or another timer. */
+static bool give_timer(struct gt_sampler *s, uint64_t g, int timer)
+{
+    uint64_t state = atomic_load(&s->state);
+    do {
+        if (!is_of(state, g) || (state & TIMED))
+            return false;
+    } while (!atomic_compare_exchange_weak(&s->state, &state,
+                                           state | TIMED | (uint64_t)timer << TIMER_SHIFT));
+    apply(s);
+    if (!atomic_load(&hz))
+        drop_timer(s);
+    return true;
+}
+
+/* The clock that counts CPU time of a thread of this process: MAKE_THREAD_CPUCLOCK in the kernel.
+ */
+static clockid_t cpu_clock(uint32_t tid)
+{
+    return (clockid_t)(~tid << 3 | 6);
+}
+
+/* For thread g, which is to be there yet. */
+static void make_timer(struct gt_sampler *s, uint64_t g, uint32_t tid)
+{
+    int timer;
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
+                             .sigev_signo = GT_LIBC_SIGNAL,
+                             .sigev_value.sival_ptr = &mark,
+                             ._sigev_un._tid = (pid_t)tid};
+    if (!has_ring(s))
+        return;
+    if (gt_syscall(SYS_timer_create, cpu_clock(tid), &event, &timer) == 0) {
+        if (!give_timer(s, g, timer))
+            gt_syscall(SYS_timer_delete, timer);
+    } else if (errno != EINVAL) { /* it has ended */
+        say_failed();
+    }
+}
+
+/* Threads ------------------------------------------------------------------------------------ */
 
 /* Our handler runs on the program's signal stack, because Go's threads have no other to spare. */
 static bool too_small(const stack_t *stack)
@@ -147,88 +256,118 @@ static bool has_room(void)
     return gt_real.sigaltstack(NULL, &now) == 0 && !too_small(&now);
 }
 
-static bool has_ring(struct gt_sampler *s)
+void gt_sampler_thread_begin(struct gt_thread *t, bool fresh)
 {
-    if (s->ring)
-        return true;
-    s->ring = gt_samples_ring();
-    if (!s->ring)
-        return false;
-    s->next = atomic_load_explicit(&samplers, memory_order_relaxed);
-    /* release: pairs with gt_sampler_end */
-    while (!atomic_compare_exchange_weak_explicit(&samplers, &s->next, s, memory_order_release,
-                                                  memory_order_relaxed))
-        ;
-    return true;
-}
-
-void gt_sampler_thread_begin(struct gt_thread *t)
-{
-    struct gt_sampler *s = &t->sampler;
-    atomic_store(&s->state, 0);
-    gt_libc_signal_retake();
-    if (!on || !has_ring(s))
-        return;
-    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
-                             .sigev_signo = GT_LIBC_SIGNAL,
-                             .sigev_value.sival_ptr = &on,
-                             ._sigev_un._tid = (pid_t)t->w.m};
     GT_KEEP_ERRNO;
-    if (gt_syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &s->timer) != 0) {
-        say_failed();
-        return;
-    }
-    bool room = has_room();
-    atomic_store(&s->state, t->w.g.id << REASON_BITS | (room ? 0 : SMALL));
-    apply(s);
-}
-
-/* Once: its number may be that of another timer next. */
-static void end(struct gt_sampler *s)
-{
-    if (atomic_exchange(&s->state, 0))
-        gt_syscall(SYS_timer_delete, s->timer);
+    struct gt_sampler *s = &t->sampler;
+    bool room = fresh || has_room();
+    gt_libc_signal_retake();
+    atomic_store(&s->state, state_of(t->w.g.id) | (room ? 0 : SMALL));
+    if (atomic_load(&hz))
+        make_timer(s, t->w.g.id, t->w.m);
 }
 
 void gt_sampler_thread_end(struct gt_thread *t)
 {
-    end(&t->sampler);
+    uint64_t state = atomic_exchange(&t->sampler.state, 0);
+    if (state & TIMED)
+        gt_syscall(SYS_timer_delete, timer_of(state));
+}
+
+static void begin_timer(void *unused, struct gt_writer *w)
+{
+    (void)unused;
+    struct gt_sampler *s = &gt_thread_of(w)->sampler;
+    uint64_t state = atomic_load(&s->state); /* before m, which may be another thread's next */
+    if (state)
+        make_timer(s, state >> G_SHIFT, w->m);
+}
+
+static void end_timer(void *unused, struct gt_writer *w)
+{
+    (void)unused;
+    drop_timer(&gt_thread_of(w)->sampler);
+}
+
+void gt_sampler_switch(uint32_t n)
+{
+    atomic_store(&hz, 0);
+    gt_switch_each(end_timer, NULL);
+    atomic_store(&hz, n);
+    if (atomic_load(&forbidden)) /* since it was prepared */
+        atomic_store(&hz, 0);
+    if (atomic_load(&hz))
+        gt_switch_each(begin_timer, NULL);
+}
+
+void gt_sampler_forbid(void)
+{
+    atomic_store(&forbidden, true);
 }
 
 void gt_sampler_end(void)
 {
-    /* acquire: pairs with has_ring */
-    struct gt_sampler *s = atomic_load_explicit(&samplers, memory_order_acquire);
-    for (; s; s = s->next)
-        end(s);
+    gt_sampler_forbid();
+    gt_sampler_switch(0);
+}
+
+static void doubt(void *unused, struct gt_writer *w)
+{
+    (void)unused;
+    struct gt_sampler *s = &gt_thread_of(w)->sampler;
+    stand(s, atomic_load(&s->state) >> G_SHIFT, SMALL, true);
+}
+
+void gt_sampler_doubt_stacks(void)
+{
+    gt_switch_each(doubt, NULL);
 }
 
 void gt_sampler_after_fork(void)
 {
-    atomic_store(&samplers, NULL);
+    atomic_store(&hz, hz_at_start);
+}
+
+/* One that is made meanwhile stands. */
+static int set_stack_untimed(struct gt_thread *t, const stack_t *stack, stack_t *old)
+{
+    stand(&t->sampler, t->w.g.id, SMALL, true);
+    int r = gt_real.sigaltstack(stack, old);
+    GT_KEEP_ERRNO;
+    if (has_room())
+        stand(&t->sampler, t->w.g.id, SMALL, false);
+    return r;
+}
+
+/* A timer that need not stand goes on: set anew each time, it might never be due. */
+static int set_stack_timed(struct gt_thread *t, const stack_t *stack, stack_t *old)
+{
+    bool had_room = has_room(), small = too_small(stack);
+    if (small) /* none of this thread from now on */
+        stand(&t->sampler, t->w.g.id, SMALL, true);
+    int r = gt_real.sigaltstack(stack, old);
+    GT_KEEP_ERRNO;
+    if (small ? had_room && r != 0 : r == 0)
+        stand(&t->sampler, t->w.g.id, SMALL, false);
+    return r;
 }
 
 GT_EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
 {
     struct gt_thread *t = gt_self;
-    uint64_t state = on && stack && t ? atomic_load(&t->sampler.state) : 0;
-    if (__builtin_expect(!state, 1) || !gt_can_read(stack, sizeof *stack))
+    uint64_t state = stack && t ? atomic_load(&t->sampler.state) : 0;
+    if (__builtin_expect(!state, 1))
         return gt_real.sigaltstack(stack, old);
-    bool had_room = has_room(), small = too_small(stack);
-    if (small) /* none of this thread from now on */
-        stand(&t->sampler, state >> REASON_BITS, SMALL, true);
-    int r = gt_real.sigaltstack(stack, old);
-    GT_KEEP_ERRNO;
-    if (small ? had_room && r != 0 : r == 0)
-        stand(&t->sampler, state >> REASON_BITS, SMALL, false);
-    return r;
+    if (!(state & TIMED) || !gt_can_read(stack, sizeof *stack))
+        return set_stack_untimed(t, stack, old);
+    return set_stack_timed(t, stack, old);
 }
 
 /* By copies of stacks ------------------------------------------------------------------------ */
 
 uint32_t gt_sampler_hz(void)
 {
-    return on ? gt_options.cpu_hz : 0;
+    return atomic_load(&hz);
 }
 
 uint32_t gt_sampler_walk(const struct gt_perf_sample *sample, bool callers, uint64_t *pcs,
@@ -243,10 +382,11 @@ uint32_t gt_sampler_walk(const struct gt_perf_sample *sample, bool callers, uint
 }
 
 /* Of the time between two samples, whether more than half is over. */
-static bool is_late(int timer)
+static bool is_late(const struct gt_sampler *s)
 {
     struct itimerspec left;
-    if (gt_syscall(SYS_timer_gettime, timer, &left) != 0)
+    uint64_t state = atomic_load(&s->state);
+    if (!(state & TIMED) || gt_syscall(SYS_timer_gettime, timer_of(state), &left) != 0)
         return false;
     uint64_t ns = (uint64_t)left.it_value.tv_sec * 1000000000 + (uint64_t)left.it_value.tv_nsec;
     return ns < period_ns() / 2;
@@ -255,6 +395,6 @@ static bool is_late(int timer)
 bool gt_sampler_by_copy(struct gt_writer *w, uint64_t g, bool copied)
 {
     struct gt_sampler *s = &gt_thread_of(w)->sampler;
-    bool late = copied && is_late(s->timer);
+    bool late = copied && is_late(s);
     return stand(s, g, COPIED, copied) && late;
 }

@@ -7,6 +7,7 @@
 
 #include "options.h"
 #include "process.h"
+#include "sampler.h"
 #include "usage.h"
 
 #include "encoder/base/arch/arch.h"
@@ -255,8 +256,11 @@ static bool allows(const struct sock_fprog *program, const struct need *needs, s
 
 static bool spares_threads(const struct sock_fprog *program)
 {
-    bool handlers = gt_options.cpu_hz || gt_options.ring_bytes || gt_options.signal;
-    return ALLOWS(program, threads_need) && (!handlers || ALLOWS(program, handlers_need));
+    bool allowed = ALLOWS(program, handlers_need);
+    if (!allowed)
+        gt_sampler_forbid();
+    bool handlers = gt_sampler_hz() || gt_options.ring_bytes || gt_options.signal;
+    return ALLOWS(program, threads_need) && (!handlers || allowed);
 }
 
 /* Where nothing can be read the kernel's EFAULT is the program's to see. */

@@ -2,6 +2,7 @@
 #include "signals.h"
 
 #include "fatal.h"
+#include "libc_signal.h"
 #include "options.h"
 #include "real.h"
 
@@ -14,15 +15,14 @@ static struct {
     struct gt_lock lock;      /* of `program` */
 } taken;
 
-static bool any;                           /* is taken, or watched by fatal.c */
-static unsigned long kept_out;             /* see gt_signals_keep_out; as a set's first word */
-static _Atomic unsigned long added[_NSIG]; /* of that, to the mask of the program's handler */
+static bool any; /* is taken, or watched by fatal.c */
 
-void gt_signals_keep_out(int number)
-{
-    kept_out |= 1ul << (number - 1);
-    any = true;
-}
+/*
+ * See gt_signals_keep_out; as a set's first word. The sampler's from the start: a handler may be
+ * under way when that begins.
+ */
+static unsigned long kept_out = 1ul << (GT_LIBC_SIGNAL - 1);
+static _Atomic unsigned long added[_NSIG]; /* of that, to the mask of the program's handler */
 
 static bool is_taken(int number)
 {
@@ -33,6 +33,43 @@ static bool has_handler(const struct sigaction *action)
 {
     return (action->sa_flags & SA_SIGINFO) ||
            (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
+}
+
+/* What is to be added to the mask of a handler on a signal stack. */
+static unsigned long missing_in(const struct sigaction *action)
+{
+    bool on_stack = has_handler(action) && (action->sa_flags & SA_ONSTACK);
+    return on_stack ? kept_out & ~action->sa_mask.__val[0] : 0;
+}
+
+static bool are_same(const struct sigaction *a, const struct sigaction *b)
+{
+    return a->sa_sigaction == b->sa_sigaction && a->sa_flags == b->sa_flags &&
+           a->sa_mask.__val[0] == b->sa_mask.__val[0];
+}
+
+/* Of an action that was set before us; one that another thread sets meanwhile is put in its place.
+ */
+static void keep_out_of(int number)
+{
+    struct sigaction expected, wanted, found;
+    if (gt_real.sigaction(number, NULL, &expected) != 0 || !missing_in(&expected))
+        return;
+    for (wanted = expected;; wanted = found) {
+        unsigned long more = missing_in(&wanted);
+        wanted.sa_mask.__val[0] |= more;
+        added[number] |= more;
+        if (gt_real.sigaction(number, &wanted, &found) != 0 || are_same(&found, &expected))
+            return;
+        expected = wanted;
+    }
+}
+
+void gt_signals_keep_out(int number)
+{
+    kept_out |= 1ul << (number - 1);
+    for (int i = 1; i < _NSIG; i++)
+        keep_out_of(i);
 }
 
 static void on_toggle(int number, siginfo_t *info, void *context)
@@ -58,7 +95,8 @@ static void take(int number)
     if (gt_real.sigaction(number, NULL, &taken.program) != 0)
         return;
     taken.number = number;
-    if (install() == 0)
+    any = install() == 0;
+    if (any)
         gt_signals_keep_out(number);
     else
         taken.number = 0;
@@ -129,9 +167,8 @@ static bool is_signal(int number)
 
 GT_EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
-    if (__builtin_expect(!any, 1) || !is_signal(number))
-        return gt_real.sigaction(number, action, old);
-    return set_action(number, action, old);
+    return is_signal(number) ? set_action(number, action, old)
+                             : gt_real.sigaction(number, action, old);
 }
 
 GT_EXPORT sighandler_t signal(int number, sighandler_t handler)

@@ -152,14 +152,15 @@ static void thread_begin(struct gt_thread *t)
 {
     /* A signal handler may have run in this thread before, and have made it appear. */
     struct gt_thread *early = __atomic_exchange_n(&gt_self, &gt_nobody, __ATOMIC_RELAXED);
-    if (early && early != &gt_nobody) {
+    bool appeared = early && early != &gt_nobody;
+    if (appeared) {
         end_goroutine(early);
         atomic_fetch_sub(&threads.live, 1);
     }
     t->inside = 1;
     adopt(t);
     await_end(t);
-    gt_sampler_thread_begin(t); /* before the drain side can meet it */
+    gt_sampler_thread_begin(t, !appeared); /* before the drain side can meet it */
     if (gt_writer_pin(&t->w)) {
         gt_ev_thread_start(&t->w);
         gt_writer_unpin(&t->w);
@@ -179,7 +180,7 @@ struct gt_thread *gt_thread_appear(void)
     atomic_fetch_add(&threads.live, 1);
     adopt(t);
     set_key(t);
-    gt_sampler_thread_begin(t);
+    gt_sampler_thread_begin(t, false);
     struct gt_stack *routine = gt_capture_bottom(t);
     if (gt_writer_pin(&t->w)) {
         gt_ev_thread_appear(&t->w, routine);
@@ -314,7 +315,7 @@ void gt_thread_main_begin(void)
 {
     struct gt_thread *t = main_thread;
     t->w.last = gt_clock_now(); /* adopt came before the clock */
-    gt_sampler_thread_begin(t);
+    gt_sampler_thread_begin(t, false);
     if (gt_writer_pin(&t->w)) {
         gt_ev_thread_running(&t->w);
         gt_ev_procs_change(&t->w, (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), NULL);

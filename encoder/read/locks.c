@@ -76,6 +76,11 @@ bool gt_signals_read(const char *text, struct gt_signals_row *row)
     return true;
 }
 
+bool gt_exec_read(const char *text, uint64_t *thread)
+{
+    return read_numbers(text, GT_EXEC, thread, 1);
+}
+
 bool gt_blocked_read(const char *text, struct gt_blocked_row *row)
 {
     uint64_t number[5];

@@ -59,6 +59,9 @@ struct gt_signals_row {
 /* false: the text is none. */
 bool gt_signals_read(const char *text, struct gt_signals_row *row);
 
+/* Likewise, which thread has called exec. */
+bool gt_exec_read(const char *text, uint64_t *thread);
+
 /* The same as a wait's. */
 struct gt_wanted gt_locks_wanted_at_end(struct gt_locks *locks, const struct gt_blocked_row *row);
 

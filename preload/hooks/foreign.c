@@ -2,6 +2,7 @@
 #include "foreign.h"
 
 #include "encoder/base/arena.h"
+#include "preload/elf_bind.h"
 #include "symbolize/elf_names.h"
 
 #include <string.h>
@@ -111,10 +112,19 @@ static long nothing(void)
     return 0;
 }
 
+/* What a table of symbols has ours in place of, attached. */
+static struct gt_elf_binding bound[GT_FOREIGN_BINDINGS];
+static int n_bound;
+
 static void *function_of(const struct module *m, const char *name)
 {
     const ElfW(Sym) *symbol = m ? gt_elf_newest(&m->map, name) : NULL;
-    return symbol ? (void *)(m->map.l_addr + symbol->st_value) : NULL;
+    void *found = symbol ? (void *)(m->map.l_addr + symbol->st_value) : NULL;
+    for (int i = 0; i < n_bound && found; i++) {
+        if (found == bound[i].to)
+            return bound[i].from;
+    }
+    return found;
 }
 
 static void look_up(const struct gt_foreign *lib, const struct modules *ms, struct module *caller,
@@ -187,6 +197,40 @@ void *const *gt_foreign_find(struct gt_foreign *lib, const void *caller)
         at++;
     atomic_store_explicit(&lib->users[at], u, memory_order_release);
     return u->functions;
+}
+
+/* The only one that has the library's first function; NULL: none, or several. */
+static const struct link_map *only_one(const struct gt_foreign *lib)
+{
+    const struct link_map *found = NULL, *ours = gt_elf_ours();
+    int n = 0;
+    for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
+        if (map != ours && gt_elf_definition(map, lib->names[0])) {
+            found = map;
+            n++;
+        }
+    }
+    return n == 1 ? found : NULL;
+}
+
+static void add_bindings(const struct gt_foreign *lib)
+{
+    const struct link_map *in = only_one(lib);
+    for (uint32_t i = 0; in && i < lib->n && n_bound < GT_FOREIGN_BINDINGS; i++) {
+        const char *name = lib->names[i];
+        void *from = gt_elf_function(in, name), *to = gt_elf_function(gt_elf_ours(), name);
+        if (from && to)
+            bound[n_bound++] = (struct gt_elf_binding){name, from, to, in};
+    }
+}
+
+int gt_foreign_bindings(struct gt_elf_binding *out)
+{
+    n_bound = 0;
+    for (int i = 0; i < LIBRARIES; i++)
+        add_bindings(libraries[i]);
+    memcpy(out, bound, (size_t)n_bound * sizeof *out);
+    return n_bound;
 }
 
 void gt_foreign_init(void)

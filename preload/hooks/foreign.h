@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { GT_FOREIGN_USERS = 16, GT_FOREIGN_NAMES_MAX = 96 };
+enum { GT_FOREIGN_USERS = 16, GT_FOREIGN_NAMES_MAX = 96, GT_FOREIGN_BINDINGS = 160 };
 
 /* A module that calls such functions; never changed, nor given back. */
 struct gt_foreign_user {
@@ -45,6 +45,14 @@ static inline void *const *gt_foreign_of(struct gt_foreign *lib, const void *cal
 
 /* What was loaded when the program began is everybody's. Once, with one thread. */
 void gt_foreign_init(void);
+
+/*
+ * For a library that was loaded late, as gt_real_bindings: of such libraries that are there just
+ * once, for what would be given back to whom of two could not be known. From here on these
+ * functions are found in spite of what the tables of symbols say. At most GT_FOREIGN_BINDINGS.
+ */
+struct gt_elf_binding;
+int gt_foreign_bindings(struct gt_elf_binding *out);
 
 /* Code was unloaded: other code may come to stand there. */
 void gt_foreign_forget(void);

@@ -29,7 +29,7 @@ _gotrace_value() { # option, value so far; false: it is no option with a value
     --debug-dir) compopt -o filenames && mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
     --around) _gotrace_words "$2" longest log: task: ;;
     --frames | --skip | --focus | --thread | --from | --task | --idle | --margin | --threads) COMPREPLY=() ;;
-    --syscall-min | --max-size | --max-mem | --delay | --duration | --ring | --cpu-hz | --hold-min | --hang | --last | --http | -n) COMPREPLY=() ;;
+    --syscall-min | --max-processes | --max-size | --max-mem | --delay | --duration | --ring | --cpu-hz | --cpu | --hold-min | --hang | --last | --http | -n) COMPREPLY=() ;;
     *) return 1 ;;
     esac
 }
@@ -58,7 +58,9 @@ _gotrace_options_or_files() { # word, options
 }
 
 _gotrace_process() { # word
-    if ((COMP_CWORD == 2)); then
+    if [[ $1 == -* && ${COMP_WORDS[1]} == start ]]; then
+        _gotrace_words "$1" --cpu= --help
+    elif ((COMP_CWORD == 2)) || [[ ${COMP_WORDS[1]} == start ]]; then
         mapfile -t COMPREPLY < <(compgen -W "--help $(cd /proc && echo [0-9]*)" -- "$1")
     elif [[ ${COMP_WORDS[1]} == snapshot ]]; then
         _gotrace_files "$1"
@@ -97,7 +99,7 @@ _gotrace_run() { # word
     if [[ -n $(_gotrace_program) ]]; then
         _gotrace_files "$1"
     elif [[ $1 == -* ]]; then
-        _gotrace_words "$1" --output= --format= --syscalls= --syscall-min= --no-heap --no-children --all-children --max-size= \
+        _gotrace_words "$1" --output= --format= --syscalls= --syscall-min= --no-heap --no-children --all-children --max-processes= --max-size= \
             --max-mem= --start= --delay= --duration= --signal= --ring= --sched --cpu-hz= --hold-min= --hang= --quiet --family --force --help --version
     else
         _gotrace_first "$1"

@@ -8,6 +8,7 @@
 
 #include "encoder/read/need.h"
 #include "encoder/read/printable.h"
+#include "preload/options.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -29,9 +30,10 @@
 static const struct action {
     const char *name;
     uint32_t command;
-    const char *done, *already; /* NULL: that is nothing to tell of */
+    const char *done, *already; /* NULL: that is nothing to tell of; already: -EALREADY */
 } actions[] = {
     {"start", GT_DRAIN_START, "recording to %s", "is recording already"},
+    {"start --cpu", GT_DRAIN_SAMPLE, "recording to %s, with CPU samples", NULL},
     {"stop", GT_DRAIN_STOP, "%s", "is not recording"},
     {"snapshot", GT_DRAIN_SNAPSHOT, "written to %s", "is not recording"},
     {"attach", GT_CONTROL_ATTACH, NULL, NULL},
@@ -314,6 +316,10 @@ static int report(const struct action *action, pid_t pid, const struct gt_contro
     }
     if (page->result == -EALREADY)
         FAIL(pid, "%s", action->already);
+    if (page->result == -EINVAL && action->command == GT_DRAIN_SAMPLE)
+        FAIL(pid, "has an older libgotrace.so, which takes CPU samples by GOTRACE_CPU_HZ only");
+    if (page->result == -EOPNOTSUPP && action->command == GT_DRAIN_SAMPLE)
+        FAIL(pid, "goes on as before: there are only CPU samples where %s", text);
     if (page->result == -ENOTCONN)
         FAIL(pid, "is not attached any more: gotrace attach %d", pid);
     if (page->result == -EINVAL)
@@ -381,14 +387,17 @@ bool gt_control_finds(pid_t pid)
 
 static void help(FILE *to)
 {
-    fputs("usage: gotrace start PID\n"
-          "       gotrace stop PID\n"
-          "       gotrace snapshot PID [FILE]\n"
-          "\n"
-          "Starts or stops recording in a program that runs with libgotrace.so, or has its flight\n"
-          "recorder (GOTRACE_RING) written to FILE, which must not be there yet, or beside its\n"
-          "other traces. Status 0 means that it is done.\n",
-          to);
+    fputs(
+        "usage: gotrace start [--cpu=HZ] PID\n"
+        "       gotrace stop PID\n"
+        "       gotrace snapshot PID [FILE]\n"
+        "\n"
+        "Starts or stops recording in a program that runs with libgotrace.so, or has its flight\n"
+        "recorder (GOTRACE_RING) written to FILE, which must not be there yet, or beside its\n"
+        "other traces. With --cpu there are HZ CPU samples in a second of each thread's CPU time,\n"
+        "also in a recording that is under way: then stop ends only those.\n"
+        "Status 0 means that it is done.\n",
+        to);
 }
 
 /* The path as the program should take it. */
@@ -403,12 +412,29 @@ static void absolute(const char *path, char out[PATH_MAX])
         gt_fail(GT_EXIT_FAILED, "%s", strerror(ENAMETOOLONG));
 }
 
+/* What --cpu=HZ asks for, in digits. */
+static void read_hz(const char *value, char out[PATH_MAX])
+{
+    uint32_t hz = 0;
+    if (!gt_options_hz(value, &hz) || !hz)
+        gt_fail(GT_EXIT_USAGE, "--cpu=%s is not a number from 1 to 10000", value);
+    snprintf(out, PATH_MAX, "%u", hz);
+}
+
 int gt_command_control(int argc, char **argv)
 {
+    static const char cpu[] = "--cpu=";
     const struct action *action = actions;
     char *end = "", path[PATH_MAX] = "";
     while (strcmp(action->name, argv[0]) != 0)
         action++;
+    if (argc > 1 && action->command == GT_DRAIN_START &&
+        strncmp(argv[1], cpu, sizeof cpu - 1) == 0) {
+        read_hz(argv[1] + sizeof cpu - 1, path);
+        action++;
+        argc--;
+        argv++;
+    }
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         help(stdout);
         return 0;

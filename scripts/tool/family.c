@@ -3,6 +3,8 @@
 
 #include "tool.h"
 
+#include "preload/census.h"
+#include "preload/options.h"
 #include "scripts/tool/rewrite/merging.h"
 
 #include <dirent.h>
@@ -34,6 +36,20 @@ static void set(const char *variable, const char *value)
         gt_fail(GT_EXIT_OURS, "no memory");
 }
 
+/* No more than can be put together. */
+static void bound(void)
+{
+    char number[16];
+    const char *given = getenv("GOTRACE_MAX_PROCESSES");
+    if (given)
+        gt_options_refusal("GOTRACE_MAX_PROCESSES", given);
+    if (!gt_options.max_processes || gt_options.max_processes > GT_MERGED_MAX)
+        gt_options.max_processes = GT_MERGED_MAX;
+    snprintf(number, sizeof number, "%u", (unsigned)gt_options.max_processes);
+    set("GOTRACE_MAX_PROCESSES", number);
+    gt_census_begin(geteuid() == 0 ? 0666 : 0600);
+}
+
 static void prepare(void)
 {
     const char *output = getenv("GOTRACE_OUTPUT"), *quiet = getenv("GOTRACE_QUIET");
@@ -56,6 +72,7 @@ static void prepare(void)
     set("GOTRACE_CHILDREN", "all");
     set("GOTRACE_QUIET", "1");
     free(pattern);
+    bound();
 }
 
 /* Waiting ------------------------------------------------------------------------------------ */
@@ -164,10 +181,14 @@ static void clean_up(const struct traces *t)
 static void report(const struct traces *t)
 {
     struct stat st = {0};
+    uint32_t more = gt_census_refused();
     stat(family.output, &st);
     if (!family.quiet)
         gt_say("%s: %.1f KiB, %zu process%s; view: gotrace view %s", family.output,
                (double)st.st_size / 1024, t->n, t->n == 1 ? "" : "es", family.output);
+    if (more && !family.quiet)
+        gt_say("GOTRACE_MAX_PROCESSES=%u: %u more were not recorded",
+               (unsigned)gt_options.max_processes, more);
 }
 
 /* The end ------------------------------------------------------------------------------------ */

@@ -35,6 +35,7 @@ static const struct {
     {"no-heap", 0, NULL, "GOTRACE_HEAP", "off", "do not count allocations"},
     {"no-children", 0, NULL, "GOTRACE_CHILDREN", "0", "trace the first process only"},
     {"all-children", 0, NULL, "GOTRACE_CHILDREN", "all", "and also children without threads"},
+    {"max-processes", 0, "N", "GOTRACE_MAX_PROCESSES", NULL, "record no more of a family"},
     {"max-size", 0, "BYTES", "GOTRACE_MAX_SIZE", NULL, "stop before the file gets larger; K, M, G"},
     {"max-mem", 0, "BYTES", "GOTRACE_MAX_MEM", NULL, "for event buffers; K, M, G"},
     {"start", 0, "WHEN", "GOTRACE_START", NULL, "auto, or manual: when the program is told to"},
@@ -55,7 +56,8 @@ enum { OPTIONS = sizeof options / sizeof *options };
 /* What cannot be had in a program that runs already. */
 static bool is_early(int row)
 {
-    static const char *const names[] = {"delay", "signal", "sched", "cpu-hz", "hang", "quiet"};
+    static const char *const names[] = {"delay", "signal", "sched",        "cpu-hz",
+                                        "hang",  "quiet",  "max-processes"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(options[row].name, names[i]) == 0)
             return true;

@@ -409,7 +409,7 @@ def calls_interrupted(program):
 
 def test_command_errors(running, tmp_path):
     assert {command(*argv).returncode for argv in (["start"], ["stop", "1x"], ["start", "1", "x"])} == {2}
-    assert "usage: gotrace start PID" in command("snapshot", "--help").ok().stdout
+    assert "usage: gotrace start [--cpu=HZ] PID" in command("snapshot", "--help").ok().stdout
     gone = proc.spawn(["true"])
     gone.wait()
     assert command("start", gone.pid).stderr == f"gotrace: there is no process {gone.pid}\n"

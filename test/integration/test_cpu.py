@@ -3,8 +3,6 @@
 import collections
 import errno
 import json
-import pathlib
-import re
 import urllib.request
 
 import pytest
@@ -20,23 +18,16 @@ def samples(trace, go=None):
     return [e for e in gotools.parse(trace, go=go) if e.kind == "StackSample"]
 
 
-def kernel_samples():
-    """Whether the kernel may sample itself for us: CAP_PERFMON, or CAP_SYS_ADMIN, or a setting."""
-    caps = int(re.search(r"^CapEff:\t(\w+)$", pathlib.Path("/proc/self/status").read_text(), re.M)[1], 16)
-    paranoid = pathlib.Path("/proc/sys/kernel/perf_event_paranoid")
-    return caps & (1 << 38 | 1 << 21) or paranoid.exists() and int(paranoid.read_text()) <= 1
-
-
 @pytest.fixture
 def by_kernel():
-    if not kernel_samples():
+    if not proc.may_sample_kernel():
         pytest.skip("the kernel does not let this user sample")
 
 
 @pytest.fixture(params=["kernel", "signals"])
 def sampled(request, traced):
     """As `traced`, and who samples threads when there are several."""
-    if request.param == "kernel" and not kernel_samples():
+    if request.param == "kernel" and not proc.may_sample_kernel():
         pytest.skip("the kernel does not let this user sample")
     before = [] if request.param == "kernel" else [PROGRAMS / "without_perf"]
     return lambda argv, **options: traced([*before, *argv], **options)

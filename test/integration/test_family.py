@@ -83,3 +83,42 @@ def test_a_pattern_is_refused(tmp_path):
 def test_what_cannot_run(tmp_path):
     result = family("/nowhere/at/all", trace=tmp_path / "t.out")
     assert result.returncode == 127 and not list(tmp_path.iterdir())
+
+
+BECOMES = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static char **args;
+static void *become(void *arg)
+{
+    usleep(5000);
+    printf("%d\n", gettid());
+    fflush(stdout);
+    execv("/nowhere/at/all", args);
+    return arg ? arg : (void *)(long)execv(args[0], (char *[]){"after", "again", NULL});
+}
+static void *rest(void *arg) { usleep(5000); return arg; }
+int main(int argc, char **argv)
+{
+    pthread_t thread;
+    args = argv;
+    pthread_create(&thread, NULL, argc > 1 ? rest : become, NULL);
+    pthread_join(thread, NULL);
+}
+"""
+
+
+@pytest.mark.parametrize("format", ["go1.23", "go1.21"])
+def test_who_becomes_another_program(tmp_path, format):
+    """That one is made by the thread that has called exec, in the process that it was."""
+    program = proc.compile(BECOMES, tmp_path / "before", "-D_GNU_SOURCE")
+    result = family(program, trace=tmp_path / "t.out", env={"GOTRACE_FORMAT": format}).ok()
+    gotools.check_all(tmp_path / "t.out")
+    events = gotools.parse(tmp_path / "t.out")
+    caller = int(result.stdout)
+    made = [e.goid for e in events if e.is_go("NotExist", "Runnable") and e.m == caller]
+    mains = [e for e in events if e.kind == "Label" and e.fields["Label"].strip('"').endswith("/main")]
+    assert made == [mains[-1].g] and mains[-1].g != mains[0].g, (made, mains)
+    states = [(e.old, e.new) for e in events if e.goid == made[0]]
+    assert ("Waiting", "Runnable") in states, states  # it begins to be recorded

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from lib import HOSTILE, PROGRAMS, gotools, proc
+from lib import HOSTILE, PROGRAMS, ROOT, gotools, proc
 
 BUSY = [HOSTILE / "resources", "none"]
 
@@ -189,6 +189,23 @@ def test_children_off(tmp_path):
     proc.traced(["sh", "-c", f"{PROGRAMS / 'threads'} 4; true"], tmp_path / "s.out", env={"GOTRACE_CHILDREN": "0"})
     assert not list(tmp_path.glob("s.out.*"))
     gotools.check_all(result.trace)
+
+
+def test_processes(tmp_path):
+    """The first ones of a family, however they come about; of the others one line tells, once."""
+    script = "for i in 1 2 3 4; do /bin/true; done; (/bin/true; exec /bin/true); :"
+    env = {"GOTRACE_CHILDREN": "all", "GOTRACE_MAX_PROCESSES": "3", "GOTRACE_OUTPUT": tmp_path / "%p-%e"}
+    result = proc.traced(["sh", "-c", script], tmp_path / "t.out", env=env).ok()
+    assert sorted(p.name.split("-")[1] for p in tmp_path.iterdir()) == ["sh", "true", "true"]
+    assert result.stderr.count("GOTRACE_MAX_PROCESSES=3: further processes were not recorded") == 1
+
+    def refused(n):
+        argv = [ROOT / "build/gotrace", "-f", "-o", tmp_path / "f.out", f"--max-processes={n}", "--", "sh", "-c", script]
+        (total, *more) = proc.run(argv).ok().stderr.splitlines()
+        return int(re.search(r", (\d+) processe?s?; ", total)[1]), more
+
+    assert refused(3) == (3, ["gotrace: GOTRACE_MAX_PROCESSES=3: 4 more were not recorded"])
+    assert refused(7) == refused(0) == (7, [])
 
 
 @pytest.mark.parametrize("value", ["x", "-1", "1T", "1KK", "99999999999999999999", "99999999999G", ""])

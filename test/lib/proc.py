@@ -7,6 +7,7 @@ the test fails; `kill_all` does the same for whatever a test that failed or time
 import dataclasses
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import signal
@@ -143,6 +144,13 @@ def compile(source, output, *flags, compiler="gcc"):
         source.write_text(text)
     run([compiler, "-g", "-O1", "-pthread", source, "-o", output, *flags], cwd=ROOT, timeout=60).ok()
     return pathlib.Path(output)
+
+
+def may_sample_kernel():
+    """Whether the kernel may sample itself for us: CAP_PERFMON, or CAP_SYS_ADMIN, or a setting."""
+    caps = int(re.search(r"^CapEff:\t(\w+)$", pathlib.Path("/proc/self/status").read_text(), re.M)[1], 16)
+    paranoid = pathlib.Path("/proc/sys/kernel/perf_event_paranoid")
+    return caps & (1 << 38 | 1 << 21) or paranoid.exists() and int(paranoid.read_text()) <= 1
 
 
 def use_cross_compilers():

@@ -49,6 +49,13 @@ void gt_join(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
 
 /* Forks --------------------------------------------------------------------------------------- */
 
+/* When it ran last: in v1 it may have stopped since, which is written with what follows. */
+static uint64_t last_moment_of(const struct gt_m *m, uint64_t ts)
+{
+    uint64_t stopped = m->g->next_step != NOTHING ? gt_ts_of(m->g->next_ns) : ts;
+    return stopped < ts ? stopped : ts;
+}
+
 /* It is made in the parent's stream, and waits in its own. */
 void gt_join_forked(struct gt_everybody *parent, uint64_t forker, struct gt_everybody *child,
                     uint64_t ns)
@@ -57,6 +64,7 @@ void gt_join_forked(struct gt_everybody *parent, uint64_t forker, struct gt_ever
     uint64_t ts = gt_ts_of(ns - parent->wanted.later);
     struct gt_m *by = (void *)(uintptr_t)gt_memo_find(&parent->m, forker + 1);
     bool runs = by && by->p && by->g && by->g->state == GT_G_RUNNING;
+    ts = runs ? last_moment_of(by, ts) : ts;
     gt_rewriting_use(child);
     if (!runs || parent->left)
         return;

@@ -31,6 +31,7 @@ struct input {
     struct gt_reader *reader;
     struct gt_everybody *all;
     struct input *parent;
+    struct input *before; /* what the process was, if another program */
     char process[128];
     bool whole;
 };
@@ -136,6 +137,24 @@ static struct input *find_parent(const struct gt_aligned *child)
     return found;
 }
 
+/* The last trace of the same process before that one, by another program. */
+static struct input *find_before(const struct gt_aligned *after)
+{
+    const struct gt_origin *o = &after->trace->origin;
+    struct input *found = NULL;
+    uint64_t began = 0;
+    for (size_t i = 0; o->pid && i < merging.n; i++) {
+        const struct gt_origin *its = &merging.input[i].trace.origin;
+        uint64_t later = merging.aligned[i].later;
+        if (its->pid != o->pid || !gt_align_same_clock(its, o) || later >= after->later ||
+            later < began)
+            continue;
+        found = &merging.input[i];
+        began = later;
+    }
+    return found;
+}
+
 /* Together ------------------------------------------------------------------------------------ */
 
 static void push(size_t i, enum what what, uint64_t ns)
@@ -170,6 +189,7 @@ static void begin(size_t i, bool hosts)
                                                         .later = a->later,
                                                         .process = name_process(in, hosts)});
     in->parent = find_parent(a);
+    in->before = find_before(a);
     if (in->parent && a->forked < a->later)
         push(i, FORK, a->forked);
     push_next(i);
@@ -247,9 +267,30 @@ static void tell_end(const struct input *in, bool last)
     }
 }
 
+/* The thread that has called exec last; false: none has. */
+static bool find_caller(const struct gt_trace *trace, uint64_t *caller)
+{
+    bool found = false;
+    for (size_t i = 0; i < trace->n_own; i++)
+        found |= gt_exec_read(trace->own[i], caller);
+    return found;
+}
+
+/* That makes the program that its process becomes, there and then. */
+static void hand_over(struct input *in)
+{
+    uint64_t caller, end = merging.aligned[in - merging.input].later + in->trace.ns;
+    bool hands = find_caller(&in->trace, &caller);
+    for (size_t i = 0; hands && i < merging.n; i++) {
+        if (merging.input[i].before == in && merging.aligned[i].later > end)
+            gt_join_forked(in->all, caller, merging.input[i].all, end);
+    }
+}
+
 static void leave(size_t i)
 {
     struct input *in = &merging.input[i];
+    hand_over(in);
     tell_end(in, false);
     gt_rewriting_leave(in->trace.ns, in->whole);
     gt_contents_free(&in->trace.contents);

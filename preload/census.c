@@ -1,0 +1,97 @@
+/* See census.h. */
+#include "census.h"
+
+#include "options.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ipc.h>
+#include <sys/shm.h>
+
+#define FAMILY "GOTRACE_FAMILY"
+#define MAGIC 0x796c696d61667467u /* "gtfamily" */
+
+static struct counters {
+    uint64_t magic;
+    _Atomic uint32_t recorded, refused, told;
+} * family; /* NULL: there is no bound */
+
+static enum { UNASKED, ADMITTED, REFUSED } answer;
+
+static struct counters *attach(int id)
+{
+    void *p = shmat(id, NULL, 0);
+    return p == (void *)-1 ? NULL : p;
+}
+
+/* NULL: it is gone, or another's. */
+static struct counters *join(const char *number)
+{
+    struct shmid_ds about;
+    int id = number ? atoi(number) : -1;
+    if (id < 0 || shmctl(id, IPC_STAT, &about) != 0 || about.shm_segsz != sizeof *family)
+        return NULL;
+    struct counters *found = attach(id);
+    if (!found || found->magic == MAGIC)
+        return found;
+    shmdt(found);
+    return NULL;
+}
+
+void gt_census_begin(mode_t mode)
+{
+    char number[16];
+    int id = gt_options.max_processes ? shmget(IPC_PRIVATE, sizeof *family, (int)mode) : -1;
+    if (id < 0)
+        return;
+    family = attach(id);
+    shmctl(id, IPC_RMID, NULL); /* when nobody has it any more */
+    if (!family)
+        return;
+    family->magic = MAGIC;
+    snprintf(number, sizeof number, "%d", id);
+    setenv(FAMILY, number, 1);
+}
+
+void gt_census_open(mode_t mode)
+{
+    family = gt_options.max_processes ? join(getenv(FAMILY)) : NULL;
+    if (!family)
+        gt_census_begin(mode);
+}
+
+bool gt_census_admit(void)
+{
+    if (!family || answer != UNASKED)
+        return answer != REFUSED;
+    answer = ADMITTED;
+    if (atomic_fetch_add(&family->recorded, 1) < gt_options.max_processes)
+        return true;
+    atomic_fetch_sub(&family->recorded, 1);
+    atomic_fetch_add(&family->refused, 1);
+    answer = REFUSED;
+    return false;
+}
+
+void gt_census_withdraw(void)
+{
+    if (family && answer != UNASKED)
+        atomic_fetch_sub(answer == ADMITTED ? &family->recorded : &family->refused, 1);
+    answer = UNASKED;
+}
+
+uint32_t gt_census_refused(void)
+{
+    return family ? atomic_load(&family->refused) : 0;
+}
+
+bool gt_census_tells(void)
+{
+    return answer == REFUSED && !atomic_exchange(&family->told, 1);
+}
+
+void gt_census_after_fork(void)
+{
+    answer = UNASKED;
+}

@@ -1,0 +1,38 @@
+/*
+ * How many processes of a family are recorded, where GOTRACE_MAX_PROCESSES bounds that. All of them
+ * count in a page that the first one makes: System V shared memory, which has a number, here in the
+ * environment, but neither a name nor a descriptor that a program could meet, and goes with the
+ * last one that has it. Without a bound there is none, and nothing is done.
+ */
+#ifndef GT_CENSUS_H
+#define GT_CENSUS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * Once, before the process makes others: it counts with its family, or as the first one of a new
+ * family, whose page has that mode. Where neither can be, there is no bound.
+ */
+void gt_census_open(mode_t mode);
+
+/* The same for who leads a family that is not its own. */
+void gt_census_begin(mode_t mode);
+
+/* Whether this process may be recorded; from then on it counts. The answer stays. */
+bool gt_census_admit(void);
+
+/* It becomes another program and has left no trace: that one asks anew. */
+void gt_census_withdraw(void);
+
+/* How many were not recorded so far. */
+uint32_t gt_census_refused(void);
+
+/* Whether this process was not, and is the first of its family to say so. */
+bool gt_census_tells(void);
+
+/* In a forked child, which has not asked. */
+void gt_census_after_fork(void);
+
+#endif
