@@ -245,6 +245,8 @@ static void open_elsewhere(struct gt_files *files, const struct gt_module *m)
     gt_image_open(&files->main, m->path); /* if it is on this machine too */
     if (!is_loaded_file(&files->main, m))
         gt_image_close(&files->main);
+    if (!found && files->main.base && !files->main.has_dwarf)
+        found = open_linked(debug, &files->main);
     const char *path = found || files->main.has_dwarf || !elsewhere->fetch || !m->build_id_len
                            ? NULL
                            : elsewhere->fetch(m);

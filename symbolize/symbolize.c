@@ -425,6 +425,23 @@ const char *gt_symbolize_variable(struct gt_symbolizer *s, uint64_t epoch, uint6
     return name;
 }
 
+bool gt_symbolize_has_files(struct gt_symbolizer *s, uint64_t epoch, uint64_t address)
+{
+    jmp_buf bail;
+    const struct gt_module *m = gt_modules_find(epoch, address);
+    if (s == &poor || !m)
+        return false;
+    if (setjmp(bail) != 0)
+        gt_elfutils_give_up();
+    s->dw = gt_elfutils_enter(&bail);
+    if (gt_elfutils_generation() != s->generation)
+        start_over(s);
+    const struct opened *o = opened_module(s, m);
+    bool has = o && (o->files.main.base || o->files.debug.base);
+    gt_elfutils_leave();
+    return has;
+}
+
 static void hold(struct gt_symbolizer *s, const struct gt_module *m)
 {
     struct opened *o = opened_module(s, m);
