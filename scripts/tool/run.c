@@ -35,6 +35,8 @@ static const struct {
     {"no-heap", 0, NULL, "GOTRACE_HEAP", "off", "do not count allocations"},
     {"no-children", 0, NULL, "GOTRACE_CHILDREN", "0", "trace the first process only"},
     {"all-children", 0, NULL, "GOTRACE_CHILDREN", "all", "and also children without threads"},
+    {"names", 0, "WHEN", "GOTRACE_NAMES", NULL,
+     "now, or later: by who reads the trace, where programs must end soon"},
     {"max-size", 0, "BYTES", "GOTRACE_MAX_SIZE", NULL, "stop before the file gets larger; K, M, G"},
     {"max-mem", 0, "BYTES", "GOTRACE_MAX_MEM", NULL, "for event buffers; K, M, G"},
     {"start", 0, "WHEN", "GOTRACE_START", NULL, "auto, or manual: when the program is told to"},

@@ -11,6 +11,7 @@
 #include "encoder/read/batches.h"
 #include "encoder/read/need.h"
 #include "encoder/read/v1_records.h"
+#include "encoder/v1/pages.h"
 #include "symbolize/files.h"
 
 #include <errno.h>
@@ -25,11 +26,13 @@
 /* Whether a trace is one ------------------------------------------------------------------------
  */
 
-/* It stands among the first records, before all events. */
+/* In the first page. */
 static bool v1_says_so(struct gt_bytes bytes, const struct gt_format *format)
 {
     struct gt_v1_record record;
-    for (int i = 0; i < 8 && gt_v1_record_next(&bytes, format, &record); i++) {
+    if (gt_bytes_left(&bytes) > GT_V1_PAGE)
+        bytes.end = bytes.p + GT_V1_PAGE;
+    while (gt_v1_record_next(&bytes, format, &record)) {
         if (gt_naming_v1_says_later(&record))
             return true;
     }
