@@ -223,7 +223,7 @@ def test_another_build_by_now(traced, tmp_path):
     source = "void outer(void);\nint main(void) { outer(); return 0; } // line 2\n"
     program = proc.compile(source, tmp_path / "prog", "-Wl,--build-id", library, f"-Wl,-rpath,{tmp_path}")
     trace = traced([program], env=LATER).ok().trace
-    kept = (tmp_path / "debug")
+    kept = tmp_path / "debug"
     kept.mkdir()
     library.rename(kept / "libx.so")
     proc.compile(LIBRARY.replace("1000000", "2000000"), tmp_path / "libx.so", "-shared", "-fPIC", "-Wl,--build-id")
@@ -255,6 +255,22 @@ def test_libraries_that_were_unloaded(traced, tmp_path, format):
     tool("symbolize", trace)
     names = [stack[:3] for stack in sleeps(trace)]
     assert names == [[(f"inner_{x}", 6), (f"hidden_{x}", 10), ("outer", 15)] for x in "abc"]
+
+
+@pytest.mark.parametrize("format", ["go1.19", "go1.23"])
+def test_what_is_read_at_once(tmp_path, format):
+    """A deadlock is told on standard error by names; the flight recorder's file gets them when it is read."""
+    trace, lines = tmp_path / "t.out", [""]
+    env = proc.traced_env(trace, {**LATER, "GOTRACE_HANG": "100ms", "GOTRACE_RING": "1M", "GOTRACE_FORMAT": format})
+    child = proc.spawn([PROGRAMS / "deadlocks", "ring", "mutex", "2"], env=env, stderr=proc.subprocess.PIPE, text=True)
+    while "what led there" not in lines[-1]:
+        lines.append(child.stderr.readline())
+        assert lines[-1], lines
+    proc.stop(child)
+    assert any("deadlocks.c:" in line for line in lines) and not any("gotrace-" in line for line in lines), lines
+    assert b"deadlocks.c" not in trace.read_bytes()
+    text = tool("top", trace).stdout
+    assert "DEADLOCK" in text and "deadlocks.c:" in text and "gotrace-" not in text and "deadlocks+0x" not in text, text
 
 
 def test_what_cannot_be_had(traced):

@@ -93,7 +93,7 @@ static bool write_copy(const struct gt_trace *trace, FILE *out)
     struct gt_naming naming = {.last = true};
     gt_files_set_elsewhere(&elsewhere);
     (trace->format->v1 ? gt_rename_v1 : gt_rename_v2)(&naming, trace, out);
-    bool whole = fflush(out) == 0;
+    bool whole = fflush(out) == 0 && !ferror(out);
     if (whole)
         say_missing(&naming);
     else
@@ -101,7 +101,8 @@ static bool write_copy(const struct gt_trace *trace, FILE *out)
     return whole;
 }
 
-static FILE *nameless_file(void)
+/* NULL: it cannot be made, and why was said. */
+static FILE *nameless_file(const struct gt_trace *trace)
 {
     const char *directory = getenv("TMPDIR");
     char path[PATH_MAX];
@@ -111,16 +112,18 @@ static FILE *nameless_file(void)
         unlink(path);
     FILE *file = fd >= 0 ? fdopen(fd, "w+") : NULL;
     if (!file)
-        gt_fail(GT_EXIT_FAILED, "%s: %s", path, strerror(errno));
+        gt_say("%s: no names: %s: %s", trace->path, path, strerror(errno));
     return file;
 }
 
 /* A path to the copy; NULL: there is none, and why was said. */
 static const char *copy(const struct gt_trace *trace)
 {
-    FILE *out = nameless_file();
+    FILE *out = nameless_file(trace);
     char *path;
     int status;
+    if (!out)
+        return NULL;
     fflush(NULL);
     pid_t child = fork();
     if (child == 0)

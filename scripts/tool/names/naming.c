@@ -174,7 +174,8 @@ const char *gt_naming_text(struct gt_naming *naming, const struct gt_bytes *text
     const char *from = old, *at, *end;
     enum gt_phrase which;
     uint64_t shown;
-    if (size > GT_STRING_MAX || !memmem(text->p, size, GT_OWN, sizeof GT_OWN - 1))
+    if (!naming->was_later || size > GT_STRING_MAX ||
+        !memmem(text->p, size, GT_OWN, sizeof GT_OWN - 1))
         return NULL;
     *(char *)mempcpy(old, text->p, size) = 0;
     struct gt_strbuf t = gt_strbuf_start(fresh, sizeof fresh);
