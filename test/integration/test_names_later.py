@@ -192,6 +192,8 @@ def test_as_if_it_had_been_at_once(traced, tmp_path, built, format):
 def test_every_command_has_the_names(traced, tmp_path, built):
     trace = traced([built], env=LATER).ok().trace
     place = f"want_it (prog.c:{LINE['WANT']})"
+    result = proc.run([GOTRACE, "top", trace], env={"TMPDIR": tmp_path / "none"}).ok()
+    assert "no names: " in result.stderr and "prog+0x" in result.stdout, "there is no place for a copy"
     assert place in tool("top", trace).stdout
     assert "worker" in tool("info", trace).stdout and f"{trace.stat().st_size} bytes" in tool("info", trace).stdout
     assert "want_it" in tool("sql", "--csv", trace, "SELECT DISTINCT function FROM frames").stdout
@@ -232,7 +234,7 @@ def test_another_build_by_now(traced, tmp_path):
     assert "nanosleep <- libx.so+0x" in result.stdout and "inner" not in result.stdout
     library.unlink()
     result = tool("top", "--kind=sleep", trace)
-    assert f"gotrace: {library} is not here" in result.stderr and result.stderr.count("\n") == 1, result
+    assert f"gotrace: {library} cannot be read here" in result.stderr and result.stderr.count("\n") == 1, result
     # What that leaves, files from elsewhere can give.
     tool("symbolize", trace)
     assert b"gotrace-later" in trace.read_bytes()

@@ -23,8 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Whether a trace is one ------------------------------------------------------------------------
- */
+/* Whether a trace is one ---------------------------------------------------------------------- */
 
 /* In the first page. */
 static bool v1_says_so(struct gt_bytes bytes, const struct gt_format *format)
@@ -76,12 +75,10 @@ static void say_missing(const struct gt_naming *naming)
         const struct gt_module *m = n->module;
         if (!n->nameless || gt_symbolize_has_files(naming->symbolizer, 1, m->lo))
             continue;
-        gt_say(access(m->path, F_OK) == 0
-                   ? "%s is another build by now than the one in the trace, which has addresses "
-                     "for it: gotrace symbolize --debug-dir=DIR"
-                   : "%s is not here, the trace has addresses for it: gotrace symbolize "
-                     "--debug-dir=DIR",
-               m->path);
+        gt_say("%s %s, the trace has addresses for it: gotrace symbolize --debug-dir=DIR takes "
+               "names from a copy",
+               m->path,
+               access(m->path, R_OK) == 0 ? "is another build by now" : "cannot be read here");
     }
 }
 
