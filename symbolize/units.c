@@ -277,7 +277,11 @@ static uint32_t visit(struct walk *w, Dwarf_Die *die, uint32_t node, uint32_t sc
     case DW_TAG_interface_type:
         if (!w->unit->qualifies)
             return GT_NO_ID;
-        inner = add_scope(w, die, scope, false);
+        bool closed = !w->enters_functions && dw->dwarf_tag(die) != DW_TAG_namespace &&
+                      dw->dwarf_tag(die) != DW_TAG_module;
+        inner = add_scope(w, die, scope, closed);
+        if (closed)
+            return inner;
         break;
     default: return GT_NO_ID;
     }
