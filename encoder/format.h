@@ -62,6 +62,13 @@ const char *gt_format_names(void);
 #define GT_V1_OF_GO 0x6f67666fu /* "ofgo" */
 
 /*
+ * Says of a file that its frames and some texts (symbolize/phrases.h) have addresses, for who reads
+ * it to look up; in its first generation, as GT_OF_GO.
+ */
+#define GT_LATER GT_OWN "later"
+#define GT_V1_LATER 0x726574616cu /* "later" */
+
+/*
  * The reason of a wait that the kernel has recorded and no hook has seen. v1 has no reasons: there
  * it is a GoBlock, of which ours have no other kind.
  */

@@ -42,6 +42,11 @@ void gt_frames_init(const struct gt_drain_config *config)
     symbols.config = config;
 }
 
+bool gt_frames_named_later(void)
+{
+    return symbols.config->names_later;
+}
+
 void gt_frames_of_time(uint64_t begin_ns, uint64_t end_ns)
 {
     GT_ASSERT_DRAIN_SIDE();

@@ -16,6 +16,9 @@ struct gt_named_frame {
 /* config: what to ask from here on. */
 void gt_frames_init(const struct gt_drain_config *config);
 
+/* Whether names are for who reads the file to look up: config->names_later. */
+bool gt_frames_named_later(void);
+
 /* Stacks that are asked for from here on are of that time: see config->of_time. */
 void gt_frames_of_time(uint64_t begin_ns, uint64_t end_ns);
 

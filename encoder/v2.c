@@ -205,6 +205,8 @@ static void put_origin(void)
     uint8_t text[GT_ORIGIN_MAX];
     if (!has_origin)
         put_text(gt_texts_new_id(), (const char *)text, gt_origin_text(text));
+    if (!has_origin && gt_frames_named_later())
+        put_text(gt_texts_new_id(), GT_LATER, sizeof GT_LATER - 1);
     has_origin = true;
 }
 

@@ -9,9 +9,7 @@
 #include "encoder/base/log.h"
 #include "encoder/base/memo.h"
 #include "encoder/drain.h"
-#include "encoder/frames.h"
 #include "encoder/output.h"
-#include "encoder/strings.h"
 #include "preload/hooks/blocked.h"
 #include "symbolize/modules.h"
 
@@ -60,22 +58,24 @@ static const char *thread_name(uint32_t tid)
 static void tell_stack(const struct gt_stack *stack)
 {
     enum { SHOWN = 16 };
-    struct gt_named_frame *frames[GT_FRAMES_MAX];
-    uint32_t n = stack ? gt_frames_of(stack, frames) : 0;
-    for (uint32_t i = 0; i < n && i < SHOWN; i++) {
-        const struct gt_named_frame *f = frames[i];
-        if (f->line)
-            gt_log("        %.*s (%.*s:%u)", (int)f->func->len, f->func->text, (int)f->file->len,
-                   f->file->text, f->line);
-        else
-            gt_log("        %.*s", (int)f->func->len, f->func->text);
+    struct gt_frame frames[SHOWN];
+    int left = SHOWN;
+    for (uint32_t i = 0; stack && i < stack->n && left; i++) {
+        int n = gt_names_resolve_now(stack, i, frames, left);
+        left -= n;
+        for (const struct gt_frame *f = frames; f < frames + n; f++) {
+            if (f->line)
+                gt_log("        %s (%s:%u)", f->func, f->file, f->line);
+            else
+                gt_log("        %s", f->func);
+        }
     }
 }
 
 static void tell_wait(const struct gt_blocked *b)
 {
     uint64_t address = (uintptr_t)b->lock;
-    const char *name = gt_names_variable(address, (uint32_t)gt_modules_epoch());
+    const char *name = gt_names_variable_now(address, (uint32_t)gt_modules_epoch());
     char lock[GT_STRING_MAX], waiter[64];
     if (name)
         snprintf(lock, sizeof lock, "%s, which", name);

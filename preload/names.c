@@ -2,6 +2,7 @@
 #include "names.h"
 
 #include "made.h"
+#include "options.h"
 #include "process.h"
 #include "real.h"
 
@@ -10,8 +11,8 @@
 #include "encoder/base/hash.h"
 #include "encoder/base/strbuf.h"
 #include "symbolize/modules.h"
+#include "symbolize/phrases.h"
 #include "symbolize/symbolize.h"
-#include "symbolize/functions.h"
 
 #include <limits.h>
 
@@ -97,7 +98,20 @@ static int name_passing(const struct gt_stack *s, uint64_t pc, bool is_call, str
     return 1;
 }
 
-int gt_names_resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max)
+/* Whether who reads the trace looks its names up: there the file is known by its build ID. */
+static bool is_for_later(const struct gt_module *m)
+{
+    return gt_options.names_later && m && m->build_id_len && *m->path == '/';
+}
+
+/* The address that stands for one in a module: see symbolize/modules.h. */
+static uint64_t shown_in(const struct gt_module *m, uint64_t at)
+{
+    return at - m->lo + m->shown;
+}
+
+static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max,
+                   bool may_wait)
 {
     GT_ASSERT_DRAIN_SIDE();
     static char description[GT_STRING_MAX + 1]; /* one caller at a time */
@@ -107,23 +121,33 @@ int gt_names_resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *
         out[0] = (struct gt_frame){.func = gt_real_name((enum gt_hook)pc), .file = "libc.so.6"};
         return 1;
     }
-    bool hurry = hurries();
     if (!atomic_load(&names.dying_ns) && !names.roughly && !gt_modules_find(s->epoch, pc))
         gt_modules_refresh(); /* loaded since the last look, and still there */
-    if (!hurry && !names.symbolizer)
-        names.symbolizer = gt_symbolizer_new();
     const struct gt_module *m = gt_modules_find(s->epoch, at);
-    if (!hurry && !m)
+    bool rough = hurries() || (may_wait && is_for_later(m));
+    if (!rough && !names.symbolizer)
+        names.symbolizer = gt_symbolizer_new();
+    if (!rough && !m)
         return name_passing(s, pc, index > 0, out);
-    int n = hurry ? name_roughly(s, at, out)
+    int n = rough ? name_roughly(s, at, out)
                   : gt_symbolize(names.symbolizer, s->epoch, pc, index > 0, frames, max);
-    for (int i = 0; i < n && !hurry; i++)
+    for (int i = 0; i < n && !rough; i++)
         out[i] = (struct gt_frame){frames[i].func, frames[i].file, frames[i].line, 0, false, NULL};
     if (m)
-        out[n - 1].pc = at - m->lo + m->shown;
+        out[n - 1].pc = shown_in(m, at);
     if (m && gt_modules_describe(m, description, sizeof description))
         out[n - 1].module = description;
     return n;
+}
+
+int gt_names_resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max)
+{
+    return resolve(s, index, out, max, true);
+}
+
+int gt_names_resolve_now(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max)
+{
+    return resolve(s, index, out, max, false);
 }
 
 /* Whether names may be looked up, and there is one. */
@@ -137,86 +161,49 @@ static bool can_name(uint64_t address, uint32_t epoch)
     return true;
 }
 
-const char *gt_names_variable(uint64_t address, uint32_t epoch)
+/* NULL: nothing is known. */
+static const char *phrase(enum gt_phrase which, uint64_t address, uint32_t epoch, bool may_wait)
 {
     static char text[GT_STRING_MAX];
-    uint64_t offset;
-    const char *name = can_name(address, epoch)
-                           ? gt_symbolize_variable(names.symbolizer, epoch, address, &offset)
-                           : NULL;
-    if (!name)
+    size_t size = which == GT_PHRASE_VARIABLE ? sizeof text : sizeof text / 2;
+    struct gt_strbuf t = gt_strbuf_start(text, size);
+    const struct gt_module *m = gt_modules_find(epoch, address);
+    if (may_wait && is_for_later(m))
+        gt_phrase_put_off(&t, which, shown_in(m, address));
+    else if (!can_name(address, epoch) ||
+             !gt_phrase_add(&t, names.symbolizer, which, epoch, address))
         return NULL;
-    struct gt_strbuf t = gt_strbuf_start(text, sizeof text);
-    gt_strbuf_add(&t, name);
-    if (offset) {
-        gt_strbuf_add(&t, "+");
-        gt_strbuf_decimal(&t, offset);
-    }
     return text;
+}
+
+const char *gt_names_variable_now(uint64_t address, uint32_t epoch)
+{
+    return phrase(GT_PHRASE_VARIABLE, address, epoch, false);
 }
 
 const char *gt_names_lock(uint64_t address, uint32_t epoch)
 {
     static char text[32];
-    const char *name = gt_names_variable(address, epoch);
+    const char *name = phrase(GT_PHRASE_VARIABLE, address, epoch, true);
     snprintf(text, sizeof text, "0x%llx", (unsigned long long)address);
     return name ? name : text;
 }
 
-/* The innermost one that does not just wrap what is called there; false: nothing is known. */
-static bool frame_at(uint64_t address, uint32_t epoch, struct gt_sym_frame *frame)
-{
-    enum { MAX = 32 };
-    struct gt_sym_frame frames[MAX];
-    if (!can_name(address, epoch))
-        return false;
-    int n = gt_symbolize(names.symbolizer, epoch, address, false, frames, MAX);
-    int i = 0;
-    while (i < n - 1 && gt_is_wrapper(frames[i].func))
-        i++;
-    *frame = frames[i];
-    return true;
-}
-
-/* Without parameters, and as one item of a list. */
-static void put_function(struct gt_strbuf *t, const struct gt_sym_frame *frame)
-{
-    gt_strbuf_add_item(t, frame->func, gt_without_parameters(frame->func));
-}
-
 const char *gt_names_function(uint64_t address, uint32_t epoch)
 {
-    static char text[GT_STRING_MAX / 2];
-    struct gt_strbuf t = gt_strbuf_start(text, sizeof text);
-    struct gt_sym_frame frame;
-    if (!frame_at(address, epoch, &frame))
-        return NULL;
-    put_function(&t, &frame);
-    return text;
+    return phrase(GT_PHRASE_FUNCTION, address, epoch, true);
 }
 
 const char *gt_names_place(uint64_t address, uint32_t epoch)
 {
-    static char text[GT_STRING_MAX / 2];
-    struct gt_strbuf t = gt_strbuf_start(text, sizeof text);
-    struct gt_sym_frame f;
-    if (!frame_at(address, epoch, &f))
-        return NULL;
-    const char *slash = strrchr(f.file, '/');
-    put_function(&t, &f);
-    gt_strbuf_add(&t, " (");
-    if (f.line) {
-        gt_strbuf_add(&t, slash ? slash + 1 : f.file);
-        gt_strbuf_add(&t, ":");
-        gt_strbuf_decimal(&t, f.line);
-    }
-    gt_strbuf_add(&t, ")");
-    return text;
+    return phrase(GT_PHRASE_PLACE, address, epoch, true);
 }
 
 void gt_names_hold(void)
 {
     GT_ASSERT_DRAIN_SIDE();
+    if (gt_options.names_later)
+        return;
     if (!names.symbolizer)
         names.symbolizer = gt_symbolizer_new();
     gt_symbolize_hold(names.symbolizer);

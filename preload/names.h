@@ -10,19 +10,23 @@
 /* Index 0 is the number of a hook, or the entry of a routine; the rest are return addresses. */
 int gt_names_resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max);
 
+/* The same for who reads it at once: names, also where those of traces are looked up later. */
+int gt_names_resolve_now(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max);
+
 /* See of_time of drain.h. */
 void gt_names_of_time(uint64_t begin_ns, uint64_t end_ns);
 
 /* See gt_place_fn. Functions are told without parameters, and with no comma. */
-const char *gt_names_variable(uint64_t address, uint32_t epoch);
 const char *gt_names_function(uint64_t address, uint32_t epoch);
 
 /* The variable, or if there is none the address. */
 const char *gt_names_lock(uint64_t address, uint32_t epoch);
 
-/* The function with its line: "put (queue.c:12)", without parameters; "put ()" if that is not
- * known. */
+/* The function with its line: see symbolize/phrases.h. */
 const char *gt_names_place(uint64_t address, uint32_t epoch);
+
+/* The variable, for who reads it at once; NULL: there is none. */
+const char *gt_names_variable_now(uint64_t address, uint32_t epoch);
 
 /* Reads what all modules that are loaded may be asked for. */
 void gt_names_hold(void);

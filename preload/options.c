@@ -31,6 +31,7 @@ EITHER(on, "on", "off")
 EITHER(heap, "on", "off")
 EITHER(sched, "on", "off")
 EITHER(manual, "manual", "auto")
+EITHER(names_later, "later", "now")
 
 static bool read_quiet(const char *value)
 {
@@ -285,6 +286,7 @@ static const struct {
     {"GOTRACE_SYSCALLS", "all, blocking or none", "blocking", read_calls}, /* after its minimum */
     {"GOTRACE_HOLD_MIN", "a time such as 1ms", "1ms", read_hold_min},
     {"GOTRACE_FORMAT", NULL, GT_FORMAT_DEFAULT, read_format},
+    {"GOTRACE_NAMES", "now or later", "now", read_names_later},
     {"GOTRACE_HEAP", "on or off", "on", read_heap},
     {"GOTRACE_SCHED", "on or off", "off", read_sched},
     {"GOTRACE_START", "auto or manual", "auto", read_manual},
@@ -332,6 +334,10 @@ void gt_options_read(const char *settings)
                    *table[i].fallback ? table[i].fallback : "none");
             table[i].read(table[i].fallback);
         }
+    }
+    if (gt_options.names_later && gt_v1_global_order(gt_options.format)) {
+        gt_log("GOTRACE_NAMES=later: a go1.5 trace has no place for what that needs; using now");
+        gt_options.names_later = false;
     }
 }
 

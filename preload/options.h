@@ -14,6 +14,7 @@ struct gt_options {
     bool on;
     bool quiet;
     bool heap, sched;
+    bool names_later;          /* who reads a trace looks them up */
     enum gt_children children; /* which descendants are traced too */
     uint64_t max_processes;    /* of a family that are recorded; 0: no limit */
     uint64_t max_size;         /* of the file, in bytes; 0: no limit */

@@ -117,6 +117,7 @@ static void start_recording(bool manual)
                                             .serve = gt_control_serve,
                                             .resolve = gt_names_resolve,
                                             .of_time = gt_names_of_time,
+                                            .names_later = gt_options.names_later,
                                             .lock = gt_names_lock,
                                             .function = gt_names_function,
                                             .at_end = tell_at_end,

@@ -1,6 +1,8 @@
 /* See report.h. */
 #include "report.h"
 
+#include "options.h"
+
 #include "encoder/base/log.h"
 #include "encoder/output.h"
 #include "encoder/recording.h"
@@ -56,10 +58,10 @@ void gt_report_describe(char line[GT_REPORT_LINE])
         snprintf(line, GT_REPORT_LINE, "%s: no file: GOTRACE_MAX_SIZE is too small for any of it",
                  s.path);
     else
-        snprintf(line, GT_REPORT_LINE,
-                 "%s: %.1f KiB, %llu events in %.3f s, %s; view: go tool trace %s", s.path,
-                 (double)s.bytes / 1024, (unsigned long long)s.events, (double)s.duration_ns / 1e9,
-                 lost, s.path);
+        snprintf(line, GT_REPORT_LINE, "%s: %.1f KiB, %llu events in %.3f s, %s; view: %s %s",
+                 s.path, (double)s.bytes / 1024, (unsigned long long)s.events,
+                 (double)s.duration_ns / 1e9, lost,
+                 gt_options.names_later ? "gotrace view" : "go tool trace", s.path);
 }
 
 bool gt_report_stopped(void)

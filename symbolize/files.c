@@ -242,9 +242,13 @@ static void open_elsewhere(struct gt_files *files, const struct gt_module *m)
     bool found = open_by_build_id(debug, m->build_id, m->build_id_len);
     for (const char *const *d = elsewhere->directories; !found && *d; d++)
         found = open_in(debug, m, *d);
-    gt_image_open(&files->main, m->path); /* if it is on this machine too */
+    struct stat st;
+    if (stat(m->path, &st) == 0 && S_ISREG(st.st_mode)) /* it is on this machine, and no device */
+        gt_image_open(&files->main, m->path);
     if (!is_loaded_file(&files->main, m))
         gt_image_close(&files->main);
+    if (!found && files->main.base && !files->main.has_dwarf)
+        found = open_linked(debug, &files->main);
     const char *path = found || files->main.has_dwarf || !elsewhere->fetch || !m->build_id_len
                            ? NULL
                            : elsewhere->fetch(m);

@@ -116,12 +116,12 @@ static void qualify(struct gt_names *names, struct gt_units *units, struct gt_st
     const char *name[SCOPES_MAX];
     int n = 0;
     bool whole = false;
-    uint32_t scope;
+    struct gt_found scope;
     struct gt_unit *unit = gt_units_scope_of(units, offset, &scope);
-    while (unit && scope != GT_NO_ID && n < SCOPES_MAX && !whole) {
+    while (unit && scope.in && n < SCOPES_MAX && !whole) {
         Dwarf_Die die;
-        Dwarf_Off where = unit->start + unit->scope[scope].start;
-        scope = unit->scope[scope].parent;
+        Dwarf_Off where = unit->start + scope.in->scope[scope.id].start;
+        scope = gt_scope_around(scope);
         if (!units->dw->dwarf_offdie(units->dwarf, where, &die))
             continue;
         bool function = units->dw->dwarf_tag(&die) == DW_TAG_subprogram;

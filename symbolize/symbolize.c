@@ -237,7 +237,7 @@ static struct gt_sym_frame place(struct opened *o, struct gt_unit *unit, uint64_
 static int from_dwarf(struct gt_symbolizer *s, struct opened *o, uint64_t addr, bool *linked)
 {
     const struct gt_elfutils *dw = s->dw;
-    uint32_t node;
+    struct gt_found node;
     if (o->debug)
         open_units(s, o);
     struct gt_unit *unit = o->dwarf ? gt_units_find(&o->units, addr, &node) : NULL;
@@ -247,9 +247,9 @@ static int from_dwarf(struct gt_symbolizer *s, struct opened *o, uint64_t addr, 
         return 0;
     struct gt_sym_frame f = place(o, unit, addr);
     *linked = !unit->qualifies; /* C: its names are its symbols */
-    for (; node != GT_NO_ID; node = unit->node[node].parent) {
+    for (; node.in; node = gt_node_around(node)) {
         n -= n == CHAIN_MAX; /* the outermost is kept */
-        if (!dw->dwarf_offdie(o->dwarf, unit->start + unit->node[node].offset, &die))
+        if (!dw->dwarf_offdie(o->dwarf, unit->start + node.in->node[node.id].offset, &die))
             break;
         f.func = gt_names_of_die(&s->names, &o->units, &die, linked);
         *linked |= !unit->qualifies;
@@ -423,6 +423,23 @@ const char *gt_symbolize_variable(struct gt_symbolizer *s, uint64_t epoch, uint6
     const char *name = variable_in(s, m, address, offset);
     gt_elfutils_leave();
     return name;
+}
+
+bool gt_symbolize_has_files(struct gt_symbolizer *s, uint64_t epoch, uint64_t address)
+{
+    jmp_buf bail;
+    const struct gt_module *m = gt_modules_find(epoch, address);
+    if (s == &poor || !m)
+        return false;
+    if (setjmp(bail) != 0)
+        gt_elfutils_give_up();
+    s->dw = gt_elfutils_enter(&bail);
+    if (gt_elfutils_generation() != s->generation)
+        start_over(s);
+    const struct opened *o = opened_module(s, m);
+    bool has = o && (o->files.main.base || o->files.debug.base);
+    gt_elfutils_leave();
+    return has;
 }
 
 static void hold(struct gt_symbolizer *s, const struct gt_module *m)

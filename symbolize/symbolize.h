@@ -43,6 +43,9 @@ int gt_symbolize(struct gt_symbolizer *s, uint64_t epoch, uint64_t pc, bool is_c
 const char *gt_symbolize_variable(struct gt_symbolizer *s, uint64_t epoch, uint64_t address,
                                   uint64_t *offset);
 
+/* Whether the module that is there has been found in a file, of its own or for debuggers. */
+bool gt_symbolize_has_files(struct gt_symbolizer *s, uint64_t epoch, uint64_t address);
+
 /* Loads what the first gt_symbolize would load. Not in signal handlers. */
 void gt_symbolize_prepare(void);
 

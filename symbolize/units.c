@@ -16,6 +16,8 @@ struct list {
 struct walk {
     const struct gt_units *units;
     struct gt_unit *unit;
+    bool wants_nodes, wants_scopes;
+    bool enters_functions; /* else they are walked when asked for */
     struct gt_ranges ranges;
     struct list nodes, scopes;
     Dwarf_Off last; /* DIE visited */
@@ -227,21 +229,21 @@ static uint32_t offset_in(struct walk *w, Dwarf_Die *die)
     return (uint32_t)(w->units->dw->dwarf_dieoffset(die) - w->unit->start);
 }
 
-static uint32_t add_scope(struct walk *w, Dwarf_Die *die, uint32_t parent)
+static uint32_t add_scope(struct walk *w, Dwarf_Die *die, uint32_t parent, bool closed)
 {
-    struct gt_scope *scope = append(&w->scopes);
+    struct gt_scope *scope = w->wants_scopes ? append(&w->scopes) : NULL;
     if (!scope)
-        return parent;
-    *scope = (struct gt_scope){offset_in(w, die), 0, parent};
+        return GT_NO_ID;
+    *scope = (struct gt_scope){offset_in(w, die), 0, parent, closed, NULL};
     return (uint32_t)w->scopes.n - 1;
 }
 
 static uint32_t add_node(struct walk *w, Dwarf_Die *die, uint32_t parent)
 {
-    struct gt_node *node = append(&w->nodes);
+    struct gt_node *node = w->wants_nodes ? append(&w->nodes) : NULL;
     if (!node)
         return parent;
-    *node = (struct gt_node){offset_in(w, die), parent};
+    *node = (struct gt_node){offset_in(w, die), parent, NULL};
     uint32_t id = (uint32_t)w->nodes.n - 1;
     add_ranges(w->units->dw, &w->ranges, die, id);
     return id;
@@ -259,7 +261,9 @@ static uint32_t visit(struct walk *w, Dwarf_Die *die, uint32_t node, uint32_t sc
         if (dw->dwarf_hasattr(die, DW_AT_declaration))
             return GT_NO_ID;
         node = dw->dwarf_hasattr(die, DW_AT_inline) ? GT_NO_ID : add_node(w, die, GT_NO_ID);
-        inner = w->unit->qualifies ? add_scope(w, die, scope) : GT_NO_ID;
+        inner = add_scope(w, die, scope, !w->enters_functions);
+        if (!w->enters_functions)
+            return inner;
         break;
     case DW_TAG_inlined_subroutine: node = add_node(w, die, node); break;
     case DW_TAG_lexical_block:
@@ -273,7 +277,11 @@ static uint32_t visit(struct walk *w, Dwarf_Die *die, uint32_t node, uint32_t sc
     case DW_TAG_interface_type:
         if (!w->unit->qualifies)
             return GT_NO_ID;
-        inner = add_scope(w, die, scope);
+        bool closed = !w->enters_functions && dw->dwarf_tag(die) != DW_TAG_namespace &&
+                      dw->dwarf_tag(die) != DW_TAG_module;
+        inner = add_scope(w, die, scope, closed);
+        if (closed)
+            return inner;
         break;
     default: return GT_NO_ID;
     }
@@ -300,30 +308,75 @@ static void walk_children(struct walk *w, Dwarf_Die *die, uint32_t node, uint32_
     }
 }
 
-static void walk_unit(struct gt_units *units, struct gt_unit *unit)
+/* Walks what is in the DIE at offset `at`, in .debug_info. */
+static void walk(struct walk *w, Dwarf_Off at, struct gt_inside *found)
 {
-    struct walk w = {
-        .units = units,
-        .unit = unit,
-        .ranges = {.base = units->base, .limit = units->limit},
-        .nodes = {.item = sizeof(struct gt_node)},
-        .scopes = {.item = sizeof(struct gt_scope)},
-    };
+    struct gt_arena *arena = w->units->arena;
     Dwarf_Die die;
-    unit->walked = true;
-    if (!units->dw->dwarf_offdie(units->dwarf, unit->die, &die))
+    w->ranges = (struct gt_ranges){.base = w->units->base, .limit = w->units->limit};
+    w->nodes.item = sizeof(struct gt_node);
+    w->scopes.item = sizeof(struct gt_scope);
+    w->last = at;
+    if (!w->units->dw->dwarf_offdie(w->units->dwarf, at, &die))
         return;
-    walk_children(&w, &die, GT_NO_ID, GT_NO_ID, 0);
-    unit->node = settle(&w.nodes, units->arena, &unit->nodes);
-    unit->scope = settle(&w.scopes, units->arena, &unit->scopes);
-    gt_ranges_flatten(&w.ranges, &unit->spans, units->arena);
-    if (!unit->node)
-        unit->spans.n = 0;
+    walk_children(w, &die, GT_NO_ID, GT_NO_ID, 0);
+    found->node = settle(&w->nodes, arena, &found->nodes);
+    found->scope = settle(&w->scopes, arena, &found->scopes);
+    gt_ranges_flatten(&w->ranges, &found->spans, arena);
+    if (!found->node)
+        found->spans.n = 0;
+}
+
+static void walk_unit(struct gt_units *units, struct gt_unit *unit, bool whole)
+{
+    struct walk w = {.units = units,
+                     .unit = unit,
+                     .wants_nodes = true,
+                     .wants_scopes = unit->qualifies,
+                     .enters_functions = whole};
+    unit->walked = true;
+    unit->whole = whole;
+    walk(&w, unit->die, &unit->all);
+}
+
+/* What is in the function that is this node, or else this scope, of the unit's. */
+static struct gt_inside *walk_function(struct gt_units *units, struct gt_unit *unit, uint32_t of,
+                                       bool is_node)
+{
+    struct gt_inside *inside = gt_arena_alloc(units->arena, sizeof *inside);
+    uint32_t offset = is_node ? unit->all.node[of].offset : unit->all.scope[of].start;
+    struct walk w = {.units = units,
+                     .unit = unit,
+                     .wants_nodes = is_node,
+                     .wants_scopes = !is_node,
+                     .enters_functions = true};
+    if (!inside)
+        return NULL;
+    *inside = (struct gt_inside){.outer = &unit->all, .of = of};
+    walk(&w, unit->start + offset, inside);
+    return inside;
 }
 
 /* Lookups ------------------------------------------------------------------------------------ */
 
-struct gt_unit *gt_units_find(struct gt_units *units, uint64_t addr, uint32_t *node)
+static struct gt_found find_node(struct gt_units *units, struct gt_unit *unit, uint64_t addr)
+{
+    uint32_t id = gt_spans_find(&unit->all.spans, units->base, addr);
+    if (id == GT_NO_ID && !unit->whole) { /* functions within functions may lie anywhere */
+        walk_unit(units, unit, true);
+        id = gt_spans_find(&unit->all.spans, units->base, addr);
+    }
+    if (id == GT_NO_ID)
+        return (struct gt_found){.in = NULL};
+    struct gt_node *function = &unit->all.node[id];
+    if (!unit->whole && !function->inside)
+        function->inside = walk_function(units, unit, id, true);
+    const struct gt_inside *inside = unit->whole ? NULL : function->inside;
+    uint32_t inner = inside ? gt_spans_find(&inside->spans, units->base, addr) : GT_NO_ID;
+    return inner != GT_NO_ID ? (struct gt_found){inside, inner} : (struct gt_found){&unit->all, id};
+}
+
+struct gt_unit *gt_units_find(struct gt_units *units, uint64_t addr, struct gt_found *node)
 {
     uint32_t id = gt_spans_find(&units->spans, units->base, addr);
     if (id >= units->n && !units->all) {
@@ -334,31 +387,43 @@ struct gt_unit *gt_units_find(struct gt_units *units, uint64_t addr, uint32_t *n
         return NULL;
     struct gt_unit *unit = units->unit[id];
     if (!unit->walked)
-        walk_unit(units, unit);
-    *node = gt_spans_find(&unit->spans, units->base, addr);
+        walk_unit(units, unit, false);
+    *node = find_node(units, unit, addr);
     return unit;
 }
 
-static bool scope_contains(const struct gt_unit *unit, uint32_t scope, uint32_t offset)
+static bool scope_contains(struct gt_found scope, uint32_t offset)
 {
-    while (scope != GT_NO_ID && unit->scope[scope].end == 0)
-        scope = unit->scope[scope].parent;
-    return scope == GT_NO_ID || offset < unit->scope[scope].end;
+    while (scope.in && scope.in->scope[scope.id].end == 0)
+        scope = gt_scope_around(scope);
+    return !scope.in || offset < scope.in->scope[scope.id].end;
 }
 
-struct gt_unit *gt_units_scope_of(struct gt_units *units, Dwarf_Off offset, uint32_t *scope)
+/* The innermost one that contains the offset; what `in` is inside of, if none there does. */
+static struct gt_found find_scope(const struct gt_inside *in, uint32_t offset)
+{
+    size_t n = offset ? gt_count_up_to(in->scope, in->scopes, sizeof *in->scope, 4, offset - 1) : 0;
+    struct gt_found found =
+        gt_found_around((struct gt_found){in, 0}, n ? (uint32_t)n - 1 : GT_NO_ID);
+    while (found.in == in && !scope_contains(found, offset))
+        found = gt_scope_around(found);
+    return found;
+}
+
+struct gt_unit *gt_units_scope_of(struct gt_units *units, Dwarf_Off offset, struct gt_found *scope)
 {
     struct gt_unit *unit = unit_of_offset(units, offset);
-    *scope = GT_NO_ID;
+    *scope = (struct gt_found){.in = NULL};
     if (!unit || !unit->qualifies)
         return unit;
     if (!unit->walked)
-        walk_unit(units, unit);
+        walk_unit(units, unit, false);
     uint32_t at = (uint32_t)(offset - unit->start);
-    size_t n = at ? gt_count_up_to(unit->scope, unit->scopes, sizeof *unit->scope, 4, at - 1) : 0;
-    uint32_t found = n ? (uint32_t)n - 1 : GT_NO_ID;
-    while (found != GT_NO_ID && !scope_contains(unit, found, at))
-        found = unit->scope[found].parent;
-    *scope = found;
+    *scope = find_scope(&unit->all, at);
+    struct gt_scope *function = scope->in ? &unit->all.scope[scope->id] : NULL;
+    if (function && function->closed && !function->inside)
+        function->inside = walk_function(units, unit, scope->id, false);
+    if (function && function->inside)
+        *scope = find_scope(function->inside, at);
     return unit;
 }

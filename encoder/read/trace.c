@@ -94,7 +94,7 @@ const char *gt_trace_open(struct gt_trace *trace, const char *path)
     if (why)
         return why;
     trace->base = bytes.p;
-    trace->size = gt_bytes_left(&bytes);
+    trace->size = trace->file_bytes = gt_bytes_left(&bytes);
     trace->format = trace->base ? gt_format_of_header(trace->base) : NULL;
     return trace->format ? NULL : what_instead(&bytes, path);
 }

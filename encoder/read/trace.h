@@ -70,8 +70,10 @@ struct gt_part {
 
 struct gt_trace {
     const char *path;
+    const char *named; /* a copy with names, which is read instead; NULL: none */
     const uint8_t *base;
-    size_t size;
+    size_t size;       /* of what is read */
+    size_t file_bytes; /* of the file at path */
     const struct gt_format *format;
     /* After gt_trace_read: */
     uint64_t events, kinds[64]; /* of the format's own types */

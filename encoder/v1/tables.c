@@ -225,6 +225,8 @@ void gt_v1_tables_origin(void)
     uint8_t text[GT_ORIGIN_MAX];
     uint32_t len = gt_origin_text(text);
     put_numbers(GT_V1_ORIGIN, text + HEAD, len - HEAD);
+    if (gt_frames_named_later())
+        put_numbers(GT_V1_LATER, NULL, 0);
 }
 
 static void put_account(void *unused, uint64_t id, const char *text, uint32_t len)

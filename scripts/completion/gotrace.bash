@@ -22,6 +22,7 @@ _gotrace_value() { # option, value so far; false: it is no option with a value
     -F | --format) _gotrace_words "$2" go1.5 go1.7 go1.8 go1.9 go1.10 go1.11 go1.19 go1.21 go1.22 go1.23 go1.25 go1.26 ;;
     -s | --syscalls) _gotrace_words "$2" all blocking none ;;
     --start) _gotrace_words "$2" auto manual ;;
+    --names) _gotrace_words "$2" now later ;;
     --signal) _gotrace_words "$2" "$(compgen -A signal)" ;;
     --kind) _gotrace_words "$2" all sync network syscall sched sleep other unseen cpu ;;
     --go | --diff) _gotrace_files "$2" ;;
@@ -69,7 +70,7 @@ _gotrace_process() { # word
 
 _gotrace_attach() { # word
     if [[ $1 == -* ]]; then
-        _gotrace_words "$1" --output= --format= --syscalls= --syscall-min= --no-heap --no-children --all-children --max-size= --max-mem= \
+        _gotrace_words "$1" --output= --format= --syscalls= --syscall-min= --no-heap --no-children --all-children --names= --max-size= --max-mem= \
             --start= --duration= --ring= --hold-min= --verbose --help
     else
         mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$1")
@@ -99,7 +100,7 @@ _gotrace_run() { # word
     if [[ -n $(_gotrace_program) ]]; then
         _gotrace_files "$1"
     elif [[ $1 == -* ]]; then
-        _gotrace_words "$1" --output= --format= --syscalls= --syscall-min= --no-heap --no-children --all-children --max-processes= --max-size= \
+        _gotrace_words "$1" --output= --format= --syscalls= --syscall-min= --no-heap --no-children --all-children --max-processes= --names= --max-size= \
             --max-mem= --start= --delay= --duration= --signal= --ring= --sched --cpu-hz= --hold-min= --hang= --quiet --family --force --help --version
     else
         _gotrace_first "$1"

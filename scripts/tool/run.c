@@ -36,6 +36,8 @@ static const struct {
     {"no-children", 0, NULL, "GOTRACE_CHILDREN", "0", "trace the first process only"},
     {"all-children", 0, NULL, "GOTRACE_CHILDREN", "all", "and also children without threads"},
     {"max-processes", 0, "N", "GOTRACE_MAX_PROCESSES", NULL, "record no more of a family"},
+    {"names", 0, "WHEN", "GOTRACE_NAMES", NULL,
+     "now, or later: by who reads the trace, where programs must end soon"},
     {"max-size", 0, "BYTES", "GOTRACE_MAX_SIZE", NULL, "stop before the file gets larger; K, M, G"},
     {"max-mem", 0, "BYTES", "GOTRACE_MAX_MEM", NULL, "for event buffers; K, M, G"},
     {"start", 0, "WHEN", "GOTRACE_START", NULL, "auto, or manual: when the program is told to"},

@@ -283,6 +283,7 @@ int gt_command_view(int argc, char **argv)
     if (!search.minor)
         explain(trace, format, &search);
     trace = choose_part(trace);
+    const char *shown = trace == argv[optind] && opened.named ? opened.named : trace;
     snprintf(listen, sizeof listen, "-http=%s", address);
     snprintf(program, sizeof program, "%s.elf", trace);
     bool no_names = gt_v1_global_order(format);
@@ -290,7 +291,8 @@ int gt_command_view(int argc, char **argv)
         gt_fail(GT_EXIT_FAILED, "%s: %s; a go1.5 trace needs it for names", program,
                 strerror(errno));
     gt_say("reading %s with %s (Go 1.%d)", trace, search.best, search.minor);
-    return run(no_names
-                   ? (char *const[]){search.best, "tool", "trace", listen, program, trace, NULL}
-                   : (char *const[]){search.best, "tool", "trace", listen, trace, NULL});
+    return run(
+        no_names
+            ? (char *const[]){search.best, "tool", "trace", listen, program, (char *)shown, NULL}
+            : (char *const[]){search.best, "tool", "trace", listen, (char *)shown, NULL});
 }

@@ -10,14 +10,15 @@ from lib import BUILD, LIBRARY, ROOT, proc
 pytestmark = pytest.mark.beside
 
 # What commands share, and what they share with the library: its options' names are in preload/.
-TOOL = {"scripts", "scripts/tool/report", "encoder/base", "encoder", "encoder/read", "symbolize", "preload"}
+TOOL = {"scripts", "scripts/tool/report", "scripts/tool/names", "encoder/base", "encoder", "encoder/read", "symbolize", "preload"}
 ROOMS = {  # folder: the folders that it may need, besides itself
     "encoder/base": set(),
     "encoder/read": {"encoder/base", "encoder"},
     "symbolize": {"encoder/base"},
     "encoder/v1": {"encoder/base", "encoder"},
     "encoder": {"encoder/base", "encoder/v1"},
-    **{f"scripts/tool/{name}": TOOL for name in ("report", "why", "sql", "export", "names", "stacks")},
+    **{f"scripts/tool/{name}": TOOL for name in ("report", "why", "sql", "export", "stacks")},
+    "scripts/tool/names": TOOL - {"scripts/tool/report"},
     "scripts/tool/attach": {*TOOL, "scripts/tool/stacks"},
     "scripts/tool/rewrite": {*TOOL, "encoder/v1"},
 }

@@ -290,9 +290,9 @@ def test_paths_do_not_control_the_terminal(traced, tmp_path, host):
 def test_damaged_files_are_survived(traced, tmp_path):
     """Bytes changed at random: a message or a trace, never a touch of what is not its own. `make asan`."""
     chosen = random.Random(11)
-    for format in "go1.10", "go1.23", "go1.26":
-        data = traced([PROGRAMS / "truth"], env={"GOTRACE_FORMAT": format}).ok().trace.read_bytes()
-        for _ in range(60):
+    for format, names in ("go1.19", "later"), ("go1.10", "now"), ("go1.23", "now"), ("go1.26", "later"):
+        data = traced([PROGRAMS / "truth"], env={"GOTRACE_FORMAT": format, "GOTRACE_NAMES": names}).ok().trace.read_bytes()
+        for _ in range(45):
             bad = bytearray(data)
             for _ in range(chosen.randrange(1, 6)):
                 bad[chosen.randrange(16, len(bad))] = chosen.randrange(256)

@@ -52,6 +52,26 @@ def test_inlined_frames_with_debug_information(traced, tmp_path, flags):
     assert stack[0][1].endswith("prog.c") and stack[3][0] == "main"
 
 
+def test_function_within_a_function(traced, tmp_path):
+    """GNU C: its code lies elsewhere than that of the one it stands in."""
+    source = """
+#include <time.h>
+int main(void)
+{
+    long ns = 1000000;
+    __attribute__((noinline)) void nested(void)
+    {
+        nanosleep(&(struct timespec){0, ns}, 0); // line 8
+    }
+    nested(); // line 10
+    return 0;
+}
+"""
+    program = proc.compile(source, tmp_path / "prog")
+    (stack,) = frames(traced([program]).ok().trace)
+    assert functions_and_lines(stack)[:2] == [("nested", 8), ("main", 10)]
+
+
 def test_debuglink(traced, tmp_path):
     program = proc.compile(MAIN, tmp_path / "prog")
     proc.run(["objcopy", "--only-keep-debug", program, tmp_path / "prog.debug"]).ok()

@@ -2,6 +2,7 @@
 #include "naming.h"
 
 #include "encoder/read/need.h"
+#include "symbolize/phrases.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,13 @@ void gt_naming_pc(struct gt_naming *naming, uint64_t pc)
         naming->next_pc = pc + 1;
 }
 
+static struct gt_symbolizer *symbolizer(struct gt_naming *naming)
+{
+    if (!naming->symbolizer)
+        naming->symbolizer = gt_symbolizer_new();
+    return naming->symbolizer;
+}
+
 static struct gt_named_module *module_at(struct gt_naming *naming, uint64_t pc)
 {
     struct gt_named_module *m = naming->modules;
@@ -89,11 +97,10 @@ static int ask_module(struct gt_naming *naming, struct gt_named_module *m,
 {
     if (m->module->path[0] == '[') /* the vDSO is in memory only */
         return 0;
-    if (!naming->symbolizer)
-        naming->symbolizer = gt_symbolizer_new();
     /* A trace has the addresses of calls, not those they return to. */
-    int n = gt_symbolize(naming->symbolizer, 1, frame->pc, false, frames, INLINES_MAX);
+    int n = gt_symbolize(symbolizer(naming), 1, frame->pc, false, frames, INLINES_MAX);
     *(frames[n - 1].line ? &m->with_line : &m->without_line) += 1;
+    m->nameless += !frames[n - 1].line && strstr(frames[n - 1].func, "+0x");
     return is_better(frame, frames, n) ? n : 0;
 }
 
@@ -126,4 +133,60 @@ const struct gt_answer *gt_naming_ask(struct gt_naming *naming, const struct gt_
                               .file = kept(naming, frames[i].file),
                               .line = frames[i].line};
     return answer;
+}
+
+/* Texts -------------------------------------------------------------------------------------- */
+
+static bool is_here(struct gt_naming *naming, const struct gt_named_module *m)
+{
+    return gt_symbolize_has_files(symbolizer(naming), 1, m->module->lo);
+}
+
+bool gt_naming_stays_later(struct gt_naming *naming)
+{
+    bool stays = false;
+    for (const struct gt_named_module *m = naming->modules; m && naming->was_later; m = m->next)
+        stays |= m->module->path[0] != '[' && !is_here(naming, m);
+    return stays && !naming->last;
+}
+
+/* Appends what stands for the address; false: whoever has the file may know more. */
+static bool add_phrase(struct gt_naming *naming, struct gt_strbuf *t, enum gt_phrase which,
+                       uint64_t shown)
+{
+    struct gt_named_module *m = module_at(naming, shown);
+    bool here = m && is_here(naming, m);
+    if (!here && !naming->last)
+        return false;
+    if (m && gt_phrase_add(t, symbolizer(naming), which, 1, shown)) {
+        m->nameless += !here;
+        return true;
+    }
+    gt_strbuf_add(t, "0x");
+    gt_strbuf_hex(t, shown);
+    return true;
+}
+
+const char *gt_naming_text(struct gt_naming *naming, const struct gt_bytes *text)
+{
+    char old[GT_STRING_MAX + 1], fresh[GT_STRING_MAX + 1];
+    size_t size = gt_bytes_left(text);
+    const char *from = old, *at, *end;
+    enum gt_phrase which;
+    uint64_t shown;
+    if (!naming->was_later || size > GT_STRING_MAX ||
+        !memmem(text->p, size, GT_OWN, sizeof GT_OWN - 1))
+        return NULL;
+    *(char *)mempcpy(old, text->p, size) = 0;
+    struct gt_strbuf t = gt_strbuf_start(fresh, sizeof fresh);
+    while ((at = gt_phrase_find(from, &which, &shown, &end))) {
+        gt_strbuf_add_n(&t, from, (size_t)(at - from));
+        if (!add_phrase(naming, &t, which, shown))
+            gt_strbuf_add_n(&t, at, (size_t)(end - at));
+        from = end;
+    }
+    if (from == old)
+        return NULL;
+    gt_strbuf_add(&t, from);
+    return gt_contents_text(&naming->contents, fresh, strlen(fresh));
 }

@@ -4,6 +4,7 @@
 
 #include "encoder/read/bytes.h"
 #include "encoder/read/trace.h"
+#include "encoder/read/v1_records.h"
 #include "symbolize/made.h"
 #include "symbolize/modules.h"
 #include "symbolize/symbolize.h"
@@ -14,6 +15,7 @@ struct gt_named_module {
     struct gt_named_module *next;
     const struct gt_module *module;
     uint64_t with_line, without_line; /* addresses asked for, as they are now */
+    uint64_t nameless;                /* of those that have no line: with no name either */
 };
 
 struct gt_naming {
@@ -28,6 +30,8 @@ struct gt_naming {
     struct gt_made made; /* code outside of them */
     uint64_t named;      /* addresses */
     uint64_t next_pc;    /* for frames that need one of their own */
+    bool was_later;      /* the trace says that names are to come (GT_LATER) */
+    bool last;           /* nobody comes after us: what is not found gets what can be said of it */
 };
 
 /* The frames that take the place of one; those before the last are inlined. */
@@ -47,6 +51,19 @@ void gt_naming_pc(struct gt_naming *naming, uint64_t pc);
 
 /* What is to stand for a frame. func and file are as the trace has them. */
 const struct gt_answer *gt_naming_ask(struct gt_naming *naming, const struct gt_where *frame);
+
+/* A text of the trace with the names that it was to get (symbolize/phrases.h). NULL: as it is. */
+const char *gt_naming_text(struct gt_naming *naming, const struct gt_bytes *text);
+
+/*
+ * Whether the trace goes on to say that names are to come: all modules and PCs are known, and files
+ * of some modules are not here.
+ */
+bool gt_naming_stays_later(struct gt_naming *naming);
+
+/* Whether that says of a trace that its names are to come. */
+bool gt_naming_v1_says_later(const struct gt_v1_record *record);
+bool gt_naming_v2_says_later(const struct gt_bytes *text);
 
 /* Write the trace with new tables. */
 void gt_rename_v2(struct gt_naming *naming, const struct gt_trace *trace, FILE *out);

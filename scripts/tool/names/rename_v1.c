@@ -14,6 +14,7 @@
 struct writer {
     struct gt_naming *naming;
     FILE *out;
+    bool stays_later;
 };
 
 static void learn_string(struct writer *w, struct gt_bytes args)
@@ -40,10 +41,19 @@ static uint64_t id_of(struct writer *w, const char *text)
     return *slot;
 }
 
+/* A number as a stack with the id 0. */
+bool gt_naming_v1_says_later(const struct gt_v1_record *record)
+{
+    struct gt_bytes args = record->args;
+    return record->type == GT_V1_STACK && !gt_get_varint(&args) && gt_get_varint(&args) &&
+           gt_get_varint(&args) == GT_V1_LATER;
+}
+
 static void learn_pcs(struct writer *w, struct gt_bytes args)
 {
     struct gt_where frame;
-    gt_get_varint(&args);
+    if (!gt_get_varint(&args))
+        return; /* numbers, of other things */
     for (uint64_t n = gt_get_varint(&args); n-- && gt_naming_frame(w->naming, &args, &frame);)
         gt_naming_pc(w->naming, frame.pc);
 }
@@ -81,6 +91,34 @@ static void rename_stack(struct writer *w, struct gt_bytes args)
     fwrite(body, 1, (size_t)(q - body), w->out);
 }
 
+/* A string of its own, or what a log says, which stands at its end. */
+static bool rename_text(struct writer *w, const struct gt_v1_record *record, const uint8_t *start)
+{
+    uint8_t size[GT_VARINT_MAX];
+    struct gt_bytes text = record->value, args = record->args;
+    if (record->type == GT_V1_STRING) {
+        gt_get_varint(&args);
+        text = gt_get_part(&args, gt_get_varint(&args));
+    }
+    const char *fresh = text.p ? gt_naming_text(w->naming, &text) : NULL;
+    if (!fresh)
+        return false;
+    size_t before = (size_t)(gt_varint_put(size, gt_bytes_left(&text)) - size);
+    fwrite(start, 1, (size_t)(text.p - start) - before, w->out);
+    fwrite(size, 1, (size_t)(gt_varint_put(size, strlen(fresh)) - size), w->out);
+    fputs(fresh, w->out);
+    return true;
+}
+
+static void rename_record(struct writer *w, const struct gt_v1_record *record, const uint8_t *start)
+{
+    struct gt_bytes args = record->args;
+    if (record->type == GT_V1_STACK && gt_get_varint(&args))
+        rename_stack(w, record->args);
+    else if ((w->stays_later || !gt_naming_v1_says_later(record)) && !rename_text(w, record, start))
+        fwrite(start, 1, record->size, w->out);
+}
+
 void gt_rename_v1(struct gt_naming *naming, const struct gt_trace *trace, FILE *out)
 {
     struct writer w = {.naming = naming, .out = out};
@@ -91,19 +129,15 @@ void gt_rename_v1(struct gt_naming *naming, const struct gt_trace *trace, FILE *
             learn_string(&w, record.args);
     }
     for (struct gt_bytes b = all; gt_v1_record_next(&b, trace->format, &record);) {
+        naming->was_later |= gt_naming_v1_says_later(&record);
         if (record.type == GT_V1_STACK)
             learn_pcs(&w, record.args);
     }
+    w.stays_later = gt_naming_stays_later(naming);
     const uint8_t *whole = all.p;
     fwrite(trace->base, 1, GT_HEADER_BYTES, out);
     for (struct gt_bytes b = all; gt_v1_record_next(&b, trace->format, &record);) {
-        uint64_t id = record.type == GT_V1_STACK
-                          ? gt_get_varint(&(struct gt_bytes){record.args.p, record.args.end, false})
-                          : 0;
-        if (id)
-            rename_stack(&w, record.args);
-        else
-            fwrite(b.p - record.size, 1, record.size, out);
+        rename_record(&w, &record, b.p - record.size);
         whole = b.p;
     }
     fwrite(whole, 1, (size_t)(all.end - whole), out); /* a cut one */

@@ -12,7 +12,8 @@ struct writer {
     struct gt_naming *naming;
     FILE *out;
     struct table *strings; /* new ones */
-    struct gt_batch like;  /* whose generation, thread and time the new batches have */
+    bool stays_later;
+    struct gt_batch like; /* whose generation, thread and time the new batches have */
 };
 
 /* A batch being filled. */
@@ -54,6 +55,15 @@ static void room(struct writer *w, struct table *t, size_t size)
 
 /* Strings ------------------------------------------------------------------------------------ */
 
+static void put_string(struct writer *w, uint64_t id, const void *text, size_t n)
+{
+    room(w, w->strings, 1 + 2 * GT_VARINT_MAX + n);
+    *w->strings->pos++ = GT_EV_STRING;
+    w->strings->pos = gt_varint_put(gt_varint_put(w->strings->pos, id), n);
+    memcpy(w->strings->pos, text, n);
+    w->strings->pos += n;
+}
+
 /* The id of an interned text in this generation, which may be a new one. */
 static uint64_t id_of(struct writer *w, const char *text)
 {
@@ -61,13 +71,15 @@ static uint64_t id_of(struct writer *w, const char *text)
     if (!*slot) {
         size_t n = strnlen(text, GT_STRING_MAX); /* one of the trace may have had the id 0 */
         *slot = ++w->naming->last_id;
-        room(w, w->strings, 1 + 2 * GT_VARINT_MAX + n);
-        *w->strings->pos++ = GT_EV_STRING;
-        w->strings->pos = gt_varint_put(gt_varint_put(w->strings->pos, *slot), n);
-        memcpy(w->strings->pos, text, n);
-        w->strings->pos += n;
+        put_string(w, *slot, text, n);
     }
     return *slot;
+}
+
+bool gt_naming_v2_says_later(const struct gt_bytes *text)
+{
+    return gt_bytes_left(text) == sizeof GT_LATER - 1 &&
+           memcmp(text->p, GT_LATER, sizeof GT_LATER - 1) == 0;
 }
 
 static void learn_strings(struct writer *w, struct gt_bytes data)
@@ -75,8 +87,26 @@ static void learn_strings(struct writer *w, struct gt_bytes data)
     uint64_t id;
     struct gt_bytes text;
     gt_get_byte(&data);
-    while (gt_batch_next_string(&data, &id, &text))
+    while (gt_batch_next_string(&data, &id, &text)) {
         gt_naming_string(w->naming, id, &text);
+        w->naming->was_later |= gt_naming_v2_says_later(&text);
+    }
+}
+
+/* Texts that were to get names have them. */
+static void rename_strings(struct writer *w, struct gt_bytes data)
+{
+    uint64_t id;
+    struct gt_bytes text;
+    gt_get_byte(&data);
+    while (gt_batch_next_string(&data, &id, &text)) {
+        const char *fresh = gt_naming_text(w->naming, &text);
+        if (fresh)
+            put_string(w, id, fresh, strlen(fresh));
+        else if (!gt_naming_v2_says_later(&text) || w->stays_later)
+            put_string(w, id, text.p, gt_bytes_left(&text));
+    }
+    end(w, w->strings);
 }
 
 /* Ids mean something only within a generation. */
@@ -166,6 +196,8 @@ static void rename_generation(struct writer *w, struct gt_bytes bytes)
     while (gt_batch_next(&bytes, &w->like)) {
         if (w->like.kind == GT_EV_STACKS)
             rename_stacks(w, w->like.data);
+        else if (w->like.kind == GT_EV_STRINGS && w->naming->was_later)
+            rename_strings(w, w->like.data);
         else
             fwrite(bytes.p - w->like.size, 1, w->like.size, w->out);
     }
@@ -182,6 +214,7 @@ void gt_rename_v2(struct gt_naming *naming, const struct gt_trace *trace, FILE *
     each_batch(&w, rest, GT_EV_STRINGS, learn_strings);
     each_batch(&w, rest, GT_EV_STACKS, learn_pcs);
     forget_strings(&w);
+    w.stays_later = gt_naming_stays_later(naming);
     fwrite(trace->base, 1, GT_HEADER_BYTES, out);
     while ((end_of_generation = gt_generation_end(rest, trace->format))) {
         rename_generation(&w, (struct gt_bytes){rest.p, end_of_generation, false});

@@ -5,7 +5,6 @@
  */
 #include "naming.h"
 
-#include "scripts/tool/report/reading.h"
 #include "scripts/tool/replacement.h"
 #include "scripts/tool/tool.h"
 
@@ -141,7 +140,9 @@ int gt_command_symbolize(int argc, char **argv)
     struct gt_trace trace;
     struct gt_naming naming = {0};
     read_options(argc, argv);
-    gt_open_trace(&trace, argv[optind]);
+    const char *why = gt_trace_open(&trace, argv[optind]);
+    if (why)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", argv[optind], why);
     if (trace.format->v1 && gt_v1_global_order(trace.format))
         gt_fail(GT_EXIT_FAILED, "%s: a go1.5 trace has no place for what this needs to know",
                 trace.path);

@@ -30,12 +30,12 @@ static void print_format(const struct gt_trace *t)
         strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", date);
         printf("  %-12s %s.%03d UTC\n", "began", text, (int)(t->wall_ns / 1000000));
     }
-    printf("  %-12s %llu bytes", "size", (unsigned long long)t->size);
+    printf("  %-12s %llu bytes", "size", (unsigned long long)t->file_bytes);
     if (!t->format->v1)
         printf(" in %llu generations", (unsigned long long)t->generations);
     printf("\n  %-12s %llu, %.1f bytes each, %.1f with all tables\n", "events",
            (unsigned long long)t->events, (double)t->event_bytes / (double)events,
-           (double)t->size / (double)events);
+           (double)t->file_bytes / (double)events);
 }
 
 static void print_tracer(const struct gt_threads *threads)
@@ -75,7 +75,7 @@ static void put_file(const struct gt_threads *threads)
 {
     const struct gt_trace *t = threads->trace;
     gt_json_text("format", t->format->name);
-    gt_json_number("bytes", t->size);
+    gt_json_number("bytes", t->file_bytes);
     gt_json_number("events", t->events);
     gt_json_number("event_bytes", t->event_bytes);
     gt_json_number("generations", t->generations);

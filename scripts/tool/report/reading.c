@@ -5,6 +5,7 @@
 #include "idle.h"
 #include "places.h"
 #include "select.h"
+#include "scripts/tool/names/later.h"
 #include "scripts/tool/tool.h"
 
 #include <stdio.h>
@@ -28,6 +29,7 @@ void gt_open_trace(struct gt_trace *trace, const char *path)
     const char *why = gt_trace_open(trace, path);
     if (why)
         gt_fail(GT_EXIT_FAILED, "%s: %s", path, why);
+    gt_later_fill_in(trace);
     if (trace->size >= LARGE)
         trace->progress = show_progress;
 }

@@ -211,9 +211,7 @@ void gt_select_prepare(const char *path)
         return;
     struct gt_trace trace;
     struct gt_threads threads = {.event = wanted.task ? note_event : NULL};
-    const char *why = gt_trace_open(&trace, path);
-    if (why)
-        gt_fail(GT_EXIT_FAILED, "%s: %s", path, why);
+    gt_open_trace(&trace, path);
     gt_threads_read(&threads, &trace);
     for (const struct gt_thread_state *t = threads.first; t; t = t->next)
         *(uint64_t *)gt_need(gt_memo_at(&wanted.threads, t->g)) = gt_select_named(t) ? 2 : 1;

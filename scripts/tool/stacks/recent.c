@@ -3,6 +3,7 @@
  */
 #include "recent.h"
 
+#include "scripts/tool/names/later.h"
 #include "scripts/tool/report/places.h"
 #include "scripts/tool/report/reading.h"
 #include "scripts/tool/tool.h"
@@ -97,6 +98,7 @@ void gt_recent_read(pid_t pid, unsigned last)
         exit(status); /* it has said why */
     if (why)
         gt_fail(GT_EXIT_FAILED, "%s: %s", path, why);
+    gt_later_fill_in(&all.trace);
     all.threads = (struct gt_threads){.span = add};
     gt_read_threads(&all.threads, &all.trace);
 }
