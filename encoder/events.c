@@ -29,6 +29,13 @@ static inline bool may_write(const struct gt_writer *w)
            (atomic_load_explicit(&w->gen, memory_order_relaxed) & GT_GEN_SWITCHING);
 }
 
+/* release: an event that is there is whole, whatever ends the process. */
+static inline void commit(struct gt_writer *w, uint8_t *end)
+{
+    w->pos = end;
+    __atomic_store_n(w->shown, end, __ATOMIC_RELEASE);
+}
+
 static inline uint8_t *begin_at(struct gt_writer *w, enum gt_event_type type, uint64_t ts)
 {
     GT_ASSERT("writer.h, rule 1: who writes has pinned the generation, or switches the writer",
@@ -73,23 +80,23 @@ static void stated(struct gt_writer *w)
 
 static inline void event0(struct gt_writer *w, enum gt_event_type type)
 {
-    w->pos = begin(w, type);
+    commit(w, begin(w, type));
 }
 
 static inline void event1(struct gt_writer *w, enum gt_event_type type, uint64_t a)
 {
-    w->pos = gt_varint_put(begin(w, type), a);
+    commit(w, gt_varint_put(begin(w, type), a));
 }
 
 static inline void event2(struct gt_writer *w, enum gt_event_type type, uint64_t a, uint64_t b)
 {
-    w->pos = gt_varint_put(gt_varint_put(begin(w, type), a), b);
+    commit(w, gt_varint_put(gt_varint_put(begin(w, type), a), b));
 }
 
 static inline void event3(struct gt_writer *w, enum gt_event_type type, uint64_t a, uint64_t b,
                           uint64_t c)
 {
-    w->pos = gt_varint_put(gt_varint_put(gt_varint_put(begin(w, type), a), b), c);
+    commit(w, gt_varint_put(gt_varint_put(gt_varint_put(begin(w, type), a), b), c));
 }
 
 /* The M of a status that binds no thread (trace.NoThread is -1). */
@@ -122,7 +129,7 @@ static void status_g_locked(struct gt_writer *w, struct gt_g *g, uint64_t m, uin
     if (stack) {
         uint8_t *p = gt_varint_put(begin(w, GT_EV_GO_STATUS_STACK), g->id);
         p = gt_varint_put(gt_varint_put(p, m), g->state);
-        w->pos = gt_varint_put(p, gt_stack_use(stack, gen));
+        commit(w, gt_varint_put(p, gt_stack_use(stack, gen)));
     } else {
         event3(w, GT_EV_GO_STATUS, g->id, m, g->state);
     }
@@ -203,9 +210,9 @@ void gt_ev_rewaits_locked(struct gt_writer *w, uint32_t gen)
             continue;
         }
         uint8_t *p = begin_at(w, GT_EV_GO_START, r.ts);
-        w->pos = gt_varint_put(gt_varint_put(p, g->id), r.seq);
+        commit(w, gt_varint_put(gt_varint_put(p, g->id), r.seq));
         p = gt_varint_put(begin_at(w, GT_EV_GO_BLOCK, r.ts), GT_REASON_SYNC);
-        w->pos = gt_varint_put(p, gt_stack_use(r.stack, gen));
+        commit(w, gt_varint_put(p, gt_stack_use(r.stack, gen)));
     }
     set_rewaits_locked(g, kept);
     stated(w);
@@ -256,9 +263,9 @@ static __attribute__((noinline, cold)) void after_call_slow(struct gt_writer *w)
     if (gt_format->after_call != GT_AFTER_CALL_STOP_START)
         return;
     uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_STOP, w->last), GT_REASON_PREEMPTED);
-    w->pos = gt_varint_put(p, gt_stack_use(w->g.wait_stack, gt_writer_gen(w)));
+    commit(w, gt_varint_put(p, gt_stack_use(w->g.wait_stack, gt_writer_gen(w))));
     p = gt_varint_put(begin_at(w, GT_EV_GO_START, w->last), w->g.id);
-    w->pos = gt_varint_put(p, ++w->g.seq);
+    commit(w, gt_varint_put(p, ++w->g.seq));
 }
 
 static void syscall_end(struct gt_writer *w)
@@ -273,7 +280,7 @@ static void syscall_end(struct gt_writer *w)
     }
     uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_STATUS_STACK, w->last), g->id);
     p = gt_varint_put(gt_varint_put(p, w->m), GT_G_RUNNING);
-    w->pos = gt_varint_put(p, gt_stack_use(g->wait_stack, gt_writer_gen(w)));
+    commit(w, gt_varint_put(p, gt_stack_use(g->wait_stack, gt_writer_gen(w))));
     g->seq = 0;
 }
 
@@ -316,14 +323,14 @@ static void proc_start(struct gt_writer *w)
 {
     w->p->state = GT_P_RUNNING;
     uint8_t *p = begin_at(w, GT_EV_PROC_START, now_after(w, w->p->left));
-    w->pos = gt_varint_put(gt_varint_put(p, w->p->id), ++w->p->seq);
+    commit(w, gt_varint_put(gt_varint_put(p, w->p->id), ++w->p->seq));
 }
 
 static void go_start(struct gt_writer *w)
 {
     w->g.state = GT_G_RUNNING;
     uint8_t *p = begin_at(w, GT_EV_GO_START, now_after(w, w->g.changed));
-    w->pos = gt_varint_put(gt_varint_put(p, w->g.id), ++w->g.seq);
+    commit(w, gt_varint_put(gt_varint_put(p, w->g.id), ++w->g.seq));
 }
 
 /* What a reused writer, or a goroutine created in an earlier generation, still owes this one. */
@@ -377,7 +384,7 @@ bool gt_ev_go_block(struct gt_writer *w, uint64_t since, enum gt_reason reason,
     w->g.state = GT_G_WAITING;
     w->g.wait_stack = stack;
     uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_BLOCK, since), reason);
-    w->pos = gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w)));
+    commit(w, gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w))));
     stated(w);
     return true;
 }
@@ -389,7 +396,7 @@ bool gt_ev_go_stop(struct gt_writer *w, uint64_t since, enum gt_reason reason,
         return false;
     w->g.state = GT_G_RUNNABLE;
     uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_STOP, since), reason);
-    w->pos = gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w)));
+    commit(w, gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w))));
     return true;
 }
 
@@ -401,7 +408,7 @@ void gt_ev_go_syscall(struct gt_writer *w, uint64_t since, struct gt_stack *stac
     w->p->state = GT_P_SYSCALL;
     w->g.wait_stack = stack;
     uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_SYSCALL_BEGIN, since), ++w->p->seq);
-    w->pos = gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w)));
+    commit(w, gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w))));
 }
 
 static void unblock_at(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack,
@@ -409,7 +416,7 @@ static void unblock_at(struct gt_writer *w, struct gt_g *target, struct gt_stack
 {
     target->state = GT_G_RUNNABLE;
     uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_UNBLOCK, ts), target->id);
-    w->pos = gt_varint_put(gt_varint_put(p, ++target->seq), gt_stack_use(stack, gt_writer_gen(w)));
+    commit(w, gt_varint_put(gt_varint_put(p, ++target->seq), gt_stack_use(stack, gt_writer_gen(w))));
 }
 
 static void unblock_other(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack)
@@ -538,13 +545,13 @@ void gt_ev_gc(struct gt_writer *w, const struct gt_collection *gc)
     uint64_t begin_ts = gc->begin > least ? gc->begin : least;
     collections.seq++;
     uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GC_BEGIN, begin_ts), seq);
-    w->pos = gt_varint_put(p, 0);
+    commit(w, gt_varint_put(p, 0));
     for (uint32_t i = 0; i < gc->pauses; i++) {
         p = gt_varint_put(begin_at(w, GT_EV_STW_BEGIN, gc->pause[i].begin), GT_REASON_GC);
-        w->pos = gt_varint_put(p, 0);
-        w->pos = begin_at(w, GT_EV_STW_END, gc->pause[i].end);
+        commit(w, gt_varint_put(p, 0));
+        commit(w, begin_at(w, GT_EV_STW_END, gc->pause[i].end));
     }
-    w->pos = gt_varint_put(begin_at(w, GT_EV_GC_END, gc->end), seq + 1);
+    commit(w, gt_varint_put(begin_at(w, GT_EV_GC_END, gc->end), seq + 1));
     collections.end = w->last;
 }
 
@@ -563,7 +570,7 @@ bool gt_ev_user(struct gt_writer *w, enum gt_event_type type, const uint64_t *ar
     uint8_t *p = begin(w, type);
     for (int i = 0; i < gt_event_args[type] - 1; i++)
         p = gt_varint_put(p, args[i]);
-    w->pos = gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w)));
+    commit(w, gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w))));
     return true;
 }
 
@@ -574,14 +581,14 @@ void gt_ev_lock(struct gt_writer *w, uint64_t since, struct gt_string *what, str
     uint32_t gen = gt_writer_gen(w);
     uint8_t *p = gt_varint_put(begin_at(w, GT_EV_USER_LOG, since), 0);
     p = gt_varint_put(gt_varint_put(p, gt_held_category(what)), gt_string_use(what, gen));
-    w->pos = gt_varint_put(p, gt_stack_use(stack, gen));
+    commit(w, gt_varint_put(p, gt_stack_use(stack, gen)));
 }
 
 bool gt_ev_heap_alloc(struct gt_writer *w, uint64_t at, uint64_t bytes)
 {
     own_rewaits(w);
     if (w->p)
-        w->pos = gt_varint_put(begin_at(w, GT_EV_HEAP_ALLOC, at), bytes);
+        commit(w, gt_varint_put(begin_at(w, GT_EV_HEAP_ALLOC, at), bytes));
     return w->p != NULL;
 }
 

@@ -71,8 +71,11 @@
 
 #define GT_PIECE 2048 /* bytes of a batch, about: rule 6 */
 
+enum { GT_GEN_PAGE = 4096 };
+
+/* Has pages of its own: see gt_gen_stays. */
 struct gt_generation {
-    _Atomic uint32_t current; /* 0: threads are not followed, before the start and after the end */
+    _Alignas(GT_GEN_PAGE) _Atomic uint32_t current; /* 0: threads are not followed, before the start and after the end */
     _Atomic uint32_t fence;   /* 1: no membarrier(2), writers must fence */
     /* What follows is set before current is raised. */
     _Atomic uint32_t mute;       /* the last mute generation; 0: none yet */
@@ -82,6 +85,12 @@ struct gt_generation {
     _Atomic uint64_t from;  /* trace time: no event of the generation is from before that */
 };
 extern struct gt_generation gt_gen;
+
+/*
+ * In a child that was forked without our noticing threads are not followed from here on: it may have
+ * memory that is the parent's. false: the kernel does not do that.
+ */
+bool gt_gen_stays(void);
 
 static inline bool gt_gen_is_mute(uint32_t gen)
 {
@@ -139,6 +148,7 @@ struct gt_writer {
     bool may_lose;       /* its thread neither begins nor ends: see urgent.h */
     uint32_t gave_up;    /* the switch, as gen says, that it has waited for long enough, urgent */
     uint8_t *pos, *end;
+    uint8_t **shown; /* where pos is to be seen, too: its buffer's, or nowhere_pos */
     uint64_t last; /* timestamp of the last event */
     struct gt_buf *buf;
     struct gt_texts texts;
@@ -154,6 +164,7 @@ struct gt_writer {
     _Atomic uint64_t events;            /* written, for the exit line */
     uint64_t events_before;             /* the mute generation it is in */
     uint64_t piece;                     /* events before this batch */
+    uint8_t *nowhere_pos;
     uint8_t nowhere[2 * GT_EVENT_ROOM]; /* where events of a mute generation go */
     struct gt_writer *next;             /* all writers ever, for the drain side */
     uint32_t outside;                   /* the drain side's: see gt_switch_all_outside */
@@ -262,7 +273,11 @@ static inline uint32_t gt_writer_gen(const struct gt_writer *w)
 /* Hands w's buffer to the queue of `gen`, or back to the pool when nothing is in it. */
 void gt_writer_retire(struct gt_writer *w, uint32_t gen);
 
-void gt_writer_install(struct gt_writer *w, struct gt_buf *buf);
+/* w has no buffer any more. */
+void gt_writer_release(struct gt_writer *w);
+
+/* buf becomes w's, for events of generation gen; 0: they are handed on elsewhere. */
+void gt_writer_install(struct gt_writer *w, struct gt_buf *buf, uint32_t gen);
 
 /*
  * Room for an event: as it is, by another batch in the same buffer, or by another buffer; with

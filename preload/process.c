@@ -9,6 +9,7 @@
 #include "hang.h"
 #include "names.h"
 #include "options.h"
+#include "real.h"
 #include "report.h"
 #include "sampler.h"
 #include "signals.h"
@@ -101,6 +102,8 @@ static void start_recording(bool manual)
                                             .duration_ns = gt_options.duration,
                                             .ring_bytes = gt_options.ring_bytes,
                                             .ring_ns = gt_options.ring_time,
+                                            .live = gt_options.boxed ? gt_options.live : NULL,
+                                            .leaves = gt_options.boxed ? gt_real_names() : 0,
                                             .program = gt_options_program(),
                                             .memory = gt_options.ring_bytes ? gt_options.ring_bytes
                                                                             : gt_options.max_mem,
@@ -127,6 +130,7 @@ static void start_recording(bool manual)
                                             .sample = gt_heap_sample_goal,
                                             .look = gt_hang_look,
                                             .alone = gt_drain_thread_is_last});
+    gt_modules_box();
     gt_thread_main_begin();
     struct gt_thread *t = gt_thread_enter();
     if (t) {

@@ -1,6 +1,8 @@
 /* See arena.h. */
 #include "arena.h"
 
+#include "box.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,7 +24,9 @@ void *gt_pages_alloc(size_t size)
 
 void gt_pages_free(void *p, size_t size)
 {
-    if (p)
+    if (gt_box_has(p))
+        gt_box_free_table(p, size);
+    else if (p)
         munmap(p, size);
 }
 
@@ -70,7 +74,7 @@ void gt_vector_empty(struct gt_vector *v)
 static bool add_chunk(struct gt_arena *arena, struct gt_chunk *full, size_t size)
 {
     size_t bytes = sizeof *full + size > CHUNK ? sizeof *full + size : CHUNK;
-    struct gt_chunk *fresh = gt_pages_alloc(bytes);
+    struct gt_chunk *fresh = arena->boxed ? gt_box_alloc_table(bytes) : gt_pages_alloc(bytes);
     if (!fresh)
         return false;
     fresh->used = sizeof *fresh;
@@ -118,5 +122,14 @@ void gt_arena_free(struct gt_arena *arena)
         struct gt_chunk *before = c->before;
         gt_pages_free(c, c->size);
         c = before;
+    }
+}
+
+void gt_arena_keep(const struct gt_arena *arena, char *copy, const char *base)
+{
+    const struct gt_chunk *c = atomic_load(&arena->chunk);
+    for (; c; c = c->before) {
+        if (gt_box_has(c))
+            memcpy(copy + ((const char *)c - base), c, c->used < c->size ? c->used : c->size);
     }
 }

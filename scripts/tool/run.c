@@ -39,6 +39,8 @@ static const struct {
     {"max-mem", 0, "BYTES", "GOTRACE_MAX_MEM", NULL, "for event buffers; K, M, G"},
     {"start", 0, "WHEN", "GOTRACE_START", NULL, "auto, or manual: when the program is told to"},
     {"delay", 0, "TIME", "GOTRACE_DELAY", NULL, "start so long after the program; 500ms, 10s"},
+    {"live", 0, "WHERE", "GOTRACE_LIVE", NULL,
+     "on, or a directory: what gotrace recover needs when it is killed"},
     {"duration", 0, "TIME", "GOTRACE_DURATION", NULL, "stop after so long"},
     {"signal", 0, "SIGNAL", "GOTRACE_SIGNAL", NULL, "starts and stops"},
     {"ring", 0, "LAST", "GOTRACE_RING", NULL, "keep the last in memory: 30s, 64M or 30s,64M"},
@@ -55,7 +57,7 @@ enum { OPTIONS = sizeof options / sizeof *options };
 /* What cannot be had in a program that runs already. */
 static bool is_early(int row)
 {
-    static const char *const names[] = {"delay", "signal", "sched", "cpu-hz", "hang", "quiet"};
+    static const char *const names[] = {"delay", "live", "signal", "sched", "cpu-hz", "hang", "quiet"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(options[row].name, names[i]) == 0)
             return true;
