@@ -3,6 +3,9 @@
 
 #include "account.h"
 
+#include "encoder/base/arena.h"
+#include "encoder/base/box.h"
+
 /* Garbage collections so far, one after the other. */
 static struct {
     uint64_t seq; /* of the last end; beginnings have one, too */
@@ -191,6 +194,7 @@ static uint32_t rewaits_of(const struct gt_g *g)
 
 static void set_rewaits_locked(struct gt_g *g, uint32_t n)
 {
+    atomic_store_explicit(&g->rewait->n, n, memory_order_release);
     atomic_store_explicit(&g->rewaits, n, memory_order_relaxed);
 }
 
@@ -204,9 +208,9 @@ void gt_ev_rewaits_locked(struct gt_writer *w, uint32_t gen)
     if (!n || !gt_writer_make_room(w, gen, (ptrdiff_t)n * BYTES + GT_EVENT_ROOM))
         return;
     for (uint32_t i = 0; i < n; i++) {
-        struct gt_rewait r = g->rewait[i];
+        struct gt_rewait r = g->rewait->at[i];
         if (r.gen != gen) {
-            g->rewait[kept++] = r;
+            g->rewait->at[kept++] = r;
             continue;
         }
         uint8_t *p = begin_at(w, GT_EV_GO_START, r.ts);
@@ -491,11 +495,23 @@ static uint64_t rewait_ts(const struct gt_g *g, uint32_t n)
     return ts > g->stated ? ts : g->stated;
 }
 
+/* Room for another one. Its memory stays with that of its thread. */
+static bool has_room_locked(struct gt_g *g, uint32_t n)
+{
+    static struct gt_arena arena = {.boxed = true};
+    if (!g->rewait && (g->rewait = gt_arena_alloc(&arena, sizeof *g->rewait)))
+        gt_box_push(GT_BOX_REWAITS, g->rewait, &g->rewait->next);
+    return g->rewait && n < GT_REWAITS_MAX;
+}
+
 /* It was unblocked, and waits again, with n rewaits before this. */
 static void rewait_locked(struct gt_g *g, uint32_t n, uint32_t gen, struct gt_stack *stack)
 {
     g->stated = rewait_ts(g, n);
-    g->rewait[n] = (struct gt_rewait){.ts = g->stated, .stack = stack, .gen = gen, .seq = ++g->seq};
+    g->rewait->g = g->id;
+    g->rewait->m = ((struct gt_writer *)((char *)g - offsetof(struct gt_writer, g)))->m;
+    g->rewait->at[n] =
+        (struct gt_rewait){.ts = g->stated, .stack = stack, .gen = gen, .seq = ++g->seq};
     set_rewaits_locked(g, n + 1);
 }
 
@@ -508,7 +524,8 @@ bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_
         return true;
     uint32_t n = rewaits_of(target);
     bool current = target->status_gen <= gen;
-    if (current && target->state == GT_G_RUNNABLE && n < GT_REWAITS_MAX && target->own_gen == gen) {
+    if (current && target->state == GT_G_RUNNABLE && target->own_gen == gen &&
+        has_room_locked(target, n)) {
         rewait_locked(target, n, gen, target->wait_stack);
         unblock_other(w, target, stack);
     }
@@ -524,7 +541,7 @@ bool gt_ev_go_unblock_and_wait(struct gt_writer *w, struct gt_g *target, struct 
         return true;
     uint32_t n = rewaits_of(target);
     bool current = target->status_gen <= gen && target->own_gen == gen;
-    if (current && target->state == GT_G_WAITING && n < GT_REWAITS_MAX) {
+    if (current && target->state == GT_G_WAITING && has_room_locked(target, n)) {
         if (!gt_gen_is_mute(gen)) {
             status_g_locked(w, target, NO_M, gen);
             unblock_other(w, target, stack);

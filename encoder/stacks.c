@@ -83,7 +83,7 @@ struct gt_stack *gt_stacks_get_hashed(const uint64_t *pcs, uint32_t n, uint32_t 
     return s;
 }
 
-bool gt_stacks_adopt(const struct gt_stack *its)
+struct gt_stack *gt_stacks_adopt(const struct gt_stack *its)
 {
     struct gt_era *era = gt_era_now();
     size_t size = sizeof *its + its->n * sizeof *its->pcs;

@@ -111,7 +111,16 @@ struct gt_rewait {
     uint32_t gen;
     uint32_t seq;
 };
-#define GT_REWAITS_MAX 1000 /* pages that few threads ever touch; all fit one buffer */
+#define GT_REWAITS_MAX 1000 /* all fit one buffer */
+
+/* Those of a thread, for the black box: its root has a list of them. */
+struct gt_rewaits {
+    uint64_t next; /* address */
+    uint64_t g;
+    uint32_t m;
+    _Atomic uint32_t n;
+    struct gt_rewait at[GT_REWAITS_MAX];
+};
 
 /* A thread as a goroutine. */
 struct gt_g {
@@ -127,8 +136,8 @@ struct gt_g {
     struct gt_stack *routine;    /* where it began; NULL: not known */
     struct gt_stack *wait_stack; /* of the wait or call it is in */
     _Atomic bool unstarted;      /* created, and its thread has not begun; cleared under lock */
-    _Atomic uint32_t rewaits;    /* entries in use; with the array under lock, as state */
-    struct gt_rewait rewait[GT_REWAITS_MAX];
+    _Atomic uint32_t rewaits;    /* how many there are; with these under lock, as state */
+    struct gt_rewaits *rewait;   /* NULL: there was none yet */
 };
 
 /* A call into the kernel that has been announced. */

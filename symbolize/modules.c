@@ -291,12 +291,11 @@ static void box_locked(struct entry *e)
     if (!m)
         return;
     memcpy(m->description, description, length);
-    m->next = gt_box->root[GT_BOX_MODULES];
     m->lo = e->module.lo;
     m->hi = e->module.hi;
     m->loaded = e->module.loaded;
     e->boxed = m;
-    gt_box_set_root(GT_BOX_MODULES, m);
+    gt_box_push(GT_BOX_MODULES, m, &m->next);
 }
 
 static void box_all_locked(void)

@@ -16,7 +16,7 @@
 
 #define GT_BOX_MAGIC UINT64_C(0x31786f62746f67) /* "gotbox1" */
 
-enum gt_box_root { GT_BOX_ERA, GT_BOX_MODULES, GT_BOX_ROOTS };
+enum gt_box_root { GT_BOX_ERA, GT_BOX_MODULES, GT_BOX_REWAITS, GT_BOX_ROOTS };
 
 /* The first page. Addresses are those that the process had; `at` is its own. */
 struct gt_box {
@@ -61,6 +61,17 @@ static inline void gt_box_set_root(enum gt_box_root root, const void *p)
 {
     if (gt_box)
         atomic_store_explicit(&gt_box->root[root], (uintptr_t)p, memory_order_release);
+}
+
+/* Adds to a list there; next: p's link. Any thread. */
+static inline void gt_box_push(enum gt_box_root root, const void *p, uint64_t *next)
+{
+    if (!gt_box)
+        return;
+    *next = atomic_load_explicit(&gt_box->root[root], memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&gt_box->root[root], next, (uintptr_t)p,
+                                                  memory_order_release, memory_order_relaxed))
+        ;
 }
 
 /*

@@ -13,6 +13,7 @@
 #include "encoder/stacks.h"
 #include "encoder/strings.h"
 #include "encoder/texts.h"
+#include "encoder/writer.h"
 #include "preload/real.h"
 
 #include <stdlib.h>
@@ -63,13 +64,15 @@ static bool goes_on(const struct gt_boxed *b, uint64_t *steps)
     return ++*steps < b->size / sizeof(struct gt_stack);
 }
 
-static void adopt_stacks(const struct gt_boxed *b, uint64_t address, uint64_t *steps)
+static void adopt_stacks(struct gt_boxed *b, uint64_t address, uint64_t *steps)
 {
     const struct gt_stack *s;
     while ((s = gt_boxed_at(b, address, sizeof *s)) && goes_on(b, steps)) {
-        if (s->n && s->n <= GT_FRAMES_MAX &&
-            gt_boxed_at(b, address, sizeof *s + s->n * sizeof *s->pcs))
-            gt_stacks_adopt(s);
+        bool is_whole = s->n && s->n <= GT_FRAMES_MAX &&
+                        gt_boxed_at(b, address, sizeof *s + s->n * sizeof *s->pcs);
+        uint64_t *slot = is_whole ? gt_need(gt_memo_at(&b->stacks, address)) : NULL;
+        if (slot)
+            *slot = (uintptr_t)gt_need(gt_stacks_adopt(s));
         address = (uintptr_t)s->next;
     }
 }
@@ -97,7 +100,7 @@ static void adopt_modules(const struct gt_boxed *b)
     }
 }
 
-void gt_boxed_adopt(const struct gt_boxed *b)
+void gt_boxed_adopt(struct gt_boxed *b)
 {
     const struct gt_era *era;
     uint64_t address = b->box->root[GT_BOX_ERA], steps = 0;
@@ -112,21 +115,36 @@ void gt_boxed_adopt(const struct gt_boxed *b)
 
 /* Buffers ------------------------------------------------------------------------------------ */
 
-/* How much of it is whole events, and how many those are. */
-static uint32_t whole_events(struct gt_bytes data, uint64_t *events)
+/* What a row of events comes to. */
+struct row {
+    uint32_t whole; /* bytes */
+    uint64_t events;
+    uint64_t ts; /* of the last one, since it began */
+    uint8_t last;
+};
+
+static struct row row_of(struct gt_bytes data)
 {
-    const uint8_t *start = data.p, *whole = start;
+    const uint8_t *start = data.p;
+    struct row row = {0};
     while (gt_bytes_left(&data)) {
         uint8_t type = gt_get_byte(&data);
         int n = type < GT_EVENTS_END ? gt_event_args[type] : -1;
-        for (int i = 0; i <= n; i++)
+        uint64_t delta = gt_get_varint(&data);
+        for (int i = 0; i < n; i++)
             gt_get_varint(&data);
         if (n < 0 || data.bad)
             break;
-        whole = data.p;
-        ++*events;
+        row = (struct row){(uint32_t)(data.p - start), row.events + 1, row.ts + delta, type};
     }
-    return (uint32_t)(whole - start);
+    return row;
+}
+
+static uint32_t whole_events(struct gt_bytes data, uint64_t *events)
+{
+    struct row row = row_of(data);
+    *events += row.events;
+    return row.whole;
 }
 
 static uint32_t whole_texts(struct gt_bytes data)
@@ -184,6 +202,67 @@ static struct gt_buf *copy_of(const struct gt_boxed *b, const struct gt_buf *buf
     return copy;
 }
 
+/*
+ * Waits that went on in vain stand in their own memory until their thread writes them, as its next
+ * events: see gt_ev_rewaits_locked. Those that it has written have times up to its last one.
+ */
+struct stream {
+    uint64_t ts;
+    uint8_t last;
+};
+
+static struct stream stream_of(struct gt_buf *const *bufs, size_t n, uint32_t m)
+{
+    struct stream stream = {0};
+    for (size_t i = 0; i < n; i++) {
+        const struct gt_buf *buf = bufs[i];
+        if (buf->m != m || (buf->used && gt_texts_in(buf)))
+            continue;
+        struct row row = row_of((struct gt_bytes){buf->data, buf->data + buf->used, false});
+        stream = (struct stream){buf->ts + row.ts, row.events ? row.last : stream.last};
+    }
+    return stream;
+}
+
+static uint32_t stack_of(const struct gt_boxed *b, const struct gt_stack *its, uint32_t gen)
+{
+    uint64_t stack = gt_memo_find(&b->stacks, (uintptr_t)its);
+    return gt_stack_use((struct gt_stack *)(uintptr_t)stack, gen);
+}
+
+static uint8_t *put_rewait(const struct gt_boxed *b, uint8_t *p, const struct gt_rewaits *all,
+                           const struct gt_rewait *r, struct stream *stream)
+{
+    bool half = r->ts == stream->ts && stream->last == GT_EV_GO_START;
+    if (r->ts <= stream->ts && !half)
+        return p;
+    if (!half) {
+        *p++ = GT_EV_GO_START;
+        p = gt_varint_put(p, r->ts - stream->ts);
+        p = gt_varint_put(gt_varint_put(p, all->g), r->seq);
+    }
+    *p++ = GT_EV_GO_BLOCK;
+    p = gt_varint_put(gt_varint_put(p, 0), GT_REASON_SYNC);
+    *stream = (struct stream){r->ts, GT_EV_GO_BLOCK};
+    return gt_varint_put(p, stack_of(b, r->stack, r->gen));
+}
+
+static struct gt_buf *rewaits_of(const struct gt_boxed *b, const struct gt_rewaits *all,
+                                 uint32_t gen, struct stream stream)
+{
+    struct gt_buf *buf = gt_need(calloc(1, GT_BUF_BYTES));
+    if (!stream.last)
+        stream.ts = all->at[0].ts - 1; /* it has been silent in all of this generation */
+    *buf = (struct gt_buf){.gen = gen, .m = all->m, .ts = stream.ts, .serial = UINT64_MAX};
+    uint8_t *p = buf->data;
+    for (uint32_t i = 0; i < all->n && i < GT_REWAITS_MAX; i++) {
+        if (all->at[i].gen == gen)
+            p = put_rewait(b, p, all, &all->at[i], &stream);
+    }
+    buf->used = (uint32_t)(p - buf->data);
+    return buf;
+}
+
 static int by_serial(const void *a, const void *b)
 {
     const struct gt_buf *const *x = a, *const *y = b;
@@ -195,6 +274,19 @@ static void add(struct gt_buf ***link, struct gt_buf *buf)
     buf->next = NULL;
     **link = buf;
     *link = &buf->next;
+}
+
+static void add_rewaits(const struct gt_boxed *b, uint32_t gen, struct gt_buf *const *bufs,
+                        size_t n, struct gt_buf ***link)
+{
+    const struct gt_rewaits *all;
+    uint64_t address = b->box->root[GT_BOX_REWAITS], steps = 0;
+    while ((all = gt_boxed_at(b, address, sizeof *all)) && goes_on(b, &steps)) {
+        struct stream stream = stream_of(bufs, n, all->m);
+        if (all->n)
+            add(link, rewaits_of(b, all, gen, stream));
+        address = all->next;
+    }
 }
 
 bool gt_boxed_generation(const struct gt_boxed *b, uint32_t gen, struct gt_boxed_generation *g)
@@ -214,6 +306,8 @@ bool gt_boxed_generation(const struct gt_boxed *b, uint32_t gen, struct gt_boxed
         qsort(all, n, sizeof *all, by_serial);
     for (size_t i = 0; i < n; i++)
         add(all[i]->m == GT_BUF_PACKED ? &packed : &plain, all[i]);
+    if (g->events)
+        add_rewaits(b, gen, all, n, &plain);
     free(all);
     return g->events;
 }

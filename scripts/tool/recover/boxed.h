@@ -5,6 +5,8 @@
 #include "encoder/buffers.h"
 #include "encoder/live.h"
 
+#include "encoder/base/memo.h"
+
 struct gt_boxed {
     const char *path;
     const uint8_t *base;
@@ -12,6 +14,7 @@ struct gt_boxed {
     const struct gt_box *box;
     const struct gt_live *live;
     const struct gt_format *format;
+    struct gt_memo stacks; /* by the addresses that they had */
 };
 
 /* Ends the program with a message where that is none. */
@@ -24,7 +27,7 @@ const void *gt_boxed_at(const struct gt_boxed *b, uint64_t address, size_t size)
 const struct gt_live_whole *gt_boxed_whole(const struct gt_boxed *b);
 
 /* The modules that it had loaded, and its stacks and strings, become those of this process. */
-void gt_boxed_adopt(const struct gt_boxed *b);
+void gt_boxed_adopt(struct gt_boxed *b);
 
 /*
  * What a generation has of buffers, as copies: all that is whole in them. false: no events are of

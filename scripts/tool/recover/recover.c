@@ -143,7 +143,7 @@ static void set_clock(const struct gt_boxed *b)
     gt_clock.hz = b->live->hz;
 }
 
-static void begin(const struct gt_boxed *b, const char *output)
+static void begin(struct gt_boxed *b, const char *output)
 {
     static const struct gt_drain_config names = {.resolve = gt_recovered_resolve};
     gt_format = b->format;
