@@ -27,7 +27,7 @@ struct gt_buf {
     uint64_t ts;   /* timestamp the first event's delta counts from */
     uint32_t used; /* payload bytes, once nobody writes events there any more */
     uint32_t cuts;
-    uint8_t *pos;   /* before that: where the last whole event ends, at any moment; else NULL */
+    uint8_t *pos;    /* before that: where the last whole event ends, at any moment; else NULL */
     uint64_t serial; /* buffers of one M, in order */
     struct gt_cut {
         uint64_t ts; /* of the event before */

@@ -420,7 +420,8 @@ static void unblock_at(struct gt_writer *w, struct gt_g *target, struct gt_stack
 {
     target->state = GT_G_RUNNABLE;
     uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_UNBLOCK, ts), target->id);
-    commit(w, gt_varint_put(gt_varint_put(p, ++target->seq), gt_stack_use(stack, gt_writer_gen(w))));
+    commit(w,
+           gt_varint_put(gt_varint_put(p, ++target->seq), gt_stack_use(stack, gt_writer_gen(w))));
 }
 
 static void unblock_other(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack)

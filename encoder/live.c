@@ -31,9 +31,15 @@ static struct gt_live *live(void)
 uint64_t gt_live_layout(uint64_t names)
 {
     static const size_t sizes[] = {
-        sizeof(struct gt_box),   sizeof(struct gt_live),        sizeof(struct gt_buf),
-        sizeof(struct gt_stack), sizeof(struct gt_string),      sizeof(struct gt_era),
-        GT_BUF_BYTES,            offsetof(struct gt_buf, data), offsetof(struct gt_era, stacks),
+        sizeof(struct gt_box),
+        sizeof(struct gt_live),
+        sizeof(struct gt_buf),
+        sizeof(struct gt_stack),
+        sizeof(struct gt_string),
+        sizeof(struct gt_era),
+        GT_BUF_BYTES,
+        offsetof(struct gt_buf, data),
+        offsetof(struct gt_era, stacks),
     };
     uint64_t hash = names;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -47,8 +53,8 @@ uint64_t gt_live_layout(uint64_t names)
 static int open_locked(const char *path, int flags)
 {
     struct stat st;
-    int fd = (int)gt_syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags,
-                             0600);
+    int fd =
+        (int)gt_syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
     if (fd < 0)
         return -errno;
     int error = fstat(fd, &st) != 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EPERM;
@@ -96,9 +102,8 @@ static bool name_box(const char *trace, const char *directory, bool numbered)
     char number[16] = "";
     if (numbered)
         snprintf(number, sizeof number, ".%ld", gt_syscall(SYS_getpid));
-    int n = snprintf(path_of_box, sizeof path_of_box, "%s%s%s%s" GT_LIVE_SUFFIX,
-                     directory, *directory ? "/" : "", *directory ? base : trace,
-                     number);
+    int n = snprintf(path_of_box, sizeof path_of_box, "%s%s%s%s" GT_LIVE_SUFFIX, directory,
+                     *directory ? "/" : "", *directory ? base : trace, number);
     return n < (int)sizeof path_of_box;
 }
 

@@ -1,10 +1,10 @@
 /*
- * What the black box (base/box.h) says of the recording: all that `gotrace recover` needs beside the
- * memory that is in it. Drain side only.
+ * What the black box (base/box.h) says of the recording: all that `gotrace recover` needs beside
+ * the memory that is in it. Drain side only.
  *
- * A generation is in the trace's file from a commit on; its buffers are given back after that. So at
- * any moment what threads have written is in the file or in the box, and it is known what is where:
- * of each pair below the one with the later number is true, and the number is written last.
+ * A generation is in the trace's file from a commit on; its buffers are given back after that. So
+ * at any moment what threads have written is in the file or in the box, and it is known what is
+ * where: of each pair below the one with the later number is true, and the number is written last.
  */
 #ifndef GT_LIVE_H
 #define GT_LIVE_H
@@ -41,9 +41,9 @@ _Static_assert(sizeof(struct gt_live) <= GT_BOX_LIVE, "its place");
 uint64_t gt_live_layout(uint64_t names);
 
 /*
- * Opens a box for a recording into `path`: beside that, or in a directory, unless that is "". memory: of buffers. What
- * a killed process has left in that place gets another name, with its number, and so does its trace.
- * false: there is no box, and why was said.
+ * Opens a box for a recording into `path`: beside that, or in a directory, unless that is "".
+ * memory: of buffers. What a killed process has left in that place gets another name, with its
+ * number, and so does its trace. false: there is no box, and why was said.
  */
 bool gt_live_open(const char *path, const char *directory, size_t memory, uint64_t layout);
 

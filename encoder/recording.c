@@ -190,7 +190,8 @@ static void last_generation(enum gt_successor next)
     note(error ? error : gt_generation_write_end());
 }
 
-/* Those of a flight recorder and of v1 formats, and where there is a black box, until they are over. */
+/* Those of a flight recorder and of v1 formats, and where there is a black box, until they are
+ * over. */
 static bool wait_in_memory(void)
 {
     return in_ring() || gt_format->v1 || gt_sched_is_on() || gt_box_is_open();

@@ -117,8 +117,7 @@ struct gt_string *gt_strings_intern_lock(const void *key, size_t size)
 bool gt_strings_adopt(const struct gt_string *its)
 {
     gt_lock(&table.lock, GT_RANK_STRINGS);
-    struct gt_string *s =
-        insert_locked(gt_era_now(), its->id, its->text, its->len, its->of_lock);
+    struct gt_string *s = insert_locked(gt_era_now(), its->id, its->text, its->len, its->of_lock);
     for (int i = 0; s && i < 2; i++)
         s->used[i] = its->used[i];
     gt_unlock(&table.lock);

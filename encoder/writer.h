@@ -75,8 +75,9 @@ enum { GT_GEN_PAGE = 4096 };
 
 /* Has pages of its own: see gt_gen_stays. */
 struct gt_generation {
-    _Alignas(GT_GEN_PAGE) _Atomic uint32_t current; /* 0: threads are not followed, before the start and after the end */
-    _Atomic uint32_t fence;   /* 1: no membarrier(2), writers must fence */
+    _Alignas(GT_GEN_PAGE) _Atomic uint32_t
+        current;            /* 0: threads are not followed, before the start and after the end */
+    _Atomic uint32_t fence; /* 1: no membarrier(2), writers must fence */
     /* What follows is set before current is raised. */
     _Atomic uint32_t mute;       /* the last mute generation; 0: none yet */
     _Atomic uint32_t mute_since; /* the first of those that it ends */
@@ -87,8 +88,8 @@ struct gt_generation {
 extern struct gt_generation gt_gen;
 
 /*
- * In a child that was forked without our noticing threads are not followed from here on: it may have
- * memory that is the parent's. false: the kernel does not do that.
+ * In a child that was forked without our noticing threads are not followed from here on: it may
+ * have memory that is the parent's. false: the kernel does not do that.
  */
 bool gt_gen_stays(void);
 
@@ -158,7 +159,7 @@ struct gt_writer {
     uint32_t gave_up;    /* the switch, as gen says, that it has waited for long enough, urgent */
     uint8_t *pos, *end;
     uint8_t **shown; /* where pos is to be seen, too: its buffer's, or nowhere_pos */
-    uint64_t last; /* timestamp of the last event */
+    uint64_t last;   /* timestamp of the last event */
     struct gt_buf *buf;
     struct gt_texts texts;
     uint32_t m; /* kernel thread id */
@@ -168,11 +169,11 @@ struct gt_writer {
     uint64_t woken; /* when the wait that its thread now ends was over; 0: nobody knows better */
     struct gt_account *account; /* NULL: none is kept */
     struct gt_held_recent held[GT_HELD_RECENT];
-    struct gt_string *label;            /* the thread's name; NULL: it has given itself none */
-    uint32_t told_gen;                  /* see gt_gen.first: in which it was told */
-    _Atomic uint64_t events;            /* written, for the exit line */
-    uint64_t events_before;             /* the mute generation it is in */
-    uint64_t piece;                     /* events before this batch */
+    struct gt_string *label; /* the thread's name; NULL: it has given itself none */
+    uint32_t told_gen;       /* see gt_gen.first: in which it was told */
+    _Atomic uint64_t events; /* written, for the exit line */
+    uint64_t events_before;  /* the mute generation it is in */
+    uint64_t piece;          /* events before this batch */
     uint8_t *nowhere_pos;
     uint8_t nowhere[2 * GT_EVENT_ROOM]; /* where events of a mute generation go */
     struct gt_writer *next;             /* all writers ever, for the drain side */

@@ -2,7 +2,8 @@
  * The black box: memory that is still there when the process has been killed. One file, mapped for
  * all of the process's life, has what threads have written and no trace has yet: event buffers, and
  * the stacks and strings that they refer to. To write there costs what memory costs. When the
- * process ends well the file is removed; else `gotrace recover` reads it (live.h says what is where).
+ * process ends well the file is removed; else `gotrace recover` reads it (live.h says what is
+ * where).
  *
  * Without one all of this is memory like any other.
  */
@@ -22,10 +23,10 @@ enum gt_box_root { GT_BOX_ERA, GT_BOX_MODULES, GT_BOX_REWAITS, GT_BOX_ROOTS };
 struct gt_box {
     uint64_t magic, layout; /* layout: of what is in it, the reader's must be the same */
     uint64_t at, size;
-    uint64_t buffers;                       /* where they begin; before are tables */
+    uint64_t buffers;                         /* where they begin; before are tables */
     _Atomic uint64_t tables_end, buffers_end; /* so far; offsets, as above */
-    _Atomic uint64_t outside;               /* so much was to be had elsewhere only */
-    _Atomic uint64_t root[GT_BOX_ROOTS];    /* addresses; 0: nothing yet */
+    _Atomic uint64_t outside;                 /* so much was to be had elsewhere only */
+    _Atomic uint64_t root[GT_BOX_ROOTS];      /* addresses; 0: nothing yet */
 };
 
 /* Behind that page, for live.h. */

@@ -127,8 +127,8 @@ void gt_era_pin_all(void)
 }
 
 /*
- * While threads of the parent's add to them. What can be found is whole, and it is looked for first:
- * all eras come before the memory that they refer to.
+ * While threads of the parent's add to them. What can be found is whole, and it is looked for
+ * first: all eras come before the memory that they refer to.
  */
 void gt_era_keep_all(char *copy, const char *base)
 {

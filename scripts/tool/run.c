@@ -57,7 +57,8 @@ enum { OPTIONS = sizeof options / sizeof *options };
 /* What cannot be had in a program that runs already. */
 static bool is_early(int row)
 {
-    static const char *const names[] = {"delay", "live", "signal", "sched", "cpu-hz", "hang", "quiet"};
+    static const char *const names[] = {"delay",  "live", "signal", "sched",
+                                        "cpu-hz", "hang", "quiet"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(options[row].name, names[i]) == 0)
             return true;

@@ -1,6 +1,6 @@
 /*
- * Threads that keep a journal of their own, in a file that is mapped: how many logs each has written
- * to its trace. Then the process ends as argv[2] says, in a way that nobody is told of.
+ * Threads that keep a journal of their own, in a file that is mapped: how many logs each has
+ * written to its trace. Then the process ends as argv[2] says, in a way that nobody is told of.
  */
 #include "../../preload/gotrace.h"
 
@@ -18,11 +18,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { THREADS = 8, LOGS_FIRST = 300, FORKS = 20 };
+enum { THREADS = 8, LOGS_FIRST = 300, LOGS_FAST = 2000, FORKS = 9 };
 
 static struct {
     _Alignas(64) volatile uint64_t written;
-} *journal;
+} * journal;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static volatile unsigned long work;
@@ -42,11 +42,13 @@ static void *write_logs(void *number)
     pthread_setname_np(pthread_self(), name);
     for (uint64_t n = 1;; n++) {
         write_log((uintptr_t)number, n);
-        if (n % 16 == 0) {
+        if (n % 4 == 0) {
             pthread_mutex_lock(&mutex);
             work++;
             pthread_mutex_unlock(&mutex);
         }
+        if (n > LOGS_FAST)
+            usleep(100);
     }
     return NULL;
 }

@@ -17,7 +17,7 @@ static struct loaded {
     uint64_t lo, hi, since;
     const struct gt_module *module;
     const char *description;
-} *all;
+} * all;
 static size_t n, room;
 
 static struct gt_symbolizer *symbolizer;
@@ -68,9 +68,8 @@ int gt_recovered_resolve(const struct gt_stack *s, uint32_t index, struct gt_fra
     int most = max < INLINES_MAX ? max : INLINES_MAX;
     int count = gt_symbolize(symbolizer, EPOCH, shown(m, pc), index > 0, frames, most);
     for (int i = 0; i < count; i++)
-        out[i] = (struct gt_frame){.func = frames[i].func,
-                                   .file = frames[i].file,
-                                   .line = frames[i].line};
+        out[i] = (struct gt_frame){
+            .func = frames[i].func, .file = frames[i].file, .line = frames[i].line};
     out[count - 1].pc = shown(m, at);
     out[count - 1].module = m->description;
     return count;
