@@ -72,26 +72,37 @@ static int move(const char *from, const char *to)
     return gt_syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, NOREPLACE) == 0 ? 0 : -errno;
 }
 
-/* "t.out.live" of process 12 and "t.out" become "t.out.12.live" and "t.out.12". */
+/*
+ * "t.out.live" of process 12 and "t.out" become "t.out.12.live" and "t.out.12"; its number may have
+ * been another one's before.
+ */
+static int move_both(const char *box, const char *trace, unsigned long long pid)
+{
+    enum { OTHERS_MAX = 1000 };
+    char number[48], box_to[PATH_MAX + 64], trace_to[PATH_MAX + 64];
+    int error = -EEXIST, length = (int)(strlen(box) - (sizeof GT_LIVE_SUFFIX - 1));
+    for (int n = 1; n < OTHERS_MAX && error == -EEXIST; n++) {
+        snprintf(number, sizeof number, n > 1 ? ".%llu.%d" : ".%llu", pid, n);
+        snprintf(box_to, sizeof box_to, "%.*s%s" GT_LIVE_SUFFIX, length, box, number);
+        error = move(box, box_to);
+    }
+    snprintf(trace_to, sizeof trace_to, "%s%s", trace, number);
+    if (!error) {
+        move(trace, trace_to);
+        gt_log("process %llu did not end well, and has left %s: gotrace recover", pid, box_to);
+    }
+    return error;
+}
+
 static int set_aside(const char *box, const char *trace)
 {
-    char box_to[PATH_MAX + 32], trace_to[PATH_MAX + 32];
     uint64_t pid = 0;
-    int fd = open_locked(box, 0), error = 0;
+    int fd = open_locked(box, 0);
     if (fd < 0)
         return fd;
     gt_syscall(SYS_pread64, fd, &pid, sizeof pid, GT_BOX_PAGE + offsetof(struct gt_live, pid));
-    size_t length = strlen(box) - (sizeof GT_LIVE_SUFFIX - 1);
-    snprintf(box_to, sizeof box_to, "%.*s.%llu" GT_LIVE_SUFFIX, (int)length, box,
-             (unsigned long long)pid);
-    snprintf(trace_to, sizeof trace_to, "%s.%llu", trace, (unsigned long long)pid);
-    error = move(box, box_to);
-    if (!error)
-        move(trace, trace_to);
+    int error = move_both(box, trace, pid);
     gt_syscall(SYS_close, fd);
-    if (!error)
-        gt_log("process %llu was killed and left %s: gotrace recover", (unsigned long long)pid,
-               box_to);
     return error;
 }
 

@@ -20,6 +20,7 @@
 #include "encoder/base/log.h"
 #include "encoder/base/urgent.h"
 #include "encoder/drain.h"
+#include "encoder/live.h"
 #include "encoder/recording.h"
 #include "preload/heap/gc.h"
 #include "preload/heap/heap.h"
@@ -371,6 +372,9 @@ void gt_process_before_exec(void)
                   gt_recording_is_unreported();
     if (leaves && gt_process_is_ours() && (t = gt_thread_enter()))
         act(t, complete_file);
+    /* With one thread that is all; others write until they are gone. */
+    if (atomic_load(&process.drain_started) != WITH && gt_process_is_ours())
+        gt_live_remove();
 }
 
 /* Start -------------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #define CHUNK (256u << 10)
+#define BOX_CHUNK (64u << 10) /* all of whose pages are there at once */
 
 /* A cache line. */
 struct gt_chunk {
@@ -73,8 +74,10 @@ void gt_vector_empty(struct gt_vector *v)
 /* In place of `full`, unless somebody else was faster. false: no memory. */
 static bool add_chunk(struct gt_arena *arena, struct gt_chunk *full, size_t size)
 {
-    size_t bytes = sizeof *full + size > CHUNK ? sizeof *full + size : CHUNK;
-    struct gt_chunk *fresh = arena->boxed ? gt_box_alloc_table(bytes) : gt_pages_alloc(bytes);
+    bool boxed = arena->boxed && gt_box_is_open();
+    size_t least = boxed ? BOX_CHUNK : CHUNK;
+    size_t bytes = sizeof *full + size > least ? sizeof *full + size : least;
+    struct gt_chunk *fresh = boxed ? gt_box_alloc_table(bytes) : gt_pages_alloc(bytes);
     if (!fresh)
         return false;
     fresh->used = sizeof *fresh;

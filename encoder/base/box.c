@@ -54,6 +54,7 @@ static struct gt_box *map(int fd, size_t size)
     void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (p == MAP_FAILED)
         return NULL;
+    madvise(p, size, MADV_RANDOM); /* nothing is there to be read ahead */
     if (madvise(p, GT_BOX_PAGE + GT_BOX_LIVE, MADV_POPULATE_WRITE) == 0)
         return p;
     int error = errno == EFAULT ? ENOSPC : errno == EINVAL ? ENOSYS : errno;

@@ -1,9 +1,11 @@
 /*
  * Threads that keep a journal of their own, in a file that is mapped: how many logs each has
- * written to its trace. Then the process ends as argv[2] says, in a way that nobody is told of.
+ * written to its trace, a part of which is in the file. Then the process ends as argv[2] says, in a
+ * way that nobody is told of.
  */
 #include "../../preload/gotrace.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -160,6 +162,8 @@ int main(int argc, char **argv)
         while (journal[i].written < LOGS_FIRST)
             usleep(1000);
     }
+    while (gotrace_snapshot(NULL) == ETIMEDOUT)
+        ;
     puts("ready");
     fflush(stdout);
     end(argv[2], argv + 3);
