@@ -141,20 +141,34 @@ void gt_box_free_table(void *p, size_t size)
     }
 }
 
+/* While the parent's threads add to the tables: those that are kept may lie a little further. */
+enum { MORE = 16 << 20 };
+
+static void make_own(void *p, size_t size)
+{
+    enum { OWN = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED };
+    mmap(p, size, PROT_READ | PROT_WRITE, OWN, -1, 0);
+}
+
 void gt_box_leave(void (*keep)(char *copy, const char *base))
 {
-    enum { OWN = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
     struct gt_box *box = gt_box;
     if (!box)
         return;
-    size_t size = box->size;
-    char *copy = mmap(NULL, size, PROT_READ | PROT_WRITE, OWN, -1, 0);
-    if (copy != MAP_FAILED) {
-        keep(copy, (char *)box);
-        mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, box);
+    char *base = (char *)box;
+    uint64_t end = box->tables_end + MORE, size = box->size;
+    uint64_t buffers = box->buffers, buffers_end = box->buffers_end;
+    size_t kept = end < buffers ? end : buffers;
+    char *copy = gt_pages_alloc(kept);
+    if (copy) {
+        keep(copy, base);
+        mremap(copy, kept, kept, MREMAP_MAYMOVE | MREMAP_FIXED, base);
     } else {
-        mmap(box, size, PROT_READ | PROT_WRITE, OWN | MAP_FIXED, -1, 0);
+        make_own(base, kept);
     }
+    make_own(base + buffers, buffers_end - buffers);
+    munmap(base + kept, buffers - kept);
+    munmap(base + buffers_end, size - buffers_end);
     gt_box = NULL;
     memset(given_back, 0, sizeof given_back);
 }
