@@ -42,6 +42,7 @@ static const char *cause_in(const char *text, uint64_t pid, const char *program)
 
 static bool is_of_this_boot(const struct gt_origin *origin)
 {
+    gt_origin_open(NULL);
     struct gt_origin here = gt_origin_here();
     return origin->boot[0] && memcmp(here.boot, origin->boot, sizeof here.boot) == 0;
 }
