@@ -154,7 +154,7 @@ export GOTRACE_PC
 
 # The command. It shares the tables of the library and the writers of the formats, and none of what
 # runs inside a program.
-tool_obj := $(patsubst %.c,$(B)/%.o,$(wildcard scripts/tool/*.c scripts/tool/*/*.c encoder/read/*.c) $(core_src) preload/options.c preload/census.c)
+tool_obj := $(patsubst %.c,$(B)/%.o,$(wildcard scripts/tool/*.c scripts/tool/*/*.c encoder/read/*.c) $(core_src) preload/options.c preload/census.c preload/leaves.c)
 $(B)/scripts/tool/main.o: override CPPFLAGS += -DGT_VERSION='"$(VERSION)"'
 $(B)/scripts/tool/main.o: scripts/CHANGELOG.md
 $(B)/scripts/tool/export/flame.o: scripts/tool/export/flame.js

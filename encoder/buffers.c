@@ -2,6 +2,7 @@
 #include "buffers.h"
 
 #include "encoder/base/arena.h"
+#include "encoder/base/box.h"
 #include "encoder/base/clock.h"
 #include "encoder/base/futex.h"
 #include "encoder/base/urgent.h"
@@ -32,6 +33,7 @@ static struct {
     _Atomic uint64_t returned_ns; /* when */
     _Atomic bool stalled;         /* PATIENCE_NS ago, and threads want one */
     _Atomic uint32_t waiters;
+    _Atomic uint64_t serial;
 } pool = {.limit = 256u << 20};
 
 _Atomic uint32_t gt_buffers_queued;
@@ -53,7 +55,7 @@ static bool take_share(bool force)
 
 static struct gt_buf *map_buffer(void)
 {
-    struct gt_buf *buf = gt_pages_alloc(GT_BUF_BYTES);
+    struct gt_buf *buf = gt_box_alloc_buffer(GT_BUF_BYTES);
     if (buf)
         atomic_fetch_add_explicit(&pool.stats.mapped, GT_BUF_BYTES, memory_order_relaxed);
     return buf;
@@ -72,6 +74,7 @@ static struct gt_buf *take_reserve(void)
 /* To the reserve first. Threads that come together may make that a little larger. */
 static void put(struct gt_buf *buf)
 {
+    __atomic_store_n(&buf->gen, 0, __ATOMIC_RELEASE);
     bool reserve = atomic_load_explicit(&pool.reserved, memory_order_relaxed) < RESERVE;
     if (reserve) {
         atomic_fetch_add_explicit(&pool.reserved, 1, memory_order_relaxed);
@@ -80,12 +83,15 @@ static void put(struct gt_buf *buf)
     gt_freelist_push(reserve ? &pool.reserve : &pool.free, &buf->free);
 }
 
+/* Not of the black box, whose memory is never untouched. */
 void gt_buffers_reserve(void)
 {
     struct gt_buf *buf;
     while (atomic_load_explicit(&pool.reserved, memory_order_relaxed) < RESERVE &&
-           (buf = map_buffer()))
+           (buf = gt_pages_alloc(GT_BUF_BYTES))) {
+        atomic_fetch_add_explicit(&pool.stats.mapped, GT_BUF_BYTES, memory_order_relaxed);
         put(buf);
+    }
 }
 
 struct gt_buf *gt_buffers_get(bool force)
@@ -102,12 +108,22 @@ struct gt_buf *gt_buffers_get(bool force)
         buf = take_reserve();
     if (buf) {
         buf->next = NULL;
+        buf->pos = NULL;
         buf->used = buf->cuts = 0;
     } else {
         atomic_fetch_sub_explicit(&pool.out, GT_BUF_BYTES, memory_order_relaxed);
     }
     errno = saved;
     return buf;
+}
+
+void gt_buffers_claim(struct gt_buf *buf, uint32_t gen, uint32_t m, uint64_t ts)
+{
+    buf->serial = atomic_fetch_add_explicit(&pool.serial, 1, memory_order_relaxed);
+    buf->m = m;
+    buf->ts = ts;
+    /* release: whoever finds it in the black box finds the rest of it, too. */
+    __atomic_store_n(&buf->gen, gen, __ATOMIC_RELEASE);
 }
 
 /* Nothing came back since this thread began to wait, nor for as long as it may take at most. */
@@ -223,6 +239,11 @@ void gt_buffers_set_limit(size_t bytes)
     pool.limit = bytes;
 }
 
+size_t gt_buffers_limit(void)
+{
+    return pool.limit;
+}
+
 struct gt_buffers_stats gt_buffers_stats(void)
 {
     return (struct gt_buffers_stats){
@@ -230,6 +251,16 @@ struct gt_buffers_stats gt_buffers_stats(void)
         .waits = pool.stats.waits,
         .wait_ns = pool.stats.wait_ns,
     };
+}
+
+/* Those of the parent's black box are empty, and so are the lists that they were in. */
+void gt_buffers_forget(void)
+{
+    atomic_store(&pool.free.top, 0);
+    atomic_store(&pool.reserve.top, 0);
+    pool.reserved = 0;
+    pool.stats.mapped = 0;
+    pool.queue[0] = pool.queue[1] = NULL;
 }
 
 void gt_buffers_after_fork(void)

@@ -22,17 +22,21 @@
 struct gt_buf {
     struct gt_free free;
     struct gt_buf *next;
-    uint32_t gen;
-    uint32_t m;
+    uint32_t gen;  /* 0: nothing in it is of the trace, or not yet */
+    uint32_t m;    /* GT_BUF_PACKED: of encoded batches */
     uint64_t ts;   /* timestamp the first event's delta counts from */
-    uint32_t used; /* payload bytes */
+    uint32_t used; /* payload bytes, once nobody writes events there any more */
     uint32_t cuts;
+    uint8_t *pos;    /* before that: where the last whole event ends, at any moment; else NULL */
+    uint64_t serial; /* buffers of one M, in order */
     struct gt_cut {
         uint64_t ts; /* of the event before */
         uint32_t at; /* in data */
     } cut[GT_CUTS_MAX];
     uint8_t data[];
 };
+
+#define GT_BUF_PACKED UINT32_MAX
 
 #define GT_BUF_BYTES (64u << 10)                           /* of memory, all told */
 #define GT_BUF_ROOM (GT_BUF_BYTES - sizeof(struct gt_buf)) /* of payload */
@@ -42,6 +46,9 @@ struct gt_buf {
  * waits to be written (then: gt_buffers_wait). With it only when the system has no memory.
  */
 struct gt_buf *gt_buffers_get(bool force);
+
+/* The buffer has events of that generation, or will have. */
+void gt_buffers_claim(struct gt_buf *buf, uint32_t gen, uint32_t m, uint64_t ts);
 
 /* Puts some aside for `force` and urgent threads. Drain side; before recording starts, too. */
 void gt_buffers_reserve(void);
@@ -84,6 +91,7 @@ void gt_buffers_kick(void);
 void gt_buffers_sleep_on(_Atomic uint32_t *word);
 
 void gt_buffers_set_limit(size_t bytes);
+size_t gt_buffers_limit(void);
 
 struct gt_buffers_stats {
     size_t mapped;    /* bytes of buffers in existence, but for the reserve */
@@ -91,6 +99,9 @@ struct gt_buffers_stats {
     uint64_t wait_ns; /* and how long in all */
 };
 struct gt_buffers_stats gt_buffers_stats(void);
+
+/* The same, of those that there are, before: they have lost what was in them. */
+void gt_buffers_forget(void);
 
 /* In a forked child: forget everything queued. */
 void gt_buffers_after_fork(void);

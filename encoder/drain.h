@@ -41,6 +41,9 @@ struct gt_drain_config {
     const char *path; /* of a recording that begins at once; valid for ever */
     /* The same for every other one, asked when it begins; NULL: it cannot be named. */
     const char *(*next_path)(void);
+    /* Where the black box is (live.h): a directory, "": beside the file; NULL: there is none. */
+    const char *live;
+    uint64_t leaves;     /* and of all names that numbers in a stack may stand for */
     const char *program; /* what it is called; valid for ever. NULL: nobody knows */
     uint64_t max_size;   /* of the file; 0: any */
     const struct gt_format *format;

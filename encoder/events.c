@@ -3,6 +3,9 @@
 
 #include "account.h"
 
+#include "encoder/base/arena.h"
+#include "encoder/base/box.h"
+
 /* Garbage collections so far, one after the other. */
 static struct {
     uint64_t seq; /* of the last end; beginnings have one, too */
@@ -27,6 +30,13 @@ static inline bool may_write(const struct gt_writer *w)
 {
     return gt_debug_pinned() == w || gt_debug_has_rank(GT_RANK_SIDE) ||
            (atomic_load_explicit(&w->gen, memory_order_relaxed) & GT_GEN_SWITCHING);
+}
+
+/* release: an event that is there is whole, whatever ends the process. */
+static inline void commit(struct gt_writer *w, uint8_t *end)
+{
+    w->pos = end;
+    __atomic_store_n(w->shown, end, __ATOMIC_RELEASE);
 }
 
 static inline uint8_t *begin_at(struct gt_writer *w, enum gt_event_type type, uint64_t ts)
@@ -73,23 +83,23 @@ static void stated(struct gt_writer *w)
 
 static inline void event0(struct gt_writer *w, enum gt_event_type type)
 {
-    w->pos = begin(w, type);
+    commit(w, begin(w, type));
 }
 
 static inline void event1(struct gt_writer *w, enum gt_event_type type, uint64_t a)
 {
-    w->pos = gt_varint_put(begin(w, type), a);
+    commit(w, gt_varint_put(begin(w, type), a));
 }
 
 static inline void event2(struct gt_writer *w, enum gt_event_type type, uint64_t a, uint64_t b)
 {
-    w->pos = gt_varint_put(gt_varint_put(begin(w, type), a), b);
+    commit(w, gt_varint_put(gt_varint_put(begin(w, type), a), b));
 }
 
 static inline void event3(struct gt_writer *w, enum gt_event_type type, uint64_t a, uint64_t b,
                           uint64_t c)
 {
-    w->pos = gt_varint_put(gt_varint_put(gt_varint_put(begin(w, type), a), b), c);
+    commit(w, gt_varint_put(gt_varint_put(gt_varint_put(begin(w, type), a), b), c));
 }
 
 /* The M of a status that binds no thread (trace.NoThread is -1). */
@@ -122,7 +132,7 @@ static void status_g_locked(struct gt_writer *w, struct gt_g *g, uint64_t m, uin
     if (stack) {
         uint8_t *p = gt_varint_put(begin(w, GT_EV_GO_STATUS_STACK), g->id);
         p = gt_varint_put(gt_varint_put(p, m), g->state);
-        w->pos = gt_varint_put(p, gt_stack_use(stack, gen));
+        commit(w, gt_varint_put(p, gt_stack_use(stack, gen)));
     } else {
         event3(w, GT_EV_GO_STATUS, g->id, m, g->state);
     }
@@ -184,6 +194,7 @@ static uint32_t rewaits_of(const struct gt_g *g)
 
 static void set_rewaits_locked(struct gt_g *g, uint32_t n)
 {
+    atomic_store_explicit(&g->rewait->n, n, memory_order_release);
     atomic_store_explicit(&g->rewaits, n, memory_order_relaxed);
 }
 
@@ -197,15 +208,15 @@ void gt_ev_rewaits_locked(struct gt_writer *w, uint32_t gen)
     if (!n || !gt_writer_make_room(w, gen, (ptrdiff_t)n * BYTES + GT_EVENT_ROOM))
         return;
     for (uint32_t i = 0; i < n; i++) {
-        struct gt_rewait r = g->rewait[i];
+        struct gt_rewait r = g->rewait->at[i];
         if (r.gen != gen) {
-            g->rewait[kept++] = r;
+            g->rewait->at[kept++] = r;
             continue;
         }
         uint8_t *p = begin_at(w, GT_EV_GO_START, r.ts);
-        w->pos = gt_varint_put(gt_varint_put(p, g->id), r.seq);
+        commit(w, gt_varint_put(gt_varint_put(p, g->id), r.seq));
         p = gt_varint_put(begin_at(w, GT_EV_GO_BLOCK, r.ts), GT_REASON_SYNC);
-        w->pos = gt_varint_put(p, gt_stack_use(r.stack, gen));
+        commit(w, gt_varint_put(p, gt_stack_use(r.stack, gen)));
     }
     set_rewaits_locked(g, kept);
     stated(w);
@@ -256,9 +267,9 @@ static __attribute__((noinline, cold)) void after_call_slow(struct gt_writer *w)
     if (gt_format->after_call != GT_AFTER_CALL_STOP_START)
         return;
     uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_STOP, w->last), GT_REASON_PREEMPTED);
-    w->pos = gt_varint_put(p, gt_stack_use(w->g.wait_stack, gt_writer_gen(w)));
+    commit(w, gt_varint_put(p, gt_stack_use(w->g.wait_stack, gt_writer_gen(w))));
     p = gt_varint_put(begin_at(w, GT_EV_GO_START, w->last), w->g.id);
-    w->pos = gt_varint_put(p, ++w->g.seq);
+    commit(w, gt_varint_put(p, ++w->g.seq));
 }
 
 static void syscall_end(struct gt_writer *w)
@@ -273,7 +284,7 @@ static void syscall_end(struct gt_writer *w)
     }
     uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_STATUS_STACK, w->last), g->id);
     p = gt_varint_put(gt_varint_put(p, w->m), GT_G_RUNNING);
-    w->pos = gt_varint_put(p, gt_stack_use(g->wait_stack, gt_writer_gen(w)));
+    commit(w, gt_varint_put(p, gt_stack_use(g->wait_stack, gt_writer_gen(w))));
     g->seq = 0;
 }
 
@@ -316,14 +327,14 @@ static void proc_start(struct gt_writer *w)
 {
     w->p->state = GT_P_RUNNING;
     uint8_t *p = begin_at(w, GT_EV_PROC_START, now_after(w, w->p->left));
-    w->pos = gt_varint_put(gt_varint_put(p, w->p->id), ++w->p->seq);
+    commit(w, gt_varint_put(gt_varint_put(p, w->p->id), ++w->p->seq));
 }
 
 static void go_start(struct gt_writer *w)
 {
     w->g.state = GT_G_RUNNING;
     uint8_t *p = begin_at(w, GT_EV_GO_START, now_after(w, w->g.changed));
-    w->pos = gt_varint_put(gt_varint_put(p, w->g.id), ++w->g.seq);
+    commit(w, gt_varint_put(gt_varint_put(p, w->g.id), ++w->g.seq));
 }
 
 /* What a reused writer, or a goroutine created in an earlier generation, still owes this one. */
@@ -377,7 +388,7 @@ bool gt_ev_go_block(struct gt_writer *w, uint64_t since, enum gt_reason reason,
     w->g.state = GT_G_WAITING;
     w->g.wait_stack = stack;
     uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_BLOCK, since), reason);
-    w->pos = gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w)));
+    commit(w, gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w))));
     stated(w);
     return true;
 }
@@ -389,7 +400,7 @@ bool gt_ev_go_stop(struct gt_writer *w, uint64_t since, enum gt_reason reason,
         return false;
     w->g.state = GT_G_RUNNABLE;
     uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_STOP, since), reason);
-    w->pos = gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w)));
+    commit(w, gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w))));
     return true;
 }
 
@@ -401,7 +412,7 @@ void gt_ev_go_syscall(struct gt_writer *w, uint64_t since, struct gt_stack *stac
     w->p->state = GT_P_SYSCALL;
     w->g.wait_stack = stack;
     uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_SYSCALL_BEGIN, since), ++w->p->seq);
-    w->pos = gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w)));
+    commit(w, gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w))));
 }
 
 static void unblock_at(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack,
@@ -409,7 +420,8 @@ static void unblock_at(struct gt_writer *w, struct gt_g *target, struct gt_stack
 {
     target->state = GT_G_RUNNABLE;
     uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GO_UNBLOCK, ts), target->id);
-    w->pos = gt_varint_put(gt_varint_put(p, ++target->seq), gt_stack_use(stack, gt_writer_gen(w)));
+    commit(w,
+           gt_varint_put(gt_varint_put(p, ++target->seq), gt_stack_use(stack, gt_writer_gen(w))));
 }
 
 static void unblock_other(struct gt_writer *w, struct gt_g *target, struct gt_stack *stack)
@@ -484,11 +496,23 @@ static uint64_t rewait_ts(const struct gt_g *g, uint32_t n)
     return ts > g->stated ? ts : g->stated;
 }
 
+/* Room for another one. Its memory stays with that of its thread. */
+static bool has_room_locked(struct gt_g *g, uint32_t n)
+{
+    static struct gt_arena arena = {.boxed = true};
+    if (!g->rewait && (g->rewait = gt_arena_alloc(&arena, sizeof *g->rewait)))
+        gt_box_push(GT_BOX_REWAITS, g->rewait, &g->rewait->next);
+    return g->rewait && n < GT_REWAITS_MAX;
+}
+
 /* It was unblocked, and waits again, with n rewaits before this. */
 static void rewait_locked(struct gt_g *g, uint32_t n, uint32_t gen, struct gt_stack *stack)
 {
     g->stated = rewait_ts(g, n);
-    g->rewait[n] = (struct gt_rewait){.ts = g->stated, .stack = stack, .gen = gen, .seq = ++g->seq};
+    g->rewait->g = g->id;
+    g->rewait->m = ((struct gt_writer *)((char *)g - offsetof(struct gt_writer, g)))->m;
+    g->rewait->at[n] =
+        (struct gt_rewait){.ts = g->stated, .stack = stack, .gen = gen, .seq = ++g->seq};
     set_rewaits_locked(g, n + 1);
 }
 
@@ -501,7 +525,8 @@ bool gt_ev_go_unblock_again(struct gt_writer *w, struct gt_g *target, struct gt_
         return true;
     uint32_t n = rewaits_of(target);
     bool current = target->status_gen <= gen;
-    if (current && target->state == GT_G_RUNNABLE && n < GT_REWAITS_MAX && target->own_gen == gen) {
+    if (current && target->state == GT_G_RUNNABLE && target->own_gen == gen &&
+        has_room_locked(target, n)) {
         rewait_locked(target, n, gen, target->wait_stack);
         unblock_other(w, target, stack);
     }
@@ -517,7 +542,7 @@ bool gt_ev_go_unblock_and_wait(struct gt_writer *w, struct gt_g *target, struct 
         return true;
     uint32_t n = rewaits_of(target);
     bool current = target->status_gen <= gen && target->own_gen == gen;
-    if (current && target->state == GT_G_WAITING && n < GT_REWAITS_MAX) {
+    if (current && target->state == GT_G_WAITING && has_room_locked(target, n)) {
         if (!gt_gen_is_mute(gen)) {
             status_g_locked(w, target, NO_M, gen);
             unblock_other(w, target, stack);
@@ -538,13 +563,13 @@ void gt_ev_gc(struct gt_writer *w, const struct gt_collection *gc)
     uint64_t begin_ts = gc->begin > least ? gc->begin : least;
     collections.seq++;
     uint8_t *p = gt_varint_put(begin_at(w, GT_EV_GC_BEGIN, begin_ts), seq);
-    w->pos = gt_varint_put(p, 0);
+    commit(w, gt_varint_put(p, 0));
     for (uint32_t i = 0; i < gc->pauses; i++) {
         p = gt_varint_put(begin_at(w, GT_EV_STW_BEGIN, gc->pause[i].begin), GT_REASON_GC);
-        w->pos = gt_varint_put(p, 0);
-        w->pos = begin_at(w, GT_EV_STW_END, gc->pause[i].end);
+        commit(w, gt_varint_put(p, 0));
+        commit(w, begin_at(w, GT_EV_STW_END, gc->pause[i].end));
     }
-    w->pos = gt_varint_put(begin_at(w, GT_EV_GC_END, gc->end), seq + 1);
+    commit(w, gt_varint_put(begin_at(w, GT_EV_GC_END, gc->end), seq + 1));
     collections.end = w->last;
 }
 
@@ -563,7 +588,7 @@ bool gt_ev_user(struct gt_writer *w, enum gt_event_type type, const uint64_t *ar
     uint8_t *p = begin(w, type);
     for (int i = 0; i < gt_event_args[type] - 1; i++)
         p = gt_varint_put(p, args[i]);
-    w->pos = gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w)));
+    commit(w, gt_varint_put(p, gt_stack_use(stack, gt_writer_gen(w))));
     return true;
 }
 
@@ -574,14 +599,14 @@ void gt_ev_lock(struct gt_writer *w, uint64_t since, struct gt_string *what, str
     uint32_t gen = gt_writer_gen(w);
     uint8_t *p = gt_varint_put(begin_at(w, GT_EV_USER_LOG, since), 0);
     p = gt_varint_put(gt_varint_put(p, gt_held_category(what)), gt_string_use(what, gen));
-    w->pos = gt_varint_put(p, gt_stack_use(stack, gen));
+    commit(w, gt_varint_put(p, gt_stack_use(stack, gen)));
 }
 
 bool gt_ev_heap_alloc(struct gt_writer *w, uint64_t at, uint64_t bytes)
 {
     own_rewaits(w);
     if (w->p)
-        w->pos = gt_varint_put(begin_at(w, GT_EV_HEAP_ALLOC, at), bytes);
+        commit(w, gt_varint_put(begin_at(w, GT_EV_HEAP_ALLOC, at), bytes));
     return w->p != NULL;
 }
 

@@ -7,6 +7,7 @@
 #include "events.h"
 #include "generation.h"
 #include "held.h"
+#include "live.h"
 #include "origin.h"
 #include "output.h"
 #include "procs.h"
@@ -23,6 +24,8 @@
 
 /* Stacks and strings stay, with their ids: the child's own traces are full of the same ones. */
 static void (*const state[])(void) = {
+    gt_live_after_fork, /* before anything is written: the black box is the parent's */
+
     /* Numbers go on. Its buffers go back, so before the pool is told that none is out. */
     gt_generation_after_fork, gt_origin_after_fork, /* whose child it is, and since when */
     gt_output_after_fork, /* the file is the parent's: only its descriptor is closed */

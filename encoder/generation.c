@@ -5,6 +5,7 @@
 #include "buffers.h"
 #include "cpus.h"
 #include "frames.h"
+#include "live.h"
 #include "output.h"
 #include "renewal.h"
 #include "samples.h"
@@ -65,6 +66,7 @@ static void note_beginning(uint32_t gen)
                                       .snapshot = gt_clock_snapshot(),
                                       .begin_ns = gt_clock_monotonic_raw(),
                                       .from = atomic_load(&gt_gen.from)};
+    gt_live_begin(gen, &generation.now.snapshot);
 }
 
 /* To generation `next`, or to none, with everybody's state in `told`; 0: it is not told. */
@@ -245,10 +247,16 @@ void gt_generation_look_up_kept(const struct gt_kept *k)
         look_up(NULL, k->stacks[i]);
 }
 
+/* All of it: else what it begins with is in the file, and maybe more. */
+static bool waits_in_memory(uint32_t gen)
+{
+    return gt_format->v1 || gt_sched_covers(gen) || gt_box_is_open();
+}
+
 static void write_v2(struct gt_buf *plain, bool whole)
 {
     const struct gt_kept *past = &generation.past;
-    if (generation.past_early || gt_sched_covers(past->gen))
+    if (generation.past_early || waits_in_memory(past->gen))
         gt_v2_begin(generation.past_early);
     gt_v2_write(plain);
     gt_v2_end(past->gen, &past->snapshot, generation.until, whole);
@@ -264,6 +272,15 @@ static int write_v1(struct gt_buf *plain, bool whole)
     return error;
 }
 
+/* It is in the file: its buffers may go. */
+static int commit(uint32_t gen, int error)
+{
+    error = error ? error : gt_output_commit();
+    if (!error)
+        gt_live_commit(gen, NULL);
+    return error;
+}
+
 int gt_generation_write(bool whole)
 {
     GT_ASSERT_DRAIN_SIDE();
@@ -273,14 +290,13 @@ int gt_generation_write(bool whole)
         error = write_v1(plain, whole);
     else if (!error)
         write_v2(plain, whole);
+    if (error)
+        gt_output_fail(error);
+    error = commit(generation.past.gen, error);
     gt_buffers_put_all(plain);
     gt_buffers_put_all(generation.past_early);
     generation.past_early = NULL;
-    if (error)
-        gt_output_fail(error);
-    error = error ? error : gt_output_commit();
-    bool now = !gt_format->v1 && !gt_sched_covers(generation.now.gen);
-    if (generation.successor == GT_SUCCESSOR_WRITTEN && now) {
+    if (generation.successor == GT_SUCCESSOR_WRITTEN && !waits_in_memory(generation.now.gen)) {
         gt_v2_begin(generation.early.first);
         gt_buffers_put_all(take_early());
     }
@@ -305,7 +321,7 @@ int gt_generation_write_end(void)
         begin_end(generation.early.first); /* not taken: a flight recorder may go on with that */
         gt_v2_end(generation.now.gen, &generation.now.snapshot, 0, true);
     }
-    return gt_output_commit();
+    return commit(generation.now.gen, 0);
 }
 
 void gt_generation_forget(void)

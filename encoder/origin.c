@@ -89,7 +89,7 @@ static void read_wall(struct gt_origin *o)
     o->wall_ns = wall % S;
 }
 
-static struct gt_origin find_out(void)
+struct gt_origin gt_origin_here(void)
 {
     struct gt_origin o = {.hardware = gt_clock.hardware,
                           .counter = gt_clock.base,
@@ -110,7 +110,7 @@ static struct gt_origin find_out(void)
 
 uint32_t gt_origin_text(uint8_t text[GT_ORIGIN_MAX])
 {
-    struct gt_origin o = origin.given ? origin.its : find_out();
+    struct gt_origin o = origin.given ? origin.its : gt_origin_here();
     uint64_t numbers[GT_ORIGIN_NUMBERS];
     uint8_t *p = (uint8_t *)memcpy(text, GT_ORIGIN, sizeof GT_ORIGIN - 1) + sizeof GT_ORIGIN - 1;
     memcpy(numbers, &o, sizeof o);

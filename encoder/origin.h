@@ -37,6 +37,9 @@ enum { GT_ORIGIN_MAX = sizeof GT_ORIGIN + GT_ORIGIN_NUMBERS * GT_VARINT_MAX };
 /* From here on this process records, which is called so, or NULL. */
 void gt_origin_open(const char *program);
 
+/* What is true of this process. */
+struct gt_origin gt_origin_here(void);
+
 /* GT_ORIGIN, and what is true of this process; or what was given. Returns its length. */
 uint32_t gt_origin_text(uint8_t text[GT_ORIGIN_MAX]);
 

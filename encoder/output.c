@@ -167,6 +167,13 @@ const char *gt_output_path(void)
     return out.path;
 }
 
+void gt_output_identify(uint64_t *device, uint64_t *inode)
+{
+    bool known = out.fd >= 0 && out.regular;
+    *device = known ? out.dev : 0;
+    *inode = known ? out.ino : 0;
+}
+
 int gt_output_descriptor(void)
 {
     return fd_is_ours() ? out.fd : -1;

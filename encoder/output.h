@@ -27,6 +27,9 @@ bool gt_output_reserve(void);
 /* Where it really went: `path` with .<pid> appended when another process is writing there. */
 const char *gt_output_path(void);
 
+/* Which file it is; 0, 0: none, or no regular one. */
+void gt_output_identify(uint64_t *device, uint64_t *inode);
+
 /* Its descriptor in the caller's table, or -1. */
 int gt_output_descriptor(void);
 

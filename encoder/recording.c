@@ -5,6 +5,7 @@
 #include "buffers.h"
 #include "frames.h"
 #include "generation.h"
+#include "live.h"
 #include "origin.h"
 #include "output.h"
 #include "renewal.h"
@@ -190,10 +191,11 @@ static void last_generation(enum gt_successor next)
     note(error ? error : gt_generation_write_end());
 }
 
-/* Those of a flight recorder and of v1 formats, until they are over. */
+/* Those of a flight recorder and of v1 formats, and where there is a black box, until they are
+ * over. */
 static bool wait_in_memory(void)
 {
-    return in_ring() || gt_format->v1 || gt_sched_is_on();
+    return in_ring() || gt_format->v1 || gt_sched_is_on() || gt_box_is_open();
 }
 
 /* Of the flight recorder's memory, at its end or in its file. */
@@ -362,6 +364,7 @@ int gt_recording_start(void)
     if (!in_ring() && !name_file(NULL))
         return -ENAMETOOLONG;
     begin();
+    gt_live_commit(atomic_load(&gt_gen.current), recording.path);
     gt_generation_begin();
     if (recording.config->started)
         recording.config->started();
@@ -462,6 +465,17 @@ void gt_recording_give_up(void)
         end(GT_SUCCESSOR_MUTE);
 }
 
+static void open_box(const struct gt_drain_config *config)
+{
+    if (config->format->v1 || config->ring_bytes || config->sched)
+        gt_log("GOTRACE_LIVE: not with formats before go1.22, GOTRACE_RING or GOTRACE_SCHED");
+    else if (!gt_gen_stays())
+        gt_log("GOTRACE_LIVE: this kernel is too old");
+    else if (gt_live_open(config->path, config->live, gt_buffers_limit(),
+                          gt_live_layout(config->leaves)))
+        gt_live_commit(0, config->path);
+}
+
 void gt_recording_init(const struct gt_drain_config *config)
 {
     bool waits = config->manual || config->delay_ns;
@@ -469,6 +483,8 @@ void gt_recording_init(const struct gt_drain_config *config)
     recording.path = config->path;
     gt_format = config->format;
     gt_origin_open(config->program);
+    if (config->live)
+        open_box(config);
     gt_buffers_reserve();
     gt_frames_init(config);
     gt_held_init(config->lock, config->function, config->at_end);
@@ -495,6 +511,7 @@ void gt_recording_finish(void)
         end(GT_SUCCESSOR_NONE);
     else
         gt_generation_stop();
+    gt_live_remove();
 }
 
 struct gt_recording_summary gt_recording_summary(void)

@@ -39,6 +39,17 @@ static struct gt_stack *find(struct gt_stack *s, const uint64_t *pcs, uint32_t n
     return NULL;
 }
 
+static void insert(struct gt_era *era, struct gt_stack *s)
+{
+    _Atomic(struct gt_stack *) *bucket = &era->stacks[s->hash >> BUCKET_SHIFT];
+    s->era = era->number;
+    s->next = atomic_load_explicit(bucket, memory_order_relaxed);
+    /* release: pairs with the acquire loads of lookups and of each_of. */
+    while (!atomic_compare_exchange_weak_explicit(bucket, &s->next, s, memory_order_release,
+                                                  memory_order_relaxed))
+        ;
+}
+
 struct gt_stack *gt_stacks_get(const uint64_t *pcs, uint32_t n, uint32_t epoch)
 {
     uint64_t hash = GT_STACKS_SEED;
@@ -52,8 +63,8 @@ struct gt_stack *gt_stacks_get_hashed(const uint64_t *pcs, uint32_t n, uint32_t 
 {
     struct gt_era *era = gt_era_now();
     hash = gt_hash_mix(gt_hash_mix(hash, pcs[0]), n);
-    _Atomic(struct gt_stack *) *bucket = &era->stacks[hash >> BUCKET_SHIFT];
-    struct gt_stack *head = atomic_load_explicit(bucket, memory_order_acquire);
+    struct gt_stack *head =
+        atomic_load_explicit(&era->stacks[hash >> BUCKET_SHIFT], memory_order_acquire);
     struct gt_stack *s = find(head, pcs, n, epoch, hash);
     if (s)
         return s;
@@ -65,15 +76,20 @@ struct gt_stack *gt_stacks_get_hashed(const uint64_t *pcs, uint32_t n, uint32_t 
     s->hash = hash;
     s->n = n;
     s->epoch = epoch;
-    s->era = era->number;
     memcpy(s->pcs, pcs, n * sizeof *pcs);
     s->id =
         (uint32_t)(atomic_fetch_add_explicit(&ids, 1, memory_order_relaxed) % GT_STACK_ID_MAX) + 1;
-    s->next = head;
-    /* release: pairs with the acquire loads of lookups and of each_of. */
-    while (!atomic_compare_exchange_weak_explicit(bucket, &s->next, s, memory_order_release,
-                                                  memory_order_relaxed))
-        ;
+    insert(era, s);
+    return s;
+}
+
+struct gt_stack *gt_stacks_adopt(const struct gt_stack *its)
+{
+    struct gt_era *era = gt_era_now();
+    size_t size = sizeof *its + its->n * sizeof *its->pcs;
+    struct gt_stack *s = gt_era_alloc(era, size);
+    if (s)
+        insert(era, memcpy(s, its, size));
     return s;
 }
 

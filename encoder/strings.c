@@ -42,13 +42,13 @@ static struct gt_string *fill(struct gt_string *s, uint32_t id, const char *text
     return s;
 }
 
-static struct gt_string *insert_locked(struct gt_era *era, const char *text, size_t len,
-                                       bool of_lock)
+static struct gt_string *insert_locked(struct gt_era *era, uint32_t id, const char *text,
+                                       size_t len, bool of_lock)
 {
     struct gt_string *s = gt_era_alloc(era, sizeof *s + len);
-    if (!fill(s, table.last_id + 1, text, len))
+    if (!fill(s, id, text, len))
         return NULL;
-    table.last_id++;
+    table.last_id = id > table.last_id ? id : table.last_id;
     struct gt_string **bucket = &era->strings[s->hash % GT_ERA_STRINGS], *last = era->last_string;
     s->era = era->number;
     s->of_lock = of_lock;
@@ -92,7 +92,7 @@ static struct gt_string *intern_locked(const char *text, size_t len, bool of_loc
     }
     if (s || (of_lock && !gt_era_may_grow(era))) /* of those there may be any number */
         return s;
-    return insert_locked(era, text, len, of_lock);
+    return insert_locked(era, table.last_id + 1, text, len, of_lock);
 }
 
 static struct gt_string *intern(const char *text, size_t len, bool of_lock)
@@ -112,6 +112,16 @@ struct gt_string *gt_strings_intern(const char *text)
 struct gt_string *gt_strings_intern_lock(const void *key, size_t size)
 {
     return intern(key, size, true);
+}
+
+bool gt_strings_adopt(const struct gt_string *its)
+{
+    gt_lock(&table.lock, GT_RANK_STRINGS);
+    struct gt_string *s = insert_locked(gt_era_now(), its->id, its->text, its->len, its->of_lock);
+    for (int i = 0; s && i < 2; i++)
+        s->used[i] = its->used[i];
+    gt_unlock(&table.lock);
+    return s;
 }
 
 struct gt_string *gt_string_renewed(struct gt_string *s)

@@ -122,7 +122,7 @@ static bool move_locked(struct gt_writer *w, uint32_t old, uint32_t next)
         return false;
     end_generation_locked(w, old);
     if (fresh) {
-        gt_writer_install(w, fresh);
+        gt_writer_install(w, fresh, next);
         gt_ev_statuses_locked(w, next);
     }
     return true;
@@ -234,8 +234,7 @@ static void emit_scratch(struct gt_writer *w, uint32_t m, const struct emitter *
     e->scratch->used = (uint32_t)(w->pos - e->scratch->data);
     e->scratch->gen = e->gen;
     e->scratch->m = m;
-    w->buf = NULL;
-    w->pos = w->end = NULL;
+    gt_writer_release(w);
     if (e->scratch->used)
         e->emit(e->scratch);
 }
@@ -285,18 +284,17 @@ static bool lock_patiently(struct gt_lock *lock)
     return locked;
 }
 
-static void push_copy(const struct gt_buf *buf, uint32_t used, uint32_t m, uint32_t gen)
+static void push_copy(struct gt_buf *buf, uint32_t used, uint32_t m, uint32_t gen)
 {
     struct gt_buf *copy = used ? gt_buffers_get(true) : NULL;
     if (!copy)
         return;
-    copy->gen = gen;
-    copy->m = m;
-    copy->ts = buf->ts;
     copy->used = used;
     copy->cuts = buf->cuts;
     memcpy(copy->cut, buf->cut, sizeof copy->cut);
     memcpy(copy->data, buf->data, used);
+    buf->gen = 0; /* its events are there */
+    gt_buffers_claim(copy, gen, m, buf->ts);
     gt_buffers_push(copy);
 }
 
@@ -306,7 +304,7 @@ static void push_copy(const struct gt_buf *buf, uint32_t used, uint32_t m, uint3
  */
 static void salvage(const struct gt_writer *w, uint32_t old)
 {
-    const struct gt_buf *texts = w->texts.buf;
+    struct gt_buf *texts = w->texts.buf;
     size_t used = w->buf ? (uintptr_t)w->pos - (uintptr_t)w->buf->data : 0;
     if (used <= GT_BUF_ROOM) /* else it was between the two */
         push_copy(w->buf, (uint32_t)used, w->m, old);
@@ -327,7 +325,7 @@ static void switch_silent(struct gt_writer *w, uint32_t old, uint32_t next, cons
     }
     end_generation_locked(w, old);
     if (e->scratch && w->p && w->p->state != GT_P_IDLE) {
-        gt_writer_install(w, e->scratch);
+        gt_writer_install(w, e->scratch, 0);
         gt_ev_statuses_locked(w, e->gen);
         emit_scratch(w, w->m, e);
         if (!next || gt_gen_is_mute(next))
@@ -348,7 +346,7 @@ static void tell_unstarted(const struct emitter *e)
         if (!gt_ev_is_unstarted(&w->g))
             continue;
         teller.last = 0; /* perhaps of the parent process */
-        gt_writer_install(&teller, e->scratch);
+        gt_writer_install(&teller, e->scratch, 0);
         gt_ev_status_unstarted(&teller, &w->g, e->gen);
         emit_scratch(&teller, (uint32_t)gt_syscall(SYS_getpid), e);
     }

@@ -28,11 +28,9 @@ void gt_texts_retire(struct gt_writer *w, uint32_t gen)
 
 void gt_texts_begin(struct gt_buf *buf, uint32_t gen, uint32_t m, uint64_t ts)
 {
-    buf->gen = gen;
-    buf->m = m;
-    buf->ts = ts;
     buf->data[0] = GT_EV_STRINGS;
     buf->used = 1;
+    gt_buffers_claim(buf, gen, m, ts);
 }
 
 /* Pinned. false: no buffer to be had. In a mute generation the same does: nothing is written. */
@@ -90,6 +88,12 @@ uint64_t gt_texts_new_id(void)
     return atomic_fetch_add(&last_id, 1) + 1;
 }
 
+void gt_texts_adopt_id(uint64_t id)
+{
+    if (id > atomic_load(&last_id))
+        atomic_store(&last_id, id);
+}
+
 struct gt_recent_text gt_texts_append(struct gt_buf *buf, const char *text, uint32_t len)
 {
     struct gt_recent_text t = {.len = len, .id = gt_texts_new_id()};
@@ -97,7 +101,8 @@ struct gt_recent_text gt_texts_append(struct gt_buf *buf, const char *text, uint
     *p++ = GT_EV_STRING;
     p = gt_varint_put(gt_varint_put(p, t.id), len);
     t.text = memcpy(p, text, len);
-    buf->used = (uint32_t)(p + len - buf->data);
+    /* release: as commit in events.c */
+    __atomic_store_n(&buf->used, (uint32_t)(p + len - buf->data), __ATOMIC_RELEASE);
     return t;
 }
 

@@ -46,6 +46,9 @@ void gt_texts_retire(struct gt_writer *w, uint32_t gen);
 /* A number for a text that is written elsewhere. Any thread. */
 uint64_t gt_texts_new_id(void);
 
+/* Later ones are beyond this one, which another process has given. */
+void gt_texts_adopt_id(uint64_t id);
+
 /* For who fills a buffer of his own: begins it; appends a text, for which there is room. */
 void gt_texts_begin(struct gt_buf *buf, uint32_t gen, uint32_t m, uint64_t ts);
 struct gt_recent_text gt_texts_append(struct gt_buf *buf, const char *text, uint32_t len);

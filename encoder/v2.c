@@ -27,6 +27,12 @@ void gt_v2_open(void)
     has_batches = has_origin = false;
 }
 
+void gt_v2_go_on(void)
+{
+    has_batches = false;
+    has_origin = true;
+}
+
 /* Batches of threads ------------------------------------------------------------------------- */
 
 /* Longest encoding of a batch's header. */
@@ -63,10 +69,12 @@ bool gt_v2_pack(struct gt_packed *packed, uint32_t gen, uint32_t m, uint64_t ts,
         else
             packed->first = fresh;
         packed->last = last = fresh;
+        gt_buffers_claim(fresh, gen, GT_BUF_PACKED, ts);
     }
     uint8_t *p = put_header(last->data + last->used, gen, m, ts, size);
     memcpy(p, data, size);
-    last->used = (uint32_t)(p + size - last->data);
+    /* release: as commit in events.c */
+    __atomic_store_n(&last->used, (uint32_t)(p + size - last->data), __ATOMIC_RELEASE);
     return true;
 }
 

@@ -15,6 +15,9 @@
 /* A new file; the output is open. */
 void gt_v2_open(void);
 
+/* The same of a file that has whole generations, from its header on. */
+void gt_v2_go_on(void);
+
 /* As gt_output_reserve. */
 bool gt_v2_reserve(void);
 

@@ -5,7 +5,14 @@
 
 #include "encoder/base/urgent.h"
 
+#include <sys/mman.h>
+
 struct gt_generation gt_gen;
+
+bool gt_gen_stays(void)
+{
+    return madvise(&gt_gen, sizeof gt_gen, MADV_WIPEONFORK) == 0;
+}
 
 bool gt_writer_waits(const struct gt_writer *w)
 {
@@ -15,12 +22,18 @@ bool gt_writer_waits(const struct gt_writer *w)
     return waits;
 }
 
+void gt_writer_release(struct gt_writer *w)
+{
+    w->buf = NULL;
+    w->pos = w->end = NULL;
+    w->shown = &w->nowhere_pos;
+}
+
 void gt_writer_retire(struct gt_writer *w, uint32_t gen)
 {
     struct gt_buf *buf = w->buf;
     uint8_t *pos = w->pos;
-    w->buf = NULL;
-    w->pos = w->end = NULL;
+    gt_writer_release(w);
     if (!buf)
         return;
     buf->used = (uint32_t)(pos - buf->data);
@@ -32,13 +45,15 @@ void gt_writer_retire(struct gt_writer *w, uint32_t gen)
         gt_buffers_put(buf);
 }
 
-void gt_writer_install(struct gt_writer *w, struct gt_buf *buf)
+void gt_writer_install(struct gt_writer *w, struct gt_buf *buf, uint32_t gen)
 {
     uint64_t from = atomic_load_explicit(&gt_gen.from, memory_order_relaxed);
     w->last = w->last < from ? from : w->last;
-    buf->ts = w->last; /* not now: the next events may be rewaits, from earlier */
     w->buf = buf;
-    w->pos = buf->data;
+    buf->pos = w->pos = buf->data;
+    w->shown = &buf->pos;
+    /* Not from now: the next events may be rewaits, from earlier. */
+    gt_buffers_claim(buf, gen, w->m, w->last);
     w->end = buf->data + GT_PIECE;
     w->piece = w->events;
 }
@@ -70,6 +85,7 @@ static bool cut_buffer(struct gt_writer *w)
 static bool start_over(struct gt_writer *w)
 {
     w->pos = w->nowhere;
+    w->shown = &w->nowhere_pos;
     w->end = w->nowhere + sizeof w->nowhere;
     w->piece = w->events;
     return true;
@@ -84,7 +100,7 @@ static bool refresh_buffer(struct gt_writer *w, bool force)
     if (!fresh)
         return false;
     gt_writer_retire(w, gt_writer_gen(w));
-    gt_writer_install(w, fresh);
+    gt_writer_install(w, fresh, gt_writer_gen(w));
     return true;
 }
 
@@ -102,7 +118,7 @@ bool gt_writer_make_room(struct gt_writer *w, uint32_t gen, ptrdiff_t bytes)
     gt_writer_retire(w, gen);
     struct gt_buf *fresh = gt_buffers_get(true);
     if (fresh)
-        gt_writer_install(w, fresh);
+        gt_writer_install(w, fresh, gen);
     return fresh;
 }
 

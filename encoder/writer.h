@@ -71,9 +71,13 @@
 
 #define GT_PIECE 2048 /* bytes of a batch, about: rule 6 */
 
+enum { GT_GEN_PAGE = 4096 };
+
+/* Has pages of its own: see gt_gen_stays. */
 struct gt_generation {
-    _Atomic uint32_t current; /* 0: threads are not followed, before the start and after the end */
-    _Atomic uint32_t fence;   /* 1: no membarrier(2), writers must fence */
+    _Alignas(GT_GEN_PAGE) _Atomic uint32_t
+        current;            /* 0: threads are not followed, before the start and after the end */
+    _Atomic uint32_t fence; /* 1: no membarrier(2), writers must fence */
     /* What follows is set before current is raised. */
     _Atomic uint32_t mute;       /* the last mute generation; 0: none yet */
     _Atomic uint32_t mute_since; /* the first of those that it ends */
@@ -82,6 +86,12 @@ struct gt_generation {
     _Atomic uint64_t from;  /* trace time: no event of the generation is from before that */
 };
 extern struct gt_generation gt_gen;
+
+/*
+ * In a child that was forked without our noticing threads are not followed from here on: it may
+ * have memory that is the parent's. false: the kernel does not do that.
+ */
+bool gt_gen_stays(void);
 
 static inline bool gt_gen_is_mute(uint32_t gen)
 {
@@ -102,7 +112,16 @@ struct gt_rewait {
     uint32_t gen;
     uint32_t seq;
 };
-#define GT_REWAITS_MAX 1000 /* pages that few threads ever touch; all fit one buffer */
+#define GT_REWAITS_MAX 1000 /* all fit one buffer */
+
+/* Those of a thread, for the black box: its root has a list of them. */
+struct gt_rewaits {
+    uint64_t next; /* address */
+    uint64_t g;
+    uint32_t m;
+    _Atomic uint32_t n;
+    struct gt_rewait at[GT_REWAITS_MAX];
+};
 
 /* A thread as a goroutine. */
 struct gt_g {
@@ -118,8 +137,8 @@ struct gt_g {
     struct gt_stack *routine;    /* where it began; NULL: not known */
     struct gt_stack *wait_stack; /* of the wait or call it is in */
     _Atomic bool unstarted;      /* created, and its thread has not begun; cleared under lock */
-    _Atomic uint32_t rewaits;    /* entries in use; with the array under lock, as state */
-    struct gt_rewait rewait[GT_REWAITS_MAX];
+    _Atomic uint32_t rewaits;    /* how many there are; with these under lock, as state */
+    struct gt_rewaits *rewait;   /* NULL: there was none yet */
 };
 
 /* A call into the kernel that has been announced. */
@@ -139,7 +158,8 @@ struct gt_writer {
     bool may_lose;       /* its thread neither begins nor ends: see urgent.h */
     uint32_t gave_up;    /* the switch, as gen says, that it has waited for long enough, urgent */
     uint8_t *pos, *end;
-    uint64_t last; /* timestamp of the last event */
+    uint8_t **shown; /* where pos is to be seen, too: its buffer's, or nowhere_pos */
+    uint64_t last;   /* timestamp of the last event */
     struct gt_buf *buf;
     struct gt_texts texts;
     uint32_t m; /* kernel thread id */
@@ -149,11 +169,12 @@ struct gt_writer {
     uint64_t woken; /* when the wait that its thread now ends was over; 0: nobody knows better */
     struct gt_account *account; /* NULL: none is kept */
     struct gt_held_recent held[GT_HELD_RECENT];
-    struct gt_string *label;            /* the thread's name; NULL: it has given itself none */
-    uint32_t told_gen;                  /* see gt_gen.first: in which it was told */
-    _Atomic uint64_t events;            /* written, for the exit line */
-    uint64_t events_before;             /* the mute generation it is in */
-    uint64_t piece;                     /* events before this batch */
+    struct gt_string *label; /* the thread's name; NULL: it has given itself none */
+    uint32_t told_gen;       /* see gt_gen.first: in which it was told */
+    _Atomic uint64_t events; /* written, for the exit line */
+    uint64_t events_before;  /* the mute generation it is in */
+    uint64_t piece;          /* events before this batch */
+    uint8_t *nowhere_pos;
     uint8_t nowhere[2 * GT_EVENT_ROOM]; /* where events of a mute generation go */
     struct gt_writer *next;             /* all writers ever, for the drain side */
     uint32_t outside;                   /* the drain side's: see gt_switch_all_outside */
@@ -262,7 +283,11 @@ static inline uint32_t gt_writer_gen(const struct gt_writer *w)
 /* Hands w's buffer to the queue of `gen`, or back to the pool when nothing is in it. */
 void gt_writer_retire(struct gt_writer *w, uint32_t gen);
 
-void gt_writer_install(struct gt_writer *w, struct gt_buf *buf);
+/* w has no buffer any more. */
+void gt_writer_release(struct gt_writer *w);
+
+/* buf becomes w's, for events of generation gen; 0: they are handed on elsewhere. */
+void gt_writer_install(struct gt_writer *w, struct gt_buf *buf, uint32_t gen);
 
 /*
  * Room for an event: as it is, by another batch in the same buffer, or by another buffer; with

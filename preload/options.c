@@ -270,6 +270,15 @@ static bool read_hang(const char *value)
     return gt_options_time(value, &gt_options.hang);
 }
 
+static bool read_live(const char *value)
+{
+    gt_options.boxed = strcmp(value, "off") != 0;
+    *gt_options.live = 0;
+    if (*value == '/' && strlen(value) < sizeof gt_options.live)
+        strcpy(gt_options.live, value);
+    return *gt_options.live || !gt_options.boxed || strcmp(value, "on") == 0;
+}
+
 /* accepted: NULL for the names in the table of formats. */
 static const struct {
     const char *name, *accepted, *fallback;
@@ -293,6 +302,7 @@ static const struct {
     {"GOTRACE_DELAY", "a time such as 500ms or 10s", "0", read_delay},
     {"GOTRACE_DURATION", "a time such as 500ms or 10s", "0", read_duration},
     {"GOTRACE_RING", "a time and a size, such as 30s,64M, or one of them", "", read_ring},
+    {"GOTRACE_LIVE", "on, off or a directory, absolute", "off", read_live},
     {"GOTRACE_HANG", "a time such as 10s", "0", read_hang},
     {"GOTRACE_SIGNAL", "a signal that programs may use", "", read_signal},
     {"GOTRACE_CPU_HZ", "a number up to 10000", "0", read_cpu_hz},

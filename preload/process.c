@@ -10,6 +10,7 @@
 #include "hang.h"
 #include "names.h"
 #include "options.h"
+#include "real.h"
 #include "report.h"
 #include "sampler.h"
 #include "signals.h"
@@ -20,6 +21,7 @@
 #include "encoder/base/log.h"
 #include "encoder/base/urgent.h"
 #include "encoder/drain.h"
+#include "encoder/live.h"
 #include "encoder/recording.h"
 #include "preload/heap/gc.h"
 #include "preload/heap/heap.h"
@@ -109,6 +111,8 @@ static void start_recording(bool manual)
                                             .duration_ns = gt_options.duration,
                                             .ring_bytes = gt_options.ring_bytes,
                                             .ring_ns = gt_options.ring_time,
+                                            .live = gt_options.boxed ? gt_options.live : NULL,
+                                            .leaves = gt_options.boxed ? gt_real_names() : 0,
                                             .program = gt_options_program(),
                                             .memory = gt_options.ring_bytes ? gt_options.ring_bytes
                                                                             : gt_options.max_mem,
@@ -137,6 +141,7 @@ static void start_recording(bool manual)
                                             .sample = gt_heap_sample_goal,
                                             .look = gt_hang_look,
                                             .alone = gt_drain_thread_is_last});
+    gt_modules_box();
     gt_thread_main_begin();
     struct gt_thread *t = gt_thread_enter();
     if (t) {
@@ -386,6 +391,9 @@ void gt_process_before_exec(void)
         gt_census_withdraw();
     else if ((t = gt_thread_enter()))
         act(t, complete_file);
+    /* With one thread that is all; others write until they are gone. */
+    if (atomic_load(&process.drain_started) != WITH && gt_process_is_ours())
+        gt_live_remove();
 }
 
 /* Start -------------------------------------------------------------------------------------- */

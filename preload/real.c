@@ -161,19 +161,6 @@ void gt_real_clear_dlerror(void)
     (void)found;
 }
 
-static const char *const others[GT_LEAVES_END - GT_HOOKS_END] = {
-#define GT_RAW(what, name) [GT_RAW_##name - GT_HOOKS_END] = #name,
-#define GT_RAW_FUTEX(id, text) [GT_RAW_FUTEX_##id - GT_HOOKS_END] = text,
-#include "preload/hooks/raw.def"
-#define GT_OMP(how, result, name, parameters, arguments) [GT_OMP_##name - GT_HOOKS_END] = #name,
-#define GT_OMP_ASKED(result, name, parameters)
-#define GT_OMP_LEAF(id, text) [GT_OMP_##id - GT_HOOKS_END] = text,
-#include "preload/hooks/openmp.def"
-#define GT_URING(result, name, parameters, arguments) [GT_ASYNC_##name - GT_HOOKS_END] = #name,
-#define GT_AIO(result, name, parameters, arguments) [GT_ASYNC_##name - GT_HOOKS_END] = #name,
-#include "preload/hooks/async.def"
-};
-
 /* What forwards to another function than its own. */
 static const char *const forwarding[] = {"prctl", "execl", "execlp", "execle"};
 enum { FORWARDING = sizeof forwarding / sizeof *forwarding };
@@ -203,9 +190,4 @@ int gt_real_bindings(struct gt_elf_binding out[GT_BINDINGS_MAX], bool heap)
     for (int i = 0; i < FORWARDING; i++)
         add_binding(out, &n, forwarding[i]);
     return n;
-}
-
-const char *gt_real_name(enum gt_hook hook)
-{
-    return hook < GT_HOOKS_END ? rows[hook].name : others[hook - GT_HOOKS_END];
 }

@@ -106,6 +106,9 @@ int gt_real_bindings(struct gt_elf_binding out[GT_BINDINGS_MAX], bool heap);
 /* Of all leaves. */
 const char *gt_real_name(enum gt_hook hook);
 
+/* Of all of these names and their numbers: the same where they are the same. */
+uint64_t gt_real_names(void);
+
 /* errno is as now at the end of the block. */
 static inline void gt_errno_restore(const int *saved)
 {

@@ -122,6 +122,11 @@ static const struct need drain_needs[] = {
     {SYS_rt_sigtimedwait, {0}},
 };
 
+/* And with a black box (encoder/base/box.c). */
+static const struct need box_needs[] = {
+    {SYS_madvise, {0, 65536, 23 /* MADV_POPULATE_WRITE */}},
+};
+
 /* What a thread asks that would have to wait; it can do without. */
 static const struct need urgent_need[] = {
     {SYS_sched_getscheduler, {0}},
@@ -260,7 +265,8 @@ static bool spares_threads(const struct sock_fprog *program)
     if (!allowed)
         gt_sampler_forbid();
     bool handlers = gt_sampler_hz() || gt_options.ring_bytes || gt_options.signal;
-    return ALLOWS(program, threads_need) && (!handlers || allowed);
+    return ALLOWS(program, threads_need) && (!handlers || allowed) &&
+           (!gt_options.boxed || ALLOWS(program, box_needs));
 }
 
 /* Where nothing can be read the kernel's EFAULT is the program's to see. */

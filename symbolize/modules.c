@@ -5,6 +5,7 @@
 #include "image.h"
 
 #include "encoder/base/arena.h"
+#include "encoder/base/box.h"
 #include "encoder/base/era.h"
 #include "encoder/base/futex.h"
 #include "encoder/base/strbuf.h"
@@ -25,6 +26,7 @@ static struct {
     _Atomic uint64_t epoch;
     unsigned long long adds, subs; /* the loader's counters at the last snapshot */
     struct gt_arena arena, before; /* before: what gt_modules_forget has copied last */
+    struct gt_arena boxed;         /* of struct gt_boxed_module */
     struct entry *loaded, **end;   /* those that are there, as the loader has them in order */
     struct entry *next_met;        /* probably the next one that a snapshot meets */
     _Atomic size_t gone;
@@ -44,6 +46,7 @@ struct entry {
     bool weighed;            /* counted as gone, see WEIGHT */
     struct entry *next;      /* in map.loaded */
     struct entry *copy;      /* gt_modules_forget's */
+    struct gt_boxed_module *boxed;
 };
 
 /* What the gone ones may weigh in an era of stacks: then that ends, and they can be forgotten. */
@@ -278,6 +281,34 @@ static void add_locked(const struct gt_module *found, const char *name, uint64_t
     append_loaded(e);
 }
 
+static void box_locked(struct entry *e)
+{
+    static char description[2 * PATH_MAX];
+    if (!gt_box_is_open() || !gt_modules_describe(&e->module, description, sizeof description))
+        return;
+    size_t length = strlen(description) + 1;
+    struct gt_boxed_module *m = gt_arena_alloc(&map.boxed, sizeof *m + length);
+    if (!m)
+        return;
+    memcpy(m->description, description, length);
+    m->lo = e->module.lo;
+    m->hi = e->module.hi;
+    m->loaded = e->module.loaded;
+    e->boxed = m;
+    gt_box_push(GT_BOX_MODULES, m, &m->next);
+}
+
+static void box_all_locked(void)
+{
+    if (!gt_box_is_open())
+        return;
+    gt_box_set_root(GT_BOX_MODULES, NULL);
+    gt_arena_free(&map.boxed);
+    map.boxed.boxed = true;
+    for (struct gt_module *m = map.first; m; m = m->next)
+        box_locked((struct entry *)m);
+}
+
 static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct snapshot *snap = arg;
@@ -325,6 +356,8 @@ static void retire_locked(uint64_t mark)
         if (e->fresh)
             __atomic_store_n(&e->module.loaded, takes_place(e, mark) ? next : now,
                              __ATOMIC_RELAXED);
+        if (e->fresh)
+            box_locked(e);
         e->fresh = false;
     }
     for (struct entry **link = &map.loaded; *link;) {
@@ -372,6 +405,16 @@ uint64_t gt_modules_refresh(void)
     gt_signals_release(signals);
     errno = saved;
     return epoch;
+}
+
+void gt_modules_box(void)
+{
+    uint64_t signals = gt_signals_hold();
+    if (gt_lock_within(&map.lock, GT_RANK_MODULES, GT_LOCK_PATIENCE_NS)) {
+        box_all_locked();
+        gt_unlock(&map.lock);
+    }
+    gt_signals_release(signals);
 }
 
 uint64_t gt_modules_epoch(void)
@@ -560,6 +603,7 @@ static void use_copies_locked(struct gt_arena *arena, struct gt_module *first)
     map.before.chunk = old; /* in this order: a forked child gives back nothing that it has */
     atomic_fetch_add(&map.changes, 1);
     drop_index();
+    box_all_locked();
 }
 
 bool gt_modules_forget(const struct gt_memo *epochs)
@@ -637,6 +681,7 @@ void gt_modules_after_fork(void)
     map.lock = (struct gt_lock){0};
     map.adds = map.subs = 0;
     map.loaded = NULL;
+    map.boxed.chunk = NULL;
     map.gone = 0;
     for (struct gt_module *m = map.first; m; m = m->next)
         sort_in((struct entry *)m);

@@ -43,6 +43,16 @@ static inline const char *gt_module_name(const struct gt_module *m)
     return m->called ? m->called : m->path;
 }
 
+/* A module as the black box has it: a list from the root on. */
+struct gt_boxed_module {
+    uint64_t next; /* address, 0: there is no other */
+    uint64_t lo, hi, loaded;
+    char description[]; /* see gt_modules_describe */
+};
+
+/* There is a black box from here on: what is known goes there, and what will be. As refresh. */
+void gt_modules_box(void);
+
 /*
  * Takes a snapshot of the loaded modules and returns the epoch (1 at first). Cheap when the loader
  * has loaded and unloaded nothing since. Any thread; not in signal handlers: it takes the loader's

@@ -1,11 +1,14 @@
 /* See arena.h. */
 #include "arena.h"
 
+#include "box.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #define CHUNK (256u << 10)
+#define BOX_CHUNK (64u << 10) /* all of whose pages are there at once */
 
 /* A cache line. */
 struct gt_chunk {
@@ -22,7 +25,9 @@ void *gt_pages_alloc(size_t size)
 
 void gt_pages_free(void *p, size_t size)
 {
-    if (p)
+    if (gt_box_has(p))
+        gt_box_free_table(p, size);
+    else if (p)
         munmap(p, size);
 }
 
@@ -69,8 +74,10 @@ void gt_vector_empty(struct gt_vector *v)
 /* In place of `full`, unless somebody else was faster. false: no memory. */
 static bool add_chunk(struct gt_arena *arena, struct gt_chunk *full, size_t size)
 {
-    size_t bytes = sizeof *full + size > CHUNK ? sizeof *full + size : CHUNK;
-    struct gt_chunk *fresh = gt_pages_alloc(bytes);
+    bool boxed = arena->boxed && gt_box_is_open();
+    size_t least = boxed ? BOX_CHUNK : CHUNK;
+    size_t bytes = sizeof *full + size > least ? sizeof *full + size : least;
+    struct gt_chunk *fresh = boxed ? gt_box_alloc_table(bytes) : gt_pages_alloc(bytes);
     if (!fresh)
         return false;
     fresh->used = sizeof *fresh;
@@ -118,5 +125,14 @@ void gt_arena_free(struct gt_arena *arena)
         struct gt_chunk *before = c->before;
         gt_pages_free(c, c->size);
         c = before;
+    }
+}
+
+void gt_arena_keep(const struct gt_arena *arena, char *copy, const char *base)
+{
+    const struct gt_chunk *c = atomic_load(&arena->chunk);
+    for (; c; c = c->before) {
+        if (gt_box_has(c))
+            memcpy(copy + ((const char *)c - base), c, c->used < c->size ? c->used : c->size);
     }
 }

@@ -12,6 +12,7 @@
 
 struct gt_arena {
     _Atomic(struct gt_chunk *) chunk; /* the last one */
+    bool boxed;                       /* it is memory of the black box, where there is one */
 };
 
 void *gt_arena_alloc(struct gt_arena *arena, size_t size);
@@ -24,6 +25,9 @@ const char *gt_arena_text(struct gt_arena *arena, const char *text);
 
 /* Gives back all of it; nobody else uses it any more. */
 void gt_arena_free(struct gt_arena *arena);
+
+/* For gt_box_leave: what of it is in the black box. */
+void gt_arena_keep(const struct gt_arena *arena, char *copy, const char *base);
 
 /* Anonymous zeroed pages, or NULL, which gt_pages_free takes, too. */
 void *gt_pages_alloc(size_t size);

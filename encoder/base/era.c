@@ -1,7 +1,10 @@
 /* See era.h. */
 #include "era.h"
 
+#include "box.h"
 #include "futex.h"
+
+#include <string.h>
 
 static struct gt_era first = {.number = 1, .bytes = sizeof first};
 
@@ -72,15 +75,17 @@ void gt_era_wait(void)
 
 bool gt_era_begin(uint32_t first_id)
 {
-    struct gt_era *old = gt_era_now(), *era = gt_pages_alloc(sizeof *era);
+    struct gt_era *old = gt_era_now(), *era = gt_box_alloc_table(sizeof *era);
     if (!era)
         return false;
     era->number = old->number + 1;
     era->first_id = first_id;
     era->older = old;
     era->bytes = sizeof *era;
+    era->arena.boxed = true;
     /* release: pairs with gt_era_now's acquire. */
     atomic_store_explicit(&gt_era_newest, era, memory_order_release);
+    gt_box_set_root(GT_BOX_ERA, era);
     atomic_store(&gt_era_full, false);
     atomic_fetch_add(&eras.renewals, 1);
     gt_futex_wake(&eras.renewals, INT_MAX);
@@ -119,4 +124,22 @@ void gt_era_pin_all(void)
 {
     for (struct gt_era *era = gt_era_now(); era; era = era->older)
         era->pinned = true;
+}
+
+/*
+ * While threads of the parent's add to them. What can be found is whole, and it is looked for
+ * first: all eras come before the memory that they refer to.
+ */
+void gt_era_keep_all(char *copy, const char *base)
+{
+    for (const struct gt_era *era = gt_era_now(); era; era = era->older) {
+        if (gt_box_has(era))
+            memcpy(copy + ((const char *)era - base), era, sizeof *era);
+    }
+    atomic_thread_fence(memory_order_acquire);
+    for (const struct gt_era *era = gt_era_now(); era; era = era->older) {
+        if (gt_box_has(era))
+            gt_arena_keep(&((const struct gt_era *)(copy + ((const char *)era - base)))->arena,
+                          copy, base);
+    }
 }

@@ -72,4 +72,7 @@ size_t gt_era_past_bytes(void);
 /* None that there is now will ever be given back. */
 void gt_era_pin_all(void);
 
+/* For gt_box_leave. */
+void gt_era_keep_all(char *copy, const char *base);
+
 #endif

@@ -21,6 +21,7 @@ _gotrace_value() { # option, value so far; false: it is no option with a value
     -o | --output) _gotrace_files "$2" ;;
     -F | --format) _gotrace_words "$2" go1.5 go1.7 go1.8 go1.9 go1.10 go1.11 go1.19 go1.21 go1.22 go1.23 go1.25 go1.26 ;;
     -s | --syscalls) _gotrace_words "$2" all blocking none ;;
+    --live) compopt -o filenames && mapfile -t COMPREPLY < <(compgen -W "on off" -- "$2" && compgen -d -- "$2") ;;
     --start) _gotrace_words "$2" auto manual ;;
     --names) _gotrace_words "$2" now later ;;
     --signal) _gotrace_words "$2" "$(compgen -A signal)" ;;
@@ -90,7 +91,7 @@ _gotrace_stacks() { # word
 _gotrace_first() { # word
     compopt -o filenames
     mapfile -t COMPREPLY < <(
-        ((COMP_CWORD == 1)) && compgen -W "view info top why sql export cut convert merge symbolize stacks attach detach start stop snapshot" -- "$1"
+        ((COMP_CWORD == 1)) && compgen -W "view info top why sql export recover cut convert merge symbolize stacks attach detach start stop snapshot" -- "$1"
         [[ $1 == */* ]] || compgen -A command -- "$1"
         compgen -f -- "$1"
     )
@@ -101,7 +102,7 @@ _gotrace_run() { # word
         _gotrace_files "$1"
     elif [[ $1 == -* ]]; then
         _gotrace_words "$1" --output= --format= --syscalls= --syscall-min= --no-heap --no-children --all-children --max-processes= --names= --max-size= \
-            --max-mem= --start= --delay= --duration= --signal= --ring= --sched --cpu-hz= --hold-min= --hang= --quiet --family --force --help --version
+            --max-mem= --start= --delay= --duration= --signal= --ring= --live= --sched --cpu-hz= --hold-min= --hang= --quiet --family --force --help --version
     else
         _gotrace_first "$1"
     fi
@@ -124,6 +125,7 @@ _gotrace() {
     1sql) _gotrace_options_or_files "$cur" --json --csv --output= --help ;;
     1why) _gotrace_options_or_files "$cur" --from= --to= --task= --thread= --skip= --frames= --wide --json --help ;;
     1export) _gotrace_options_or_files "$cur" --to= --output= --kind= --wakers --by-thread --unended --diff= --help ;;
+    1recover) _gotrace_options_or_files "$cur" --output= --help ;;
     1cut) _gotrace_options_or_files "$cur" --from= --to= --around= --margin= --threads= --thorough --output= --help ;;
     1convert) _gotrace_options_or_files "$cur" --format= --output= --help ;;
     1merge) _gotrace_options_or_files "$cur" --format= --mark= --output= --help ;;

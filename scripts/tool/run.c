@@ -26,46 +26,43 @@ static const struct {
     const char *name;
     char letter;
     const char *argument, *variable, *value, *what;
+    bool early; /* it cannot be had in a program that runs already */
 } options[] = {
     {"output", 'o', "FILE", "GOTRACE_OUTPUT", NULL,
-     "the trace; %p process id, %e program, %h host, %t time"},
-    {"format", 'F', "VERSION", "GOTRACE_FORMAT", NULL, "for the tools of that Go: go1.5 … go1.26"},
-    {"syscalls", 's', "WHICH", "GOTRACE_SYSCALLS", NULL, "all, blocking or none"},
-    {"syscall-min", 0, "NS", "GOTRACE_SYSCALL_MIN", NULL, "what counts as blocking"},
-    {"no-heap", 0, NULL, "GOTRACE_HEAP", "off", "do not count allocations"},
-    {"no-children", 0, NULL, "GOTRACE_CHILDREN", "0", "trace the first process only"},
-    {"all-children", 0, NULL, "GOTRACE_CHILDREN", "all", "and also children without threads"},
-    {"max-processes", 0, "N", "GOTRACE_MAX_PROCESSES", NULL, "record no more of a family"},
+     "the trace; %p process id, %e program, %h host, %t time", false},
+    {"format", 'F', "VERSION", "GOTRACE_FORMAT", NULL, "for the tools of that Go: go1.5 … go1.26",
+     false},
+    {"syscalls", 's', "WHICH", "GOTRACE_SYSCALLS", NULL, "all, blocking or none", false},
+    {"syscall-min", 0, "NS", "GOTRACE_SYSCALL_MIN", NULL, "what counts as blocking", false},
+    {"no-heap", 0, NULL, "GOTRACE_HEAP", "off", "do not count allocations", false},
+    {"no-children", 0, NULL, "GOTRACE_CHILDREN", "0", "trace the first process only", false},
+    {"all-children", 0, NULL, "GOTRACE_CHILDREN", "all", "and also children without threads",
+     false},
+    {"max-processes", 0, "N", "GOTRACE_MAX_PROCESSES", NULL, "record no more of a family", true},
     {"names", 0, "WHEN", "GOTRACE_NAMES", NULL,
-     "now, or later: by who reads the trace, where programs must end soon"},
-    {"max-size", 0, "BYTES", "GOTRACE_MAX_SIZE", NULL, "stop before the file gets larger; K, M, G"},
-    {"max-mem", 0, "BYTES", "GOTRACE_MAX_MEM", NULL, "for event buffers; K, M, G"},
-    {"start", 0, "WHEN", "GOTRACE_START", NULL, "auto, or manual: when the program is told to"},
-    {"delay", 0, "TIME", "GOTRACE_DELAY", NULL, "start so long after the program; 500ms, 10s"},
-    {"duration", 0, "TIME", "GOTRACE_DURATION", NULL, "stop after so long"},
-    {"signal", 0, "SIGNAL", "GOTRACE_SIGNAL", NULL, "starts and stops"},
-    {"ring", 0, "LAST", "GOTRACE_RING", NULL, "keep the last in memory: 30s, 64M or 30s,64M"},
-    {"sched", 0, NULL, "GOTRACE_SCHED", "on", "record when threads get and lose their CPUs"},
-    {"cpu-hz", 0, "HZ", "GOTRACE_CPU_HZ", NULL, "sample what threads run"},
-    {"hold-min", 0, "TIME", "GOTRACE_HOLD_MIN", NULL,
-     "tell how long locks are held, from there on"},
-    {"hang", 0, "TIME", "GOTRACE_HANG", NULL, "tell of deadlocks that have lasted so long"},
-    {"quiet", 'q', NULL, "GOTRACE_QUIET", "1", "no line on standard error"},
+     "now, or later: by who reads the trace, where programs must end soon", false},
+    {"max-size", 0, "BYTES", "GOTRACE_MAX_SIZE", NULL, "stop before the file gets larger; K, M, G",
+     false},
+    {"max-mem", 0, "BYTES", "GOTRACE_MAX_MEM", NULL, "for event buffers; K, M, G", false},
+    {"start", 0, "WHEN", "GOTRACE_START", NULL, "auto, or manual: when the program is told to",
+     false},
+    {"delay", 0, "TIME", "GOTRACE_DELAY", NULL, "start so long after the program; 500ms, 10s",
+     true},
+    {"live", 0, "WHERE", "GOTRACE_LIVE", NULL,
+     "on, or a directory: what gotrace recover needs when it is killed", true},
+    {"duration", 0, "TIME", "GOTRACE_DURATION", NULL, "stop after so long", false},
+    {"signal", 0, "SIGNAL", "GOTRACE_SIGNAL", NULL, "starts and stops", true},
+    {"ring", 0, "LAST", "GOTRACE_RING", NULL, "keep the last in memory: 30s, 64M or 30s,64M",
+     false},
+    {"sched", 0, NULL, "GOTRACE_SCHED", "on", "record when threads get and lose their CPUs", true},
+    {"cpu-hz", 0, "HZ", "GOTRACE_CPU_HZ", NULL, "sample what threads run", true},
+    {"hold-min", 0, "TIME", "GOTRACE_HOLD_MIN", NULL, "tell how long locks are held, from there on",
+     false},
+    {"hang", 0, "TIME", "GOTRACE_HANG", NULL, "tell of deadlocks that have lasted so long", true},
+    {"quiet", 'q', NULL, "GOTRACE_QUIET", "1", "no line on standard error", true},
 };
 
 enum { OPTIONS = sizeof options / sizeof *options };
-
-/* What cannot be had in a program that runs already. */
-static bool is_early(int row)
-{
-    static const char *const names[] = {"delay", "signal", "sched",        "cpu-hz",
-                                        "hang",  "quiet",  "max-processes"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(options[row].name, names[i]) == 0)
-            return true;
-    }
-    return false;
-}
 
 /* The table of switches that this command was built with is the library's. */
 static bool is_known(int row)
@@ -78,7 +75,7 @@ void gt_run_print_options(bool running)
 {
     for (int i = 0; i < OPTIONS; i++) {
         char left[64], letter[5] = "    ";
-        if (!is_known(i) || (running && is_early(i)))
+        if (!is_known(i) || (running && options[i].early))
             continue;
         if (options[i].letter)
             snprintf(letter, sizeof letter, "-%c, ", options[i].letter);
@@ -211,7 +208,7 @@ size_t gt_run_settings(char *out, size_t size)
         const char *value = getenv(options[i].variable);
         if (!value)
             continue;
-        if (is_early(i) && is_known(i))
+        if (options[i].early && is_known(i))
             gt_fail(GT_EXIT_USAGE, "%s (--%s) is for a program's start: it cannot be attached with",
                     options[i].variable, options[i].name);
         if (strcmp(options[i].variable, "GOTRACE_OUTPUT") == 0) {

@@ -24,6 +24,7 @@ int gt_command_why(int argc, char **argv);
 int gt_command_sql(int argc, char **argv);
 int gt_command_symbolize(int argc, char **argv);
 int gt_command_export(int argc, char **argv);
+int gt_command_recover(int argc, char **argv);
 int gt_command_cut(int argc, char **argv);
 int gt_command_convert(int argc, char **argv);
 int gt_command_merge(int argc, char **argv);

@@ -17,7 +17,7 @@ ROOMS = {  # folder: the folders that it may need, besides itself
     "symbolize": {"encoder/base"},
     "encoder/v1": {"encoder/base", "encoder"},
     "encoder": {"encoder/base", "encoder/v1"},
-    **{f"scripts/tool/{name}": TOOL for name in ("report", "why", "sql", "export", "stacks")},
+    **{f"scripts/tool/{name}": TOOL for name in ("report", "why", "sql", "export", "stacks", "recover")},
     "scripts/tool/names": TOOL - {"scripts/tool/report"},
     "scripts/tool/attach": {*TOOL, "scripts/tool/stacks"},
     "scripts/tool/rewrite": {*TOOL, "encoder/v1"},

@@ -62,7 +62,7 @@ def test_its_other_way_to_record(checkout):
 def test_every_option_there_is(command):
     """Each word with a dash is in the help of its command."""
     words = shlex.split(command.replace("[", "").replace("]", ""))
-    subs = ["view", "info", "top", "sql", "why", "export", "cut", "convert", "merge", "symbolize", "stacks", "start", "stop", "snapshot"]
+    subs = ["view", "info", "top", "sql", "why", "export", "recover", "cut", "convert", "merge", "symbolize", "stacks", "start", "stop", "snapshot"]
     help_of = [words[0], "--help"] if words and words[0] in subs else ["--help"]
     text = proc.run([GOTRACE, *help_of]).ok().stdout
     ours = words[: words.index("--")] if "--" in words else words

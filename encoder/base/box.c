@@ -1,0 +1,174 @@
+/* See box.h. System calls are made directly: the wrappers of libc are interposed. */
+#include "box.h"
+
+#include "arena.h"
+#include "freelist.h"
+#include "futex.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+/* Tables come in few sizes, which are used again. */
+enum { SIZES = 4 };
+
+struct gt_box *gt_box;
+
+static struct {
+    _Atomic size_t size;
+    struct gt_freelist free;
+} given_back[SIZES];
+
+/*
+ * Space is taken before it is used: a store into a file for which the disk has none left would end
+ * the process.
+ */
+static bool take_space(void *p, size_t size)
+{
+    int saved = errno;
+    bool taken = madvise(p, size, MADV_POPULATE_WRITE) == 0;
+    errno = saved;
+    return taken;
+}
+
+/* A signal would come of a file that is too large. */
+static bool may_be_so_large(size_t size)
+{
+    struct rlimit most;
+    return getrlimit(RLIMIT_FSIZE, &most) == 0 && size <= most.rlim_cur;
+}
+
+/* NULL: errno says why. */
+static struct gt_box *map(int fd, size_t size)
+{
+    if (!may_be_so_large(size)) {
+        errno = EFBIG;
+        return NULL;
+    }
+    if (ftruncate(fd, (off_t)size) != 0)
+        return NULL;
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    madvise(p, size, MADV_RANDOM); /* nothing is there to be read ahead */
+    if (madvise(p, GT_BOX_PAGE + GT_BOX_LIVE, MADV_POPULATE_WRITE) == 0)
+        return p;
+    int error = errno == EFAULT ? ENOSPC : errno == EINVAL ? ENOSYS : errno;
+    munmap(p, size);
+    errno = error;
+    return NULL;
+}
+
+int gt_box_open(int fd, uint64_t layout, size_t tables, size_t buffers)
+{
+    size_t from = GT_BOX_PAGE + GT_BOX_LIVE + tables, size = from + buffers;
+    struct gt_box *box = map(fd, size);
+    int error = box ? 0 : -errno;
+    gt_syscall(SYS_close, fd);
+    if (!box)
+        return error;
+    box->layout = layout;
+    box->at = (uintptr_t)box;
+    box->size = size;
+    box->tables_end = GT_BOX_PAGE + GT_BOX_LIVE;
+    box->buffers = box->buffers_end = from;
+    box->magic = GT_BOX_MAGIC;
+    gt_box = box;
+    return 0;
+}
+
+/* So much of what is left before `limit`. NULL: there is not so much, or no space for it. */
+static void *take(_Atomic uint64_t *end, uint64_t limit, size_t size)
+{
+    uint64_t at = atomic_load_explicit(end, memory_order_relaxed);
+    do {
+        if (limit - at < size)
+            return NULL;
+    } while (!atomic_compare_exchange_weak(end, &at, at + size));
+    void *p = (char *)gt_box + at;
+    return take_space(p, size) ? p : NULL;
+}
+
+static void *or_elsewhere(void *p, size_t size)
+{
+    if (!p && gt_box)
+        atomic_fetch_add(&gt_box->outside, size);
+    return p ? p : gt_pages_alloc(size);
+}
+
+static size_t pages(size_t size)
+{
+    return (size + GT_BOX_PAGE - 1) & ~(size_t)(GT_BOX_PAGE - 1);
+}
+
+static void *again(size_t size)
+{
+    for (int i = 0; i < SIZES; i++) {
+        void *p = given_back[i].size == size ? gt_freelist_pop(&given_back[i].free) : NULL;
+        if (p)
+            return memset(p, 0, size);
+    }
+    return NULL;
+}
+
+void *gt_box_alloc_table(size_t size)
+{
+    void *p = NULL;
+    if (gt_box && !(p = again(pages(size))))
+        p = take(&gt_box->tables_end, gt_box->buffers, pages(size));
+    return or_elsewhere(p, size);
+}
+
+void *gt_box_alloc_buffer(size_t size)
+{
+    return or_elsewhere(gt_box ? take(&gt_box->buffers_end, gt_box->size, size) : NULL, size);
+}
+
+/* Of a size that is not among the few it is forgotten. */
+void gt_box_free_table(void *p, size_t size)
+{
+    size = pages(size);
+    for (int i = 0; i < SIZES; i++) {
+        size_t its = 0;
+        if (atomic_compare_exchange_strong(&given_back[i].size, &its, size) || its == size) {
+            gt_freelist_push(&given_back[i].free, p);
+            return;
+        }
+    }
+}
+
+/* While the parent's threads add to the tables: those that are kept may lie a little further. */
+enum { MORE = 16 << 20 };
+
+static void make_own(void *p, size_t size)
+{
+    enum { OWN = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED };
+    mmap(p, size, PROT_READ | PROT_WRITE, OWN, -1, 0);
+}
+
+void gt_box_leave(void (*keep)(char *copy, const char *base))
+{
+    struct gt_box *box = gt_box;
+    if (!box)
+        return;
+    char *base = (char *)box;
+    uint64_t end = box->tables_end + MORE, size = box->size;
+    uint64_t buffers = box->buffers, buffers_end = box->buffers_end;
+    size_t kept = end < buffers ? end : buffers;
+    char *copy = gt_pages_alloc(kept);
+    if (copy) {
+        keep(copy, base);
+        mremap(copy, kept, kept, MREMAP_MAYMOVE | MREMAP_FIXED, base);
+    } else {
+        make_own(base, kept);
+    }
+    make_own(base + buffers, buffers_end - buffers);
+    munmap(base + kept, buffers - kept);
+    munmap(base + buffers_end, size - buffers_end);
+    gt_box = NULL;
+    memset(given_back, 0, sizeof given_back);
+}

@@ -1,0 +1,202 @@
+/* See live.h. */
+#include "live.h"
+
+#include "buffers.h"
+#include "output.h"
+#include "stacks.h"
+#include "strings.h"
+
+#include "encoder/base/arena.h"
+#include "encoder/base/era.h"
+#include "encoder/base/futex.h"
+#include "encoder/base/hash.h"
+#include "encoder/base/log.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+/* Of stacks and strings: some eras of their greatest share (renewal.c). */
+enum { TABLES = 256 << 20 };
+
+static char path_of_box[PATH_MAX]; /* "": there is none */
+
+static struct gt_live *live(void)
+{
+    return (struct gt_live *)((char *)gt_box + GT_BOX_PAGE);
+}
+
+uint64_t gt_live_layout(uint64_t names)
+{
+    static const size_t sizes[] = {
+        sizeof(struct gt_box),
+        sizeof(struct gt_live),
+        sizeof(struct gt_buf),
+        sizeof(struct gt_stack),
+        sizeof(struct gt_string),
+        sizeof(struct gt_era),
+        GT_BUF_BYTES,
+        offsetof(struct gt_buf, data),
+        offsetof(struct gt_era, stacks),
+    };
+    uint64_t hash = names;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        hash = gt_hash_mix(hash, sizes[i]);
+    return hash;
+}
+
+/* Its file ----------------------------------------------------------------------------------- */
+
+/* -EEXIST: there is one. A descriptor that holds its lock, or -errno. */
+static int open_locked(const char *path, int flags)
+{
+    struct stat st;
+    int fd =
+        (int)gt_syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+    if (fd < 0)
+        return -errno;
+    int error = fstat(fd, &st) != 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EPERM;
+    if (!error && gt_syscall(SYS_flock, fd, LOCK_EX | LOCK_NB) != 0)
+        error = -errno;
+    if (error)
+        gt_syscall(SYS_close, fd);
+    return error ? error : fd;
+}
+
+/* Not in the place of another one. 0 or -errno. */
+static int move(const char *from, const char *to)
+{
+    enum { NOREPLACE = 1 };
+    return gt_syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, NOREPLACE) == 0 ? 0 : -errno;
+}
+
+/*
+ * "t.out.live" of process 12 and "t.out" become "t.out.12.live" and "t.out.12"; its number may have
+ * been another one's before.
+ */
+static int move_both(const char *box, const char *trace, unsigned long long pid)
+{
+    enum { OTHERS_MAX = 1000 };
+    char number[48], box_to[PATH_MAX + 64], trace_to[PATH_MAX + 64];
+    int error = -EEXIST, length = (int)(strlen(box) - (sizeof GT_LIVE_SUFFIX - 1));
+    for (int n = 1; n < OTHERS_MAX && error == -EEXIST; n++) {
+        snprintf(number, sizeof number, n > 1 ? ".%llu.%d" : ".%llu", pid, n);
+        snprintf(box_to, sizeof box_to, "%.*s%s" GT_LIVE_SUFFIX, length, box, number);
+        error = move(box, box_to);
+    }
+    snprintf(trace_to, sizeof trace_to, "%s%s", trace, number);
+    if (!error) {
+        move(trace, trace_to);
+        gt_log("process %llu did not end well, and has left %s: gotrace recover", pid, box_to);
+    }
+    return error;
+}
+
+static int set_aside(const char *box, const char *trace)
+{
+    uint64_t pid = 0;
+    int fd = open_locked(box, 0);
+    if (fd < 0)
+        return fd;
+    gt_syscall(SYS_pread64, fd, &pid, sizeof pid, GT_BOX_PAGE + offsetof(struct gt_live, pid));
+    int error = move_both(box, trace, pid);
+    gt_syscall(SYS_close, fd);
+    return error;
+}
+
+/* Beside the trace or in the directory; n: with the number of this process. */
+static bool name_box(const char *trace, const char *directory, bool numbered)
+{
+    const char *slash = strrchr(trace, '/'), *base = slash ? slash + 1 : trace;
+    char number[16] = "";
+    if (numbered)
+        snprintf(number, sizeof number, ".%ld", gt_syscall(SYS_getpid));
+    int n = snprintf(path_of_box, sizeof path_of_box, "%s%s%s%s" GT_LIVE_SUFFIX, directory,
+                     *directory ? "/" : "", *directory ? base : trace, number);
+    return n < (int)sizeof path_of_box;
+}
+
+static int create(void)
+{
+    return open_locked(path_of_box, O_CREAT | O_EXCL);
+}
+
+/* Another process's, which runs, stays. */
+static int create_somewhere(const char *trace, const char *directory)
+{
+    if (!name_box(trace, directory, false))
+        return -ENAMETOOLONG;
+    int fd = create();
+    if (fd != -EEXIST)
+        return fd;
+    int error = set_aside(path_of_box, trace);
+    if (error && error != -EWOULDBLOCK)
+        return error;
+    if (error && !name_box(trace, directory, true))
+        return -ENAMETOOLONG;
+    return create();
+}
+
+/* What it says ------------------------------------------------------------------------------- */
+
+bool gt_live_open(const char *path, const char *directory, size_t memory, uint64_t layout)
+{
+    int fd = create_somewhere(path, directory);
+    int error = fd < 0 ? fd : gt_box_open(fd, layout, TABLES, memory + memory / 4);
+    if (error) {
+        if (fd >= 0)
+            gt_syscall(SYS_unlinkat, AT_FDCWD, path_of_box, 0);
+        gt_log("%s: %s; if the program is killed, its last second is lost", path_of_box,
+               strerrordesc_np(-error));
+        *path_of_box = 0;
+        return false;
+    }
+    struct gt_live *l = live();
+    l->pid = (uint64_t)gt_syscall(SYS_getpid);
+    strcpy(l->format, gt_format->name);
+    l->origin = gt_origin_here();
+    l->hz = gt_clock_units(1000000000);
+    gt_era_begin(gt_stacks_next_id()); /* what is new is in the box */
+    return true;
+}
+
+void gt_live_begin(uint32_t gen, const struct gt_clock_snapshot *snapshot)
+{
+    if (!gt_box_is_open())
+        return;
+    struct gt_live_begun *begun = &live()->begun[gen & 1];
+    atomic_store(&begun->gen, 0);
+    begun->snapshot = *snapshot;
+    atomic_store(&begun->gen, gen);
+}
+
+void gt_live_commit(uint32_t gen, const char *path)
+{
+    if (!gt_box_is_open())
+        return;
+    struct gt_live_whole *whole = &live()->whole[gen & 1];
+    atomic_store(&whole->gen, 0);
+    whole->bytes = path ? 0 : gt_output_size();
+    strcpy(whole->path, path ? path : gt_output_path());
+    gt_output_identify(&whole->device, &whole->inode);
+    atomic_store(&whole->gen, gen);
+    atomic_store(&live()->hz, gt_clock_hz());
+}
+
+void gt_live_remove(void)
+{
+    if (*path_of_box)
+        gt_syscall(SYS_unlinkat, AT_FDCWD, path_of_box, 0);
+    *path_of_box = 0;
+}
+
+void gt_live_after_fork(void)
+{
+    if (!gt_box_is_open())
+        return;
+    gt_buffers_forget();
+    gt_box_leave(gt_era_keep_all);
+    *path_of_box = 0;
+}

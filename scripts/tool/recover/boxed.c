@@ -1,0 +1,313 @@
+/* See boxed.h. */
+#include "boxed.h"
+
+#include "names.h"
+
+#include "scripts/tool/tool.h"
+
+#include "encoder/base/era.h"
+#include "encoder/held.h"
+#include "encoder/read/batches.h"
+#include "encoder/read/need.h"
+#include "encoder/read/trace.h"
+#include "encoder/stacks.h"
+#include "encoder/strings.h"
+#include "encoder/texts.h"
+#include "encoder/writer.h"
+#include "preload/real.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void gt_boxed_open(struct gt_boxed *b, const char *path)
+{
+    struct gt_bytes bytes = {.p = NULL};
+    const char *why = gt_trace_map(&bytes, path, GT_BOX_PAGE + GT_BOX_LIVE);
+    if (why)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", path, why);
+    const struct gt_box *box = (const void *)bytes.p;
+    if (!box || box->magic != GT_BOX_MAGIC)
+        gt_fail(GT_EXIT_FAILED, "%s: not what a recording with GOTRACE_LIVE leaves", path);
+    if (box->layout != gt_live_layout(gt_real_names()))
+        gt_fail(GT_EXIT_FAILED, "%s: of another version of libgotrace: its gotrace recovers it",
+                path);
+    *b = (struct gt_boxed){.path = path,
+                           .base = bytes.p,
+                           .size = gt_bytes_left(&bytes),
+                           .box = box,
+                           .live = (const void *)(bytes.p + GT_BOX_PAGE)};
+    char format[sizeof b->live->format + 1] = "";
+    memcpy(format, b->live->format, sizeof b->live->format);
+    b->format = gt_format_find(format);
+    if (!b->format || b->format->v1 || b->size < box->size)
+        gt_fail(GT_EXIT_FAILED, "%s: damaged", path);
+}
+
+const void *gt_boxed_at(const struct gt_boxed *b, uint64_t address, size_t size)
+{
+    uint64_t at = address - b->box->at;
+    bool is_in = at < b->size && size <= b->size - at && at % sizeof(uint64_t) == 0;
+    return is_in ? b->base + at : NULL;
+}
+
+const struct gt_live_whole *gt_boxed_whole(const struct gt_boxed *b)
+{
+    const struct gt_live_whole *w = b->live->whole;
+    return &w[w[1].gen > w[0].gen];
+}
+
+/* Tables ------------------------------------------------------------------------------------- */
+
+/* A list of damaged links may have no end. */
+static bool goes_on(const struct gt_boxed *b, uint64_t *steps)
+{
+    return ++*steps < b->size / sizeof(struct gt_stack);
+}
+
+static void adopt_stacks(struct gt_boxed *b, uint64_t address, uint64_t *steps)
+{
+    const struct gt_stack *s;
+    while ((s = gt_boxed_at(b, address, sizeof *s)) && goes_on(b, steps)) {
+        bool is_whole = s->n && s->n <= GT_FRAMES_MAX &&
+                        gt_boxed_at(b, address, sizeof *s + s->n * sizeof *s->pcs);
+        uint64_t *slot = is_whole ? gt_need(gt_memo_at(&b->stacks, address)) : NULL;
+        if (slot)
+            *slot = (uintptr_t)gt_need(gt_stacks_adopt(s));
+        address = (uintptr_t)s->next;
+    }
+}
+
+static void adopt_strings(const struct gt_boxed *b, uint64_t address, uint64_t *steps)
+{
+    const struct gt_string *s;
+    while ((s = gt_boxed_at(b, address, sizeof *s)) && goes_on(b, steps)) {
+        bool is_whole = s->len <= GT_STRING_MAX && gt_boxed_at(b, address, sizeof *s + s->len);
+        if (is_whole && (!s->of_lock || s->len == sizeof(struct gt_held_key)))
+            gt_strings_adopt(s);
+        address = (uintptr_t)s->next;
+    }
+}
+
+static void adopt_modules(const struct gt_boxed *b)
+{
+    const struct gt_boxed_module *m;
+    uint64_t address = b->box->root[GT_BOX_MODULES], steps = 0;
+    while ((m = gt_boxed_at(b, address, sizeof *m)) && goes_on(b, &steps)) {
+        size_t room = b->size - (size_t)((const uint8_t *)m->description - b->base);
+        if (memchr(m->description, 0, room))
+            gt_recovered_module(m);
+        address = m->next;
+    }
+}
+
+void gt_boxed_adopt(struct gt_boxed *b)
+{
+    const struct gt_era *era;
+    uint64_t address = b->box->root[GT_BOX_ERA], steps = 0;
+    adopt_modules(b);
+    while ((era = gt_boxed_at(b, address, sizeof *era)) && goes_on(b, &steps)) {
+        for (size_t i = 0; i < GT_ERA_STACKS; i++)
+            adopt_stacks(b, (uintptr_t)era->stacks[i], &steps);
+        adopt_strings(b, (uintptr_t)era->first_string, &steps);
+        address = (uintptr_t)era->older;
+    }
+}
+
+/* Buffers ------------------------------------------------------------------------------------ */
+
+/* What a row of events comes to. */
+struct row {
+    uint32_t whole; /* bytes */
+    uint64_t events;
+    uint64_t ts; /* of the last one, since it began */
+    uint8_t last;
+};
+
+static struct row row_of(struct gt_bytes data)
+{
+    const uint8_t *start = data.p;
+    struct row row = {0};
+    while (gt_bytes_left(&data)) {
+        uint8_t type = gt_get_byte(&data);
+        int n = type < GT_EVENTS_END ? gt_event_args[type] : -1;
+        uint64_t delta = gt_get_varint(&data);
+        for (int i = 0; i < n; i++)
+            gt_get_varint(&data);
+        if (n < 0 || data.bad)
+            break;
+        row = (struct row){(uint32_t)(data.p - start), row.events + 1, row.ts + delta, type};
+    }
+    return row;
+}
+
+static uint32_t whole_events(struct gt_bytes data, uint64_t *events)
+{
+    struct row row = row_of(data);
+    *events += row.events;
+    return row.whole;
+}
+
+static uint32_t whole_texts(struct gt_bytes data)
+{
+    uint64_t id;
+    struct gt_bytes text;
+    const uint8_t *start = data.p, *whole = start + 1;
+    gt_get_byte(&data);
+    while (gt_batch_next_string(&data, &id, &text)) {
+        gt_texts_adopt_id(id);
+        whole = data.p;
+    }
+    return (uint32_t)(whole - start);
+}
+
+static uint32_t whole_batches(struct gt_bytes data, uint64_t *events)
+{
+    struct gt_batch batch;
+    const uint8_t *start = data.p, *whole = start;
+    while (gt_batch_next(&data, &batch) && batch.kind == GT_EV_EVENT_BATCH &&
+           whole_events(batch.data, events) == gt_bytes_left(&batch.data))
+        whole = data.p;
+    return (uint32_t)(whole - start);
+}
+
+static uint32_t used_of(const struct gt_boxed *b, const struct gt_buf *buf)
+{
+    uint64_t data = b->box->at + (uint64_t)(buf->data - b->base);
+    uint64_t used = buf->pos ? (uintptr_t)buf->pos - data : buf->used;
+    return used <= GT_BUF_ROOM ? (uint32_t)used : 0;
+}
+
+static uint32_t whole_of(const struct gt_buf *buf, uint32_t used, uint64_t *events)
+{
+    struct gt_bytes data = {buf->data, buf->data + used, false};
+    if (buf->m == GT_BUF_PACKED)
+        return whole_batches(data, events);
+    return gt_texts_in(buf) ? whole_texts(data) : whole_events(data, events);
+}
+
+static struct gt_buf *copy_of(const struct gt_boxed *b, const struct gt_buf *buf,
+                              struct gt_boxed_generation *g)
+{
+    uint32_t used = used_of(b, buf), whole = used ? whole_of(buf, used, &g->events) : 0;
+    struct gt_buf *copy = gt_need(malloc(sizeof *copy + whole));
+    memcpy(copy, buf, sizeof *copy + whole);
+    g->torn += used - whole;
+    copy->used = whole;
+    copy->cuts = copy->cuts < GT_CUTS_MAX ? copy->cuts : GT_CUTS_MAX;
+    for (uint32_t i = 0; i < copy->cuts; i++) {
+        uint32_t before = i ? copy->cut[i - 1].at : 0;
+        if (copy->cut[i].at <= before || copy->cut[i].at >= whole)
+            copy->cuts = i;
+    }
+    return copy;
+}
+
+/*
+ * Waits that went on in vain stand in their own memory until their thread writes them, as its next
+ * events: see gt_ev_rewaits_locked. Those that it has written have times up to its last one.
+ */
+struct stream {
+    uint64_t ts;
+    uint8_t last;
+};
+
+static struct stream stream_of(struct gt_buf *const *bufs, size_t n, uint32_t m)
+{
+    struct stream stream = {0};
+    for (size_t i = 0; i < n; i++) {
+        const struct gt_buf *buf = bufs[i];
+        if (buf->m != m || (buf->used && gt_texts_in(buf)))
+            continue;
+        struct row row = row_of((struct gt_bytes){buf->data, buf->data + buf->used, false});
+        stream = (struct stream){buf->ts + row.ts, row.events ? row.last : stream.last};
+    }
+    return stream;
+}
+
+static uint32_t stack_of(const struct gt_boxed *b, const struct gt_stack *its, uint32_t gen)
+{
+    uint64_t stack = gt_memo_find(&b->stacks, (uintptr_t)its);
+    return gt_stack_use((struct gt_stack *)(uintptr_t)stack, gen);
+}
+
+static uint8_t *put_rewait(const struct gt_boxed *b, uint8_t *p, const struct gt_rewaits *all,
+                           const struct gt_rewait *r, struct stream *stream)
+{
+    bool half = r->ts == stream->ts && stream->last == GT_EV_GO_START;
+    if (r->ts <= stream->ts && !half)
+        return p;
+    if (!half) {
+        *p++ = GT_EV_GO_START;
+        p = gt_varint_put(p, r->ts - stream->ts);
+        p = gt_varint_put(gt_varint_put(p, all->g), r->seq);
+    }
+    *p++ = GT_EV_GO_BLOCK;
+    p = gt_varint_put(gt_varint_put(p, 0), GT_REASON_SYNC);
+    *stream = (struct stream){r->ts, GT_EV_GO_BLOCK};
+    return gt_varint_put(p, stack_of(b, r->stack, r->gen));
+}
+
+static struct gt_buf *rewaits_of(const struct gt_boxed *b, const struct gt_rewaits *all,
+                                 uint32_t gen, struct stream stream)
+{
+    struct gt_buf *buf = gt_need(calloc(1, GT_BUF_BYTES));
+    if (!stream.last)
+        stream.ts = all->at[0].ts - 1; /* it has been silent in all of this generation */
+    *buf = (struct gt_buf){.gen = gen, .m = all->m, .ts = stream.ts, .serial = UINT64_MAX};
+    uint8_t *p = buf->data;
+    for (uint32_t i = 0; i < all->n && i < GT_REWAITS_MAX; i++) {
+        if (all->at[i].gen == gen)
+            p = put_rewait(b, p, all, &all->at[i], &stream);
+    }
+    buf->used = (uint32_t)(p - buf->data);
+    return buf;
+}
+
+static int by_serial(const void *a, const void *b)
+{
+    const struct gt_buf *const *x = a, *const *y = b;
+    return ((*x)->serial > (*y)->serial) - ((*x)->serial < (*y)->serial);
+}
+
+static void add(struct gt_buf ***link, struct gt_buf *buf)
+{
+    buf->next = NULL;
+    **link = buf;
+    *link = &buf->next;
+}
+
+static void add_rewaits(const struct gt_boxed *b, uint32_t gen, struct gt_buf *const *bufs,
+                        size_t n, struct gt_buf ***link)
+{
+    const struct gt_rewaits *all;
+    uint64_t address = b->box->root[GT_BOX_REWAITS], steps = 0;
+    while ((all = gt_boxed_at(b, address, sizeof *all)) && goes_on(b, &steps)) {
+        struct stream stream = stream_of(bufs, n, all->m);
+        if (all->n)
+            add(link, rewaits_of(b, all, gen, stream));
+        address = all->next;
+    }
+}
+
+bool gt_boxed_generation(const struct gt_boxed *b, uint32_t gen, struct gt_boxed_generation *g)
+{
+    struct gt_buf **all = NULL, **packed = &g->packed, **plain = &g->plain;
+    size_t n = 0, room = 0;
+    *g = (struct gt_boxed_generation){.packed = NULL};
+    uint64_t end = b->box->buffers_end < b->size ? b->box->buffers_end : b->size;
+    for (uint64_t at = b->box->buffers; at < end && end - at >= GT_BUF_BYTES; at += GT_BUF_BYTES) {
+        const struct gt_buf *buf = (const void *)(b->base + at);
+        if (buf->gen != gen)
+            continue;
+        all = gt_need_room(all, n, &room, sizeof *all);
+        all[n++] = copy_of(b, buf, g);
+    }
+    if (n)
+        qsort(all, n, sizeof *all, by_serial);
+    for (size_t i = 0; i < n; i++)
+        add(all[i]->m == GT_BUF_PACKED ? &packed : &plain, all[i]);
+    if (g->events)
+        add_rewaits(b, gen, all, n, &plain);
+    free(all);
+    return g->events;
+}

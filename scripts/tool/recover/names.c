@@ -1,0 +1,112 @@
+/* See names.h. What preload/names.c does in the process itself. */
+#include "names.h"
+
+#include "encoder/base/strbuf.h"
+#include "encoder/read/need.h"
+#include "preload/real.h"
+#include "symbolize/functions.h"
+#include "symbolize/symbolize.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { EPOCH = 1, INLINES_MAX = 32 }; /* EPOCH: of this process, which has unloaded nothing */
+
+/* It was at `at`; what stands for that in a trace is where this process has it. */
+static struct loaded {
+    uint64_t lo, hi, since;
+    const struct gt_module *module;
+    const char *description;
+} * all;
+static size_t n, room;
+
+static struct gt_symbolizer *symbolizer;
+
+void gt_recovered_module(const struct gt_boxed_module *m)
+{
+    const struct gt_module *module = gt_modules_add(m->description);
+    if (!module)
+        return;
+    all = gt_need_room(all, n, &room, sizeof *all);
+    all[n++] = (struct loaded){m->lo, m->hi, m->loaded, module, m->description};
+}
+
+/* Of those that were there one after the other, the last before that epoch was over. */
+static const struct loaded *find(uint64_t pc, uint32_t epoch)
+{
+    const struct loaded *found = NULL;
+    for (size_t i = 0; i < n; i++) {
+        bool fits = pc >= all[i].lo && pc < all[i].hi && all[i].since <= epoch;
+        if (fits && (!found || all[i].since > found->since))
+            found = &all[i];
+    }
+    if (!symbolizer)
+        symbolizer = gt_symbolizer_new();
+    return found;
+}
+
+static uint64_t shown(const struct loaded *m, uint64_t pc)
+{
+    return pc - m->lo + m->module->lo;
+}
+
+int gt_recovered_resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *out, int max)
+{
+    static char unknown[32];
+    struct gt_sym_frame frames[INLINES_MAX];
+    uint64_t pc = s->pcs[index], at = pc - (index > 0);
+    if (index == 0 && pc < GT_LEAVES_END) {
+        *out = (struct gt_frame){.func = gt_real_name((enum gt_hook)pc), .file = "libc.so.6"};
+        return 1;
+    }
+    const struct loaded *m = find(at, gt_stack_epoch(s));
+    if (!m) {
+        snprintf(unknown, sizeof unknown, "0x%llx", (unsigned long long)pc);
+        *out = (struct gt_frame){.func = unknown, .file = "", .pc = at};
+        return 1;
+    }
+    int most = max < INLINES_MAX ? max : INLINES_MAX;
+    int count = gt_symbolize(symbolizer, EPOCH, shown(m, pc), index > 0, frames, most);
+    for (int i = 0; i < count; i++)
+        out[i] = (struct gt_frame){
+            .func = frames[i].func, .file = frames[i].file, .line = frames[i].line};
+    out[count - 1].pc = shown(m, at);
+    out[count - 1].module = m->description;
+    return count;
+}
+
+const char *gt_recovered_lock(uint64_t address, uint32_t epoch)
+{
+    static char text[GT_STRING_MAX];
+    uint64_t offset = 0;
+    const struct loaded *m = find(address, epoch);
+    const char *name =
+        m ? gt_symbolize_variable(symbolizer, EPOCH, shown(m, address), &offset) : NULL;
+    struct gt_strbuf t = gt_strbuf_start(text, sizeof text);
+    if (!name) {
+        snprintf(text, sizeof text, "0x%llx", (unsigned long long)address);
+        return text;
+    }
+    gt_strbuf_add(&t, name);
+    if (offset) {
+        gt_strbuf_add(&t, "+");
+        gt_strbuf_decimal(&t, offset);
+    }
+    return text;
+}
+
+const char *gt_recovered_function(uint64_t address, uint32_t epoch)
+{
+    static char text[GT_STRING_MAX / 2];
+    struct gt_sym_frame frames[INLINES_MAX];
+    const struct loaded *m = find(address, epoch);
+    if (!m)
+        return NULL;
+    int count = gt_symbolize(symbolizer, EPOCH, shown(m, address), false, frames, INLINES_MAX);
+    int i = 0;
+    while (i < count - 1 && gt_is_wrapper(frames[i].func))
+        i++;
+    struct gt_strbuf t = gt_strbuf_start(text, sizeof text);
+    gt_strbuf_add_item(&t, frames[i].func, gt_without_parameters(frames[i].func));
+    return text;
+}

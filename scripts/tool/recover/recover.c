@@ -1,0 +1,200 @@
+/*
+ * `gotrace recover`: the trace of a process that was killed. The file has whole generations; what
+ * came after them is in the black box, and goes the way that it would have gone then: through the
+ * tables and writers of encoder/.
+ */
+#include "boxed.h"
+#include "cause.h"
+#include "names.h"
+
+#include "scripts/tool/tool.h"
+
+#include "encoder/frames.h"
+#include "encoder/held.h"
+#include "encoder/output.h"
+#include "encoder/read/batches.h"
+#include "encoder/read/trace.h"
+#include "encoder/v2.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void help(void)
+{
+    puts("usage: gotrace recover BOX [TRACE] -o FILE\n\n"
+         "Writes the trace of a program that was recorded with GOTRACE_LIVE and then killed: what\n"
+         "its file has, and what was in memory only. BOX is what it has left, t.out.live; TRACE\n"
+         "is needed where that is not beside it any more.\n\n"
+         "  -o, --output=FILE  the whole trace");
+    exit(0);
+}
+
+/* It may still write there. */
+static void check_is_dead(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        gt_fail(GT_EXIT_FAILED, "%s: its process runs", path);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* The trace's file -------------------------------------------------------------------------- */
+
+static bool is_the_file(const char *path, const struct gt_live_whole *whole)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && st.st_dev == whole->device && st.st_ino == whole->inode &&
+           (uint64_t)st.st_size >= whole->bytes;
+}
+
+/* Where it was, where it was moved to for the next one, or beside the box. NULL: nowhere. */
+static const char *find_trace(const struct gt_boxed *b, const struct gt_live_whole *whole)
+{
+    static char path[PATH_MAX + 32];
+    snprintf(path, sizeof path, "%.*s", PATH_MAX - 1, whole->path);
+    if (is_the_file(path, whole))
+        return path;
+    snprintf(path, sizeof path, "%.*s.%llu", PATH_MAX - 1, whole->path,
+             (unsigned long long)b->live->pid);
+    if (is_the_file(path, whole))
+        return path;
+    size_t length = strlen(b->path), suffix = sizeof GT_LIVE_SUFFIX - 1;
+    bool named = length > suffix && strcmp(b->path + length - suffix, GT_LIVE_SUFFIX) == 0;
+    snprintf(path, sizeof path, "%.*s", named ? (int)(length - suffix) : 0, b->path);
+    return is_the_file(path, whole) ? path : NULL;
+}
+
+/* The part that is whole must end with a generation that does. */
+static void check_part(const struct gt_boxed *b, const struct gt_bytes *file, const char *path,
+                       uint64_t bytes)
+{
+    struct gt_bytes rest = {file->p + GT_HEADER_BYTES, file->p + bytes, false};
+    const uint8_t *end = rest.p;
+    bool fits = gt_bytes_left(file) >= bytes && bytes > GT_HEADER_BYTES &&
+                gt_format_of_header(file->p) == b->format;
+    while (fits && rest.p < rest.end && (end = gt_generation_end(rest, b->format)))
+        rest.p = end;
+    if (!fits || rest.p != rest.end)
+        gt_fail(GT_EXIT_FAILED, "%s: not the trace that %s goes on with", path, b->path);
+}
+
+/* What the file has. */
+static void copy_trace(const struct gt_boxed *b, const char *path)
+{
+    const struct gt_live_whole *whole = gt_boxed_whole(b);
+    struct gt_bytes file = {.p = NULL};
+    if (!whole->bytes) {
+        gt_v2_open();
+        return;
+    }
+    path = path ? path : find_trace(b, whole);
+    if (!path) {
+        gt_say("%.*s is not there any more, or another one: only what was in memory is recovered",
+               PATH_MAX - 1, whole->path);
+        gt_v2_open();
+        return;
+    }
+    const char *why = gt_trace_map(&file, path, GT_HEADER_BYTES);
+    if (why || !file.p)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", path, why ? why : "no trace");
+    check_part(b, &file, path, whole->bytes);
+    gt_output_write(file.p, whole->bytes);
+    gt_v2_go_on();
+}
+
+/* What was in memory ------------------------------------------------------------------------- */
+
+static struct gt_clock_snapshot snapshot_of(const struct gt_boxed *b, uint32_t gen)
+{
+    const struct gt_live_begun *begun = b->live->begun;
+    return begun[begun[gen & 1].gen == gen ? gen & 1 : !(gen & 1)].snapshot;
+}
+
+/* Killed while threads moved on from one to the next, a process has both in its memory. */
+static void write_generations(const struct gt_boxed *b, struct gt_boxed_generation *sum)
+{
+    enum { AT_ONCE = 2 };
+    uint32_t first = gt_boxed_whole(b)->gen + 1;
+    for (uint32_t gen = first; gen < first + AT_ONCE; gen++) {
+        struct gt_boxed_generation g;
+        struct gt_clock_snapshot snapshot = snapshot_of(b, gen);
+        if (!gt_boxed_generation(b, gen, &g))
+            continue;
+        gt_v2_begin(g.packed);
+        gt_v2_write(g.plain);
+        gt_v2_end(gen, &snapshot, UINT64_MAX, false);
+        sum->events += g.events;
+        sum->torn += g.torn;
+    }
+}
+
+/* It goes as that of the process did. */
+static void set_clock(const struct gt_boxed *b)
+{
+    gt_clock_use_ns();
+    gt_clock.hz = b->live->hz;
+}
+
+static void begin(struct gt_boxed *b, const char *output)
+{
+    static const struct gt_drain_config names = {.resolve = gt_recovered_resolve};
+    gt_format = b->format;
+    set_clock(b);
+    gt_frames_init(&names);
+    gt_held_init(gt_recovered_lock, gt_recovered_function, NULL);
+    gt_origin_use(&b->live->origin);
+    gt_boxed_adopt(b);
+    if (gt_output_open(output, false) != 0)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", output, strerror(-gt_output_commit()));
+}
+
+static void report(const struct gt_boxed *b, const char *output,
+                   const struct gt_boxed_generation *sum)
+{
+    gt_say("%s: %llu events more than the file of process %llu had", output,
+           (unsigned long long)sum->events, (unsigned long long)b->live->pid);
+    if (sum->torn)
+        gt_say("%llu bytes were no whole events, and are left out", (unsigned long long)sum->torn);
+    if (b->box->outside)
+        gt_say("there was no space for %llu KiB more: what stood there is lost",
+               (unsigned long long)b->box->outside >> 10);
+    gt_cause_say(b->live);
+}
+
+int gt_command_recover(int argc, char **argv)
+{
+    static const struct option longs[] = {
+        {"output", required_argument, NULL, 'o'}, {"help", no_argument, NULL, 'h'}, {0}};
+    const char *output = NULL;
+    struct gt_boxed b;
+    struct gt_boxed_generation sum = {.packed = NULL};
+    for (int c; (c = getopt_long(argc, argv, "o:h", longs, NULL)) != -1;) {
+        switch (c) {
+        case 'o': output = optarg; break;
+        case 'h': help(); break;
+        default: exit(GT_EXIT_USAGE);
+        }
+    }
+    if (optind == argc || argc - optind > 2 || !output)
+        gt_fail(GT_EXIT_USAGE, "recover: what a killed program has left, and -o FILE");
+    gt_boxed_open(&b, argv[optind]);
+    check_is_dead(argv[optind]);
+    if (is_the_file(output, gt_boxed_whole(&b)))
+        gt_fail(GT_EXIT_USAGE, "recover: not into its own trace");
+    begin(&b, output);
+    copy_trace(&b, argv[optind + 1]);
+    write_generations(&b, &sum);
+    if (gt_output_commit() != 0)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", output, strerror(-gt_output_commit()));
+    gt_output_close();
+    report(&b, output, &sum);
+    return 0;
+}

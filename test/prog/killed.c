@@ -1,0 +1,170 @@
+/*
+ * Threads that keep a journal of their own, in a file that is mapped: how many logs each has
+ * written to its trace, a part of which is in the file. Then the process ends as argv[2] says, in a
+ * way that nobody is told of.
+ */
+#include "../../preload/gotrace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { THREADS = 8, LOGS_FIRST = 300, LOGS_FAST = 2000, FORKS = 9 };
+
+static struct {
+    _Alignas(64) volatile uint64_t written;
+} * journal;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static volatile unsigned long work;
+
+static void write_log(uintptr_t number, uint64_t n)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%u:%llu", (unsigned)number, (unsigned long long)n);
+    gotrace_log(0, "journal", text);
+    journal[number].written = n;
+}
+
+static void *write_logs(void *number)
+{
+    char name[16];
+    snprintf(name, sizeof name, "writer-%u", (unsigned)(uintptr_t)number);
+    pthread_setname_np(pthread_self(), name);
+    for (uint64_t n = 1;; n++) {
+        write_log((uintptr_t)number, n);
+        if (n % 4 == 0) {
+            pthread_mutex_lock(&mutex);
+            work++;
+            pthread_mutex_unlock(&mutex);
+        }
+        if (n > LOGS_FAST)
+            usleep(100);
+    }
+    return NULL;
+}
+
+static void *wait_for_ever(void *unused)
+{
+    pthread_mutex_t mine = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+    pthread_mutex_lock(&mine);
+    pthread_cond_wait(&never, &mine);
+    return unused;
+}
+
+/* How it ends -------------------------------------------------------------------------------- */
+
+static int overflow(int depth)
+{
+    volatile char room[4096];
+    memset((char *)room, depth, sizeof room);
+    return depth < INT32_MAX ? overflow(depth + 1) + room[depth % (int)sizeof room] : 0;
+}
+
+static void die(int signal)
+{
+    (void)signal;
+    kill(getpid(), SIGILL);
+}
+
+/* The kernel, without anybody in between. */
+static long call_kernel(long number, long argument)
+{
+#if defined __x86_64__
+    long result = number;
+    __asm__ volatile("xor %%r10d, %%r10d; xor %%r8d, %%r8d; syscall"
+                     : "+a"(result)
+                     : "D"(argument), "S"(0L), "d"(0L)
+                     : "rcx", "r8", "r10", "r11", "memory");
+    return result;
+#else
+    register long x0 __asm__("x0") = argument, x8 __asm__("x8") = number;
+    register long x1 __asm__("x1") = 0, x2 __asm__("x2") = 0, x3 __asm__("x3") = 0;
+    register long x4 __asm__("x4") = 0;
+    __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
+    return x0;
+#endif
+}
+
+/* Of which libc knows, of which only our hook does, and of which nobody does. */
+static long fork_somehow(uint64_t how)
+{
+    switch (how % 3) {
+    case 0: return fork();
+    case 1: return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    default: return call_kernel(SYS_clone, SIGCHLD);
+    }
+}
+
+/* Of children's memory none may be ours. */
+static void fork_children(void)
+{
+    for (uint64_t i = 0; i < FORKS; i++) {
+        long pid = fork_somehow(i);
+        if (pid == 0) {
+            for (uint64_t n = 0; n < LOGS_FIRST; n++)
+                gotrace_log(0, "journal", "of a child");
+            call_kernel(SYS_exit_group, 0);
+        }
+        waitpid((pid_t)pid, NULL, 0);
+    }
+}
+
+static void end(const char *how, char **command)
+{
+    if (strcmp(how, "overflow") == 0)
+        overflow(0);
+    if (strcmp(how, "handler") == 0) {
+        signal(SIGSEGV, die);
+        raise(SIGSEGV);
+    }
+    if (strcmp(how, "instruction") == 0)
+        call_kernel(SYS_exit_group, 7);
+    if (strcmp(how, "exec") == 0)
+        execv(command[0], command);
+    if (strcmp(how, "seccomp") == 0) {
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+        getppid();
+    }
+    if (strcmp(how, "forks") == 0) {
+        fork_children();
+        raise(SIGKILL);
+    }
+    if (strcmp(how, "exit") == 0)
+        exit(0);
+    for (;;)
+        pause();
+}
+
+int main(int argc, char **argv)
+{
+    int fd = argc > 2 ? open(argv[1], O_RDWR | O_CREAT, 0600) : -1;
+    pthread_t thread;
+    if (fd < 0 || ftruncate(fd, THREADS * sizeof *journal) != 0)
+        return 2;
+    journal = mmap(NULL, THREADS * sizeof *journal, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    pthread_create(&thread, NULL, wait_for_ever, NULL);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        pthread_create(&thread, NULL, write_logs, (void *)i);
+    for (int i = 0; i < THREADS; i++) {
+        while (journal[i].written < LOGS_FIRST)
+            usleep(1000);
+    }
+    while (gotrace_snapshot(NULL) == ETIMEDOUT)
+        ;
+    puts("ready");
+    fflush(stdout);
+    end(argv[2], argv + 3);
+}
