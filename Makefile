@@ -13,10 +13,13 @@ CXXFLAGS ?= -O1 -g
 B := build
 SO := libgotrace.so
 
-WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes $(if $(WERROR),-Werror)
+# Fields that are not named are zero: gcc 10 wants all, unlike later ones.
+WARN := -Wall -Wextra -Wno-missing-field-initializers -Wshadow -Wstrict-prototypes $(if $(WERROR),-Werror)
 # -fexceptions: hooks are unwound by cancellation and must put their thread's state right.
 REQUIRED := -std=gnu11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -fexceptions \
 	-ftls-model=initial-exec $(WARN) -MMD -MP -I.
+# Before glibc 2.34 threads are a library of their own: then programs that we are in have it, too.
+THREADS := -Wl,--no-as-needed -pthread -lrt
 # After the user's: preload/stacks/unwind.c follows our own frames by their pointers.
 FRAMES := -fno-omit-frame-pointer
 LIBS := $(shell cat symbolize/libs 2>/dev/null)
@@ -35,7 +38,7 @@ all: $(SO) $(B)/gotrace ## build ./libgotrace.so and the command, build/gotrace
 
 $(SO): $(lib_src:%.c=$(B)/%.o) preload/versions
 	$(CC) -shared -Wl,-z,defs -Wl,-z,now -Wl,-soname,$(@F) -Wl,--version-script=preload/versions \
-		-Wl,--exclude-libs,ALL $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS) -ldl
+		-Wl,--exclude-libs,ALL $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS) -ldl $(THREADS)
 
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)

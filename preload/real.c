@@ -33,9 +33,12 @@ static const struct row {
 #include "preload/hooks/hooks.def"
 };
 
+/* Before glibc 2.34 threads are a library of their own. */
 static bool from_libc(const void *fn)
 {
-    return gt_elf_module_of(fn) == gt_elf_module_of((const void *)gnu_get_libc_version);
+    const void *module = gt_elf_module_of(fn);
+    return module == gt_elf_module_of((const void *)gnu_get_libc_version) ||
+           module == gt_elf_module_of((const void *)sem_getvalue);
 }
 
 /* Loaded late we are behind what the program calls. */
@@ -58,19 +61,43 @@ static int no_epoll_pwait2(int fd, struct epoll_event *events, int n,
     return (int)gt_syscall(SYS_epoll_pwait2, fd, events, n, timeout, mask, _NSIG / 8);
 }
 
+static int no_execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
+{
+    return (int)gt_syscall(SYS_execveat, dir, path, argv, envp, flags);
+}
+
+static int no_close_range(unsigned first, unsigned last, int flags)
+{
+    return (int)gt_syscall(SYS_close_range, first, last, flags);
+}
+
+/* Linux 5.9 knows the range. */
+static void no_closefrom(int first)
+{
+    GT_KEEP_ERRNO;
+    if (no_close_range((unsigned)first, ~0u, 0) == 0)
+        return;
+    for (long fd = first; fd < sysconf(_SC_OPEN_MAX); fd++)
+        gt_syscall(SYS_close, fd);
+}
+
 static int no_openat2(int dir, const char *path, const struct open_how *how, size_t n)
 {
     return (int)gt_syscall(SYS_openat2, dir, path, how, n);
 }
 
 /*
- * What not every libc has (glibc 2.34 has all others). Where nobody has it the program shall not
+ * What not every libc has (glibc 2.31 has all others). Where nobody has it the program shall not
  * find it; who has bound to ours already, by a weak reference, gets what it would do.
  */
 static const struct {
     enum gt_hook hook;
     void (*otherwise)(void);
 } optional[] = {
+    {GT_HOOK__Fork, (void (*)(void))fork},                                   /* 2.34 */
+    {GT_HOOK_close_range, (void (*)(void))no_close_range},                   /* 2.34 */
+    {GT_HOOK_closefrom, (void (*)(void))no_closefrom},                       /* 2.34 */
+    {GT_HOOK_execveat, (void (*)(void))no_execveat},                         /* 2.34 */
     {GT_HOOK_epoll_pwait2, (void (*)(void))no_epoll_pwait2},                 /* 2.35 */
     {GT_HOOK_openat2, (void (*)(void))no_openat2},                           /* 2.43 */
     {GT_HOOK_free_sized, (void (*)(void))gt_heap_free_sized},                /* 2.43 */
@@ -140,6 +167,8 @@ void gt_real_resolve(void)
         return;
     gt_heap_resolve_begin();
     do_without();
+    /* Before glibc 2.34 the first dlsym makes a key, for dlerror. */
+    gt_real.__pthread_key_create = find_definer("__pthread_key_create");
     for (int i = 1; i < GT_HOOKS_END; i++) {
         void *fn = find(&rows[i]);
         if (fn)

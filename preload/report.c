@@ -1,6 +1,7 @@
 /* See report.h. */
 #include "report.h"
 
+#include "encoder/base/libc.h"
 #include "encoder/base/log.h"
 #include "encoder/output.h"
 #include "encoder/recording.h"
@@ -51,7 +52,7 @@ void gt_report_describe(char line[GT_REPORT_LINE])
         snprintf(line, GT_REPORT_LINE, NOT_IN_TIME, s.path);
     else if (s.error && !s.limited)
         snprintf(line, GT_REPORT_LINE, "cannot write %s: %s; the program was not affected", s.path,
-                 strerrordesc_np(-s.error));
+                 gt_libc_error(-s.error));
     else if (s.limited && !s.bytes)
         snprintf(line, GT_REPORT_LINE, "%s: no file: GOTRACE_MAX_SIZE is too small for any of it",
                  s.path);

@@ -10,6 +10,7 @@
 #include "usage.h"
 
 #include "encoder/base/arch/arch.h"
+#include "encoder/base/libc.h"
 #include "encoder/base/urgent.h"
 #include "encoder/drain.h"
 #include "encoder/watch.h"
@@ -29,7 +30,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 /*

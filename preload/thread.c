@@ -6,6 +6,7 @@
 #include "seccomp.h"
 
 #include "encoder/base/arena.h"
+#include "encoder/base/libc.h"
 #include "encoder/events.h"
 #include "encoder/origin.h"
 #include "preload/heap/heap.h"
@@ -14,7 +15,6 @@
 #include "preload/stacks/routine.h"
 
 #include <stdarg.h>
-#include <sys/single_threaded.h>
 #include <sys/stat.h>
 
 __thread struct gt_thread *gt_self;
@@ -337,7 +337,7 @@ bool gt_thread_others(void)
     struct stat tasks;
     if (stat("/proc/self/task", &tasks) == 0)
         return tasks.st_nlink > OWN_LINKS + FIRST;
-    return !__libc_single_threaded;
+    return !gt_libc_single_threaded();
 }
 
 /*

@@ -46,13 +46,16 @@ static bool redirect(const struct link_map *libc, void (*bail)(void))
  */
 static void hide(const struct link_map *libc)
 {
-#if __GLIBC_PREREQ(2, 35) /* before, debuggers are told of one namespace */
-    struct r_debug_extended *r = (struct r_debug_extended *)&_r_debug;
-    for (; r && r->base.r_version > 1; r = r->r_next) {
+    struct namespace
+    {
+        struct r_debug base;
+        struct namespace *next; /* from version 2 on, glibc 2.35; before, debuggers know of one */
+    }
+    *r = (struct namespace *)&_r_debug;
+    for (; r && r->base.r_version > 1; r = r->next) {
         if (r->base.r_map == libc)
             r->base.r_map = NULL;
     }
-#endif
 }
 
 /* /proc/PID/maps ------------------------------------------------------------------------------- */
