@@ -138,7 +138,7 @@ $(B)/test/prog/made: PROG_FLAGS := -rdynamic # debuggers and we find what it def
 
 $(prog_c): $(B)/%: %.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -MMD -MP -MT $@ -MF $@.d -O1 -g -pthread $(PROG_FLAGS) -o $@ $< -ldl
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -MMD -MP -MT $@ -MF $@.d -O1 -g -pthread $(PROG_FLAGS) -o $@ $< -ldl -lrt
 
 $(prog_cxx): $(B)/%: %.cc
 	@mkdir -p $(@D)

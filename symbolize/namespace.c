@@ -119,10 +119,21 @@ static void keep_apart(void)
     gt_file_close(file);
 }
 
+/*
+ * Before glibc 2.34 threads are a library of their own. One more of it would set up the thread that
+ * loads it as the first of a process, and put it into its own list of threads.
+ */
+static bool has_threads(const struct link_map *libc)
+{
+    return libc && gt_elf_definition(libc, "dlopen"); /* came to libc with them */
+}
+
 void *gt_namespace_load(const char *library, void (*bail)(void))
 {
     struct link_map *libc;
     Lmid_t space;
+    if (!has_threads(gt_elf_definer("gnu_get_libc_version")))
+        return NULL;
     keep_apart();
     void *first = dlmopen(LM_ID_NEWLM, LIBC_SO, RTLD_NOW);
     if (!first || dlinfo(first, RTLD_DI_LINKMAP, &libc) != 0 ||
