@@ -12,6 +12,7 @@ CFLAGS ?= -O2 -g
 CXXFLAGS ?= -O1 -g
 B := build
 SO := libgotrace.so
+TOOL := $(B)/gotrace
 
 # Fields that are not named are zero: gcc 10 wants all, unlike later ones.
 WARN := -Wall -Wextra -Wno-missing-field-initializers -Wshadow -Wstrict-prototypes $(if $(WERROR),-Werror)
@@ -33,10 +34,11 @@ prog_cxx := $(patsubst %.cc,$(B)/%,$(wildcard test/prog/*.cc))
 micro := $(patsubst %,$(B)/test/bench/%,micro micro-cxx micro-cxx-fp)
 walk := $(patsubst %,$(B)/test/bench/%,walk walk-cxx walk-cxx-fp)
 
-.PHONY: all tests tsan asan debug aarch64 fuzzers bench install uninstall deb clean format check-format help
-all: $(SO) $(B)/gotrace ## build ./libgotrace.so and the command, build/gotrace
+.PHONY: all tests tsan asan debug aarch64 fuzzers bench install uninstall deb dist clean format check-format help
+all: $(SO) $(TOOL) ## build ./libgotrace.so and the command, build/gotrace
 
 $(SO): $(lib_src:%.c=$(B)/%.o) preload/versions
+	@mkdir -p $(@D)
 	$(CC) -shared -Wl,-z,defs -Wl,-z,now -Wl,-soname,$(@F) -Wl,--version-script=preload/versions \
 		-Wl,--exclude-libs,ALL $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS) -ldl $(THREADS)
 
@@ -162,12 +164,13 @@ $(B)/scripts/tool/main.o: override CPPFLAGS += -DGT_VERSION='"$(VERSION)"'
 $(B)/scripts/tool/main.o: scripts/CHANGELOG.md
 $(B)/scripts/tool/export/flame.o: scripts/tool/export/flame.js
 
-$(B)/gotrace: $(tool_obj)
+$(TOOL): $(tool_obj)
+	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -ldl -pthread
 
 install: all ## install below $(DESTDIR)$(PREFIX)
-	install -D -m 755 $(B)/gotrace $(DESTDIR)$(PREFIX)/bin/gotrace
-	install -D -m 644 libgotrace.so $(DESTDIR)$(LIBDIR)/libgotrace.so
+	install -D -m 755 $(TOOL) $(DESTDIR)$(PREFIX)/bin/gotrace
+	install -D -m 644 $(SO) $(DESTDIR)$(LIBDIR)/libgotrace.so
 	install -D -m 644 preload/gotrace.h $(DESTDIR)$(PREFIX)/include/gotrace.h
 	install -d $(DESTDIR)$(PREFIX)/share/pkgconfig
 	printf '%s\n' "$$GOTRACE_PC" > $(DESTDIR)$(PREFIX)/share/pkgconfig/gotrace.pc
@@ -181,6 +184,9 @@ installed := $(LIBDIR)/libgotrace.so $(ZSHDIR)/_gotrace $(addprefix $(PREFIX)/,b
 	share/bash-completion/completions/gotrace)
 uninstall: ## remove what install put there
 	rm -f $(addprefix $(DESTDIR),$(installed))
+
+dist: all ## build what runs on any system from this one's glibc on, as build/gotrace-*.tar.xz
+	+scripts/dist $(VERSION)
 
 deb: all ## build a Debian package, as build/gotrace_*.deb
 	scripts/deb $(VERSION)
