@@ -59,6 +59,9 @@ static const struct need threads_need[] = {
     {SYS_sigaltstack, {0}},
     {UNTIL(39, SYS_newfstatat), {2}},
     {SINCE(39, SYS_fstat), {2}},
+#if !__GLIBC_PREREQ(2, 33) /* built with that we call other functions, whichever libc is there */
+    {SYS_fstat, {2}},
+#endif
     {SYS_write, {2}},
 };
 
@@ -78,6 +81,13 @@ static const struct need drain_needs[] = {
     {SYS_linkat, {-100u, 0, -100u, 0, AT_SYMLINK_FOLLOW}},
     {SYS_newfstatat, {0}},
     {SINCE(39, SYS_fstat), {1000}},
+#if !__GLIBC_PREREQ(2, 33)
+    {SYS_fstat, {1000}},
+#ifdef SYS_stat
+    {SYS_stat, {0}},
+    {SYS_lstat, {0}},
+#endif
+#endif
     {SYS_read, {0}},
     {SYS_pread64, {0}},
     {SYS_write, {1000}},

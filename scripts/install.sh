@@ -6,12 +6,10 @@
 set -eu
 remove=
 [ "${1:-}" != --remove ] || { remove=yes && shift; }
-case ${1:-} in
--* | ?*' '*)
+if [ $# -gt 1 ] || case ${1:-} in -*) true ;; *) false ;; esac; then
     sed -n '2,5s/^# \{0,1\}//p' "$0" >&2
     exit 2
-    ;;
-esac
+fi
 to=${DESTDIR:-}${1:-/usr/local}
 cd "$(dirname "$0")"
 find bin lib include share -type f | while read -r file; do
