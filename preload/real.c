@@ -9,11 +9,13 @@
 
 #include <gnu/libc-version.h>
 
+static void resolve_for(enum gt_hook hook);
+
 /* What a hook calls when it runs before gt_real_resolve: resolves, then forwards. */
 #define GT_HOOK(name, result, parameters, arguments, version) \
     static result resolve_##name parameters                   \
     {                                                         \
-        gt_real_resolve();                                    \
+        resolve_for(GT_HOOK_##name);                          \
         return gt_real.name arguments;                        \
     }
 #include "preload/hooks/hooks.def"
@@ -46,6 +48,25 @@ static void *find_definer(const char *name)
 {
     const struct link_map *definer = gt_elf_definer(name);
     return definer ? gt_elf_function(definer, name) : NULL;
+}
+
+/*
+ * Before glibc 2.34 the first dlsym makes a key, for dlerror, and every other one waits until it
+ * has: so this comes without.
+ */
+static void *find_key_create(void)
+{
+    const char *name = "__pthread_key_create";
+    return gt_elf_definer_before_us(name) ? NULL : find_definer(name);
+}
+
+static void resolve_for(enum gt_hook hook)
+{
+    void *found = hook == GT_HOOK___pthread_key_create ? find_key_create() : NULL;
+    if (found)
+        gt_real.__pthread_key_create = found;
+    else
+        gt_real_resolve();
 }
 
 void *gt_real_next(const char *name)
@@ -167,8 +188,6 @@ void gt_real_resolve(void)
         return;
     gt_heap_resolve_begin();
     do_without();
-    /* Before glibc 2.34 the first dlsym makes a key, for dlerror. */
-    gt_real.__pthread_key_create = find_definer("__pthread_key_create");
     for (int i = 1; i < GT_HOOKS_END; i++) {
         void *fn = find(&rows[i]);
         if (fn)
