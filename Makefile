@@ -12,11 +12,15 @@ CFLAGS ?= -O2 -g
 CXXFLAGS ?= -O1 -g
 B := build
 SO := libgotrace.so
+TOOL := $(B)/gotrace
 
-WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes $(if $(WERROR),-Werror)
+# Fields that are not named are zero: gcc 10 wants all, unlike later ones.
+WARN := -Wall -Wextra -Wno-missing-field-initializers -Wshadow -Wstrict-prototypes $(if $(WERROR),-Werror)
 # -fexceptions: hooks are unwound by cancellation and must put their thread's state right.
 REQUIRED := -std=gnu11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -fexceptions \
 	-ftls-model=initial-exec $(WARN) -MMD -MP -I.
+# Before glibc 2.34 threads are a library of their own: then programs that we are in have it, too.
+THREADS := -Wl,--no-as-needed -pthread -lrt
 # After the user's: preload/stacks/unwind.c follows our own frames by their pointers.
 FRAMES := -fno-omit-frame-pointer
 LIBS := $(shell cat symbolize/libs 2>/dev/null)
@@ -30,12 +34,13 @@ prog_cxx := $(patsubst %.cc,$(B)/%,$(wildcard test/prog/*.cc))
 micro := $(patsubst %,$(B)/test/bench/%,micro micro-cxx micro-cxx-fp)
 walk := $(patsubst %,$(B)/test/bench/%,walk walk-cxx walk-cxx-fp)
 
-.PHONY: all tests tsan asan debug aarch64 fuzzers bench install uninstall deb clean format check-format help
-all: $(SO) $(B)/gotrace ## build ./libgotrace.so and the command, build/gotrace
+.PHONY: all tests tsan asan debug aarch64 fuzzers bench install uninstall deb dist clean format check-format help
+all: $(SO) $(TOOL) ## build ./libgotrace.so and the command, build/gotrace
 
 $(SO): $(lib_src:%.c=$(B)/%.o) preload/versions
+	@mkdir -p $(@D)
 	$(CC) -shared -Wl,-z,defs -Wl,-z,now -Wl,-soname,$(@F) -Wl,--version-script=preload/versions \
-		-Wl,--exclude-libs,ALL $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS) -ldl
+		-Wl,--exclude-libs,ALL $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS) -ldl $(THREADS)
 
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
@@ -135,7 +140,7 @@ $(B)/test/prog/made: PROG_FLAGS := -rdynamic # debuggers and we find what it def
 
 $(prog_c): $(B)/%: %.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -MMD -MP -MT $@ -MF $@.d -O1 -g -pthread $(PROG_FLAGS) -o $@ $< -ldl
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -MMD -MP -MT $@ -MF $@.d -O1 -g -pthread $(PROG_FLAGS) -o $@ $< -ldl -lrt
 
 $(prog_cxx): $(B)/%: %.cc
 	@mkdir -p $(@D)
@@ -159,12 +164,13 @@ $(B)/scripts/tool/main.o: override CPPFLAGS += -DGT_VERSION='"$(VERSION)"'
 $(B)/scripts/tool/main.o: scripts/CHANGELOG.md
 $(B)/scripts/tool/export/flame.o: scripts/tool/export/flame.js
 
-$(B)/gotrace: $(tool_obj)
+$(TOOL): $(tool_obj)
+	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -ldl -pthread
 
 install: all ## install below $(DESTDIR)$(PREFIX)
-	install -D -m 755 $(B)/gotrace $(DESTDIR)$(PREFIX)/bin/gotrace
-	install -D -m 644 libgotrace.so $(DESTDIR)$(LIBDIR)/libgotrace.so
+	install -D -m 755 $(TOOL) $(DESTDIR)$(PREFIX)/bin/gotrace
+	install -D -m 644 $(SO) $(DESTDIR)$(LIBDIR)/libgotrace.so
 	install -D -m 644 preload/gotrace.h $(DESTDIR)$(PREFIX)/include/gotrace.h
 	install -d $(DESTDIR)$(PREFIX)/share/pkgconfig
 	printf '%s\n' "$$GOTRACE_PC" > $(DESTDIR)$(PREFIX)/share/pkgconfig/gotrace.pc
@@ -178,6 +184,9 @@ installed := $(LIBDIR)/libgotrace.so $(ZSHDIR)/_gotrace $(addprefix $(PREFIX)/,b
 	share/bash-completion/completions/gotrace)
 uninstall: ## remove what install put there
 	rm -f $(addprefix $(DESTDIR),$(installed))
+
+dist: all ## build what runs on any system from this one's glibc on, as build/gotrace-*.tar.xz
+	+scripts/dist $(VERSION)
 
 deb: all ## build a Debian package, as build/gotrace_*.deb
 	scripts/deb $(VERSION)

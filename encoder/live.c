@@ -10,6 +10,7 @@
 #include "encoder/base/era.h"
 #include "encoder/base/futex.h"
 #include "encoder/base/hash.h"
+#include "encoder/base/libc.h"
 #include "encoder/base/log.h"
 
 #include <fcntl.h>
@@ -149,7 +150,7 @@ bool gt_live_open(const char *path, const char *directory, size_t memory, uint64
         if (fd >= 0)
             gt_syscall(SYS_unlinkat, AT_FDCWD, path_of_box, 0);
         gt_log("%s: %s; if the program is killed, its last second is lost", path_of_box,
-               strerrordesc_np(-error));
+               gt_libc_error(-error));
         *path_of_box = 0;
         return false;
     }

@@ -17,6 +17,7 @@
 #include "watch.h"
 
 #include "encoder/base/clock.h"
+#include "encoder/base/libc.h"
 #include "encoder/base/log.h"
 #include "encoder/v1/elf.h"
 #include "encoder/v1/v1.h"
@@ -449,7 +450,7 @@ void gt_recording_attend(bool toggle, uint64_t now)
     if (recording.stop_at && now >= recording.stop_at)
         error = gt_recording_stop();
     if (error)
-        gt_log("%s: %s; nothing is recorded", recording.path, strerrordesc_np(-error));
+        gt_log("%s: %s; nothing is recorded", recording.path, gt_libc_error(-error));
 }
 
 bool gt_recording_is_timed(void)

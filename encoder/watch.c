@@ -7,6 +7,7 @@
 #include "encoder/base/clock.h"
 #include "encoder/base/debug.h"
 #include "encoder/base/futex.h"
+#include "encoder/base/libc.h"
 #include "encoder/base/log.h"
 #include "encoder/base/urgent.h"
 
@@ -146,7 +147,7 @@ static void say_refused(int error)
     gt_log("GOTRACE_SCHED: the kernel does not let this user watch threads (%s): "
            "kernel.perf_event_paranoid must be 2 or less, and perf_event_open(2) be allowed; "
            "without it CPU time is only counted",
-           strerrordesc_np(-error));
+           gt_libc_error(-error));
 }
 
 static int open_unsampled(struct gt_watch *w)

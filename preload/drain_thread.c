@@ -9,6 +9,7 @@
 #include "thread.h"
 #include "usage.h"
 
+#include "encoder/base/libc.h"
 #include "encoder/base/log.h"
 #include "encoder/drain.h"
 #include "encoder/output.h"
@@ -101,7 +102,7 @@ bool gt_drain_thread_start(void)
     gt_real.pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error) {
         gt_drain_set_unthreaded();
-        gt_log("no thread to write with (%s): those of the program write", strerrordesc_np(error));
+        gt_log("no thread to write with (%s): those of the program write", gt_libc_error(error));
     }
     return !error;
 }

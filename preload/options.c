@@ -2,6 +2,7 @@
 #include "options.h"
 
 #include "encoder/base/futex.h"
+#include "encoder/base/libc.h"
 #include "encoder/base/log.h"
 
 #include <errno.h>
@@ -246,7 +247,7 @@ static int signal_of(const char *name)
         return *end ? -1 : (int)(name[4] == 'N' ? SIGRTMIN + n : SIGRTMAX + n);
     }
     for (int i = 1; i < 32; i++) {
-        const char *abbreviation = sigabbrev_np(i);
+        const char *abbreviation = gt_libc_signal(i);
         if (abbreviation && strcmp(name, abbreviation) == 0)
             return i;
     }

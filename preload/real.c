@@ -9,11 +9,13 @@
 
 #include <gnu/libc-version.h>
 
+static void resolve_for(enum gt_hook hook);
+
 /* What a hook calls when it runs before gt_real_resolve: resolves, then forwards. */
 #define GT_HOOK(name, result, parameters, arguments, version) \
     static result resolve_##name parameters                   \
     {                                                         \
-        gt_real_resolve();                                    \
+        resolve_for(GT_HOOK_##name);                          \
         return gt_real.name arguments;                        \
     }
 #include "preload/hooks/hooks.def"
@@ -33,9 +35,12 @@ static const struct row {
 #include "preload/hooks/hooks.def"
 };
 
+/* Before glibc 2.34 threads are a library of their own. */
 static bool from_libc(const void *fn)
 {
-    return gt_elf_module_of(fn) == gt_elf_module_of((const void *)gnu_get_libc_version);
+    const void *module = gt_elf_module_of(fn);
+    return module == gt_elf_module_of((const void *)gnu_get_libc_version) ||
+           module == gt_elf_module_of((const void *)sem_getvalue);
 }
 
 /* Loaded late we are behind what the program calls. */
@@ -43,6 +48,25 @@ static void *find_definer(const char *name)
 {
     const struct link_map *definer = gt_elf_definer(name);
     return definer ? gt_elf_function(definer, name) : NULL;
+}
+
+/*
+ * Before glibc 2.34 the first dlsym makes a key, for dlerror, and every other one waits until it
+ * has: so this comes without.
+ */
+static void *find_key_create(void)
+{
+    const char *name = "__pthread_key_create";
+    return gt_elf_definer_before_us(name) ? NULL : find_definer(name);
+}
+
+static void resolve_for(enum gt_hook hook)
+{
+    void *found = hook == GT_HOOK___pthread_key_create ? find_key_create() : NULL;
+    if (found)
+        gt_real.__pthread_key_create = found;
+    else
+        gt_real_resolve();
 }
 
 void *gt_real_next(const char *name)
@@ -58,19 +82,43 @@ static int no_epoll_pwait2(int fd, struct epoll_event *events, int n,
     return (int)gt_syscall(SYS_epoll_pwait2, fd, events, n, timeout, mask, _NSIG / 8);
 }
 
+static int no_execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
+{
+    return (int)gt_syscall(SYS_execveat, dir, path, argv, envp, flags);
+}
+
+static int no_close_range(unsigned first, unsigned last, int flags)
+{
+    return (int)gt_syscall(SYS_close_range, first, last, flags);
+}
+
+/* Linux 5.9 knows the range. */
+static void no_closefrom(int first)
+{
+    GT_KEEP_ERRNO;
+    if (no_close_range((unsigned)first, ~0u, 0) == 0)
+        return;
+    for (long fd = first; fd < sysconf(_SC_OPEN_MAX); fd++)
+        gt_syscall(SYS_close, fd);
+}
+
 static int no_openat2(int dir, const char *path, const struct open_how *how, size_t n)
 {
     return (int)gt_syscall(SYS_openat2, dir, path, how, n);
 }
 
 /*
- * What not every libc has (glibc 2.34 has all others). Where nobody has it the program shall not
+ * What not every libc has (glibc 2.31 has all others). Where nobody has it the program shall not
  * find it; who has bound to ours already, by a weak reference, gets what it would do.
  */
 static const struct {
     enum gt_hook hook;
     void (*otherwise)(void);
 } optional[] = {
+    {GT_HOOK__Fork, (void (*)(void))fork},                                   /* 2.34 */
+    {GT_HOOK_close_range, (void (*)(void))no_close_range},                   /* 2.34 */
+    {GT_HOOK_closefrom, (void (*)(void))no_closefrom},                       /* 2.34 */
+    {GT_HOOK_execveat, (void (*)(void))no_execveat},                         /* 2.34 */
     {GT_HOOK_epoll_pwait2, (void (*)(void))no_epoll_pwait2},                 /* 2.35 */
     {GT_HOOK_openat2, (void (*)(void))no_openat2},                           /* 2.43 */
     {GT_HOOK_free_sized, (void (*)(void))gt_heap_free_sized},                /* 2.43 */

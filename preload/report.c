@@ -3,6 +3,7 @@
 
 #include "options.h"
 
+#include "encoder/base/libc.h"
 #include "encoder/base/log.h"
 #include "encoder/output.h"
 #include "encoder/recording.h"
@@ -53,7 +54,7 @@ void gt_report_describe(char line[GT_REPORT_LINE])
         snprintf(line, GT_REPORT_LINE, NOT_IN_TIME, s.path);
     else if (s.error && !s.limited)
         snprintf(line, GT_REPORT_LINE, "cannot write %s: %s; the program was not affected", s.path,
-                 strerrordesc_np(-s.error));
+                 gt_libc_error(-s.error));
     else if (s.limited && !s.bytes)
         snprintf(line, GT_REPORT_LINE, "%s: no file: GOTRACE_MAX_SIZE is too small for any of it",
                  s.path);

@@ -6,6 +6,7 @@
 #include "signals.h"
 #include "thread.h"
 
+#include "encoder/base/libc.h"
 #include "encoder/base/log.h"
 #include "encoder/switch.h"
 #include "preload/stacks/capture.h"
@@ -102,7 +103,7 @@ static void say_failed(void)
 {
     static _Atomic bool said;
     if (!atomic_exchange(&said, true))
-        gt_log("no timers for CPU samples of some threads: %s", strerrordesc_np(errno));
+        gt_log("no timers for CPU samples of some threads: %s", gt_libc_error(errno));
 }
 
 static uint64_t period_ns(void)

@@ -11,6 +11,7 @@
 #include "usage.h"
 
 #include "encoder/base/arch/arch.h"
+#include "encoder/base/libc.h"
 #include "encoder/base/urgent.h"
 #include "encoder/drain.h"
 #include "encoder/watch.h"
@@ -30,7 +31,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 /*
@@ -60,6 +60,9 @@ static const struct need threads_need[] = {
     {SYS_sigaltstack, {0}},
     {UNTIL(39, SYS_newfstatat), {2}},
     {SINCE(39, SYS_fstat), {2}},
+#if !__GLIBC_PREREQ(2, 33) /* built with that we call other functions, whichever libc is there */
+    {SYS_fstat, {2}},
+#endif
     {SYS_write, {2}},
 };
 
@@ -79,6 +82,13 @@ static const struct need drain_needs[] = {
     {SYS_linkat, {-100u, 0, -100u, 0, AT_SYMLINK_FOLLOW}},
     {SYS_newfstatat, {0}},
     {SINCE(39, SYS_fstat), {1000}},
+#if !__GLIBC_PREREQ(2, 33)
+    {SYS_fstat, {1000}},
+#ifdef SYS_stat
+    {SYS_stat, {0}},
+    {SYS_lstat, {0}},
+#endif
+#endif
     {SYS_read, {0}},
     {SYS_pread64, {0}},
     {SYS_write, {1000}},

@@ -6,6 +6,7 @@
 #include "seccomp.h"
 
 #include "encoder/base/arena.h"
+#include "encoder/base/libc.h"
 #include "encoder/events.h"
 #include "encoder/origin.h"
 #include "preload/heap/heap.h"
@@ -14,7 +15,6 @@
 #include "preload/stacks/routine.h"
 
 #include <stdarg.h>
-#include <sys/single_threaded.h>
 #include <sys/stat.h>
 
 __thread struct gt_thread *gt_self;
@@ -338,7 +338,7 @@ bool gt_thread_others(void)
     struct stat tasks;
     if (stat("/proc/self/task", &tasks) == 0)
         return tasks.st_nlink > OWN_LINKS + FIRST;
-    return !__libc_single_threaded;
+    return !gt_libc_single_threaded();
 }
 
 /*
@@ -529,10 +529,15 @@ static void label(const char *name)
     gt_process_check_queue();
 }
 
+/* Before glibc 2.34 pthread_setname_np calls prctl such that it comes to our hook. */
+static __thread bool is_naming __attribute__((tls_model("initial-exec")));
+
 /* A label belongs to the goroutine that runs: naming another thread leaves no event. */
 GT_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 {
+    is_naming = true;
     int r = gt_real.pthread_setname_np(thread, name);
+    is_naming = false;
     if (r == 0 && pthread_equal(thread, pthread_self()))
         label(name);
     return r;
@@ -549,7 +554,7 @@ GT_EXPORT int prctl(int option, ...)
     if (option == PR_SET_SECCOMP)
         gt_seccomp_begins_prctl(a, (const void *)b);
     int r = (int)gt_syscall(SYS_prctl, option, a, b, c, d);
-    if (r == 0 && option == PR_SET_NAME)
+    if (r == 0 && option == PR_SET_NAME && !is_naming)
         label((const char *)a);
     return r;
 }

@@ -13,6 +13,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
@@ -45,6 +46,12 @@ int __vfprintf_chk(FILE *file, int flag, const char *format, va_list ap);
 int __vprintf_chk(int flag, const char *format, va_list ap);
 int __fprintf_chk(FILE *file, int flag, const char *format, ...);
 int __printf_chk(int flag, const char *format, ...);
+int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags);
+pid_t _Fork(void);
+void closefrom(int first);
+int close_range(unsigned first, unsigned last, int flags);
+int epoll_pwait2(int fd, struct epoll_event *events, int n, const struct timespec *timeout,
+                 const sigset_t *mask);
 void free_sized(void *p, size_t size);
 void free_aligned_sized(void *p, size_t alignment, size_t size);
 

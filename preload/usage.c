@@ -3,11 +3,11 @@
 #include "usage.h"
 
 #include "encoder/base/file.h"
+#include "encoder/base/libc.h"
 #include "encoder/base/strbuf.h"
 
 #include <errno.h>
 #include <sys/resource.h>
-#include <sys/single_threaded.h>
 #include <time.h>
 
 static _Atomic bool forbidden, apart;
@@ -78,7 +78,7 @@ enum { FILE_MAX = 4096 };
  */
 static bool may_open(void)
 {
-    return gt_usage_is_apart() || __libc_single_threaded;
+    return gt_usage_is_apart() || gt_libc_single_threaded();
 }
 
 /* "": it cannot be read. */

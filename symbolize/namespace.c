@@ -46,13 +46,16 @@ static bool redirect(const struct link_map *libc, void (*bail)(void))
  */
 static void hide(const struct link_map *libc)
 {
-#if __GLIBC_PREREQ(2, 35) /* before, debuggers are told of one namespace */
-    struct r_debug_extended *r = (struct r_debug_extended *)&_r_debug;
-    for (; r && r->base.r_version > 1; r = r->r_next) {
+    struct namespace
+    {
+        struct r_debug base;
+        struct namespace *next; /* from version 2 on, glibc 2.35; before, debuggers know of one */
+    }
+    *r = (struct namespace *)&_r_debug;
+    for (; r && r->base.r_version > 1; r = r->next) {
         if (r->base.r_map == libc)
             r->base.r_map = NULL;
     }
-#endif
 }
 
 /* /proc/PID/maps ------------------------------------------------------------------------------- */
@@ -116,10 +119,21 @@ static void keep_apart(void)
     gt_file_close(file);
 }
 
+/*
+ * Before glibc 2.34 threads are a library of their own. One more of it would set up the thread that
+ * loads it as the first of a process, and put it into its own list of threads.
+ */
+static bool has_threads(const struct link_map *libc)
+{
+    return libc && gt_elf_definition(libc, "dlopen"); /* came to libc with them */
+}
+
 void *gt_namespace_load(const char *library, void (*bail)(void))
 {
     struct link_map *libc;
     Lmid_t space;
+    if (!has_threads(gt_elf_definer("gnu_get_libc_version")))
+        return NULL;
     keep_apart();
     void *first = dlmopen(LM_ID_NEWLM, LIBC_SO, RTLD_NOW);
     if (!first || dlinfo(first, RTLD_DI_LINKMAP, &libc) != 0 ||

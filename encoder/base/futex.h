@@ -7,6 +7,7 @@
 #define GT_FUTEX_H
 
 #include "debug.h"
+#include "libc.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -14,7 +15,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -6,6 +6,7 @@
 
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/clock.h"
+#include "encoder/base/libc.h"
 #include "encoder/base/log.h"
 #include "encoder/account.h"
 #include "encoder/base/varint.h"
@@ -259,5 +260,5 @@ void gt_v1_tables_write(uint32_t gen, const struct gt_kept *kept)
     int error = gt_v1_elf_write();
     if (error)
         gt_log("cannot write %s.elf: %s; stacks will have no names", gt_output_path(),
-               strerrordesc_np(-error));
+               gt_libc_error(-error));
 }

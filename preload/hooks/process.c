@@ -49,6 +49,8 @@ EXEC_LIST(execle, execve, , va_arg(ap, char *const *))
 
 GT_EXPORT pid_t _Fork(void)
 {
+    if (gt_real._Fork == fork) /* libc has no other, and that one tells us itself */
+        return fork();
     unsigned held = gt_fork_begin();
     pid_t pid = gt_real._Fork();
     GT_KEEP_ERRNO;

@@ -1,6 +1,7 @@
 /* See capture.h. */
 #include "capture.h"
 
+#include "layouts.h"
 #include "unwind.h"
 
 #include "encoder/base/arch/arch.h"
@@ -11,18 +12,8 @@
 #include "symbolize/elf_names.h"
 #include "symbolize/modules.h"
 
-#define UNW_LOCAL_ONLY
-#include <libunwind.h>
-
-/* The walker of unwind.h works here. */
+/* There was memory for the walker of unwind.h. */
 static bool walks;
-
-/*
- * Where it does not, libunwind; loaded by name, never linked. Not for the odd frame that the walker
- * cannot follow either: libunwind tests memory by writing to a pipe whose two descriptors it keeps,
- * and goes on doing that when the program has closed them and has files of its own there.
- */
-static int (*backtrace_fn)(void **pcs, int max);
 
 /* Our own code: its frames are left out of stacks. */
 static uintptr_t own_start, own_end;
@@ -56,25 +47,6 @@ static int find_own(struct dl_phdr_info *info, size_t size, void *unused)
         }
     }
     return 0;
-}
-
-#define STRINGIFY(x) #x
-#define NAME_OF(x) STRINGIFY(x)
-
-static void load_libunwind(void)
-{
-    void *lib = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
-    if (!lib) {
-        gt_log("no stacks: %s", dlerror());
-        return;
-    }
-    /* No cache shared between threads: its lock is held while the loader's is taken. */
-    int (*policy)(unw_addr_space_t, unw_caching_policy_t) =
-        dlsym(lib, NAME_OF(unw_set_caching_policy));
-    unw_addr_space_t *local = dlsym(lib, NAME_OF(unw_local_addr_space));
-    if (policy && local)
-        policy(*local, UNW_CACHE_NONE);
-    backtrace_fn = dlsym(lib, "unw_backtrace");
 }
 
 bool gt_capture_later(struct gt_thread *t, enum gt_hook hook, struct gt_here here)
@@ -167,35 +139,45 @@ static struct gt_stack *stack_of_call(struct gt_writer *w)
     return s;
 }
 
+static const struct gt_module *module_at(uintptr_t pc)
+{
+    const struct gt_module *m = gt_modules_now(pc);
+    if (m)
+        return m;
+    gt_modules_refresh();
+    return gt_modules_now(pc);
+}
+
+/* gt_layouts_find: in the map of modules. Its headers are in the first page of each, if anywhere.
+ */
+static bool find_in_modules(uintptr_t pc, struct gt_layout_object *found)
+{
+    enum { PAGE = 4096 };
+    const struct gt_module *m = module_at(pc);
+    if (!m)
+        return false;
+    *found = (struct gt_layout_object){.start = m->lo, .bias = m->bias};
+    const ElfW(Ehdr) *header = (const void *)(uintptr_t)m->lo;
+    const ElfW(Phdr) *ph = (const void *)(uintptr_t)(m->lo + header->e_phoff);
+    bool has = memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 && header->e_phoff <= PAGE &&
+               header->e_phoff + header->e_phnum * sizeof *ph <= PAGE;
+    for (int i = 0; has && i < header->e_phnum; i++) {
+        if (ph[i].p_type == PT_GNU_EH_FRAME)
+            found->hdr = m->bias + ph[i].p_vaddr;
+    }
+    return true;
+}
+
 void gt_capture_init(void)
 {
     gt_elf_each_module(find_own, NULL);
+    gt_layouts_find = find_in_modules;
     walks = gt_unwind_init(own_start, own_end);
     gt_modules_refresh();
     if (!walks)
-        load_libunwind();
+        gt_log("no stacks: no memory");
     gt_call_stack = stack_of_call;
     gt_stacks_same_code = gt_modules_same;
-}
-
-/*
- * libunwind's walk, into pcs from index 1; returns the total. Without room for it on the thread's
- * stack, or not knowing that, the n that there are.
- */
-static uint32_t walk_odd(struct gt_thread *t, uint64_t *pcs, uint32_t n)
-{
-    enum { ROOM = 12 << 10 };
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    bool known = gt_trail_covers(&t->trail, here);
-    if (!backtrace_fn || (known && here - t->trail.stack_lo < ROOM))
-        return n + 1;
-    int total = backtrace_fn((void **)pcs + 1, GT_FRAMES_MAX - 1);
-    n = 1;
-    for (int i = 1; i <= total && pcs[i]; i++) {
-        if (pcs[i] - own_start >= own_end - own_start)
-            pcs[n++] = pcs[i];
-    }
-    return n;
 }
 
 struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook)
@@ -215,10 +197,9 @@ struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook)
         errno = saved;
         return p->stack;
     }
-    n = walked == GT_WALK_ODD ? walk_odd(t, trail->fresh_pcs, n) : n + 1;
     trail->fresh_pcs[0] = hook;
     errno = saved;
-    return gt_stacks_get(trail->fresh_pcs, n, epoch);
+    return gt_stacks_get(trail->fresh_pcs, n + 1, epoch);
 }
 
 static struct gt_stack *just_leaf(enum gt_hook hook)
@@ -261,9 +242,8 @@ struct gt_stack *gt_capture_caller(struct gt_thread *t)
     int saved = errno;
     enum gt_walked walked = walks ? gt_unwind(trail, epoch, &n) : GT_WALK_ODD;
     if (walked > GT_WALK_TRAIL) {
-        n = walked == GT_WALK_ODD ? walk_odd(t, trail->fresh_pcs, n) : n + 1;
         errno = saved;
-        return get_call(trail->fresh_pcs + 1, n - 1, epoch);
+        return get_call(trail->fresh_pcs + 1, n, epoch);
     }
     struct gt_path *p = gt_trail_last(trail);
     if (walked != GT_WALK_SAME || p->leaf != GT_HOOKS_END) {

@@ -1,7 +1,5 @@
 /*
- * Call stacks: by our own walker (unwind.h), or by libunwind where that does not work. libunwind is
- * loaded privately: as a needed library of a preloaded one its _Unwind_* would take over every C++
- * exception of the program (DESIGN, rule 5).
+ * Call stacks, by our own walker (unwind.h).
  */
 #ifndef GT_CAPTURE_H
 #define GT_CAPTURE_H
@@ -10,14 +8,13 @@
 #include "preload/real.h"
 #include "preload/thread.h"
 
-/* Once, in the constructor. Without both stacks are just the leaf; says so on stderr. */
+/* Once, in the constructor. Without memory stacks are just the leaf; says so on stderr. */
 void gt_capture_init(void);
 
 /*
  * The stack of t's thread, which calls: leaf = `hook`, then the program's frames, none of ours, at
  * most GT_FRAMES_MAX. NULL when memory is exhausted. Inside the guard only; may be called in signal
- * handlers. Needs 1.5 KiB of stack; with libunwind 12 KiB, and is just the leaf where they are
- * known not to be there.
+ * handlers. Needs 1.5 KiB of stack.
  */
 struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook);
 

@@ -24,6 +24,8 @@ struct dl_find_object {
 
 struct gt_layouts gt_layouts;
 
+bool (*gt_layouts_find)(uintptr_t pc, struct gt_layout_object *found);
+
 static struct {
     uintptr_t program; /* the first page of its image */
     int (*find_object)(void *pc, struct dl_find_object *result);
@@ -59,12 +61,11 @@ static bool is_header(uintptr_t at)
  * finds objects that have holes by their segments: then that is where the object was loaded, or,
  * linked to a fixed address, it is the program.
  */
-static uintptr_t header_of(const struct dl_find_object *found)
+static uintptr_t header_of(const struct gt_layout_object *found)
 {
-    uintptr_t start = (uintptr_t)found->dlfo_map_start, base = found->dlfo_link_map->l_addr;
-    if (is_header(start))
-        return start;
-    base = base ? base : loader.program;
+    uintptr_t base = found->bias ? found->bias : loader.program;
+    if (is_header(found->start))
+        return found->start;
     return base && base % PAGE == 0 && gt_page_readable(base) && is_header(base) ? base : 0;
 }
 
@@ -72,11 +73,10 @@ static uintptr_t header_of(const struct dl_find_object *found)
  * The object's segment that holds .eh_frame_hdr: the span of an object has holes that cannot be
  * read. Program headers are in the first page of the first segment, where linkers put them.
  */
-static bool find_segment(const struct dl_find_object *found, struct gt_cfi_object *o)
+static bool find_segment(const struct gt_layout_object *found, struct gt_cfi_object *o)
 {
-    uintptr_t start = header_of(found);
+    uintptr_t start = header_of(found), hdr = found->hdr, bias = found->bias;
     const ElfW(Ehdr) *header = (const void *)start;
-    uintptr_t hdr = (uintptr_t)found->dlfo_eh_frame, bias = found->dlfo_link_map->l_addr;
     if (!header || header->e_phoff > PAGE || header->e_phentsize != sizeof(ElfW(Phdr)) ||
         header->e_phoff + header->e_phnum * sizeof(ElfW(Phdr)) > PAGE)
         return false;
@@ -92,14 +92,25 @@ static bool find_segment(const struct dl_find_object *found, struct gt_cfi_objec
     return false;
 }
 
+static bool ask_loader(uintptr_t look, struct gt_layout_object *object)
+{
+    struct dl_find_object found;
+    if (loader.find_object((void *)look, &found) != 0)
+        return false;
+    *object =
+        (struct gt_layout_object){(uintptr_t)found.dlfo_map_start, found.dlfo_link_map->l_addr,
+                                  (uintptr_t)found.dlfo_eh_frame};
+    return true;
+}
+
 /* *keep: whether the answer holds until a module is unloaded. */
 static struct gt_layout find_information(uintptr_t look, bool *keep)
 {
-    struct dl_find_object found;
+    struct gt_layout_object found;
     struct gt_cfi_object object;
-    *keep = loader.find_object((void *)look, &found) == 0;
+    *keep = gt_layouts_find(look, &found);
     /* Made at run time, maybe; or a library's address before it is loaded. */
-    if (!*keep || !found.dlfo_eh_frame)
+    if (!*keep || !found.hdr)
         return (struct gt_layout){.kind = GT_FRAME_UNKNOWN};
     if (!find_segment(&found, &object))
         return (struct gt_layout){.kind = GT_FRAME_ODD};
@@ -176,7 +187,9 @@ bool gt_layouts_init(void)
 {
     loader.program = getauxval(AT_PHDR) & ~(uintptr_t)(PAGE - 1);
     *(void **)&loader.find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
-    if (!loader.find_object)
+    if (loader.find_object)
+        gt_layouts_find = ask_loader;
+    if (!gt_layouts_find)
         return false;
     gt_layouts.cache = gt_pages_alloc(SLOTS * sizeof *gt_layouts.cache);
     return gt_layouts.cache != NULL;

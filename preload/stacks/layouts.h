@@ -139,7 +139,15 @@ bool gt_page_readable(uintptr_t page);
 /* The same for all of a program's object, of at least a byte. errno is kept. */
 bool gt_can_read(const void *at, size_t size);
 
-/* In the constructor. false: not on this system. */
+/* A loaded object: where it begins, run-time address minus ELF address, its .eh_frame_hdr or 0. */
+struct gt_layout_object {
+    uintptr_t start, bias, hdr;
+};
+
+/* For a libc without _dl_find_object (before 2.35): what is at that address now. false: nothing. */
+extern bool (*gt_layouts_find)(uintptr_t pc, struct gt_layout_object *found);
+
+/* In the constructor. false: no memory, or nothing finds objects. */
 bool gt_layouts_init(void);
 
 #endif

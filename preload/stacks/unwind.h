@@ -1,6 +1,6 @@
 /*
- * Walking the calling thread's stack by call frame information, without libunwind: layouts are
- * remembered for all threads (layouts.h), the last stacks of each thread for itself.
+ * Walking the calling thread's stack by call frame information: layouts are remembered for all
+ * threads (layouts.h), the last stacks of each thread for itself.
  *
  * WHAT MAY BE READ. Frame addresses only ever grow, so what is read lies between the stack pointer
  * and the end of the stack. Where that end is, is known for the main thread and for threads whose
@@ -68,8 +68,8 @@ static inline struct gt_path *gt_trail_last(struct gt_trail *t)
 /* The program's pcs in the last path, until the next walk; there is room for one before them. */
 uint64_t *gt_trail_pcs(struct gt_trail *t, uint32_t *n);
 
-/* In the constructor. Our own code is [start, end), and keeps frame pointers. false: this system
- * needs libunwind. */
+/* In the constructor. Our own code is [start, end), and keeps frame pointers. false: there is
+ * no memory. */
 bool gt_unwind_init(uintptr_t start, uintptr_t end);
 
 /* The thread of this trail starts; `size` of its stack, 0: not known. Called on that stack. */

@@ -1,6 +1,8 @@
 /* See elf_view.h. A file can say anything: every offset is checked. */
 #include "elf_view.h"
 
+#include "encoder/base/libc.h"
+
 #include <link.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,6 +2,8 @@
  * Processes that make processes. argv[1] names the way; what they print is the same whatever the
  * order. Children that make threads use all that a forked child must have in order again.
  */
+#include "../prog/libc.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>

@@ -3,6 +3,8 @@
  * touched, into the kernel's half, and not aligned. Prints what each call answers, or which signal
  * it ends in: libc itself touches what some point to. A row for each pointer of each call.
  */
+#include "../prog/libc.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>

@@ -2,6 +2,8 @@
  * Programs that take away what the tracer lives on: descriptors, file size, memory, threads,
  * rights. argv[1] names the case. Threads lock and wait before and after.
  */
+#include "../prog/libc.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

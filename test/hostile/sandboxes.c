@@ -2,6 +2,8 @@
  * Gives up all access to files by landlock(7) and then lets a thread wait; argv[1] names when.
  * 77: the kernel has no Landlock.
  */
+#include "../prog/libc.h"
+
 #include <fcntl.h>
 #include <linux/landlock.h>
 #include <pthread.h>

@@ -10,6 +10,7 @@
 #include <linux/aio_abi.h>
 #include <linux/io_uring.h>
 #include <linux/openat2.h>
+#include <linux/time_types.h>
 #include <mqueue.h>
 #include <netdb.h>
 #include <netinet/in.h>

@@ -3,6 +3,8 @@
  * below a function without unwind information, as JIT compilers make them. Prints what is in the
  * files.
  */
+#include "libc.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>

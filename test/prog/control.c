@@ -11,6 +11,8 @@
  *   alone         the same without threads, in short reads
  *   results       what the functions return when called at the wrong time
  */
+#include "libc.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>

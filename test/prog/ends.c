@@ -2,6 +2,7 @@
  * The ways a process can end; argv[1] names one. Two more threads exist meanwhile, one of them
  * asleep on a condition variable.
  */
+#include "libc.h"
 #include "truth.h"
 
 #include <limits.h>

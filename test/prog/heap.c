@@ -16,6 +16,8 @@
  *
  * The last line is "end LIVE": what is live when the process ends.
  */
+#include "libc.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>

@@ -4,6 +4,7 @@
  */
 #include "carry.h"
 
+#include "encoder/base/libc.h"
 #include "scripts/tool/tool.h"
 
 #include <errno.h>
@@ -14,7 +15,6 @@
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define COPY "libgotrace.so"

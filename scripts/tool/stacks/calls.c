@@ -1,8 +1,9 @@
 /* See calls.h. */
 #include "calls.h"
 
+#include "encoder/base/libc.h"
+
 #include <string.h>
-#include <sys/syscall.h>
 
 static const struct gt_call_row rows[] = {
 #define GT_ROW(name, class, timeout, interrupted) \

@@ -6,11 +6,12 @@
 #include "calls.h"
 #include "still.h"
 
+#include "encoder/base/libc.h"
+
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 struct waiting {

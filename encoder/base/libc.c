@@ -1,0 +1,26 @@
+/* See libc.h. */
+#include "libc.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+
+/* Before there were functions, there were tables; they are in every glibc, but not to link to. */
+static const char *of_table(const char *name, int last, int i)
+{
+    const char *const *texts = dlsym(RTLD_DEFAULT, name);
+    return texts && i >= 0 && i <= last ? texts[i] : NULL;
+}
+
+const char *gt_libc_error(int error)
+{
+    const char *text =
+        strerrordesc_np ? strerrordesc_np(error) : of_table("sys_errlist", EHWPOISON, error);
+    return text ? text : "unknown error";
+}
+
+const char *gt_libc_signal(int number)
+{
+    return sigabbrev_np ? sigabbrev_np(number) : of_table("sys_sigabbrev", SIGSYS, number);
+}

@@ -1,0 +1,23 @@
+#!/bin/sh
+# usage: ./install.sh [--remove] [PREFIX]
+#
+# Installs gotrace, as it stands beside this script, below PREFIX (/usr/local), or removes what that has put there. What
+# is here works where it is, too: bin/gotrace finds lib/libgotrace.so beside it. DESTDIR goes before PREFIX.
+set -eu
+remove=
+[ "${1:-}" != --remove ] || { remove=yes && shift; }
+if [ $# -gt 1 ] || case ${1:-} in -*) true ;; *) false ;; esac; then
+    sed -n '2,5s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+fi
+to=${DESTDIR:-}${1:-/usr/local}
+cd "$(dirname "$0")"
+find bin lib include share -type f | while read -r file; do
+    if [ "$remove" ]; then
+        rm -f "$to/$file"
+    else
+        mkdir -p "$to/${file%/*}"
+        cp "$file" "$to/$file.new" # a library in use keeps its file
+        mv "$to/$file.new" "$to/$file"
+    fi
+done
