@@ -17,8 +17,8 @@ void gt_names_of_time(uint64_t begin_ns, uint64_t end_ns);
 const char *gt_names_variable(uint64_t address, uint32_t epoch);
 const char *gt_names_function(uint64_t address, uint32_t epoch);
 
-/* The variable, or if there is none the address. */
-const char *gt_names_lock(uint64_t address, uint32_t epoch);
+/* See gt_lock_name_fn. */
+const char *gt_names_lock(uint64_t address, uint32_t epoch, bool shared);
 
 /* The function with its line: "put (queue.c:12)", without parameters; "put ()" if that is not
  * known. */
