@@ -77,6 +77,9 @@ const struct gt_hold_state *gt_locks_last_hold(const struct gt_lock_state *lock)
 /* Whether a log of no task is about a lock. */
 bool gt_locks_is_ours(const char *category);
 
+/* Whether it is of what a wait is for. */
+bool gt_locks_is_of_wait(const char *category);
+
 /* Whether it is of who ends waits there, of other processes, too; the message is the lock. */
 bool gt_locks_is_waker(const char *category);
 
