@@ -2,11 +2,15 @@
  * Three processes that end each other's waits at what stands in memory that they share: without a
  * name, and a file's that each has at another address. Nobody is woken before libc's own word says
  * that all who are to wait do. Prints for each wait whose it was, who ended it, and between which
- * times, by CLOCK_MONOTONIC: "wait KIND MEMORY <thread> <thread> <ns> <ns>".
+ * times, by CLOCK_MONOTONIC: "wait KIND MEMORY <thread> <thread> <ns> <ns>". And leaves logs "clock"
+ * that say what that is.
  *
- * Where two wait for one semaphore it is not known who ended which wait: "wait two ...".
+ * Where two wait for one semaphore it is not known who ended which wait: "wait two ...". Where two
+ * wait for a mutex the first one lets in the other: "wait chain ...".
  */
 #include "truth.h"
+
+#include "../../preload/gotrace.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -122,7 +126,7 @@ static const struct step {
     {"sem", wait_sem, wake_sem, waiters_of_sem, 0, 1, NOBODY},
     {"sem", wait_sem, wake_sem, waiters_of_sem, 1, 2, NOBODY},
     {"mutex", wait_mutex, wake_mutex, waiters_of_mutex, 0, 1, NOBODY},
-    {"mutex", wait_mutex, wake_mutex, waiters_of_mutex, 1, 0, 2},
+    {"chain", wait_mutex, wake_mutex, waiters_of_mutex, 1, 0, 2},
     {"cond", wait_cond, wake_cond, waiters_of_cond, 0, 2, NOBODY},
     {"cond", wait_cond, wake_cond, waiters_of_cond, 2, 1, NOBODY},
     {"all", wait_cond, wake_all, waiters_of_cond, 0, 1, 2},
@@ -186,12 +190,23 @@ static void *help(void *unused)
     return unused;
 }
 
+/* More than once: it may take its time. */
+static void tell_clock(void)
+{
+    char text[24];
+    for (int i = 0; i < 3; i++) {
+        snprintf(text, sizeof text, "%llu", (unsigned long long)now());
+        gotrace_log(0, "clock", text);
+    }
+}
+
 static void run(struct place *const places[MEMORIES])
 {
     static const char *const names[MEMORIES] = {"nameless", "file"};
     pthread_t helper;
     pthread_create(&helper, NULL, help, NULL); /* the process is recorded from here on */
     pthread_join(helper, NULL);
+    tell_clock();
     for (int i = 0; i < ROUNDS * STEPS * MEMORIES; i++) {
         place = places[i % MEMORIES];
         run_step(&steps[i / MEMORIES % STEPS], names[i % MEMORIES]);
