@@ -1,9 +1,9 @@
 /*
  * Three processes that end each other's waits at what stands in memory that they share: without a
- * name, and a file's that each has at another address. Nobody is woken before libc's own word says
- * that all who are to wait do. Prints for each wait whose it was, who ended it, and between which
- * times, by CLOCK_MONOTONIC: "wait KIND MEMORY <thread> <thread> <ns> <ns>". And leaves logs "clock"
- * that say what that is.
+ * name, and a file's that each has at another address, with a robust mutex. Nobody is woken before
+ * libc's own word says that all who are to wait do. Prints for each wait whose it was, who ended
+ * it, and between which times, by CLOCK_MONOTONIC: "wait KIND MEMORY <thread> <thread> <ns> <ns>".
+ * And leaves logs "clock" that say what that is.
  *
  * Where two wait for one semaphore it is not known who ended which wait: "wait two ...". Where two
  * wait for a mutex the first one lets in the other: "wait chain ...".
@@ -76,10 +76,12 @@ static void wake_mutex(int waiters)
     pthread_mutex_unlock(&place->mutex);
 }
 
-/* That there is one; who is seen asleep besides waits there, too. */
+/* That there is one; who is seen asleep besides waits there, too. A robust one's is the kernel's.
+ */
 static int waiters_of_mutex(void)
 {
-    return *(volatile int *)&place->mutex.__data.__lock == 2 ? PROCESSES : 0;
+    int word = *(volatile int *)&place->mutex.__data.__lock;
+    return word == 2 || word < 0 ? PROCESSES : 0;
 }
 
 static void wait_cond(void)
@@ -232,7 +234,7 @@ static struct place *map_file(int fd)
     return map_shared(fd, sizeof(struct place));
 }
 
-static void set_up(struct place *at)
+static void set_up(struct place *at, bool robust)
 {
     pthread_mutexattr_t mutex;
     pthread_condattr_t cond;
@@ -240,8 +242,10 @@ static void set_up(struct place *at)
     pthread_mutexattr_setpshared(&mutex, PTHREAD_PROCESS_SHARED);
     pthread_condattr_init(&cond);
     pthread_condattr_setpshared(&cond, PTHREAD_PROCESS_SHARED);
-    pthread_mutex_init(&at->mutex, &mutex);
     pthread_mutex_init(&at->guard, &mutex);
+    if (robust)
+        pthread_mutexattr_setrobust(&mutex, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&at->mutex, &mutex);
     pthread_cond_init(&at->cond, &cond);
     sem_init(&at->sem, 1, 0);
 }
@@ -257,8 +261,8 @@ int main(void)
         ;
     named = map_file(fileno(file));
     if (self == 0) {
-        set_up(nameless);
-        set_up(named);
+        set_up(nameless, false);
+        set_up(named, true);
     }
     come_together();
     run((struct place *const[MEMORIES]){nameless, named});
