@@ -33,11 +33,13 @@ static inline bool gt_shared_is_awaited(enum gt_lock_kind kind, const void *lock
     const struct gt_sem *sem = lock;
     const pthread_mutex_t *mutex = lock;
     const pthread_cond_t *cond = lock;
+    uint32_t waiters;
     switch (kind) {
     case GT_LOCK_SEM:
         return __atomic_load_n(&sem->tokens_and_waiters, __ATOMIC_RELAXED) >> 32 && sem->shared;
-    case GT_LOCK_COND: /* __wrefs: how many, eight times, and flags */
-        return cond->__data.__wrefs & 1 && cond->__data.__wrefs >> 3;
+    case GT_LOCK_COND: /* how many, eight times, and flags */
+        waiters = __atomic_load_n(&cond->__data.__wrefs, __ATOMIC_RELAXED);
+        return waiters & 1 && waiters >> 3;
     case GT_LOCK_MUTEX:
         return mutex->__data.__kind & GT_MUTEX_SHARED && gt_shared_mutex_is_awaited(mutex);
     default: return false;

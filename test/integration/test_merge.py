@@ -103,7 +103,7 @@ def test_known_family(family, tmp_path, format):
         return
     events = gotools.parse(all)
     check_steps(its, {e.fields["Message"]: e.time for e in logs(events, "step")}, CLOCK)
-    (held,) = [e for e in logs(events, "held by") if f"/main, family.{its.waiter}/0x" in e.fields["Message"]]
+    (held,) = [e for e in logs(events, "held by") if "/main, shared " in e.fields["Message"]]
     holder = re.fullmatch(rf"G(\d+) family\.{its.parent}/main, .*", held.fields["Message"])
     assert holder, held
     assert {e.m for e in events if e.g == int(holder[1]) and e.m in its.pids} == {its.parent}

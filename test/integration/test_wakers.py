@@ -93,3 +93,11 @@ def test_family(tmp_path):
     assert len(arrows_of(trace)) <= len([w for w in waits if w.kind != "two"])
     top = proc.run([GOTRACE, "top", "--wakers", trace]).ok().stdout
     assert "sem_wait <- wait_sem" in top and "ended by sem_post <- wake_sem" in top
+
+
+def test_of_one_process_alone_nothing_is_said(tmp_path):
+    """Who waits at a semaphore of its own is known without that."""
+    trace = proc.traced([PROGRAMS / "posters", "20"], tmp_path / "t.out").trace
+    events = gotools.parse(trace)
+    assert any(e.is_go("Waiting", "Runnable") and e.stack and e.stack[0].func == "sem_post" for e in events)
+    assert not [e for e in events if e.kind == "Log" and e.fields["Category"].startswith("wakes")]

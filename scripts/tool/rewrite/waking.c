@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 
 /* A thread that could run does not take longer to, or it is not known that it could. */
-enum { AT_ONCE_NS = 10000000 };
+enum { AT_ONCE_NS = 20000000 };
 
 /* What happens at a lock, in the order in which it does when it happens at the same time. */
 enum what { BEGINS, BEGINS_MUTEX, WAKES, WAKES_ALL, ENDS, ENDS_BY_ITSELF };
