@@ -64,8 +64,9 @@ struct gt_drain_config {
     /* From here on resolve is asked for stacks of that time, CLOCK_MONOTONIC; or NULL. 0, 0: of a
      * time that is not over: what may be something else at another time is not wanted. */
     void (*of_time)(uint64_t begin_ns, uint64_t end_ns);
-    bool names_later; /* those are addresses: the file says that who reads it looks names up */
-    gt_place_fn *lock, *function;     /* see held.h; or NULL */
+    bool names_later;      /* those are addresses: the file says that who reads it looks names up */
+    gt_lock_name_fn *lock; /* see held.h; or NULL */
+    gt_place_fn *function; /* likewise */
     void (*at_end)(gt_tell_fn *tell); /* tells what a trace says at its end, see held.h; or NULL */
     void (*hold)(void);               /* what resolve may have to read is to be read now; or NULL */
     /* Whether there is the same code in both epochs, so that its frames are; NULL: never known. */

@@ -120,6 +120,8 @@ enum gt_reason {
     /* Not reasons: kinds of logs about locks (held.h), strings that are always there as these. */
     GT_LOG_HELD_BY,
     GT_LOG_WAITS_FOR,
+    GT_LOG_WAKES,
+    GT_LOG_WAKES_ALL,
     GT_REASONS_END
 };
 

@@ -112,9 +112,11 @@ uint64_t gt_held_g(uint32_t tid)
 
 static struct gt_held_key key_of(const struct gt_lock_in_use *lock)
 {
-    struct gt_held_key key,
-        plain = {.lock = (uintptr_t)lock->at, .holder = lock->holder, .epoch = lock->epoch};
-    if (lock->holder == GT_HOLDER_UNKNOWN || lock->holder == GT_HOLDER_READERS)
+    struct gt_held_key key, plain = {.lock = (uintptr_t)lock->at,
+                                     .holder = lock->holder,
+                                     .shared = lock->shared,
+                                     .epoch = lock->epoch};
+    if (lock->holder == GT_HOLDER_UNKNOWN || lock->holder >= GT_HOLDER_READERS)
         return plain;
     const _Atomic uint64_t *at = find(lock->holder, tag_of(lock->holder));
     key = plain;
@@ -146,20 +148,21 @@ struct gt_string *gt_held_string(struct gt_writer *w, const struct gt_lock_in_us
     return string_of(w, &key);
 }
 
-struct gt_string *gt_held_hold(struct gt_writer *w, const void *lock, uint64_t address,
-                               uint32_t epoch)
+struct gt_string *gt_held_hold(struct gt_writer *w, const struct gt_lock_in_use *lock,
+                               uint64_t address)
 {
-    struct gt_held_key key = {
-        .lock = (uintptr_t)lock, .routine = address, .holder = GT_HOLDER_SELF, .epoch = epoch};
+    struct gt_held_key key = key_of(lock);
+    key.routine = address;
     return string_of(w, &key);
 }
 
 /* What they say ------------------------------------------------------------------------------- */
 
-static gt_place_fn *lock_at, *function_at;
+static gt_lock_name_fn *lock_at;
+static gt_place_fn *function_at;
 static void (*tell_all)(gt_tell_fn *tell);
 
-void gt_held_init(gt_place_fn *lock, gt_place_fn *function, void (*at_end)(gt_tell_fn *))
+void gt_held_init(gt_lock_name_fn *lock, gt_place_fn *function, void (*at_end)(gt_tell_fn *))
 {
     lock_at = lock;
     function_at = function;
@@ -205,6 +208,11 @@ static void put_holder(struct gt_strbuf *t, const struct gt_held_key *key)
     gt_strbuf_add(t, ", ");
 }
 
+static bool is_waker(const struct gt_held_key *key)
+{
+    return key->holder == GT_HOLDER_WAKER || key->holder == GT_HOLDER_WAKER_OF_ALL;
+}
+
 static uint32_t put_text(const struct gt_held_key *key, const char **text)
 {
     static char buf[GT_STRING_MAX];
@@ -213,9 +221,9 @@ static uint32_t put_text(const struct gt_held_key *key, const char **text)
         gt_strbuf_add(&t, "held ");
     else if (key->holder == GT_HOLDER_READERS)
         gt_strbuf_add(&t, "readers, ");
-    else if (key->holder)
+    else if (key->holder && !is_waker(key))
         put_holder(&t, key);
-    gt_strbuf_add(&t, lock_at ? lock_at(key->lock, key->epoch) : "?");
+    gt_strbuf_add(&t, lock_at ? lock_at(key->lock, key->epoch, key->shared) : "?");
     if (key->holder == GT_HOLDER_SELF)
         put_function(&t, ", taken in ", key);
     *text = buf;
@@ -236,5 +244,7 @@ enum gt_reason gt_held_category(const struct gt_string *s)
 {
     struct gt_held_key key;
     memcpy(&key, s->text, sizeof key);
+    if (is_waker(&key))
+        return key.holder == GT_HOLDER_WAKER ? GT_LOG_WAKES : GT_LOG_WAKES_ALL;
     return key.holder ? GT_LOG_HELD_BY : GT_LOG_WAITS_FOR;
 }

@@ -7,6 +7,9 @@
  * And who gives up a lock that is waited for, or that it has held for long, says since when:
  * "[held cache_lock, taken in commit] 31.25ms" (hot.h).
  *
+ * And who ends a wait at what processes share: "[wakes at] shared 0:19:4711+0x40". The waiter may
+ * be another process's, in whose trace the wait ends by itself; `gotrace merge` finds who that was.
+ *
  * Threads write only a number for that. What it says is put together when it is written to the
  * file: only then names are looked up (struct gt_string, `lock`).
  */
@@ -23,17 +26,24 @@
 struct gt_string;
 struct gt_writer;
 
+/* What a waker says; all: it ends every wait there, not one. */
+#define GT_WAKES_TEXT "wakes at"
+#define GT_WAKES_ALL_TEXT "wakes all at"
+
 /* Beside ids of threads. */
 enum gt_holder {
     GT_HOLDER_UNKNOWN = 0,
     GT_HOLDER_READERS = 1 << 30, /* of a read-write lock; the kernel's ids end below that */
     GT_HOLDER_SELF,              /* see gt_held_hold */
+    GT_HOLDER_WAKER,             /* of a log that is none of a wait's: that of a waker */
+    GT_HOLDER_WAKER_OF_ALL,
 };
 
 struct gt_lock_in_use {
     const void *at;  /* NULL: nothing is said */
     uint32_t holder; /* its thread, as the kernel numbers them, or of enum gt_holder */
     uint32_t epoch;  /* of the module map */
+    bool shared;     /* it may be other processes', too */
 };
 
 /* The last ones of a thread, each found again without a look into the table of strings. */
@@ -44,19 +54,20 @@ struct gt_held_recent {
         uint64_t routine; /* where that began, or for SELF took the lock: an address, or 0 */
         uint64_t name[2]; /* that it gave itself, filled up with zeros */
         uint32_t holder, epoch;
+        uint64_t shared; /* 1: see gt_lock_in_use */
     } key;
     struct gt_string *string;
     uint32_t era; /* of it; 0: none */
 };
 
-/* Of a wait of w's thread, inside; NULL: it cannot be had. */
+/* Of a wait of w's thread, or of a waker, inside; NULL: it cannot be had. */
 struct gt_string *gt_held_string(struct gt_writer *w, const struct gt_lock_in_use *lock);
 
-/* That w's thread has taken the lock in the function at that address. As gt_held_string. */
-struct gt_string *gt_held_hold(struct gt_writer *w, const void *lock, uint64_t address,
-                               uint32_t epoch);
+/* That w's thread, GT_HOLDER_SELF, has taken it in the function at that address. Likewise. */
+struct gt_string *gt_held_hold(struct gt_writer *w, const struct gt_lock_in_use *lock,
+                               uint64_t address);
 
-/* Which kind of log a wait's is. */
+/* Which kind of log it is. */
 enum gt_reason gt_held_category(const struct gt_string *s);
 
 /* w's thread begins, or has another name; it ends: for who waits for what it holds. Its owner. */
@@ -85,11 +96,19 @@ typedef void gt_tell_fn(const char *text, uint32_t len);
 
 /*
  * Drain side: what the lock at an address is called, by its variable, with "+8" if it is inside of
- * that, or the address; and the function there, with no comma, or NULL. What they return is valid
- * until the next call of either.
+ * that, or the address; of one that processes share, what it is called in all of them: GT_SHARED.
+ * And the function there, with no comma, or NULL. What they return is valid until the next call of
+ * either.
  */
+typedef const char *gt_lock_name_fn(uint64_t address, uint32_t epoch, bool shared);
 typedef const char *gt_place_fn(uint64_t address, uint32_t epoch);
-void gt_held_init(gt_place_fn *lock, gt_place_fn *function, void (*at_end)(gt_tell_fn *));
+void gt_held_init(gt_lock_name_fn *lock, gt_place_fn *function, void (*at_end)(gt_tell_fn *));
+
+/*
+ * The beginning of the name of a lock in memory that processes share: "shared 0:19:4711+0x40" is at
+ * that offset in the file with the inode 4711 on the device 0:19, as /proc/self/maps has them.
+ */
+#define GT_SHARED "shared "
 
 /* What stands at the end of a trace, by `at_end`: each with a number for a string. */
 void gt_held_tell_end(void (*put)(uint64_t id, const char *text, uint32_t len));

@@ -2,6 +2,7 @@
 #include "strings.h"
 
 #include "format.h"
+#include "held.h"
 
 #include "encoder/base/arena.h"
 #include "encoder/base/futex.h"
@@ -14,6 +15,7 @@ static const char *const reasons[GT_REASONS_END] = {
     [GT_REASON_NETWORK] = "network", [GT_REASON_PREEMPTED] = "preempted",
     [GT_REASON_GC] = "GC",           [GT_REASON_UNSEEN] = GT_UNSEEN_TEXT,
     [GT_LOG_HELD_BY] = "held by",    [GT_LOG_WAITS_FOR] = "waits for",
+    [GT_LOG_WAKES] = GT_WAKES_TEXT,  [GT_LOG_WAKES_ALL] = GT_WAKES_ALL_TEXT,
 };
 
 static struct {

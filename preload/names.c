@@ -2,6 +2,7 @@
 #include "names.h"
 
 #include "made.h"
+#include "mappings.h"
 #include "options.h"
 #include "process.h"
 #include "real.h"
@@ -68,6 +69,7 @@ static int name_roughly(const struct gt_stack *s, uint64_t pc, struct gt_frame *
 
 void gt_names_of_time(uint64_t begin_ns, uint64_t end_ns)
 {
+    gt_mappings_forget();
     gt_made_of_time(begin_ns, end_ns, end_ns && !hurries() && !names.confined);
 }
 
@@ -181,10 +183,12 @@ const char *gt_names_variable_now(uint64_t address, uint32_t epoch)
     return phrase(GT_PHRASE_VARIABLE, address, epoch, false);
 }
 
-const char *gt_names_lock(uint64_t address, uint32_t epoch)
+const char *gt_names_lock(uint64_t address, uint32_t epoch, bool shared)
 {
-    static char text[32];
+    static char text[96];
     const char *name = phrase(GT_PHRASE_VARIABLE, address, epoch, true);
+    if (!name && shared && !names.confined && gt_mappings_name(address, text, sizeof text))
+        return text;
     snprintf(text, sizeof text, "0x%llx", (unsigned long long)address);
     return name ? name : text;
 }

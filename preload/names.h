@@ -19,8 +19,8 @@ void gt_names_of_time(uint64_t begin_ns, uint64_t end_ns);
 /* See gt_place_fn. Functions are told without parameters, and with no comma. */
 const char *gt_names_function(uint64_t address, uint32_t epoch);
 
-/* The variable, or if there is none the address. */
-const char *gt_names_lock(uint64_t address, uint32_t epoch);
+/* See gt_lock_name_fn. */
+const char *gt_names_lock(uint64_t address, uint32_t epoch, bool shared);
 
 /* The function with its line: see symbolize/phrases.h. */
 const char *gt_names_place(uint64_t address, uint32_t epoch);

@@ -4,7 +4,8 @@
  */
 #include "jitdump.h"
 
-#include "encoder/base/file.h"
+#include "maps.h"
+
 #include "encoder/base/strbuf.h"
 
 #include <errno.h>
@@ -274,8 +275,9 @@ struct finding {
 };
 
 /* A line of maps, of an executable mapping of such a file. */
-static bool take_path(const struct finding *f, const char *line, const char *end)
+static bool take_path(void *arg, const char *line, const char *end)
 {
+    const struct finding *f = arg;
     enum { EXECUTABLE = 3 }; /* "rwxp" */
     size_t length = strlen(f->name), left = (size_t)(end - line);
     const char *blank = memchr(line, ' ', left), *slash = memchr(line, '/', left);
@@ -288,45 +290,12 @@ static bool take_path(const struct finding *f, const char *line, const char *end
     return true;
 }
 
-/* Whole lines out of n bytes; how many bytes were looked at, or SIZE_MAX: the path is found. */
-static size_t look_at(const struct finding *f, const char *text, size_t n)
-{
-    const char *line = text, *end;
-    while ((end = memchr(line, '\n', n - (size_t)(line - text)))) {
-        if (take_path(f, line, end))
-            return SIZE_MAX;
-        line = end + 1;
-    }
-    return (size_t)(line - text);
-}
-
-static bool find_in(const struct finding *f, int fd, char *chunk, size_t room)
-{
-    off_t from = 0;
-    for (ssize_t n; (n = gt_file_read(fd, chunk, room, from)) > 0;) {
-        size_t seen = look_at(f, chunk, (size_t)n);
-        if (seen == SIZE_MAX)
-            return true;
-        if (seen == 0)
-            return false;
-        from += (off_t)seen;
-    }
-    return false;
-}
-
 bool gt_jitdump_find(const char *maps, uint32_t pid, char *path, size_t size)
 {
-    enum { ROOM = 32 << 10 };
     struct finding f = {.path = path, .size = size};
     struct gt_strbuf t = gt_strbuf_start(f.name, sizeof f.name);
     gt_strbuf_add(&t, "/jit-");
     gt_strbuf_decimal(&t, pid);
     gt_strbuf_add(&t, ".dump");
-    char *chunk = gt_pages_alloc(ROOM);
-    int fd = chunk ? gt_file_open(maps, 0) : -1;
-    bool found = fd >= 0 && find_in(&f, fd, chunk, ROOM);
-    if (fd >= 0)
-        gt_file_close(fd);
-    gt_pages_free(chunk, ROOM);
-    return found;
+    return gt_maps_look(maps, take_path, &f);
 }

@@ -164,7 +164,18 @@ const struct gt_hold_state *gt_locks_last_hold(const struct gt_lock_state *lock)
 
 bool gt_locks_is_ours(const char *category)
 {
-    return strncmp(category, held, sizeof held - 1) == 0 || strcmp(category, waits_for) == 0;
+    return strncmp(category, held, sizeof held - 1) == 0 || gt_locks_is_of_wait(category) ||
+           gt_locks_is_waker(category);
+}
+
+bool gt_locks_is_of_wait(const char *category)
+{
+    return strcmp(category, held_by) == 0 || strcmp(category, waits_for) == 0;
+}
+
+bool gt_locks_is_waker(const char *category)
+{
+    return strcmp(category, GT_WAKES_TEXT) == 0 || strcmp(category, GT_WAKES_ALL_TEXT) == 0;
 }
 
 void gt_locks_holders(const struct gt_lock_state *lock, uint64_t from, uint64_t to, gt_held_fn *fn,

@@ -80,6 +80,12 @@ const struct gt_hold_state *gt_locks_last_hold(const struct gt_lock_state *lock)
 /* Whether a log of no task is about a lock. */
 bool gt_locks_is_ours(const char *category);
 
+/* Whether it is of what a wait is for. */
+bool gt_locks_is_of_wait(const char *category);
+
+/* Whether it is of who ends waits there, of other processes, too; the message is the lock. */
+bool gt_locks_is_waker(const char *category);
+
 /* Calls fn for each part of that time of which is told who had the lock. */
 typedef void gt_held_fn(void *arg, const struct gt_hold_state *part);
 void gt_locks_holders(const struct gt_lock_state *lock, uint64_t from, uint64_t to, gt_held_fn *fn,

@@ -1,6 +1,8 @@
 /* See blocked.h. */
 #include "blocked.h"
 
+#include "shared.h"
+
 #include "encoder/base/arena.h"
 #include "encoder/base/debug.h"
 #include "encoder/base/file.h"
@@ -28,14 +30,6 @@ static struct gt_blocked *at(size_t i)
 
 /* Collecting --------------------------------------------------------------------------------- */
 
-/* Its holder may be a thread of another process. */
-static bool is_shared(enum gt_lock_kind kind, const void *lock)
-{
-    if (kind == GT_LOCK_MUTEX)
-        return ((const pthread_mutex_t *)lock)->__data.__kind & GT_MUTEX_SHARED;
-    return kind != GT_LOCK_RWLOCK || ((const pthread_rwlock_t *)lock)->__data.__shared;
-}
-
 static bool is_readable(const struct gt_waiter *waiter, const void *lock)
 {
     return waiter->kind != GT_LOCK_JOIN && gt_can_read(lock, sizeof(pthread_rwlock_t));
@@ -60,7 +54,7 @@ static void note(const struct gt_waiter *waiter)
                                        .again = waiter->again,
                                        .lock = lock,
                                        .holder = readable ? gt_owner_of(waiter->kind, lock) : 0,
-                                       .shared = readable && is_shared(waiter->kind, lock),
+                                       .shared = readable && gt_shared_is(waiter->kind, lock),
                                        .stack = waiter->g->wait_stack};
 }
 
@@ -224,7 +218,8 @@ void gt_blocked_tell(gt_tell_fn *tell)
                            (uint64_t)(b->cycle >= 0) << 3);
         put_number(&t, b->since);
         if (b->kind != GT_LOCK_JOIN) /* who ends has no name that a lock has */
-            gt_strbuf_add(&t, gt_names_lock((uintptr_t)b->lock, (uint32_t)gt_modules_epoch()));
+            gt_strbuf_add(
+                &t, gt_names_lock((uintptr_t)b->lock, (uint32_t)gt_modules_epoch(), b->shared));
         tell(text, (uint32_t)(t.pos - text));
     }
 }

@@ -266,7 +266,12 @@ static void write_log(struct gt_thread *t, uint32_t hook, const struct gt_hold *
     describe(&buf, hold, units);
     struct gt_stack *stack = gt_capture(t, hook);
     struct gt_string *what =
-        gt_held_hold(&t->w, hold->lock, hold->pc ? hold->pc - 1 : 0, (uint32_t)gt_modules_epoch());
+        gt_held_hold(&t->w,
+                     &(struct gt_lock_in_use){.at = hold->lock,
+                                              .holder = GT_HOLDER_SELF,
+                                              .epoch = (uint32_t)gt_modules_epoch(),
+                                              .shared = hold->shared},
+                     hold->pc ? hold->pc - 1 : 0);
     if (!what || !gt_texts_enter(&t->w))
         return;
     uint64_t args[] = {0, gt_string_use(what, gt_writer_gen(&t->w)),
@@ -309,7 +314,7 @@ bool gt_hot_until(const void *lock, uint64_t *until)
     return hold || awaited;
 }
 
-void gt_hot_given_up(uint32_t hook, const void *lock, bool awaited, uint64_t until)
+void gt_hot_given_up(uint32_t hook, const void *lock, bool awaited, uint64_t until, bool shared)
 {
     struct gt_thread *t = gt_thread_enter();
     if (!t)
@@ -327,6 +332,7 @@ void gt_hot_given_up(uint32_t hook, const void *lock, bool awaited, uint64_t unt
         noted->since = waited;
         noted->longer = true;
     }
+    noted->shared = shared;
     if (noted->since && until)
         give_up(t, hook, noted, awaited, until);
     gt_thread_leave(t);

@@ -24,6 +24,7 @@ struct gt_holds {
         const void *lock;
         uint64_t since; /* 0: it was not looked at */
         bool longer;    /* it began before that */
+        bool shared;    /* with other processes, as far as it is over */
         uint32_t epoch; /* in which the lock is hot */
         uintptr_t pc;   /* where it was called for; 0: not known */
         /* Since then, in the thread's waits and calls, as far as they are written. */
@@ -72,9 +73,9 @@ bool gt_hot_until(const void *lock, uint64_t *until);
 /*
  * It gave it up then, inside `hook`. If that ends waits (awaited), this comes before it: a trace
  * says who had a lock before it says that a wait for it is over. Else when it is given up, so that
- * nobody has to wait for this.
+ * nobody has to wait for this. shared: other processes may have the lock, too.
  */
-void gt_hot_given_up(uint32_t hook, const void *lock, bool awaited, uint64_t until);
+void gt_hot_given_up(uint32_t hook, const void *lock, bool awaited, uint64_t until, bool shared);
 
 /* It has the lock again, from within a call that gave it up: what waited before is another time. */
 void gt_hot_forget(const void *lock);

@@ -96,7 +96,7 @@ static void describe(struct gt_strbuf *t, const struct entry *e)
     const char *name = gt_names_place(pc - 1, e->epoch);
     gt_strbuf_add(t, name ? name : "? ()");
     gt_strbuf_add(t, ", ");
-    gt_strbuf_add(t, gt_names_lock(cond, e->epoch));
+    gt_strbuf_add(t, gt_names_lock(cond, e->epoch, false));
 }
 
 void gt_signalled_tell(gt_tell_fn *tell)

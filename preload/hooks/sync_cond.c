@@ -9,50 +9,51 @@
 #include "encoder/base/arch/arch.h"
 
 /* The caller gives the mutex up and waits at cond, inside `hook`; as gt_wait_begin. */
-static struct gt_wait begin(enum gt_hook hook, const void *cond, void *mutex)
+static struct gt_wait begin(enum gt_hook hook, enum gt_lock_kind kind, const void *cond,
+                            void *mutex)
 {
     struct gt_hold_end end = gt_mutex_release(hook, mutex);
     if (end.told)
-        gt_hot_given_up(hook, mutex, false, end.at);
+        gt_hot_given_up(hook, mutex, false, end.at, end.shared);
     gt_signalled_expect(cond);
-    return gt_wait_begin_for(&(struct gt_wait_for){.hook = hook,
-                                                   .reason = GT_REASON_COND,
-                                                   .addr = cond,
-                                                   .kind = GT_LOCK_OTHER,
-                                                   .mutex = mutex});
+    return gt_wait_begin_for(&(struct gt_wait_for){
+        .hook = hook, .reason = GT_REASON_COND, .addr = cond, .kind = kind, .mutex = mutex});
 }
 
-/* With other processes, whose waiters are not known. glibc's (since 2.25) lowest bit of __wrefs. */
-static bool is_shared(const pthread_cond_t *cond)
+/* Of those that processes share it is not known how many were reached. */
+static __attribute__((noinline)) void wake(enum gt_hook hook, enum gt_lock_kind kind,
+                                           const void *cond, uint32_t max, const void *pc)
 {
-    return cond->__data.__wrefs & 1;
-}
-
-static __attribute__((noinline)) void wake(enum gt_hook hook, const void *cond, uint32_t max,
-                                           const void *pc)
-{
-    bool expected = gt_signalled_is_expected(cond) && !is_shared(cond);
+    bool expected = gt_signalled_is_expected(cond) && !gt_shared_is(kind, cond);
     uint32_t reached = gt_wake(hook, cond, max);
     if (expected)
         gt_signalled_count_slow(hook, cond, pc, reached);
+    if (gt_shared_is_awaited(kind, cond))
+        gt_shared_wakes(hook, cond, max > 1);
+}
+
+static inline bool is_awaited(enum gt_lock_kind kind, const void *cond)
+{
+    return gt_registry_any(cond) || gt_shared_is_awaited(kind, cond);
 }
 
 #define WAIT(name, hook, real, parameters, arguments)                          \
     GT_EXPORT int name parameters                                              \
     {                                                                          \
-        GT_WAIT(wait) = begin(GT_HOOK_##hook, cond, mutex);                    \
+        GT_WAIT(wait) = begin(GT_HOOK_##hook, KIND_##real, cond, mutex);       \
         int r = real(hook) arguments;                                          \
         gt_mutex_taken((pthread_mutex_t *)mutex, __builtin_return_address(0)); \
         return r;                                                              \
     }
-#define WAKE(type, name, hook, real, max)                                 \
-    GT_EXPORT int name(type *cond)                                        \
-    {                                                                     \
-        if (__builtin_expect(gt_registry_any(cond), 0))                   \
-            wake(GT_HOOK_##hook, cond, max, __builtin_return_address(0)); \
-        return real(hook)(cond);                                          \
+#define WAKE(type, name, hook, real, max)                                              \
+    GT_EXPORT int name(type *cond)                                                     \
+    {                                                                                  \
+        if (__builtin_expect(is_awaited(KIND_##real, cond), 0))                        \
+            wake(GT_HOOK_##hook, KIND_##real, cond, max, __builtin_return_address(0)); \
+        return real(hook)(cond);                                                       \
     }
 #define REAL(name) gt_real.name
+#define KIND_REAL GT_LOCK_COND
 
 WAIT(pthread_cond_wait, pthread_cond_wait, REAL, (pthread_cond_t * cond, pthread_mutex_t *mutex),
      (cond, mutex))
@@ -77,6 +78,7 @@ WAKE(cnd_t, cnd_broadcast, cnd_broadcast, REAL, UINT32_MAX)
 #ifdef GT_ARCH_COND_OLD_VERSION
 
 #define OLD(name) (gt_real_resolve(), gt_real_old.name)
+#define KIND_OLD GT_LOCK_OTHER
 
 WAIT(old_cond_wait, pthread_cond_wait, OLD, (pthread_cond_t * cond, pthread_mutex_t *mutex),
      (cond, mutex))

@@ -50,16 +50,19 @@ static bool nobody_sleeps(const pthread_mutex_t *mutex)
 
 struct gt_hold_end gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex)
 {
-    struct gt_hold_end end = {false, 0};
+    struct gt_hold_end end = {.shared = gt_shared_is(GT_LOCK_MUTEX, mutex)};
     if (!releases(mutex))
         return end;
-    bool awaited = !gt_registry_all_woken(mutex);
+    bool elsewhere = gt_shared_is_awaited(GT_LOCK_MUTEX, mutex);
+    bool awaited = elsewhere || !gt_registry_all_woken(mutex);
     if (gt_hot_is(mutex) && held_by_caller(mutex))
         end.told = gt_hot_until(mutex, &end.at);
     if (end.told && awaited)
-        gt_hot_given_up(hook, mutex, true, end.at);
+        gt_hot_given_up(hook, mutex, true, end.at, end.shared);
     if (awaited || !nobody_sleeps(mutex))
         gt_wake_one(hook, mutex);
+    if (elsewhere)
+        gt_shared_wakes(hook, mutex, false);
     end.told &= !awaited;
     return end;
 }
@@ -192,18 +195,19 @@ static __attribute__((noinline)) int unlock_awaited(pthread_mutex_t *mutex)
 {
     enum gt_hook hook = GT_HOOK_pthread_mutex_unlock;
     bool once = type_of(mutex) != PTHREAD_MUTEX_RECURSIVE;
-    if (once && !gt_registry_waits(mutex) && gt_hot_passes(mutex))
+    bool elsewhere = gt_shared_is_awaited(GT_LOCK_MUTEX, mutex);
+    if (once && !elsewhere && !gt_registry_waits(mutex) && gt_hot_passes(mutex))
         return gt_real.pthread_mutex_unlock(mutex);
     struct gt_hold_end end = gt_mutex_release_slow(hook, mutex);
     int r = gt_real.pthread_mutex_unlock(mutex);
     if (end.told)
-        gt_hot_given_up(hook, mutex, false, end.at);
+        gt_hot_given_up(hook, mutex, false, end.at, end.shared);
     return r;
 }
 
 GT_EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
-    if (__builtin_expect(gt_registry_any(mutex), 0))
+    if (__builtin_expect(gt_mutex_is_awaited(mutex), 0))
         return unlock_awaited(mutex);
     return gt_real.pthread_mutex_unlock(mutex);
 }
@@ -213,6 +217,6 @@ GT_EXPORT int mtx_unlock(mtx_t *mutex)
     struct gt_hold_end end = gt_mutex_release(GT_HOOK_mtx_unlock, (pthread_mutex_t *)mutex);
     int r = gt_real.mtx_unlock(mutex);
     if (end.told)
-        gt_hot_given_up(GT_HOOK_mtx_unlock, mutex, false, end.at);
+        gt_hot_given_up(GT_HOOK_mtx_unlock, mutex, false, end.at, end.shared);
     return r;
 }

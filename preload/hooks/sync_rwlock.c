@@ -87,8 +87,9 @@ static __attribute__((noinline)) int release(pthread_rwlock_t *lock)
     bool awaited = !gt_registry_all_woken(readers(lock)) || !gt_registry_all_woken(writers(lock));
     uint64_t until;
     bool told = gt_hot_is(lock) && written_by_caller(lock) && gt_hot_until(lock, &until);
+    bool shared = gt_shared_is(GT_LOCK_RWLOCK, lock);
     if (told && awaited)
-        gt_hot_given_up(hook, lock, true, until);
+        gt_hot_given_up(hook, lock, true, until, shared);
     if (!written_by_caller(lock)) {
         if (last_reader(lock))
             gt_wake_one(hook, writers(lock));
@@ -100,7 +101,7 @@ static __attribute__((noinline)) int release(pthread_rwlock_t *lock)
     }
     int r = gt_real.pthread_rwlock_unlock(lock);
     if (told && !awaited)
-        gt_hot_given_up(hook, lock, false, until);
+        gt_hot_given_up(hook, lock, false, until, shared);
     return r;
 }
 

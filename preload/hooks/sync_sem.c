@@ -24,16 +24,16 @@ static int timed_out(struct gt_wait *wait, int result, const struct gt_timeout *
     return result;
 }
 
-#define TAKE(name, valid, parameters, arguments, when)                                \
-    GT_EXPORT int name parameters                                                     \
-    {                                                                                 \
-        if (!(valid))                                                                 \
-            return gt_real.name arguments;                                            \
-        if (take(sem))                                                                \
-            return 0;                                                                 \
-        struct gt_timeout end = when;                                                 \
-        GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_##name, GT_LOCK_OTHER, sem, &end); \
-        return timed_out(&wait, gt_real.name arguments, &end);                        \
+#define TAKE(name, valid, parameters, arguments, when)                              \
+    GT_EXPORT int name parameters                                                   \
+    {                                                                               \
+        if (!(valid))                                                               \
+            return gt_real.name arguments;                                          \
+        if (take(sem))                                                              \
+            return 0;                                                               \
+        struct gt_timeout end = when;                                               \
+        GT_WAIT(wait) = gt_wait_begin_lock(GT_HOOK_##name, GT_LOCK_SEM, sem, &end); \
+        return timed_out(&wait, gt_real.name arguments, &end);                      \
     }
 
 TAKE(sem_wait, true, (sem_t * sem), (sem), gt_timeout_after(0))
@@ -57,5 +57,7 @@ GT_EXPORT int sem_post(sem_t *sem)
 {
     if (__builtin_expect(gt_registry_any(sem), 0))
         wake(sem);
+    if (__builtin_expect(gt_shared_is_awaited(GT_LOCK_SEM, sem), 0))
+        gt_shared_wakes(GT_HOOK_sem_post, sem, false);
     return gt_real.sem_post(sem);
 }

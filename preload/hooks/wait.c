@@ -48,7 +48,8 @@ static struct gt_lock_in_use lock_of(const struct gt_wait_for *what)
     const void *at = gt_lock_at(what->addr);
     if (what->kind == GT_LOCK_NONE || what->kind == GT_LOCK_JOIN || !gt_recording())
         return (struct gt_lock_in_use){.at = NULL};
-    return (struct gt_lock_in_use){.at = at, .holder = gt_owner_of(what->kind, at)};
+    return (struct gt_lock_in_use){
+        .at = at, .holder = gt_owner_of(what->kind, at), .shared = gt_shared_is(what->kind, at)};
 }
 
 __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_for *what)

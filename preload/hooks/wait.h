@@ -3,6 +3,7 @@
 #define GT_WAIT_H
 
 #include "park.h"
+#include "shared.h"
 #include "timeout.h"
 
 #include "preload/real.h"
@@ -108,17 +109,24 @@ static inline void gt_wake_all(enum gt_hook hook, const void *addr)
  */
 struct gt_hold_end {
     bool told;
+    bool shared; /* with other processes */
     uint64_t at; /* see gt_hot_until */
 };
 struct gt_hold_end gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mutex);
 
 void gt_mutex_taken(pthread_mutex_t *mutex, const void *pc);
 
+/* Or it is hot. */
+static inline bool gt_mutex_is_awaited(const pthread_mutex_t *mutex)
+{
+    return gt_registry_any(mutex) || gt_shared_is_awaited(GT_LOCK_MUTEX, mutex);
+}
+
 static inline struct gt_hold_end gt_mutex_release(enum gt_hook hook, pthread_mutex_t *mutex)
 {
-    if (__builtin_expect(gt_registry_any(mutex), 0))
+    if (__builtin_expect(gt_mutex_is_awaited(mutex), 0))
         return gt_mutex_release_slow(hook, mutex);
-    return (struct gt_hold_end){false, 0};
+    return (struct gt_hold_end){.told = false};
 }
 
 #endif

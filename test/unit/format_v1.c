@@ -90,14 +90,14 @@ static const uint8_t go17_end[] = {
 };
 static const uint8_t go17_tables[] = {
     0x02, 0x80, 0x94, 0xeb, 0xdc, 3,      /* Frequency: 1e9 */
-    0x25, 13, 4, 'm', 'a', 'i', 'n',      /* String 13; the ids up to 10 are always there */
+    0x25, 15, 4, 'm', 'a', 'i', 'n',      /* String 15; the ids up to 12 are always there */
     0xc3, 16, 0xfe, 0xff, 0xff, 0xff, 7, 1, /* Stack of main: 1 frame */
-        0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, LAST, 13, 0, 0, /* its PC, function, file, line */
-    0x25, 15, 9, '(', 'u', 'n', 'k', 'n', 'o', 'w', 'n', ')',
+        0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, LAST, 15, 0, 0, /* its PC, function, file, line */
+    0x25, 17, 9, '(', 'u', 'n', 'k', 'n', 'o', 'w', 'n', ')',
     0xc3, 16, 0xff, 0xff, 0xff, 0xff, 7, 1,
-        0xff, 0xff, 0xff, 0xff, 0xff, 0xff, LAST, 15, 0, 0,
-    0x25, 11, 2, 'f', 'n', 0x25, 12, 3, 'f', '.', 'c', /* names that were looked up before */
-    0xc3, 7, 1, 1, 0x80, 0x20, 11, 12, 7, /* Stack 1: PC 0x1000, "fn", "f.c", 7 */
+        0xff, 0xff, 0xff, 0xff, 0xff, 0xff, LAST, 17, 0, 0,
+    0x25, 13, 2, 'f', 'n', 0x25, 14, 3, 'f', '.', 'c', /* names that were looked up before */
+    0xc3, 7, 1, 1, 0x80, 0x20, 13, 14, 7, /* Stack 1: PC 0x1000, "fn", "f.c", 7 */
     0x25, 1, 4, 's', 'y', 'n', 'c',
     0x25, 2, 17, 's', 'y', 'n', 'c', '.', '(', '*', 'C', 'o', 'n', 'd', ')', '.', 'W', 'a', 'i', 't',
     0x25, 3, 5, 's', 'l', 'e', 'e', 'p',
@@ -108,6 +108,8 @@ static const uint8_t go17_tables[] = {
     0x25, 8, 6, 'u', 'n', 's', 'e', 'e', 'n',
     0x25, 9, 7, 'h', 'e', 'l', 'd', ' ', 'b', 'y',
     0x25, 10, 9, 'w', 'a', 'i', 't', 's', ' ', 'f', 'o', 'r',
+    0x25, 11, 8, 'w', 'a', 'k', 'e', 's', ' ', 'a', 't',
+    0x25, 12, 12, 'w', 'a', 'k', 'e', 's', ' ', 'a', 'l', 'l', ' ', 'a', 't',
 };
 
 /* The file's end, in a page of its own. */

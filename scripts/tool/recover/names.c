@@ -75,8 +75,9 @@ int gt_recovered_resolve(const struct gt_stack *s, uint32_t index, struct gt_fra
     return count;
 }
 
-const char *gt_recovered_lock(uint64_t address, uint32_t epoch)
+const char *gt_recovered_lock(uint64_t address, uint32_t epoch, bool shared)
 {
+    (void)shared; /* what is mapped where is not in the box */
     static char text[GT_STRING_MAX];
     uint64_t offset = 0;
     const struct loaded *m = find(address, epoch);

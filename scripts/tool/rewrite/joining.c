@@ -2,6 +2,7 @@
 #include "joining.h"
 
 #include "steps.h"
+#include "waking.h"
 
 /*
  * Who makes those that come on no thread of their own, or are off the CPU, and on which P: as if a
@@ -94,12 +95,34 @@ bool gt_join_made(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
     g->named = made->named;
     g->seq = made->seq;
     g->unmade = false;
-    ts = gt_put(m, GT_EV_GO_UNBLOCK, gt_after(m, &made->last, ts),
-                GT_ARGS(g->number, gt_next_seq(m, &g->seq), 0));
-    g->last = (struct gt_cause){ts, m};
-    g->state = GT_G_RUNNABLE;
+    g->last = made->last;
+    gt_do_unblock(m, g, NULL, ts);
     made->state = GT_G_NONE;
     return true;
+}
+
+/* Wakers ------------------------------------------------------------------------------------- */
+
+static void wake(struct gt_m *m, const struct gt_woken *woken, const struct gt_callers *stack,
+                 uint64_t ts)
+{
+    struct gt_everybody *own = gt_all, *its = *woken->whose;
+    gt_all = its;
+    struct gt_g_row *g = gt_g_known(woken->g);
+    gt_all = own;
+    if (g && g->state == GT_G_WAITING && !g->unmade && !its->left)
+        gt_do_unblock(m, g, stack, ts);
+}
+
+void gt_join_wakes(struct gt_m *m, const struct gt_happening *h)
+{
+    struct gt_wakings *its = gt_all->wanted.wakings;
+    while (its && its->next < its->n && its->at[its->next].ns < h->own_ns)
+        its->next++;
+    for (size_t i = its ? its->next : 0; its && i < its->n && its->at[i].ns == h->own_ns; i++) {
+        if (its->at[i].by == m->g->id)
+            wake(m, &its->at[i], h->stack, gt_ts_of(h->own_ns));
+    }
 }
 
 /* The end ------------------------------------------------------------------------------------- */
@@ -116,14 +139,6 @@ static void end_call(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
     m->g = NULL;
 }
 
-static void end_wait(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
-{
-    ts = gt_put(m, GT_EV_GO_UNBLOCK, gt_after(m, &g->last, ts),
-                GT_ARGS(g->number, gt_next_seq(m, &g->seq), 0));
-    g->last = (struct gt_cause){ts, m};
-    g->state = GT_G_RUNNABLE;
-}
-
 /* For no time it runs, be it elsewhere, and ends. */
 static void end(struct gt_g_row *g, uint64_t ts)
 {
@@ -131,7 +146,7 @@ static void end(struct gt_g_row *g, uint64_t ts)
     if (g->state == GT_G_SYSCALL)
         end_call(m, g, ts);
     if (g->state == GT_G_WAITING)
-        end_wait(m, g, ts);
+        gt_do_unblock(m, g, NULL, ts);
     bool lent = borrow(m, ts);
     if (g->state == GT_G_RUNNABLE)
         gt_do_start(m, g, ts);

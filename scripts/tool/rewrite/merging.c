@@ -8,6 +8,7 @@
 #include "joining.h"
 #include "numbers.h"
 #include "rewrite.h"
+#include "waking.h"
 
 #include "scripts/tool/replacement.h"
 #include "scripts/tool/report/reading.h"
@@ -30,6 +31,7 @@ struct input {
     struct gt_trace trace;
     struct gt_reader *reader;
     struct gt_everybody *all;
+    struct gt_waking_in *waking;
     struct input *parent;
     struct input *before; /* what the process was, if another program */
     char process[128];
@@ -155,6 +157,16 @@ static struct input *find_before(const struct gt_aligned *after)
     return found;
 }
 
+static void find_wakers(void)
+{
+    struct gt_waking_in *all = gt_need(calloc(merging.n, sizeof *all));
+    for (size_t i = 0; i < merging.n; i++) {
+        all[i] = (struct gt_waking_in){&merging.aligned[i], &merging.input[i].all, .wakings = {0}};
+        merging.input[i].waking = &all[i];
+    }
+    gt_waking_find(all, merging.n);
+}
+
 /* Together ------------------------------------------------------------------------------------ */
 
 static void push(size_t i, enum what what, uint64_t ns)
@@ -187,7 +199,9 @@ static void begin(size_t i, bool hosts)
                                                         .to = UINT64_MAX,
                                                         .together = true,
                                                         .later = a->later,
-                                                        .process = name_process(in, hosts)});
+                                                        .process = name_process(in, hosts),
+                                                        .same_boot = !hosts,
+                                                        .wakings = &in->waking->wakings});
     in->parent = find_parent(a);
     in->before = find_before(a);
     if (in->parent && a->forked < a->later)
@@ -293,6 +307,8 @@ static void leave(size_t i)
     hand_over(in);
     tell_end(in, false);
     gt_rewriting_leave(in->trace.ns, in->whole);
+    free(in->waking->wakings.at);
+    in->waking->wakings = (struct gt_wakings){0};
     gt_contents_free(&in->trace.contents);
     munmap((void *)(uintptr_t)in->trace.base, in->trace.size);
 }
@@ -336,6 +352,7 @@ void gt_merging_do(const struct gt_merging *m)
     const struct gt_format *format = m->format ? m->format : merging.input[0].trace.format;
     gt_align(merging.aligned, m->n, m->mark, &merging.origin);
     say_uncertain();
+    find_wakers();
     gt_replacement_begin(m->output);
     if (format->v1 && gt_v1_global_order(format))
         gt_replacement_beside(".elf");

@@ -105,11 +105,12 @@ const char *gt_name_of(const struct gt_g_row *g)
     return keep(name);
 }
 
-/* Locks of that name are other processes' too. */
+/* Locks of that name are other processes' too, unless they are the same. */
 static const char *name_lock(const char *lock)
 {
     char name[GT_STRING_MAX];
-    if (!gt_all->wanted.process)
+    bool same = gt_all->wanted.same_boot && strncmp(lock, GT_SHARED, sizeof GT_SHARED - 1) == 0;
+    if (!gt_all->wanted.process || same)
         return lock;
     snprintf(name, sizeof name, "%s/%s", gt_all->wanted.process, lock);
     return keep(name);
@@ -180,7 +181,7 @@ struct gt_log_line gt_retell_log(const struct gt_log_line *log)
         return its;
     if (strcmp(log->key, "held by") == 0) {
         its.value = retell_holder(log->value);
-    } else if (strcmp(log->key, "waits for") == 0) {
+    } else if (strcmp(log->key, "waits for") == 0 || gt_locks_is_waker(log->key)) {
         its.value = name_lock(log->value);
     } else if (strncmp(log->key, held, sizeof held - 1) == 0) {
         snprintf(text, sizeof text, "%s%s", held, name_lock(log->key + sizeof held - 1));

@@ -14,6 +14,8 @@
 
 #include "encoder/read/trace.h"
 
+struct gt_wakings;
+
 /* The rewriting of one trace: what is known of everybody in it (rewriting_state.h). */
 struct gt_everybody;
 
@@ -27,6 +29,8 @@ struct gt_rewriting {
     bool together;
     uint64_t later;      /* ns from the beginning of what is written to its own */
     const char *process; /* what names of threads and locks begin with; NULL: they have that */
+    bool same_boot;      /* as all others: what processes share they call the same */
+    struct gt_wakings *wakings; /* of its logs, whose waits they ended */
 };
 
 /* gt_writing_begin has been called, with the time `from` + 1. What is told next is of this one. */

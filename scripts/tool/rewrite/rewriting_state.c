@@ -235,6 +235,18 @@ void gt_do_create_waiting(struct gt_m *m, struct gt_g_row *g, const struct gt_ca
     g->state = GT_G_WAITING;
 }
 
+void gt_do_unblock(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *stack, uint64_t ts)
+{
+    ts = gt_after(m, &g->last, ts);
+    if (gt_wants(g))
+        ts = gt_put(m, GT_EV_GO_UNBLOCK, ts,
+                    GT_ARGS(g->number, gt_next_seq(m, &g->seq), stack_id(stack)));
+    caused(g, m, ts);
+    g->state = GT_G_RUNNABLE;
+    g->reason = "";
+    g->stack = NULL;
+}
+
 void gt_do_start(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
 {
     ts = gt_after(m, &g->last, ts);
@@ -341,10 +353,10 @@ void gt_do_region(struct gt_m *m, struct gt_region *region, uint64_t ts)
            GT_ARGS(region->task, region->text, stack_id(region->stack)));
 }
 
-/* "held by" and "waits for" are among the reasons. */
+/* All of those but holds are among the reasons. */
 static uint64_t key_id(const char *key)
 {
-    bool ours = strcmp(key, "held by") == 0 || strcmp(key, "waits for") == 0;
+    bool ours = gt_locks_is_of_wait(key) || gt_locks_is_waker(key);
     return ours ? string_id(key) : text_id(key);
 }
 

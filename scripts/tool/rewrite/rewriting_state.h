@@ -172,6 +172,8 @@ void gt_do_create(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *s
 /* It waits since it is made: Go's coroutines. Before Go 1.23, is told to be made later. */
 void gt_do_create_waiting(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *stack,
                           uint64_t ts);
+/* m's thread ends g's wait, be g another trace's. */
+void gt_do_unblock(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *stack, uint64_t ts);
 void gt_do_start(struct gt_m *m, struct gt_g_row *g, uint64_t ts);
 /* g stops, waits or calls, from now on, as its fields say. */
 void gt_do_leave(struct gt_m *m, struct gt_g_row *g, uint64_t ts);

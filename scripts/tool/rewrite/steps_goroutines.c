@@ -224,7 +224,8 @@ void gt_tell_unblock(const struct gt_happening *h, uint64_t ns)
     g->source.state = GT_G_RUNNABLE;
     g->source.seq++;
     gt_step_finish(g);
-    if (g->state == GT_G_RUNNABLE) /* what it waits for was told of the P that it has left */
+    /* What it waits for was told of the P that it has left; or by another trace. */
+    if (g->state == GT_G_RUNNABLE)
         return;
     bool own = (gt_reads_our_v1() && !m->g) || (gt_wants(g) && !gt_wants_thread(m));
     if (own && g->m)
@@ -235,14 +236,7 @@ void gt_tell_unblock(const struct gt_happening *h, uint64_t ns)
         gt_do_create(m, g, NULL, gt_ts_of(ns));
         return;
     }
-    uint64_t ts = gt_after(m, &g->last, gt_ts_of(ns));
-    uint64_t stack = gt_all->writes ? gt_writing_stack(h->stack) : 0;
-    if (gt_wants(g))
-        ts = gt_put(m, GT_EV_GO_UNBLOCK, ts, GT_ARGS(g->number, gt_next_seq(m, &g->seq), stack));
-    g->last = (struct gt_cause){ts, m};
-    g->state = GT_G_RUNNABLE;
-    g->reason = "";
-    g->stack = NULL;
+    gt_do_unblock(m, g, h->stack, gt_ts_of(ns));
 }
 
 void gt_tell_destroy(const struct gt_happening *h, uint64_t ns)

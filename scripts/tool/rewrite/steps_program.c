@@ -1,6 +1,7 @@
 /* See steps.h: what a program says of itself, and its collections. */
 #include "steps.h"
 
+#include "joining.h"
 #include "numbers.h"
 
 #include "encoder/read/need.h"
@@ -61,11 +62,13 @@ static void user_log(struct gt_m *m, const struct gt_happening *h, uint64_t ns)
 {
     struct gt_log_line log =
         gt_retell_log(&(struct gt_log_line){h->task, h->text, h->more, h->stack});
-    if (!h->task && (strcmp(h->text, "held by") == 0 || strcmp(h->text, "waits for") == 0)) {
+    if (!h->task && gt_locks_is_of_wait(h->text)) {
         m->g->lock = log;
         m->g->lock_ns = ns;
     }
     gt_do_log(m, &log, gt_ts_of(ns));
+    if (!h->task && gt_locks_is_waker(h->text))
+        gt_join_wakes(m, h);
 }
 
 /* Of the goroutine that runs there. */

@@ -1,0 +1,43 @@
+/* See shared.h. */
+#include "shared.h"
+
+#include "encoder/events.h"
+#include "preload/stacks/capture.h"
+#include "preload/thread.h"
+#include "symbolize/modules.h"
+
+bool gt_shared_is(enum gt_lock_kind kind, const void *lock)
+{
+    switch (kind) {
+    case GT_LOCK_SEM: return ((const struct gt_sem *)lock)->shared;
+    case GT_LOCK_COND: return ((const pthread_cond_t *)lock)->__data.__wrefs & 1;
+    case GT_LOCK_MUTEX: return ((const pthread_mutex_t *)lock)->__data.__kind & GT_MUTEX_SHARED;
+    case GT_LOCK_RWLOCK: return ((const pthread_rwlock_t *)lock)->__data.__shared;
+    default: return kind == GT_LOCK_PI; /* for all that its word tells */
+    }
+}
+
+static void tell(struct gt_thread *t, uint32_t hook, const void *lock, bool all)
+{
+    uint64_t now = gt_clock_now();
+    struct gt_stack *stack = gt_capture(t, hook);
+    struct gt_string *what = gt_held_string(
+        &t->w, &(struct gt_lock_in_use){.at = lock,
+                                        .holder = all ? GT_HOLDER_WAKER_OF_ALL : GT_HOLDER_WAKER,
+                                        .epoch = (uint32_t)gt_modules_epoch(),
+                                        .shared = true});
+    if (!what || !gt_writer_pin(&t->w))
+        return;
+    gt_ev_lock(&t->w, now, what, stack);
+    gt_writer_unpin(&t->w);
+}
+
+void gt_shared_wakes(uint32_t hook, const void *lock, bool all)
+{
+    struct gt_thread *t = gt_recording() ? gt_thread_enter() : NULL;
+    if (!t)
+        return;
+    if (!gt_muted())
+        tell(t, hook, lock, all);
+    gt_thread_leave(t);
+}

@@ -1,0 +1,197 @@
+/* See waking.h. */
+#include "waking.h"
+
+#include "scripts/tool/report/reading.h"
+
+#include "encoder/held.h"
+#include "encoder/read/need.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* A thread that could run does not take longer to, or it is not known that it could. */
+enum { AT_ONCE_NS = 20000000 };
+
+/* What happens at a lock, in the order in which it does when it happens at the same time. */
+enum what { BEGINS, BEGINS_MUTEX, WAKES, WAKES_ALL, ENDS, ENDS_BY_ITSELF };
+
+static struct {
+    struct row {
+        const char *lock; /* interned */
+        uint64_t ns;      /* of what is put together */
+        uint64_t g;
+        uint32_t in; /* which trace */
+        uint8_t what;
+    } * row;
+    size_t n, room;
+    struct gt_contents names;
+} found;
+
+static void add(const char *lock, uint32_t in, uint64_t ns, uint64_t g, enum what what)
+{
+    lock = gt_contents_text(&found.names, lock, strlen(lock));
+    found.row = gt_need_room(found.row, found.n, &found.room, sizeof *found.row);
+    found.row[found.n++] = (struct row){lock, ns, g, in, (uint8_t)what};
+}
+
+/* Reading ------------------------------------------------------------------------------------- */
+
+struct reading {
+    uint32_t in;
+    uint64_t later;
+};
+
+static bool is_shared(const char *lock)
+{
+    return strncmp(lock, GT_SHARED, sizeof GT_SHARED - 1) == 0;
+}
+
+static bool is_of_mutex(const struct gt_callers *stack)
+{
+    return stack && stack->n && strstr(stack->frame[0].func, "mutex");
+}
+
+static void note_wait(void *arg, const struct gt_span *span)
+{
+    const struct reading *r = arg;
+    if (!span->wanted || !is_shared(span->wanted->lock->name))
+        return;
+    const char *lock = span->wanted->lock->name;
+    uint64_t from = r->later + span->from, g = span->thread->g;
+    add(lock, r->in, from, g, is_of_mutex(span->stack) ? BEGINS_MUTEX : BEGINS);
+    add(lock, r->in, from + span->ns, g, span->ended && !span->by ? ENDS_BY_ITSELF : ENDS);
+}
+
+static void note_waker(void *arg, const struct gt_happening *h, const struct gt_thread_state *t,
+                       uint64_t ns)
+{
+    (void)ns;
+    const struct reading *r = arg;
+    if (h->type != GT_EV_USER_LOG || h->task || !t || !gt_locks_is_waker(h->text) ||
+        !is_shared(h->more))
+        return;
+    bool all = strcmp(h->text, GT_WAKES_ALL_TEXT) == 0;
+    add(h->more, r->in, r->later + h->own_ns, t->g, all ? WAKES_ALL : WAKES);
+}
+
+/* By another reading of it, if there is any such lock in it at all, and its clock is the others'.
+ */
+static void read_one(const struct gt_aligned *a, uint32_t in)
+{
+    struct gt_trace trace;
+    struct reading reading = {in, a->later};
+    struct gt_threads threads = {.span = note_wait, .event = note_waker, .arg = &reading};
+    if (a->by != GT_BY_COUNTER || !a->trace->origin.ticks ||
+        !memmem(a->trace->base, a->trace->size, GT_SHARED, sizeof GT_SHARED - 1))
+        return;
+    gt_open_trace(&trace, a->trace->path);
+    trace.progress = NULL;
+    trace.scale = a->trace->scale;
+    gt_threads_read(&threads, &trace); /* what is damaged is told of later */
+    gt_contents_free(&trace.contents);
+    munmap((void *)(uintptr_t)trace.base, trace.size);
+}
+
+/* Pairing ------------------------------------------------------------------------------------- */
+
+/* Who waits at the lock that is looked at. */
+static struct {
+    struct open {
+        const struct row *begin, *waker; /* waker: the last one since then; or NULL */
+        unsigned wakers;
+        bool meant; /* by the last one, whoever was first */
+    } * at;
+    size_t n, room;
+} open;
+
+static void note_wake(const struct row *waker)
+{
+    for (size_t i = 0; i < open.n; i++) {
+        open.at[i].waker = waker;
+        open.at[i].wakers++;
+        open.at[i].meant = open.n == 1 || waker->what == WAKES_ALL;
+    }
+}
+
+static bool is_certain(const struct open *o, const struct row *end)
+{
+    bool certain = o->begin->what == BEGINS_MUTEX || (o->wakers == 1 && o->meant);
+    return end->what == ENDS_BY_ITSELF && o->waker && certain &&
+           end->ns - o->waker->ns <= AT_ONCE_NS;
+}
+
+static void keep(struct gt_waking_in *in, const struct row *waker, const struct row *woken)
+{
+    struct gt_wakings *its = &in[waker->in].wakings;
+    its->at = gt_need_room(its->at, its->n, &its->room, sizeof *its->at);
+    its->at[its->n++] = (struct gt_woken){.ns = waker->ns - in[waker->in].aligned->later,
+                                          .by = waker->g,
+                                          .whose = in[woken->in].all,
+                                          .g = woken->g};
+}
+
+static void end_wait(struct gt_waking_in *in, const struct row *end)
+{
+    size_t i = 0;
+    while (i < open.n && (open.at[i].begin->in != end->in || open.at[i].begin->g != end->g))
+        i++;
+    if (i == open.n)
+        return;
+    if (is_certain(&open.at[i], end))
+        keep(in, open.at[i].waker, end);
+    open.at[i] = open.at[--open.n];
+}
+
+static void happen(struct gt_waking_in *in, const struct row *row)
+{
+    switch ((enum what)row->what) {
+    case BEGINS:
+    case BEGINS_MUTEX:
+        open.at = gt_need_room(open.at, open.n, &open.room, sizeof *open.at);
+        open.at[open.n++] = (struct open){.begin = row};
+        break;
+    case WAKES:
+    case WAKES_ALL: note_wake(row); break;
+    default: end_wait(in, row);
+    }
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int by_lock_and_time(const void *a, const void *b)
+{
+    const struct row *one = a, *other = b;
+    int by_lock = compare((uintptr_t)one->lock, (uintptr_t)other->lock);
+    int by_time = compare(one->ns, other->ns);
+    return by_lock ? by_lock : by_time ? by_time : one->what - other->what;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    return compare(((const struct gt_woken *)a)->ns, ((const struct gt_woken *)b)->ns);
+}
+
+void gt_waking_find(struct gt_waking_in *in, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        read_one(in[i].aligned, (uint32_t)i);
+    if (!found.n)
+        return;
+    qsort(found.row, found.n, sizeof *found.row, by_lock_and_time);
+    for (size_t i = 0; i < found.n; i++) {
+        if (i && found.row[i].lock != found.row[i - 1].lock)
+            open.n = 0;
+        happen(in, &found.row[i]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (in[i].wakings.n)
+            qsort(in[i].wakings.at, in[i].wakings.n, sizeof *in[i].wakings.at, by_time);
+    }
+    free(found.row);
+    free(open.at);
+    gt_contents_free(&found.names);
+}
