@@ -75,7 +75,8 @@ int gt_box_open(int fd, uint64_t layout, size_t tables, size_t buffers)
     box->at = (uintptr_t)box;
     box->size = size;
     box->tables_end = GT_BOX_PAGE + GT_BOX_LIVE;
-    box->buffers = box->buffers_end = from;
+    box->buffers = from;
+    box->buffers_end = from;
     box->magic = GT_BOX_MAGIC;
     gt_box = box;
     return 0;
