@@ -240,6 +240,10 @@ static void stop(struct gt_threads *all, struct gt_thread_state *t, const struct
     t->reason = h->text;
     if (again ? t->woke < ns : t->wanted_at + LOG_NS < ns || gt_kind_of(t) != GT_SYNC)
         t->wanted.lock = NULL;
+    if (again) { /* who had it then has given it up */
+        t->wanted.holder = 0;
+        t->wanted.who = "";
+    }
     t->stack = h->stack;
     if (state == GT_G_SYSCALL) {
         t->call = h->on;

@@ -24,7 +24,8 @@ static void describe(struct gt_parking *p, struct gt_writer *w, const struct gt_
     p->waiter.mutex = what->mutex;
     p->waiter.relock = what->mutex ? &p->relock : NULL;
     p->waiter.bits = what->bits;
-    p->waiter.final = what->final;
+    /* A condition variable's waits for its mutex then, or for a CPU. */
+    p->waiter.final = what->final || what->mutex;
     p->waiter.kind = (uint8_t)what->kind;
     p->waiter.timed = what->timed;
     p->relock.kind = GT_LOCK_MUTEX;

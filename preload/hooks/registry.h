@@ -70,6 +70,12 @@ static inline bool gt_registry_waits(const void *addr)
 bool gt_registry_all_woken(const void *addr);
 bool gt_registry_reaches(const void *addr);
 
+/* Whether there is somebody whom a wake would reach. */
+static inline bool gt_registry_awaits(const void *addr)
+{
+    return gt_registry_waits(addr) && gt_registry_reaches(addr);
+}
+
 /* After the block event is written; nothing happens when the lock is not to be had (gt_lost). w->g
  * to mutex are set but for times; now: trace time. */
 void gt_registry_add(struct gt_waiter *w, const void *addr, uint64_t now);

@@ -57,6 +57,7 @@ struct gt_hold_end gt_mutex_release_slow(enum gt_hook hook, pthread_mutex_t *mut
     bool awaited = elsewhere || !gt_registry_all_woken(mutex);
     if (gt_hot_is(mutex) && held_by_caller(mutex))
         end.told = gt_hot_until(mutex, &end.at);
+    awaited |= end.told && gt_registry_awaits(mutex);
     if (end.told && awaited)
         gt_hot_given_up(hook, mutex, true, end.at, end.shared);
     if (awaited || !nobody_sleeps(mutex))

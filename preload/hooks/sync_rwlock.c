@@ -88,6 +88,7 @@ static __attribute__((noinline)) int release(pthread_rwlock_t *lock)
     uint64_t until;
     bool told = gt_hot_is(lock) && written_by_caller(lock) && gt_hot_until(lock, &until);
     bool shared = gt_shared_is(GT_LOCK_RWLOCK, lock);
+    awaited |= told && (gt_registry_awaits(readers(lock)) || gt_registry_awaits(writers(lock)));
     if (told && awaited)
         gt_hot_given_up(hook, lock, true, until, shared);
     if (!written_by_caller(lock)) {

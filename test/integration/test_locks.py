@@ -269,7 +269,7 @@ __attribute__((noinline)) static void tell(void) { pthread_cond_signal(&news); }
 int main(void)
 {
     pthread_t t;
-    struct timespec ms = {0, 3000000};
+    struct timespec ms = {0, 3000000}, us = {0, 200000};
     for (int i = 0; i < 30; i++)
         pthread_cond_signal(&never); /* nobody will ever wait for that */
     pthread_create(&t, NULL, worker, NULL);
@@ -282,6 +282,8 @@ int main(void)
         }
         turns++;
         waiting = 0;
+        tell();
+        nanosleep(&us, NULL); /* who was told has to wait for the mutex now, and for nothing else */
         tell();
         pthread_mutex_unlock(&m);
     }
@@ -303,8 +305,8 @@ def test_signals_in_vain(tmp_path, format):
     assert int(result.stdout) == 20, result
     text = proc.run([GOTRACE, "top", "--wakeups", result.trace]).ok().stdout
     rows = re.findall(r"^ *(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+)  (\S+)$", text, re.M)
-    assert [list(map(int, row[:-1])) + [row[-1]] for row in rows] == [[70, 50, 20, 0, 72, 22, "news"]], text
-    assert re.search(r"^ +67 +17    pthread_cond_signal tell \(prog.c:\d+\)$", text, re.M), text
+    assert [list(map(int, row[:-1])) + [row[-1]] for row in rows] == [[70, 50, 20, 0, 122, 72, "news"]], text
+    assert re.search(r"^ +117 +67    pthread_cond_signal tell \(prog.c:\d+\)$", text, re.M), text
     assert re.search(r"^ +5 +5    pthread_cond_broadcast main \(prog.c:\d+\)$", text, re.M), text
 
 
@@ -410,6 +412,120 @@ def test_holder_that_has_ended(tmp_path, kind):
     proc.stop(child)
     text = proc.run([GOTRACE, "top", trace]).ok().stdout
     assert re.search(r"DEADLOCK: a thread waits for a lock whose holder has ended:\n.* locks, held by thread \d+, which has ended\n", text), text
+
+
+def test_holder_that_was_the_first_thread(tmp_path):
+    """It stays as a zombie, and with it the program's descriptors are gone from where they are looked for."""
+    source = """
+        #include <pthread.h>
+        #include <unistd.h>
+        static pthread_mutex_t left = PTHREAD_MUTEX_INITIALIZER;
+        static void *heir(void *arg) { pthread_mutex_lock(&left); return arg; }
+        int main(void)
+        {
+            pthread_t t;
+            pthread_mutex_lock(&left);
+            pthread_create(&t, NULL, heir, NULL);
+            pthread_exit(NULL);
+        }
+    """
+    program = proc.compile(source, tmp_path / "prog")
+    child = proc.spawn([program], env=proc.traced_env(tmp_path / "t.out", {"GOTRACE_HANG": "500ms"}), stderr=proc.subprocess.PIPE, text=True)
+    told = child.stderr.readline(), child.stderr.readline()
+    proc.kill_group(child)
+    assert "a thread has waited for one that has ended" in told[0], told
+    assert f"left, which thread {child.pid} prog holds, and that has ended" in told[1], told
+
+
+def test_holder_of_before_a_fork(tmp_path):
+    """The mutex says the parent's number of the thread that has it in the child, too."""
+    source = """
+        #include <pthread.h>
+        #include <stdio.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        static pthread_mutex_t kept = PTHREAD_MUTEX_INITIALIZER;
+        static void *wait_for_it(void *arg)
+        {
+            pthread_mutex_lock(&kept);
+            pthread_mutex_unlock(&kept);
+            return arg;
+        }
+        int main(void)
+        {
+            pthread_t t;
+            int status = 1;
+            pthread_mutex_lock(&kept);
+            pid_t pid = fork();
+            if (pid) {
+                waitpid(pid, &status, 0);
+                printf("%d\\n", (int)pid);
+                return status;
+            }
+            pthread_create(&t, NULL, wait_for_it, NULL);
+            usleep(2500000); /* two looks */
+            pthread_mutex_unlock(&kept);
+            return pthread_join(t, NULL);
+        }
+    """
+    program = proc.compile(source, tmp_path / "prog")
+    result = proc.traced([program], tmp_path / "t.out", env={"GOTRACE_HANG": "1ms"}).ok()
+    pid = int(result.stdout)
+    assert "DEADLOCK" not in result.stderr, result
+    text = proc.run([GOTRACE, "top", "--holders", f"{result.trace}.{pid}"]).ok().stdout
+    assert re.search(rf"^ +(9[5-9]|100)\.\d%   {pid} .*usleep <- main", text, re.M), text
+
+
+def test_who_had_it_before(tmp_path):
+    """Who was woken, and found that another one had been faster, does not wait for who had the mutex then."""
+    source = """
+        #include <pthread.h>
+        #include <unistd.h>
+        static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
+        static int rounds, free_now;
+        static void *waiter(void *arg)
+        {
+            while (__atomic_load_n(&rounds, __ATOMIC_RELAXED) < 40) {
+                pthread_mutex_lock(&cache_lock);
+                pthread_mutex_unlock(&cache_lock);
+                usleep(500);
+            }
+            return arg;
+        }
+        __attribute__((noinline)) static void guilty(void) { usleep(15000); }
+        __attribute__((noinline)) static void innocent(void) { usleep(15000); }
+        static void *barger(void *arg)
+        {
+            while (__atomic_load_n(&rounds, __ATOMIC_RELAXED) < 40) {
+                if (!__atomic_exchange_n(&free_now, 0, __ATOMIC_ACQ_REL))
+                    continue;
+                while (pthread_mutex_trylock(&cache_lock) != 0)
+                    ;
+                guilty();
+                pthread_mutex_unlock(&cache_lock);
+            }
+            return arg;
+        }
+        int main(void)
+        {
+            pthread_t t[2];
+            pthread_create(&t[0], NULL, waiter, NULL);
+            pthread_create(&t[1], NULL, barger, NULL);
+            for (; rounds < 40; __atomic_fetch_add(&rounds, 1, __ATOMIC_RELAXED)) {
+                pthread_mutex_lock(&cache_lock);
+                usleep(3000);
+                __atomic_store_n(&free_now, 1, __ATOMIC_RELEASE);
+                pthread_mutex_unlock(&cache_lock);
+                innocent();
+            }
+            return pthread_join(t[0], NULL) + pthread_join(t[1], NULL);
+        }
+    """
+    program = proc.compile(source, tmp_path / "prog")
+    trace = proc.traced([program], tmp_path / "t.out").ok().trace
+    text = proc.run([GOTRACE, "top", "--holders", trace]).ok().stdout
+    blamed = sum(float(share) for share in re.findall(r"^ +([\d.]+)%   .*<- innocent", text, re.M))
+    assert blamed < 5 and "<- guilty" in text, text
 
 
 @pytest.mark.limit(120)
