@@ -12,6 +12,7 @@
 
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/libc.h"
+#include "encoder/base/log.h"
 #include "encoder/base/urgent.h"
 #include "encoder/drain.h"
 #include "encoder/watch.h"
@@ -149,6 +150,12 @@ static const struct need usage_need[] = {
     {SYS_clock_gettime, {CLOCK_THREAD_CPUTIME_ID}},
     {SYS_clock_gettime, {~1000u << 3 | 6}}, /* of a thread, see usage.c */
     {SYS_getrusage, {RUSAGE_THREAD}},
+};
+
+/* What it takes to find who has the program's standard error when the first thread has ended. */
+static const struct need log_need[] = {
+    {SYS_openat, {-100u, 0, O_RDONLY | O_CLOEXEC | O_DIRECTORY}},
+    {SYS_getdents64, {0}},
 };
 
 /* What our thread asks for each new thread (encoder/watch.h); it can do without. */
@@ -293,6 +300,8 @@ static void filter_begins(unsigned long flags, const struct sock_fprog *program)
         gt_urgent_forbid();
     if (!ALLOWS(program, usage_need))
         gt_usage_forbid();
+    if (!ALLOWS(program, log_need))
+        gt_log_forbid_search();
     if (!ALLOWS(program, watch_need))
         gt_watch_forbid();
     bool for_all = !gt_drain_is_threaded() || (flags & SECCOMP_FILTER_FLAG_TSYNC);

@@ -1,11 +1,14 @@
 /* See log.h. No stdio stream is involved: the program may be holding its lock. */
 #include "log.h"
 
+#include "file.h"
 #include "futex.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -35,19 +38,57 @@ void gt_log_apart(void)
     atomic_store(&apart, gt_syscall(SYS_gettid));
 }
 
+static bool is_apart_as(long tid)
+{
+    return atomic_load(&apart) == tid;
+}
+
 static bool is_apart(void)
 {
-    return atomic_load(&apart) && gt_syscall(SYS_gettid) == atomic_load(&apart);
+    return atomic_load(&apart) && is_apart_as(gt_syscall(SYS_gettid));
+}
+
+static _Atomic bool may_not_search;
+
+void gt_log_forbid_search(void)
+{
+    atomic_store(&may_not_search, true);
+}
+
+static int borrow_from(long id, unsigned flags, int number)
+{
+    int pidfd = (int)gt_syscall(SYS_pidfd_open, id, flags);
+    int fd = pidfd < 0 ? -1 : (int)gt_syscall(SYS_pidfd_getfd, pidfd, number, 0);
+    if (pidfd >= 0)
+        gt_syscall(SYS_close, pidfd);
+    return fd;
+}
+
+/* The first thread has ended, and with it has no descriptors: from another one. Linux 6.9. */
+static int borrow_from_others(int number)
+{
+    enum { OF_THREAD = O_EXCL }; /* PIDFD_THREAD */
+    struct dirent64 *e;
+    _Alignas(struct dirent64) char entries[1024];
+    int fd = -1, dir = gt_file_open("/proc/self/task", O_DIRECTORY);
+    long n = dir < 0 ? 0 : gt_syscall(SYS_getdents64, dir, entries, sizeof entries);
+    for (long at = 0; fd < 0 && at < n; at += e->d_reclen) {
+        e = (struct dirent64 *)(entries + at);
+        long tid = strtol(e->d_name, NULL, 10);
+        if (tid && !is_apart_as(tid))
+            fd = borrow_from(tid, OF_THREAD, number);
+    }
+    if (dir >= 0)
+        gt_file_close(dir);
+    return fd;
 }
 
 /* The program's descriptor as one of the caller's, which has none of the program's. */
 static int borrow(int number)
 {
-    int pidfd = (int)gt_syscall(SYS_pidfd_open, gt_syscall(SYS_getpid), 0);
-    int fd = pidfd < 0 ? -1 : (int)gt_syscall(SYS_pidfd_getfd, pidfd, number, 0);
-    if (pidfd >= 0)
-        gt_syscall(SYS_close, pidfd);
-    return fd;
+    int fd = borrow_from(gt_syscall(SYS_getpid), 0, number);
+    bool search = fd < 0 && errno == ESRCH && !atomic_load(&may_not_search);
+    return search ? borrow_from_others(number) : fd;
 }
 
 static bool say_to(int number, const char *line, size_t size)

@@ -18,6 +18,9 @@ void gt_log_init(void);
 /* The calling thread has a descriptor table of its own, without standard error. */
 void gt_log_apart(void);
 
+/* A filter of the program's does not allow what it takes to look for a thread that has it. */
+void gt_log_forbid_search(void);
+
 /*
  * The program is about to close its standard error: a duplicate is kept, for lines until
  * gt_log_let_go; its number is high, and exec closes it. False: there is nothing to keep. Not by

@@ -78,10 +78,24 @@ static bool has_task(uint32_t tid)
     return stat(path, &st) == 0;
 }
 
+/* The first thread that has ended is there as long as others are. */
+static bool is_zombie(uint32_t tid)
+{
+    char path[64], text[64] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%u/stat", tid);
+    int fd = gt_file_open(path, 0);
+    if (fd < 0)
+        return false;
+    gt_file_read(fd, text, sizeof text - 1, 0);
+    gt_file_close(fd);
+    const char *name_ends = strrchr(text, ')');
+    return name_ends && strncmp(name_ends, ") Z", 3) == 0;
+}
+
 /* By numbers as the kernel has them here: there may be no /proc, or one of another namespace. */
 static bool is_gone(uint32_t tid)
 {
-    return has_task((uint32_t)gt_syscall(SYS_gettid)) && !has_task(tid);
+    return has_task((uint32_t)gt_syscall(SYS_gettid)) && (!has_task(tid) || is_zombie(tid));
 }
 
 /*

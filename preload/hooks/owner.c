@@ -2,9 +2,37 @@
 #include "owner.h"
 
 #include "encoder/base/arch/arch.h"
+#include "encoder/base/futex.h"
 
 #include <linux/futex.h>
 #include <pthread.h>
+#include <string.h>
+
+/* What the first thread was called before its process was forked: in one, and in that one's parent.
+ */
+enum { FORKS_MAX = 8 };
+static struct {
+    uint32_t before[FORKS_MAX], now;
+    int n;
+} first;
+
+void gt_owner_after_fork(uint32_t before)
+{
+    memmove(first.before + 1, first.before, sizeof first.before - sizeof *first.before);
+    first.before[0] = before;
+    first.now = (uint32_t)gt_syscall(SYS_gettid);
+    first.n += first.n < FORKS_MAX;
+}
+
+/* A thread has its locks in the child, too, where they still say its old number. */
+static uint32_t here(uint32_t owner, bool shared)
+{
+    for (int i = 0; i < first.n && !shared; i++) {
+        if (owner == first.before[i])
+            return first.now;
+    }
+    return owner;
+}
 
 static uint32_t load(const void *word)
 {
@@ -29,14 +57,16 @@ static uint32_t owner_of_mutex(const pthread_mutex_t *mutex)
 {
     if (load(&mutex->__data.__kind) & (GT_MUTEX_ROBUST | GT_MUTEX_PRIO_INHERIT))
         return load(&mutex->__data.__lock) & FUTEX_TID_MASK;
-    return owner_of_plain(mutex);
+    return here(owner_of_plain(mutex), load(&mutex->__data.__kind) & GT_MUTEX_SHARED);
 }
 
 /* The lowest three bits of __readers are no readers. */
 static uint32_t owner_of_rwlock(const pthread_rwlock_t *lock)
 {
     uint32_t writer = load(&lock->__data.__cur_writer);
-    return writer ? writer : load(&lock->__data.__readers) >> 3 ? GT_HOLDER_READERS : 0;
+    return writer                               ? here(writer, lock->__data.__shared)
+           : load(&lock->__data.__readers) >> 3 ? GT_HOLDER_READERS
+                                                : 0;
 }
 
 uint32_t gt_owner_of(enum gt_lock_kind kind, const void *lock)
