@@ -93,7 +93,7 @@ $(B)/fuzz/%: test/fuzz/input/%.c $(fuzz_src:%.c=$(B)/%.o)
 	$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^) $(LIBS) -ldl -pthread
 
 unwind_obj := $(patsubst %,$(B)/%.o,$(addprefix preload/stacks/,unwind layouts cfi) encoder/stacks \
-	$(addprefix encoder/base/,arena era futex urgent))
+	$(addprefix encoder/base/,arena box era futex urgent))
 $(B)/test/unwind/check.so: test/unwind/check.c $(unwind_obj)
 	@mkdir -p $(@D)
 	$(CC) $(REQUIRED) $(CPPFLAGS) $(CFLAGS) $(FRAMES) -shared -Wl,-z,now -o $@ $(filter %.c %.o,$^) -ldl

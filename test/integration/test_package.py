@@ -23,7 +23,8 @@ VERSION = re.search(r"^## (\d\S*)", (ROOT / "scripts/CHANGELOG.md").read_text(),
 
 def command_options(command):
     text = proc.run([ROOT / "scripts/gotrace", command, "--help"]).ok().stdout
-    return re.findall(r"^  (?:-\w, | {4})?(--[a-z-]+)", text, re.M)
+    usage = " ".join(re.findall(rf"gotrace {command} (.*)$", text, re.M))
+    return {*re.findall(r"^  (?:-\w, | {4})?(--[a-z-]+)", text, re.M), *re.findall(r"--[a-z-]+", usage)}
 
 
 # --- the man page
