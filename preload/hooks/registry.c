@@ -45,6 +45,17 @@ static void append_locked(struct shard *s, struct gt_waiter *w)
     s->last = w;
 }
 
+static void prepend_locked(struct shard *s, struct gt_waiter *w)
+{
+    w->prev = NULL;
+    w->next = s->first;
+    if (s->first)
+        s->first->prev = w;
+    else
+        s->last = w;
+    s->first = w;
+}
+
 static void unlink_locked(struct shard *s, struct gt_waiter *w)
 {
     if (w->prev)
@@ -80,6 +91,7 @@ void gt_registry_add_locked(struct gt_waiter *w, const void *addr, uint64_t now)
     w->addr = addr;
     w->since = now;
     w->woken = 0;
+    w->outrun = false;
     append_locked(shard_of(addr), w);
     count(addr, 1, true);
 }
@@ -95,6 +107,8 @@ static uint64_t asleep_again_at(const struct gt_waiter *w)
 {
     uint64_t waited = w->woken > w->since ? w->woken - w->since : 0;
     uint64_t waking = gt_clock_units(WAKING_NS);
+    if (w->outrun)
+        return 0;
     if (w->final)
         return UINT64_MAX;
     return w->woken + (waited / 127 > waking ? waited / 127 : waking);
@@ -106,6 +120,7 @@ static void set_woken(struct shard *s, struct gt_waiter *w, uint64_t now)
     if (!w->woken)
         add_to(&slot->asleep, -1u);
     w->woken = now;
+    w->outrun = false;
     uint64_t at = asleep_again_at(w);
     if (s->first == s->last || at < atomic_load_explicit(&slot->again, memory_order_relaxed))
         atomic_store_explicit(&slot->again, at, memory_order_relaxed);
@@ -134,6 +149,27 @@ static struct shard *lock_shard_of(struct gt_waiter *w, int64_t patience_ns)
     }
 }
 
+/* Who is woken at once has not slept: it was faster than others, which is no mistake of ours. */
+static bool slept_on(const struct gt_waiter *w)
+{
+    return !w->woken && !w->timed && gt_clock_now() > w->since + gt_clock_units(WAKING_NS);
+}
+
+static void hand_back(struct shard *s, const void *addr)
+{
+    struct gt_waiter *last = NULL;
+    for (struct gt_waiter *w = s->first; w; w = w->next) {
+        if (w->addr == addr && w->woken && !w->outrun && (!last || w->woken > last->woken))
+            last = w;
+    }
+    if (!last)
+        return;
+    last->outrun = true;
+    unlink_locked(s, last);
+    prepend_locked(s, last);
+    atomic_store_explicit(&slot_of(addr)->again, 0, memory_order_relaxed);
+}
+
 bool gt_registry_remove(struct gt_waiter *w, int64_t patience_ns)
 {
     struct shard *s = lock_shard_of(w, patience_ns);
@@ -141,6 +177,8 @@ bool gt_registry_remove(struct gt_waiter *w, int64_t patience_ns)
         return false;
     unlink_locked(s, w);
     count(w->addr, -1u, !w->woken);
+    if (slept_on(w))
+        hand_back(s, w->addr);
     w->addr = NULL;
     gt_unlock(&s->lock);
     return true;

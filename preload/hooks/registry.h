@@ -28,6 +28,7 @@ struct gt_waiter {
     bool timed;     /* the wait ends by itself */
     bool again;     /* the second entry of a condition variable's waiter, see relock */
     bool final;     /* being woken once is the end of the wait: never asleep again before that */
+    bool outrun;    /* it was not the one that was woken last: see gt_registry_remove */
     /*
      * A condition variable's waiter must still get its mutex after it was woken: then it becomes
      * a waiter of the mutex too, through this second entry. NULL in others.
@@ -81,7 +82,9 @@ static inline bool gt_registry_awaits(const void *addr)
 void gt_registry_add(struct gt_waiter *w, const void *addr, uint64_t now);
 
 /*
- * After the real call has returned. Nobody refers to w or its goroutine afterwards; unless false,
+ * After the real call has returned. Who slept, and was not woken by anybody here, was taken for
+ * another one: the kernel's line is not in the order in which threads came to us. That one sleeps,
+ * and is the first in line. Nobody refers to w or its goroutine afterwards; unless false,
  * the lock was not to be had (gt_lock_within): then w must stay and nothing be written for its
  * goroutine.
  */

@@ -75,10 +75,34 @@ static void test_reaches(void)
     CHECK(gt_registry_remove(&last, GT_LOCK_PATIENCE_NS));
 }
 
+/* The kernel has woken the second one: the first still sleeps, and comes before the third. */
+static void test_outrun(void)
+{
+    struct gt_waiter w[3] = {{.final = true}};
+    uint64_t long_ago = 1, now = gt_clock_now();
+    for (int i = 0; i < 3; i++)
+        gt_registry_add(&w[i], &a, long_ago);
+    CHECK(next(&a, now) == &w[0]);
+    CHECK(gt_registry_remove(&w[1], GT_LOCK_PATIENCE_NS));
+    CHECK(next(&a, now) == &w[0], "it was not the one");
+    CHECK(next(&a, now) == &w[2]);
+    CHECK(next(&a, now) == NULL);
+    CHECK(gt_registry_remove(&w[0], GT_LOCK_PATIENCE_NS));
+    CHECK(gt_registry_remove(&w[2], GT_LOCK_PATIENCE_NS));
+    /* Who came just now has not slept, and is not mistaken for anybody. */
+    gt_registry_add(&w[0], &a, long_ago);
+    gt_registry_add(&w[1], &a, gt_clock_now() + gt_clock_units(1000000000));
+    CHECK(next(&a, now) == &w[0]);
+    CHECK(gt_registry_remove(&w[1], GT_LOCK_PATIENCE_NS));
+    CHECK(next(&a, now) == NULL);
+    CHECK(gt_registry_remove(&w[0], GT_LOCK_PATIENCE_NS));
+}
+
 int main(void)
 {
     gt_clock_init();
     test_reaches();
+    test_outrun();
     uint64_t ms = gt_clock_units(1000000), t = 1000 * ms;
     struct gt_waiter w[3] = {0}, other = {0};
 
