@@ -343,6 +343,7 @@ EXPECTED = {
     "inotify": {"kind": "descriptor", "call": "read"},
     "flock": {"kind": "descriptor", "call": "flock"},
     "sleep": {"kind": "sleep", "ns": 3600 * 10**9, "timed": True},
+    "sleep left": {"kind": "sleep", "timed": True},
     "child": {"kind": "child"},
     "semop": {"kind": "call", "timed": False},
     "semtimedop": {"kind": "call", "timed": True},
@@ -373,6 +374,8 @@ def check_waits(found, owner, but=()):
             assert wait["owner"] == (threads["mutex"]["tid"] if name == "join" else owner)
         begins = DESCRIPTORS.get(name, [])
         assert len(begins) == 0 or [fd["what"][: len(b)] for fd, b in zip(wait["fds"], begins)] == begins
+    left = threads["sleep left"]["waits"]
+    assert "ns" not in left and 0 < left["left_ns"] < 3600 * 10**9, left
     assert threads["spin"]["state"] == "running" and threads["spin"]["waits"] is None
     assert "do_spin" in functions(threads["spin"])
 

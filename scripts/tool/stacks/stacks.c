@@ -89,7 +89,7 @@ static void print_wait(FILE *out, const struct gt_still *s, const struct gt_task
     else
         fprintf(out, "system call %ld", w->number);
     if (w->ns)
-        fprintf(out, ", for %s", gt_duration(w->ns));
+        fprintf(out, w->left ? ", %s left" : ", for %s", gt_duration(w->ns));
     else if (w->timed)
         fputs(", until its timeout", out);
 }

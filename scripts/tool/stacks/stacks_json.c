@@ -66,7 +66,7 @@ static void put_wait(const struct gt_wait *w)
     if (w->kind == GT_WAIT_CHILD)
         printf(",\"child\":%d", w->child);
     if (w->ns)
-        printf(",\"ns\":%llu", (unsigned long long)w->ns);
+        printf(",\"%s\":%llu", w->left ? "left_ns" : "ns", (unsigned long long)w->ns);
     printf(",\"timed\":%s}", w->timed ? "true" : "false");
 }
 

@@ -56,6 +56,7 @@ struct gt_wait {
     pid_t owner;      /* as the kernel calls it for us, if it is known to be a thread */
     uint32_t readers; /* who hold a rwlock */
     bool timed;       /* it ends by itself: after `ns`, if that is known and not 0 */
+    bool left;        /* `ns` is what is left of a sleep that does not say how long it is in all */
     uint64_t ns;
     bool certain; /* the owner, and that only it can end the wait */
     bool refused; /* waits for ever: the kernel has said EDEADLK or ESRCH to glibc */

@@ -343,7 +343,10 @@ static void (*const classes[])(struct waiting *) = {
     [GT_CALL_SLEEP] = of_sleep, [GT_CALL_CHILD] = of_child,
 };
 
-/* Times that count from the call on, when they are known. */
+/*
+ * Times that count from the call on, when they are known. Who stops a sleeper has the kernel write
+ * what is left where the call asked for that: sleep(3) does so over the time itself.
+ */
 static void find_timeout(struct waiting *w)
 {
     const struct gt_call *c = &w->task->call;
@@ -360,6 +363,7 @@ static void find_timeout(struct waiting *w)
     w->wait->timed = value != 0;
     if (w->row->class == GT_CALL_SLEEP && !absolute && gt_still_read(w->still, value, &t, sizeof t))
         w->wait->ns = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+    w->wait->left = w->wait->ns && value == c->argument[w->row->timeout + 1];
 }
 
 /* A call that the kernel goes on with after a stop: which one it was, its function tells. */
