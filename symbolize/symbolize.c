@@ -32,6 +32,7 @@ struct opened {
     struct gt_line_reader line_reader;
     struct gt_symbols symbols, variables; /* variables: when first asked for */
     struct gt_memo answers;               /* by address */
+    struct gt_memo which;                 /* of variables that share a name, by address */
 };
 
 struct gt_symbolizer {
@@ -84,6 +85,7 @@ static void close_module(struct gt_symbolizer *s, struct opened *o)
     gt_symbols_free(&o->symbols);
     gt_symbols_free(&o->variables);
     gt_memo_free(&o->answers);
+    gt_memo_free(&o->which);
     gt_files_close(&o->files);
 }
 
@@ -397,19 +399,46 @@ int gt_symbolize(struct gt_symbolizer *s, uint64_t epoch, uint64_t pc, bool is_c
     return n;
 }
 
+static const char *which_of(struct gt_symbolizer *s, struct opened *o, const struct gt_symbol *v)
+{
+    const struct gt_image *images[] = {&o->files.main, &o->files.debug};
+    const char *source = NULL;
+    char at[32] = "0x";
+    struct gt_strbuf t = {at + 2, at + sizeof at - 1};
+    for (int i = 0; i < 2 && !source; i++)
+        source = gt_symbols_source(images[i], v);
+    gt_strbuf_hex(&t, v->addr);
+    source = source ? source : at;
+    char *kept = gt_arena_alloc(&s->arena, strlen(source) + 1);
+    return kept ? strcpy(kept, source) : "";
+}
+
+static const char *find_which(struct gt_symbolizer *s, struct opened *o, const struct gt_symbol *v)
+{
+    uint64_t *slot = v->shared ? gt_memo_at(&o->which, v->addr) : NULL;
+    if (!slot)
+        return "";
+    if (!*slot)
+        *slot = (uint64_t)(uintptr_t)which_of(s, o, v);
+    return (const char *)(uintptr_t)*slot;
+}
+
 static const char *variable_in(struct gt_symbolizer *s, const struct gt_module *m, uint64_t address,
-                               uint64_t *offset)
+                               uint64_t *offset, const char **which)
 {
     struct opened *o = opened_module(s, m);
-    if (o && !o->variables.finished)
+    if (o && !o->variables.finished) {
         add_symbols(&o->variables, &o->files, GT_VARIABLES);
+        gt_symbols_find_shared(&o->variables);
+    }
     const struct gt_symbol *v = o ? gt_symbols_find(&o->variables, address - m->bias) : NULL;
     *offset = v ? address - m->bias - v->addr : 0;
+    *which = v ? find_which(s, o, v) : "";
     return v ? gt_names_of_symbol(&s->names, v->name) : NULL;
 }
 
 const char *gt_symbolize_variable(struct gt_symbolizer *s, uint64_t epoch, uint64_t address,
-                                  uint64_t *offset)
+                                  uint64_t *offset, const char **which)
 {
     jmp_buf bail;
     const struct gt_module *m = gt_modules_find(epoch, address);
@@ -420,7 +449,7 @@ const char *gt_symbolize_variable(struct gt_symbolizer *s, uint64_t epoch, uint6
     s->dw = gt_elfutils_enter(&bail);
     if (gt_elfutils_generation() != s->generation)
         start_over(s);
-    const char *name = variable_in(s, m, address, offset);
+    const char *name = variable_in(s, m, address, offset, which);
     gt_elfutils_leave();
     return name;
 }
