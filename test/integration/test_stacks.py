@@ -194,6 +194,30 @@ def test_what_only_looks_like_one(case):
         assert all(w["timed"] or w["owner_is"] == "foreign" for w in waits), waits
 
 
+def mutex_wait(found):
+    return next((t["waits"] for t in found["threads"] if t["waits"] and t["waits"]["kind"] in ("mutex", "rwlock")), None)
+
+
+@pytest.mark.skipif(not X86, reason="needs a register that only x86-64 tells")
+@pytest.mark.parametrize("kind", ["mutex", "rwlock"])
+def test_locks_held_over_a_fork(kind):
+    """The thread that forked has its own still, as the child's first; another's nobody has; when the parent is gone, who knows."""
+    with Program(PROGRAMS / "deadlocks", "heir", kind) as program:
+        child = int(program.line())
+        _, found = await_stacks(child, mutex_wait)
+        wait = mutex_wait(found)
+        assert (wait["owner_is"], wait["owner"]) == ("thread", child) and not found["deadlocks"], found
+        program.child.kill()
+        program.child.wait()
+        _, found = stacks(child)
+        assert mutex_wait(found)["owner_is"] == "forked" and not found["deadlocks"], found
+    with Program(PROGRAMS / "deadlocks", "left", kind) as program:
+        child = int(program.line())
+        _, found = await_stacks(child, lambda found: found["deadlocks"])
+        assert [(d["kind"], d["threads"]) for d in found["deadlocks"]] == [("ended", [child])], found
+        assert mutex_wait(found)["owner_is"] == "left", found
+
+
 def test_a_mutex_on_a_stack_that_has_just_come_free(tmp_path):
     """As Chromium's threads have them: who waits for it sleeps on until it is woken, and no kernel has refused it anything."""
     source = r"""

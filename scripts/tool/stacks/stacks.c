@@ -26,16 +26,20 @@ static struct {
 
 static void print_owner(FILE *out, const struct gt_still *s, const struct gt_wait *w)
 {
+    static const char *const gone[] = {
+        [GT_OWNER_ENDED] = "has ended",
+        [GT_OWNER_FOREIGN] = "is none of this process's",
+        [GT_OWNER_LEFT] = "is the parent's, and had it at the fork",
+        [GT_OWNER_FORKED] = "has ended, or is from before the fork",
+    };
     const struct gt_task *t = w->owned == GT_OWNER_THREAD ? gt_still_task(s, w->owner) : NULL;
     const char *does = w->kind == GT_WAIT_JOIN ? "" : "held by ";
     if (w->readers)
         fprintf(out, ", held by %u reader%s", w->readers, w->readers == 1 ? "" : "s");
     else if (t)
         fprintf(out, "%s %sthread %d (%s)", *does ? "," : "", does, t->tid, t->name);
-    else if (w->owned == GT_OWNER_ENDED)
-        fprintf(out, ", held by thread %d, which has ended", w->owner);
-    else if (w->owned == GT_OWNER_FOREIGN)
-        fprintf(out, ", held by thread %d, which is none of this process's", w->owner);
+    else if (gone[w->owned])
+        fprintf(out, ", held by thread %d, which %s", w->owner, gone[w->owned]);
 }
 
 static void print_lock(FILE *out, const struct gt_still *s, const struct gt_wait *w)

@@ -33,7 +33,7 @@ static void put_fds(const struct gt_wait *w)
 
 static void put_owner(const struct gt_wait *w)
 {
-    static const char *const states[] = {"unknown", "thread", "ended", "foreign"};
+    static const char *const states[] = {"unknown", "thread", "ended", "foreign", "left", "forked"};
     if (w->owned != GT_OWNER_UNKNOWN)
         printf(",\"owner\":%d", w->owner);
     if (w->readers)

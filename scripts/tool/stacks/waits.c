@@ -31,12 +31,15 @@ enum { ROBUST = 16, INHERIT = 32, SHARED = 128, KINDS = 0x3ff };
 static void set_owner(struct waiting *w, uint32_t own, bool foreign)
 {
     const struct gt_task *owner = own ? gt_still_own(w->still, (pid_t)own) : NULL;
-    w->wait->owner = owner ? owner->tid : (pid_t)own;
     w->wait->owned = owner     ? GT_OWNER_THREAD
                      : !own    ? GT_OWNER_UNKNOWN
                      : foreign ? GT_OWNER_FOREIGN
-                               : GT_OWNER_ENDED;
-    w->wait->certain = own && !w->wait->timed && w->wait->owned != GT_OWNER_FOREIGN;
+                               : gt_forked_owner(w->still, (pid_t)own);
+    if (!owner && w->wait->owned == GT_OWNER_THREAD)
+        owner = gt_still_task(w->still, w->still->pid);
+    w->wait->owner = owner ? owner->tid : (pid_t)own;
+    w->wait->certain = own && !w->wait->timed && w->wait->owned != GT_OWNER_FOREIGN &&
+                       w->wait->owned != GT_OWNER_FORKED;
 }
 
 /* glibc's ------------------------------------------------------------------------------------ */
