@@ -882,9 +882,14 @@ def test_what_the_recorder_knows(tmp_path):
     time.sleep(0.3)
     before = set(pathlib.Path("/tmp").glob("gotrace-*"))
     result = proc.run([GOTRACE, "stacks", "--last=4", child.pid])
+    _, found = stacks("--last=4", child.pid)
     proc.stop(child)
     assert result.returncode == 3 and set(pathlib.Path("/tmp").glob("gotrace-*")) <= before
     stuck = re.findall(r"waits for mutex accounts.*\n(?:    .*\n)*?    sync for (\S+)\n    \S+ ago: sleep for (\S+): usleep <- transfer \(incidents.c:\d+\)\n", result.stdout)
     assert len(stuck) == 2 and all(ns_of(since) > 0.3e9 and ns_of(slept) > 1e6 for since, slept in stuck), result.stdout
+    recorded = [t["recorded"] for t in found["threads"] if t["tid"] in found["deadlocks"][0]["threads"]]
+    assert len(recorded) == 2 and all(it["kind"] == "sync" and it["ns"] > 0.3e9 for it in recorded), recorded
+    last = [it["last"][0] for it in recorded]
+    assert all(it["kind"] == "sleep" and it["ns"] > 1e6 and it["place"].startswith("usleep <- transfer (incidents.c:") for it in last), last
     refused = proc.run([GOTRACE, "stacks", "--last=4", os.getpid()])
     assert refused.returncode == 1 and not refused.stdout, refused

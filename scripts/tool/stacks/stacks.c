@@ -219,7 +219,7 @@ static void print_all(const struct gt_still *s)
 
 static void help(void)
 {
-    puts("usage: gotrace stacks [--json|--last=N] [--verbose] PID|CORE [EXECUTABLE]\n\n"
+    puts("usage: gotrace stacks [--json] [--last=N] [--verbose] PID|CORE [EXECUTABLE]\n\n"
          "Prints what every thread of a running program, or of a core file, does: what it waits\n"
          "for, who holds that, and its stack. Deadlocks come first, and make the exit status 3.\n"
          "The program needs no library of ours; it stands still for some milliseconds.\n\n"

@@ -1,4 +1,5 @@
 /* The same as JSON. */
+#include "recent.h"
 #include "still.h"
 
 #include "scripts/tool/json.h"
@@ -83,7 +84,9 @@ static void put_task(const struct gt_task *t)
             putchar(',');
         put_frame(&t->frame[i]);
     }
-    printf("],\"cut\":%s}", t->cut ? "true" : "false");
+    printf("],\"cut\":%s", t->cut ? "true" : "false");
+    gt_recent_json(t->tid);
+    putchar('}');
 }
 
 static void put_deadlock(const struct gt_still *s, const struct gt_deadlock *d)
