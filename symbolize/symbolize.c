@@ -399,28 +399,36 @@ int gt_symbolize(struct gt_symbolizer *s, uint64_t epoch, uint64_t pc, bool is_c
     return n;
 }
 
-static const char *which_of(struct gt_symbolizer *s, struct opened *o, const struct gt_symbol *v)
+/* Of several in a module its source; where that does not tell, its address there. */
+static void add_source(struct gt_strbuf *t, const struct opened *o, const struct gt_symbol *v)
 {
     const struct gt_image *images[] = {&o->files.main, &o->files.debug};
     const char *source = NULL;
-    char at[32] = "0x";
-    struct gt_strbuf t = {at + 2, at + sizeof at - 1};
     for (int i = 0; i < 2 && !source; i++)
         source = gt_symbols_source(images[i], v);
-    gt_strbuf_hex(&t, v->addr);
-    source = source ? source : at;
-    char *kept = gt_arena_alloc(&s->arena, strlen(source) + 1);
-    return kept ? strcpy(kept, source) : "";
+    gt_strbuf_add(t, source ? source : "0x");
+    if (!source)
+        gt_strbuf_hex(t, v->addr);
 }
 
 static const char *find_which(struct gt_symbolizer *s, struct opened *o, const struct gt_symbol *v)
 {
-    uint64_t *slot = v->shared ? gt_memo_at(&o->which, v->addr) : NULL;
-    if (!slot)
-        return "";
-    if (!*slot)
-        *slot = (uint64_t)(uintptr_t)which_of(s, o, v);
-    return (const char *)(uintptr_t)*slot;
+    char text[256];
+    struct gt_strbuf t = gt_strbuf_start(text, sizeof text);
+    bool librarys = v->local && !o->module->is_program;
+    uint64_t *slot = v->shared || librarys ? gt_memo_at(&o->which, v->addr) : NULL;
+    if (!slot || *slot)
+        return slot ? (const char *)(uintptr_t)*slot : "";
+    const char *name = gt_module_name(o->module), *slash = strrchr(name, '/');
+    if (librarys)
+        gt_strbuf_add(&t, slash ? slash + 1 : name);
+    if (librarys && v->shared)
+        gt_strbuf_add(&t, ": ");
+    if (v->shared)
+        add_source(&t, o, v);
+    char *kept = gt_arena_alloc(&s->arena, strlen(text) + 1);
+    *slot = (uint64_t)(uintptr_t)kept;
+    return kept ? strcpy(kept, text) : "";
 }
 
 static const char *variable_in(struct gt_symbolizer *s, const struct gt_module *m, uint64_t address,

@@ -38,8 +38,8 @@ int gt_symbolize(struct gt_symbolizer *s, uint64_t epoch, uint64_t pc, bool is_c
 
 /*
  * The variable around an address, and how far from its beginning that is; or NULL. *which: what
- * tells it from others of its name in the module, its source file or its address there; "": nothing
- * has to. As gt_symbolize.
+ * tells it from others of its name: of a static one of a library that; of several in the module the
+ * source file, or the address there; "": nothing has to. As gt_symbolize.
  */
 const char *gt_symbolize_variable(struct gt_symbolizer *s, uint64_t epoch, uint64_t address,
                                   uint64_t *offset, const char **which);

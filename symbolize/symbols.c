@@ -72,8 +72,12 @@ static void add_table(struct gt_symbols *s, enum gt_symbols_of which, const stru
             continue;
         s->symbol = all;
         all[s->n++] = (struct gt_symbol){
-            sym->st_value, name, sym->st_size < UINT32_MAX ? (uint32_t)sym->st_size : UINT32_MAX,
-            rank_of(sym, name), false};
+            .addr = sym->st_value,
+            .name = name,
+            .size = sym->st_size < UINT32_MAX ? (uint32_t)sym->st_size : UINT32_MAX,
+            .rank = rank_of(sym, name),
+            .local = ELF64_ST_BIND(sym->st_info) == STB_LOCAL,
+        };
     }
 }
 

@@ -12,6 +12,7 @@ struct gt_symbols {
         const char *name; /* in the image */
         uint32_t size;    /* 0: up to the next symbol */
         uint16_t rank;    /* of several at one address the highest names it */
+        bool local;       /* nobody outside the file knows it */
         bool shared;      /* the name: see gt_symbols_find_shared */
     } * symbol;           /* sorted by address */
     size_t n, capacity;

@@ -487,20 +487,22 @@ int main(void) { BEGIN(), b_begin(), END(), b_end(); }
 """
 
 
-def test_locks_of_one_name(tmp_path):
+@pytest.mark.parametrize(("other", "own", "its"), [("b.o", " (a.c)", " (b.c)"), ("libb.so", "", " (libb.so)")], ids=["file", "library"])
+def test_locks_of_one_name(tmp_path, other, own, its):
     """Two static ones in two files are two, each with its own holder; so are two condition variables; and names later are the same."""
     (tmp_path / "b.c").write_text(SHARED_NAME)
+    how = ["-shared", "-fPIC"] if own == "" else ["-c"]
     flags = [f"-D{name}={value}" for name, value in {"WHO": '"b"', "BEGIN": "b_begin", "END": "b_end"}.items()]
-    proc.run(["gcc", "-g", "-pthread", "-c", *flags, tmp_path / "b.c", "-o", tmp_path / "b.o"]).ok()
-    program = proc.compile(SHARED_NAME, tmp_path / "a", tmp_path / "b.o", "-DMAIN", '-DWHO="a"', "-DBEGIN=a_begin", "-DEND=a_end")
+    proc.run(["gcc", "-g", "-pthread", *how, *flags, "-Wl,--build-id", tmp_path / "b.c", "-o", tmp_path / other]).ok()
+    flags = [f"-D{name}={value}" for name, value in {"MAIN": "1", "WHO": '"a"', "BEGIN": "a_begin", "END": "a_end"}.items()]
+    program = proc.compile(SHARED_NAME, tmp_path / "a", *flags, tmp_path / other, f"-Wl,-rpath,{tmp_path}", "-Wl,--build-id")
     for names in "now", "later":
         trace = proc.traced([program], tmp_path / f"{names}.out", env={"GOTRACE_NAMES": names}).ok().trace
         by_lock = json.loads(proc.run([GOTRACE, "top", "--by-lock", "--json", trace]).ok().stdout)["locks"]
         holders = {row["lock"]: {it["thread"]["name"] for it in row["holders"] if it["thread"]} for row in by_lock}
-        assert {f"lock ({it}.c)" for it in "ab"} <= set(holders) and "lock" not in holders, by_lock
-        assert all(holders[f"lock ({it}.c)"] == {f"{it}-holder"} for it in "ab"), by_lock
+        assert holders.get(f"lock{own}") == {"a-holder"} and holders.get(f"lock{its}") == {"b-holder"}, by_lock
         variables = json.loads(proc.run([GOTRACE, "top", "--wakeups", "--json", trace]).ok().stdout)["variables"]
-        assert {(row["variable"], row["waits"]) for row in variables} == {(f"news ({it}.c)", 5) for it in "ab"}, variables
+        assert {(row["variable"], row["waits"]) for row in variables} == {(f"news{own}", 5), (f"news{its}", 5)}, variables
         assert all(row["signals"] for row in variables), variables
 
 
