@@ -3,6 +3,8 @@
 
 #include "functions.h"
 
+#include "encoder/base/hash.h"
+
 #include <stdlib.h>
 
 static const char *const words[GT_PHRASES] = {
@@ -23,17 +25,50 @@ static struct gt_sym_frame frame_at(struct gt_symbolizer *s, uint64_t epoch, uin
     return frames[i];
 }
 
+/*
+ * How much of a name is told: what stands for the same thing has to be cut in the same place in
+ * all texts, whatever stands before it there.
+ */
+static size_t cut(const char *name, size_t n)
+{
+    enum { MOST = 384 };
+    if (n <= MOST)
+        return n;
+    for (n = MOST; ((unsigned char)name[n] & 0xc0) == 0x80;)
+        n--;
+    return n;
+}
+
+/* A number stands for the rest of a long one. */
+static void add_name(struct gt_strbuf *t, const char *name)
+{
+    size_t n = cut(name, strlen(name));
+    uint64_t hash = 0;
+    gt_strbuf_add_n(t, name, n);
+    if (!name[n])
+        return;
+    for (const char *c = name + n; *c; c++)
+        hash = gt_hash_mix(hash, (uint8_t)*c);
+    gt_strbuf_add(t, "...");
+    gt_strbuf_hex(t, hash >> 32);
+}
+
 static bool add_variable(struct gt_strbuf *t, struct gt_symbolizer *s, uint64_t epoch,
                          uint64_t address)
 {
     uint64_t offset;
-    const char *name = gt_symbolize_variable(s, epoch, address, &offset);
+    const char *which, *name = gt_symbolize_variable(s, epoch, address, &offset, &which);
     if (!name)
         return false;
-    gt_strbuf_add(t, name);
+    add_name(t, name);
     if (offset) {
         gt_strbuf_add(t, "+");
         gt_strbuf_decimal(t, offset);
+    }
+    if (*which) {
+        gt_strbuf_add(t, " (");
+        gt_strbuf_add_item(t, which, strlen(which));
+        gt_strbuf_add(t, ")");
     }
     return true;
 }
@@ -41,7 +76,7 @@ static bool add_variable(struct gt_strbuf *t, struct gt_symbolizer *s, uint64_t 
 /* As one item of a list. */
 static void add_function(struct gt_strbuf *t, const struct gt_sym_frame *frame)
 {
-    gt_strbuf_add_item(t, frame->func, gt_without_parameters(frame->func));
+    gt_strbuf_add_item(t, frame->func, cut(frame->func, gt_without_parameters(frame->func)));
 }
 
 static void add_place(struct gt_strbuf *t, const struct gt_sym_frame *frame)

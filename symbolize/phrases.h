@@ -10,7 +10,7 @@
 #include "encoder/base/strbuf.h"
 
 enum gt_phrase {
-    GT_PHRASE_VARIABLE, /* "not_empty", "table+40" inside of it */
+    GT_PHRASE_VARIABLE, /* "not_empty", "table+40" inside of it; "lock (a.c)": not the only one */
     GT_PHRASE_FUNCTION, /* without parameters, and with no comma */
     GT_PHRASE_PLACE,    /* the function with its line: "put (queue.c:12)", "put ()" */
     GT_PHRASES,

@@ -32,6 +32,7 @@ struct opened {
     struct gt_line_reader line_reader;
     struct gt_symbols symbols, variables; /* variables: when first asked for */
     struct gt_memo answers;               /* by address */
+    struct gt_memo which;                 /* of variables that share a name, by address */
 };
 
 struct gt_symbolizer {
@@ -84,6 +85,7 @@ static void close_module(struct gt_symbolizer *s, struct opened *o)
     gt_symbols_free(&o->symbols);
     gt_symbols_free(&o->variables);
     gt_memo_free(&o->answers);
+    gt_memo_free(&o->which);
     gt_files_close(&o->files);
 }
 
@@ -397,19 +399,54 @@ int gt_symbolize(struct gt_symbolizer *s, uint64_t epoch, uint64_t pc, bool is_c
     return n;
 }
 
+/* Of several in a module its source; where that does not tell, its address there. */
+static void add_source(struct gt_strbuf *t, const struct opened *o, const struct gt_symbol *v)
+{
+    const struct gt_image *images[] = {&o->files.main, &o->files.debug};
+    const char *source = NULL;
+    for (int i = 0; i < 2 && !source; i++)
+        source = gt_symbols_source(images[i], v);
+    gt_strbuf_add(t, source ? source : "0x");
+    if (!source)
+        gt_strbuf_hex(t, v->addr);
+}
+
+static const char *find_which(struct gt_symbolizer *s, struct opened *o, const struct gt_symbol *v)
+{
+    char text[256];
+    struct gt_strbuf t = gt_strbuf_start(text, sizeof text);
+    bool librarys = v->local && !o->module->is_program;
+    uint64_t *slot = v->shared || librarys ? gt_memo_at(&o->which, v->addr) : NULL;
+    if (!slot || *slot)
+        return slot ? (const char *)(uintptr_t)*slot : "";
+    const char *name = gt_module_name(o->module), *slash = strrchr(name, '/');
+    if (librarys)
+        gt_strbuf_add(&t, slash ? slash + 1 : name);
+    if (librarys && v->shared)
+        gt_strbuf_add(&t, ": ");
+    if (v->shared)
+        add_source(&t, o, v);
+    char *kept = gt_arena_alloc(&s->arena, strlen(text) + 1);
+    *slot = (uint64_t)(uintptr_t)kept;
+    return kept ? strcpy(kept, text) : "";
+}
+
 static const char *variable_in(struct gt_symbolizer *s, const struct gt_module *m, uint64_t address,
-                               uint64_t *offset)
+                               uint64_t *offset, const char **which)
 {
     struct opened *o = opened_module(s, m);
-    if (o && !o->variables.finished)
+    if (o && !o->variables.finished) {
         add_symbols(&o->variables, &o->files, GT_VARIABLES);
+        gt_symbols_find_shared(&o->variables);
+    }
     const struct gt_symbol *v = o ? gt_symbols_find(&o->variables, address - m->bias) : NULL;
     *offset = v ? address - m->bias - v->addr : 0;
+    *which = v ? find_which(s, o, v) : "";
     return v ? gt_names_of_symbol(&s->names, v->name) : NULL;
 }
 
 const char *gt_symbolize_variable(struct gt_symbolizer *s, uint64_t epoch, uint64_t address,
-                                  uint64_t *offset)
+                                  uint64_t *offset, const char **which)
 {
     jmp_buf bail;
     const struct gt_module *m = gt_modules_find(epoch, address);
@@ -420,7 +457,7 @@ const char *gt_symbolize_variable(struct gt_symbolizer *s, uint64_t epoch, uint6
     s->dw = gt_elfutils_enter(&bail);
     if (gt_elfutils_generation() != s->generation)
         start_over(s);
-    const char *name = variable_in(s, m, address, offset);
+    const char *name = variable_in(s, m, address, offset, which);
     gt_elfutils_leave();
     return name;
 }

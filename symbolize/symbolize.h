@@ -37,11 +37,12 @@ int gt_symbolize(struct gt_symbolizer *s, uint64_t epoch, uint64_t pc, bool is_c
                  struct gt_sym_frame *out, int max);
 
 /*
- * The variable around an address, and how far from its beginning that is; or NULL. As
- * gt_symbolize.
+ * The variable around an address, and how far from its beginning that is; or NULL. *which: what
+ * tells it from others of its name: of a static one of a library that; of several in the module the
+ * source file, or the address there; "": nothing has to. As gt_symbolize.
  */
 const char *gt_symbolize_variable(struct gt_symbolizer *s, uint64_t epoch, uint64_t address,
-                                  uint64_t *offset);
+                                  uint64_t *offset, const char **which);
 
 /* Whether the module that is there has been found in a file, of its own or for debuggers. */
 bool gt_symbolize_has_files(struct gt_symbolizer *s, uint64_t epoch, uint64_t address);

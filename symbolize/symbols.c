@@ -2,13 +2,14 @@
 #include "symbols.h"
 
 #include "encoder/base/arena.h"
+#include "encoder/base/hash.h"
 
 #include <string.h>
 
 #define UNSIZED_MAX 65536 /* how far a symbol without a size may reach */
 
 /* Of pthread_mutex_lock and __pthread_mutex_lock the first is what people call it. */
-static uint32_t rank_of(const ElfW(Sym) * sym, const char *name)
+static uint16_t rank_of(const ElfW(Sym) * sym, const char *name)
 {
     uint32_t bind = ELF64_ST_BIND(sym->st_info);
     uint32_t rank = bind == STB_GLOBAL ? 8 : bind == STB_WEAK ? 7 : 4;
@@ -16,7 +17,7 @@ static uint32_t rank_of(const ElfW(Sym) * sym, const char *name)
         rank -= 2;
     if (strchr(name, '@'))
         rank--;
-    return 2 * rank + (sym->st_size != 0);
+    return (uint16_t)(2 * rank + (sym->st_size != 0));
 }
 
 static bool is_wanted(const ElfW(Sym) * sym, enum gt_symbols_of which)
@@ -31,37 +32,62 @@ static bool is_wanted(const ElfW(Sym) * sym, enum gt_symbols_of which)
     }
 }
 
-static void add_table(struct gt_symbols *s, enum gt_symbols_of which, const ElfW(Sym) * sym,
-                      size_t count, const char *strings, size_t size)
+struct table {
+    const ElfW(Sym) * sym;
+    size_t n, size;
+    const char *strings;
+};
+
+/* false: the file has none of that name. */
+static bool find_table(const struct gt_image *image, const char *symbols, const char *strings,
+                       struct table *t)
 {
-    for (size_t i = 1; i < count; i++) {
-        if (sym[i].st_shndx == SHN_UNDEF || sym[i].st_shndx == SHN_ABS ||
-            !is_wanted(&sym[i], which) || sym[i].st_name >= size)
-            continue;
-        const char *name = strings + sym[i].st_name;
-        if (!*name || *name == '$')
+    size_t bytes;
+    t->sym = gt_image_section(image, symbols, &bytes);
+    t->strings = gt_image_section(image, strings, &t->size);
+    t->n = bytes / sizeof *t->sym;
+    bool aligned = (uintptr_t)t->sym % _Alignof(ElfW(Sym)) == 0;
+    return t->sym && t->strings && t->size && !t->strings[t->size - 1] && aligned;
+}
+
+static const char *name_in(const struct table *t, const ElfW(Sym) * sym)
+{
+    return sym->st_name < t->size ? t->strings + sym->st_name : "";
+}
+
+static bool is_defined(const ElfW(Sym) * sym)
+{
+    return sym->st_shndx != SHN_UNDEF && sym->st_shndx != SHN_ABS;
+}
+
+static void add_table(struct gt_symbols *s, enum gt_symbols_of which, const struct table *t)
+{
+    for (size_t i = 1; i < t->n; i++) {
+        const ElfW(Sym) *sym = &t->sym[i];
+        const char *name = name_in(t, sym);
+        if (!is_defined(sym) || !is_wanted(sym, which) || !*name || *name == '$')
             continue;
         struct gt_symbol *all = gt_pages_grow(s->symbol, s->n, &s->capacity, sizeof *all);
         if (!all)
             continue;
         s->symbol = all;
-        all[s->n++] =
-            (struct gt_symbol){sym[i].st_value, name,
-                               sym[i].st_size < UINT32_MAX ? (uint32_t)sym[i].st_size : UINT32_MAX,
-                               rank_of(&sym[i], name)};
+        all[s->n++] = (struct gt_symbol){
+            .addr = sym->st_value,
+            .name = name,
+            .size = sym->st_size < UINT32_MAX ? (uint32_t)sym->st_size : UINT32_MAX,
+            .rank = rank_of(sym, name),
+            .local = ELF64_ST_BIND(sym->st_info) == STB_LOCAL,
+        };
     }
 }
 
 void gt_symbols_add(struct gt_symbols *s, const struct gt_image *image, enum gt_symbols_of which)
 {
     static const char *const tables[][2] = {{".symtab", ".strtab"}, {".dynsym", ".dynstr"}};
+    struct table t;
     for (int i = 0; i < 2; i++) {
-        size_t bytes, size;
-        const void *symbols = gt_image_section(image, tables[i][0], &bytes);
-        const char *strings = gt_image_section(image, tables[i][1], &size);
-        bool aligned = (uintptr_t)symbols % _Alignof(ElfW(Sym)) == 0;
-        if (symbols && strings && size && !strings[size - 1] && aligned)
-            add_table(s, which, symbols, bytes / sizeof(ElfW(Sym)), strings, size);
+        if (find_table(image, tables[i][0], tables[i][1], &t))
+            add_table(s, which, &t);
     }
 }
 
@@ -110,4 +136,67 @@ const struct gt_symbol *gt_symbols_find(const struct gt_symbols *s, uint64_t add
     }
     const struct gt_symbol *nearest = lo ? &s->symbol[lo - 1] : NULL;
     return nearest && !nearest->size && covers(nearest, addr) ? nearest : NULL;
+}
+
+static uint64_t hash_of(const char *name)
+{
+    uint64_t hash = 0;
+    for (; *name; name++)
+        hash = gt_hash_mix(hash, (uint8_t)*name);
+    return hash;
+}
+
+/* Out of memory, none. */
+void gt_symbols_find_shared(struct gt_symbols *s)
+{
+    struct gt_pair *order = s->n ? gt_pages_alloc(s->n * sizeof *order) : NULL;
+    for (size_t i = 0; order && i < s->n; i++)
+        order[i] = (struct gt_pair){hash_of(s->symbol[i].name), i};
+    bool sorted = order && gt_sort(order, s->n);
+    for (size_t i = 1; sorted && i < s->n; i++) {
+        struct gt_symbol *one = &s->symbol[order[i - 1].value], *other = &s->symbol[order[i].value];
+        if (order[i - 1].key == order[i].key && strcmp(one->name, other->name) == 0)
+            one->shared = other->shared = true;
+    }
+    gt_pages_free(order, s->n * sizeof *order);
+}
+
+/* Variables of a name, one after the other. */
+struct walk {
+    struct table table;
+    size_t next;
+    const char *file; /* the source that local symbols are of, from here on */
+};
+
+/* The next one, and its source; or NULL. */
+static const ElfW(Sym) * next_named(struct walk *w, const char *name, const char **source)
+{
+    while (w->next < w->table.n) {
+        const ElfW(Sym) *sym = &w->table.sym[w->next++];
+        bool local = ELF64_ST_BIND(sym->st_info) == STB_LOCAL;
+        if (ELF64_ST_TYPE(sym->st_info) == STT_FILE)
+            w->file = name_in(&w->table, sym);
+        *source = local ? w->file : "";
+        if (is_defined(sym) && is_wanted(sym, GT_VARIABLES) &&
+            strcmp(name_in(&w->table, sym), name) == 0)
+            return sym;
+    }
+    return NULL;
+}
+
+const char *gt_symbols_source(const struct gt_image *image, const struct gt_symbol *variable)
+{
+    struct walk begin = {.next = 1}, w;
+    const char *source, *its = NULL;
+    if (!find_table(image, ".symtab", ".strtab", &begin.table))
+        return NULL;
+    w = begin;
+    for (const ElfW(Sym) * sym; !its && (sym = next_named(&w, variable->name, &source));)
+        its = sym->st_value == variable->addr ? source : NULL;
+    w = begin;
+    for (const ElfW(Sym) * sym; its && (sym = next_named(&w, variable->name, &source));) {
+        if (sym->st_value != variable->addr && source && strcmp(source, its) == 0)
+            its = NULL;
+    }
+    return its;
 }

@@ -227,7 +227,7 @@ def test_as_the_text(request, program, rows, command, options):
 def test_deadlocks(deadlock):
     trace, tids = deadlock
     text = text_of(trace, "top")
-    for command in ["top"], ["top", "--holders"], ["info"]:
+    for command in ["top"], ["top", "--holders"], ["top", "--cum"], ["top", "--wakeups"], ["info"]:
         document = report(trace, *command)
         (found,) = document["deadlocks"]
         its = found["threads"]

@@ -2,6 +2,7 @@
 
 import collections
 import errno
+import json
 import re
 
 import pytest
@@ -552,6 +553,73 @@ def test_every_reader(tmp_path, format):
     for go in gotools.readers_of(format).values():
         gotools.check(trace, go=go)
     assert len(logs(trace, "held by")) > 20 and len(logs(trace, "held ")) > 30
+
+
+SHARED_NAME = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
+static void *hold(void *gate)
+{
+    pthread_setname_np(pthread_self(), WHO "-holder");
+    for (int i = 0; i < 5; i++) {
+        pthread_mutex_lock(&lock);
+        pthread_barrier_wait(gate);
+        usleep(20000);
+        pthread_cond_signal(&news);
+        pthread_mutex_unlock(&lock);
+        pthread_barrier_wait(gate);
+    }
+    return NULL;
+}
+static void *want(void *gate)
+{
+    struct timespec now = {0};
+    for (int i = 0; i < 5; i++) {
+        pthread_barrier_wait(gate);
+        pthread_mutex_lock(&lock);
+        pthread_cond_timedwait(&news, &lock, &now);
+        pthread_mutex_unlock(&lock);
+        pthread_barrier_wait(gate);
+    }
+    return NULL;
+}
+static pthread_barrier_t gate;
+static pthread_t t[2];
+void BEGIN(void)
+{
+    pthread_barrier_init(&gate, NULL, 2);
+    pthread_create(&t[0], NULL, hold, &gate);
+    pthread_create(&t[1], NULL, want, &gate);
+}
+void END(void) { pthread_join(t[0], NULL), pthread_join(t[1], NULL); }
+#ifdef MAIN
+void b_begin(void);
+void b_end(void);
+int main(void) { BEGIN(), b_begin(), END(), b_end(); }
+#endif
+"""
+
+
+@pytest.mark.parametrize(("other", "own", "its"), [("b.o", " (a.c)", " (b.c)"), ("libb.so", "", " (libb.so)")], ids=["file", "library"])
+def test_locks_of_one_name(tmp_path, other, own, its):
+    """Two static ones in two files are two, each with its own holder; so are two condition variables; and names later are the same."""
+    (tmp_path / "b.c").write_text(SHARED_NAME)
+    how = ["-shared", "-fPIC"] if own == "" else ["-c"]
+    flags = [f"-D{name}={value}" for name, value in {"WHO": '"b"', "BEGIN": "b_begin", "END": "b_end"}.items()]
+    proc.run(["gcc", "-g", "-pthread", *how, *flags, "-Wl,--build-id", tmp_path / "b.c", "-o", tmp_path / other]).ok()
+    flags = [f"-D{name}={value}" for name, value in {"MAIN": "1", "WHO": '"a"', "BEGIN": "a_begin", "END": "a_end"}.items()]
+    program = proc.compile(SHARED_NAME, tmp_path / "a", *flags, tmp_path / other, f"-Wl,-rpath,{tmp_path}", "-Wl,--build-id")
+    for names in "now", "later":
+        trace = proc.traced([program], tmp_path / f"{names}.out", env={"GOTRACE_NAMES": names}).ok().trace
+        by_lock = json.loads(proc.run([GOTRACE, "top", "--by-lock", "--json", trace]).ok().stdout)["locks"]
+        holders = {row["lock"]: {it["thread"]["name"] for it in row["holders"] if it["thread"]} for row in by_lock}
+        assert holders.get(f"lock{own}") == {"a-holder"} and holders.get(f"lock{its}") == {"b-holder"}, by_lock
+        variables = json.loads(proc.run([GOTRACE, "top", "--wakeups", "--json", trace]).ok().stdout)["variables"]
+        assert {(row["variable"], row["waits"]) for row in variables} == {(f"news{own}", 5), (f"news{its}", 5)}, variables
+        assert all(row["signals"] for row in variables), variables
 
 
 def test_a_lock_without_a_name(tmp_path):

@@ -194,6 +194,30 @@ def test_what_only_looks_like_one(case):
         assert all(w["timed"] or w["owner_is"] == "foreign" for w in waits), waits
 
 
+def mutex_wait(found):
+    return next((t["waits"] for t in found["threads"] if t["waits"] and t["waits"]["kind"] in ("mutex", "rwlock")), None)
+
+
+@pytest.mark.skipif(not X86, reason="needs a register that only x86-64 tells")
+@pytest.mark.parametrize("kind", ["mutex", "rwlock"])
+def test_locks_held_over_a_fork(kind):
+    """The thread that forked has its own still, as the child's first; another's nobody has; when the parent is gone, who knows."""
+    with Program(PROGRAMS / "deadlocks", "heir", kind) as program:
+        child = int(program.line())
+        _, found = await_stacks(child, mutex_wait)
+        wait = mutex_wait(found)
+        assert (wait["owner_is"], wait["owner"]) == ("thread", child) and not found["deadlocks"], found
+        program.child.kill()
+        program.child.wait()
+        _, found = stacks(child)
+        assert mutex_wait(found)["owner_is"] == "forked" and not found["deadlocks"], found
+    with Program(PROGRAMS / "deadlocks", "left", kind) as program:
+        child = int(program.line())
+        _, found = await_stacks(child, lambda found: found["deadlocks"])
+        assert [(d["kind"], d["threads"]) for d in found["deadlocks"]] == [("ended", [child])], found
+        assert mutex_wait(found)["owner_is"] == "left", found
+
+
 def test_a_mutex_on_a_stack_that_has_just_come_free(tmp_path):
     """As Chromium's threads have them: who waits for it sleeps on until it is woken, and no kernel has refused it anything."""
     source = r"""
@@ -343,6 +367,7 @@ EXPECTED = {
     "inotify": {"kind": "descriptor", "call": "read"},
     "flock": {"kind": "descriptor", "call": "flock"},
     "sleep": {"kind": "sleep", "ns": 3600 * 10**9, "timed": True},
+    "sleep left": {"kind": "sleep", "timed": True},
     "child": {"kind": "child"},
     "semop": {"kind": "call", "timed": False},
     "semtimedop": {"kind": "call", "timed": True},
@@ -373,6 +398,8 @@ def check_waits(found, owner, but=()):
             assert wait["owner"] == (threads["mutex"]["tid"] if name == "join" else owner)
         begins = DESCRIPTORS.get(name, [])
         assert len(begins) == 0 or [fd["what"][: len(b)] for fd, b in zip(wait["fds"], begins)] == begins
+    left = threads["sleep left"]["waits"]
+    assert "ns" not in left and 0 < left["left_ns"] < 3600 * 10**9, left
     assert threads["spin"]["state"] == "running" and threads["spin"]["waits"] is None
     assert "do_spin" in functions(threads["spin"])
 
@@ -855,9 +882,14 @@ def test_what_the_recorder_knows(tmp_path):
     time.sleep(0.3)
     before = set(pathlib.Path("/tmp").glob("gotrace-*"))
     result = proc.run([GOTRACE, "stacks", "--last=4", child.pid])
+    _, found = stacks("--last=4", child.pid)
     proc.stop(child)
     assert result.returncode == 3 and set(pathlib.Path("/tmp").glob("gotrace-*")) <= before
     stuck = re.findall(r"waits for mutex accounts.*\n(?:    .*\n)*?    sync for (\S+)\n    \S+ ago: sleep for (\S+): usleep <- transfer \(incidents.c:\d+\)\n", result.stdout)
     assert len(stuck) == 2 and all(ns_of(since) > 0.3e9 and ns_of(slept) > 1e6 for since, slept in stuck), result.stdout
+    recorded = [t["recorded"] for t in found["threads"] if t["tid"] in found["deadlocks"][0]["threads"]]
+    assert len(recorded) == 2 and all(it["kind"] == "sync" and it["ns"] > 0.3e9 for it in recorded), recorded
+    last = [it["last"][0] for it in recorded]
+    assert all(it["kind"] == "sleep" and it["ns"] > 1e6 and it["place"].startswith("usleep <- transfer (incidents.c:") for it in last), last
     refused = proc.run([GOTRACE, "stacks", "--last=4", os.getpid()])
     assert refused.returncode == 1 and not refused.stdout, refused

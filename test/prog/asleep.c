@@ -155,6 +155,11 @@ static long do_sleep(void)
     return nanosleep(&hour, NULL);
 }
 
+static long do_sleep_left(void)
+{
+    return sleep(3600);
+}
+
 static long do_child(void)
 {
     return waitpid(child, NULL, 0);
@@ -227,6 +232,7 @@ static const struct wait {
     {"inotify", do_inotify},
     {"flock", do_flock},
     {"sleep", do_sleep},
+    {"sleep left", do_sleep_left},
     {"child", do_child},
     {"semop", do_semop},
     {"semtimedop", do_semtimedop},

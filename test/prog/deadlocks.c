@@ -197,6 +197,58 @@ static void elsewhere(void)
     kind->lock(lock);
 }
 
+/* One that says who it is, and stays for long. */
+static void fork_and_stay(void (*child)(void))
+{
+    if (fork() == 0) {
+        say(getpid());
+        child();
+    }
+    usleep(600000000);
+}
+
+static void keep_from(void)
+{
+    pthread_create(&threads[0], NULL, take, &locks[0]);
+    usleep(600000000);
+}
+
+/* Forked by a thread that holds it: the child's first thread has it, and may give it back. */
+static void *fork_with_it(void *arg)
+{
+    kind->lock(arg);
+    fork_and_stay(keep_from);
+    return NULL;
+}
+
+static void heir(void)
+{
+    pthread_create(&threads[0], NULL, fork_with_it, &locks[0]);
+    pthread_join(threads[0], NULL);
+}
+
+static void *take_and_stay(void *arg)
+{
+    kind->lock(arg);
+    pthread_barrier_wait(&held);
+    usleep(600000000);
+    return NULL;
+}
+
+static void want(void)
+{
+    kind->lock(&locks[0]);
+}
+
+/* Another thread than the one that forks holds it: in the child nobody does. */
+static void left(void)
+{
+    pthread_barrier_init(&held, NULL, 2);
+    pthread_create(&threads[0], NULL, take_and_stay, &locks[0]);
+    pthread_barrier_wait(&held);
+    fork_and_stay(want);
+}
+
 static void unlock(union lock *lock)
 {
     if (kind->lock == lock_write)
@@ -263,8 +315,10 @@ static void crowd(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} cases[] = {{"ring", ring},       {"self", self},           {"ended", ended}, {"join", join},
-             {"readers", readers}, {"elsewhere", elsewhere}, {"slow", slow},   {"crowd", crowd}};
+} cases[] = {{"ring", ring}, {"self", self},       {"ended", ended},
+             {"join", join}, {"readers", readers}, {"elsewhere", elsewhere},
+             {"slow", slow}, {"crowd", crowd},     {"heir", heir},
+             {"left", left}};
 
 int main(int argc, char **argv)
 {

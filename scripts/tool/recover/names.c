@@ -4,7 +4,7 @@
 #include "encoder/base/strbuf.h"
 #include "encoder/read/need.h"
 #include "preload/real.h"
-#include "symbolize/functions.h"
+#include "symbolize/phrases.h"
 #include "symbolize/symbolize.h"
 
 #include <stdio.h>
@@ -79,35 +79,18 @@ const char *gt_recovered_lock(uint64_t address, uint32_t epoch, bool shared)
 {
     (void)shared; /* what is mapped where is not in the box */
     static char text[GT_STRING_MAX];
-    uint64_t offset = 0;
     const struct loaded *m = find(address, epoch);
-    const char *name =
-        m ? gt_symbolize_variable(symbolizer, EPOCH, shown(m, address), &offset) : NULL;
     struct gt_strbuf t = gt_strbuf_start(text, sizeof text);
-    if (!name) {
+    if (!m || !gt_phrase_add(&t, symbolizer, GT_PHRASE_VARIABLE, EPOCH, shown(m, address)))
         snprintf(text, sizeof text, "0x%llx", (unsigned long long)address);
-        return text;
-    }
-    gt_strbuf_add(&t, name);
-    if (offset) {
-        gt_strbuf_add(&t, "+");
-        gt_strbuf_decimal(&t, offset);
-    }
     return text;
 }
 
 const char *gt_recovered_function(uint64_t address, uint32_t epoch)
 {
     static char text[GT_STRING_MAX / 2];
-    struct gt_sym_frame frames[INLINES_MAX];
     const struct loaded *m = find(address, epoch);
-    if (!m)
-        return NULL;
-    int count = gt_symbolize(symbolizer, EPOCH, shown(m, address), false, frames, INLINES_MAX);
-    int i = 0;
-    while (i < count - 1 && gt_is_wrapper(frames[i].func))
-        i++;
     struct gt_strbuf t = gt_strbuf_start(text, sizeof text);
-    gt_strbuf_add_item(&t, frames[i].func, gt_without_parameters(frames[i].func));
-    return text;
+    return m && gt_phrase_add(&t, symbolizer, GT_PHRASE_FUNCTION, EPOCH, shown(m, address)) ? text
+                                                                                            : NULL;
 }

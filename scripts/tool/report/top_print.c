@@ -221,7 +221,7 @@ void gt_top_print(struct gt_top *top)
 {
     gt_report_begin(top->threads);
     print_totals(top);
-    if (!top->cpu && !top->cumulative && !top->preempted)
+    if (!top->cpu && !top->preempted)
         gt_print_waiting(top->threads, top->kinds, top->most);
     if (!top->cpu)
         gt_idle_sum_print(&top->idle);

@@ -4,6 +4,7 @@
 #include "places.h"
 #include "roles.h"
 #include "table.h"
+#include "top_waiting.h"
 
 #include "encoder/read/need.h"
 
@@ -128,6 +129,7 @@ void gt_top_wakeups_print(const struct gt_threads *threads, size_t most)
     gt_report_begin(threads);
     gt_report_title(threads);
     gt_report_words("%zu condition variables\n", all.n);
+    gt_print_waiting(threads, 1u << GT_SYNC, most);
     gt_head_begin();
     print(&(struct variable){.name = ""}, &(struct gt_trace){0});
     gt_head_end();

@@ -60,6 +60,7 @@ static void take_process(struct gt_still *s, const uint8_t *note, size_t size)
         return;
     memcpy(&info, note, sizeof info);
     s->pid = info.pr_pid;
+    s->forked = info.pr_flag & GT_FORKED;
     snprintf(s->name, sizeof s->name, "%.*s", (int)sizeof info.pr_fname, info.pr_fname);
 }
 

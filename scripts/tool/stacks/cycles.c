@@ -63,7 +63,8 @@ void gt_find_deadlocks(struct gt_still *s)
     bool *stuck = find_cycles(s);
     for (size_t i = 0; i < s->tasks; i++) {
         const struct gt_wait *w = &s->task[i].wait;
-        bool ended = w->certain && w->owned == GT_OWNER_ENDED;
+        bool gone = w->owned == GT_OWNER_ENDED || w->owned == GT_OWNER_LEFT;
+        bool ended = w->certain && gone;
         if (stuck[i] || (!ended && !w->refused))
             continue;
         struct gt_deadlock *d = add(s, ended ? "ended" : "refused");

@@ -3,6 +3,7 @@
  */
 #include "recent.h"
 
+#include "scripts/tool/json.h"
 #include "scripts/tool/names/later.h"
 #include "scripts/tool/report/places.h"
 #include "scripts/tool/report/reading.h"
@@ -113,11 +114,18 @@ static void print_site(FILE *out, const struct gt_callers *stack)
         fprintf(out, " (%s:%llu)", basename(site->file), (unsigned long long)site->line);
 }
 
+/* NULL: nothing is known. */
+static const struct recent *find(pid_t tid)
+{
+    const struct recent *r = (void *)(uintptr_t)gt_memo_find(&all.by_tid, (uint64_t)tid);
+    return r && !r->thread->ended ? r : NULL;
+}
+
 void gt_recent_print(FILE *out, pid_t tid)
 {
     uint64_t now = all.trace.ns;
-    const struct recent *r = (void *)(uintptr_t)gt_memo_find(&all.by_tid, (uint64_t)tid);
-    if (!r || r->thread->ended)
+    const struct recent *r = find(tid);
+    if (!r)
         return;
     fprintf(out, "    %s for %s\n", gt_kind_names[gt_kind_of(r->thread)],
             gt_duration(now - r->thread->since));
@@ -131,4 +139,37 @@ void gt_recent_print(FILE *out, pid_t tid)
             fprintf(out, ", %s", past->lock->name);
         fputs("\n", out);
     }
+}
+
+static void put_past(const struct past *past)
+{
+    const struct gt_span *s = &past->span;
+    char *place = gt_place_text(gt_leaf_of(s->stack), gt_site_of(s->stack));
+    gt_json_open(NULL, '{');
+    gt_json_number("ago_ns", all.trace.ns - (s->from + s->ns));
+    gt_json_text("kind", gt_kind_names[s->kind]);
+    gt_json_number("ns", s->ns);
+    gt_json_text("place", place);
+    gt_json_text_or_null("lock", past->lock ? past->lock->name : NULL);
+    gt_json_close('}');
+    free(place);
+}
+
+void gt_recent_json(pid_t tid)
+{
+    const struct recent *r = find(tid);
+    if (!all.last)
+        return;
+    if (!r) {
+        gt_json_null("recorded");
+        return;
+    }
+    gt_json_open("recorded", '{');
+    gt_json_text("kind", gt_kind_names[gt_kind_of(r->thread)]);
+    gt_json_number("ns", all.trace.ns - r->thread->since);
+    gt_json_open("last", '[');
+    for (uint64_t i = r->n; i > 0 && r->n - i < all.last; i--)
+        put_past(&r->past[(i - 1) % all.last]);
+    gt_json_close(']');
+    gt_json_close('}');
 }

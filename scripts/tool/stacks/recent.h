@@ -12,4 +12,7 @@ void gt_recent_read(pid_t pid, unsigned last);
  * known. */
 void gt_recent_print(FILE *out, pid_t tid);
 
+/* The same as a member of an object; null where it is not known, none where nobody has asked. */
+void gt_recent_json(pid_t tid);
+
 #endif

@@ -20,6 +20,11 @@ uint64_t gt_registers_sp(const struct user_regs_struct *r)
     return r->rsp;
 }
 
+uint64_t gt_registers_thread(const struct user_regs_struct *r)
+{
+    return r->fs_base;
+}
+
 unsigned gt_registers_dwarf(const struct user_regs_struct *r, uint64_t out[GT_DWARF_REGISTERS])
 {
     const uint64_t all[] = {r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi, r->rbp, r->rsp, r->r8,
@@ -96,6 +101,12 @@ uint64_t gt_registers_pc(const struct user_regs_struct *r)
 uint64_t gt_registers_sp(const struct user_regs_struct *r)
 {
     return r->sp;
+}
+
+uint64_t gt_registers_thread(const struct user_regs_struct *r)
+{
+    (void)r;
+    return 0;
 }
 
 unsigned gt_registers_dwarf(const struct user_regs_struct *r, uint64_t out[GT_DWARF_REGISTERS])

@@ -19,6 +19,9 @@ enum { GT_DWARF_REGISTERS = 33, GT_SAVED_REGISTERS = 10 };
 uint64_t gt_registers_pc(const struct user_regs_struct *r);
 uint64_t gt_registers_sp(const struct user_regs_struct *r);
 
+/* Where libc's own of the thread begins; 0: these registers do not tell. */
+uint64_t gt_registers_thread(const struct user_regs_struct *r);
+
 /* In DWARF's order; how many. */
 unsigned gt_registers_dwarf(const struct user_regs_struct *r, uint64_t out[GT_DWARF_REGISTERS]);
 

@@ -26,16 +26,20 @@ static struct {
 
 static void print_owner(FILE *out, const struct gt_still *s, const struct gt_wait *w)
 {
+    static const char *const gone[] = {
+        [GT_OWNER_ENDED] = "has ended",
+        [GT_OWNER_FOREIGN] = "is none of this process's",
+        [GT_OWNER_LEFT] = "is the parent's, and had it at the fork",
+        [GT_OWNER_FORKED] = "has ended, or is from before the fork",
+    };
     const struct gt_task *t = w->owned == GT_OWNER_THREAD ? gt_still_task(s, w->owner) : NULL;
     const char *does = w->kind == GT_WAIT_JOIN ? "" : "held by ";
     if (w->readers)
         fprintf(out, ", held by %u reader%s", w->readers, w->readers == 1 ? "" : "s");
     else if (t)
         fprintf(out, "%s %sthread %d (%s)", *does ? "," : "", does, t->tid, t->name);
-    else if (w->owned == GT_OWNER_ENDED)
-        fprintf(out, ", held by thread %d, which has ended", w->owner);
-    else if (w->owned == GT_OWNER_FOREIGN)
-        fprintf(out, ", held by thread %d, which is none of this process's", w->owner);
+    else if (gone[w->owned])
+        fprintf(out, ", held by thread %d, which %s", w->owner, gone[w->owned]);
 }
 
 static void print_lock(FILE *out, const struct gt_still *s, const struct gt_wait *w)
@@ -89,7 +93,7 @@ static void print_wait(FILE *out, const struct gt_still *s, const struct gt_task
     else
         fprintf(out, "system call %ld", w->number);
     if (w->ns)
-        fprintf(out, ", for %s", gt_duration(w->ns));
+        fprintf(out, w->left ? ", %s left" : ", for %s", gt_duration(w->ns));
     else if (w->timed)
         fputs(", until its timeout", out);
 }
@@ -215,7 +219,7 @@ static void print_all(const struct gt_still *s)
 
 static void help(void)
 {
-    puts("usage: gotrace stacks [--json|--last=N] [--verbose] PID|CORE [EXECUTABLE]\n\n"
+    puts("usage: gotrace stacks [--json] [--last=N] [--verbose] PID|CORE [EXECUTABLE]\n\n"
          "Prints what every thread of a running program, or of a core file, does: what it waits\n"
          "for, who holds that, and its stack. Deadlocks come first, and make the exit status 3.\n"
          "The program needs no library of ours; it stands still for some milliseconds.\n\n"

@@ -1,4 +1,5 @@
 /* The same as JSON. */
+#include "recent.h"
 #include "still.h"
 
 #include "scripts/tool/json.h"
@@ -33,7 +34,7 @@ static void put_fds(const struct gt_wait *w)
 
 static void put_owner(const struct gt_wait *w)
 {
-    static const char *const states[] = {"unknown", "thread", "ended", "foreign"};
+    static const char *const states[] = {"unknown", "thread", "ended", "foreign", "left", "forked"};
     if (w->owned != GT_OWNER_UNKNOWN)
         printf(",\"owner\":%d", w->owner);
     if (w->readers)
@@ -66,7 +67,7 @@ static void put_wait(const struct gt_wait *w)
     if (w->kind == GT_WAIT_CHILD)
         printf(",\"child\":%d", w->child);
     if (w->ns)
-        printf(",\"ns\":%llu", (unsigned long long)w->ns);
+        printf(",\"%s\":%llu", w->left ? "left_ns" : "ns", (unsigned long long)w->ns);
     printf(",\"timed\":%s}", w->timed ? "true" : "false");
 }
 
@@ -83,7 +84,9 @@ static void put_task(const struct gt_task *t)
             putchar(',');
         put_frame(&t->frame[i]);
     }
-    printf("],\"cut\":%s}", t->cut ? "true" : "false");
+    printf("],\"cut\":%s", t->cut ? "true" : "false");
+    gt_recent_json(t->tid);
+    putchar('}');
 }
 
 static void put_deadlock(const struct gt_still *s, const struct gt_deadlock *d)

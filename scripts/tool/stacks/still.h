@@ -38,8 +38,19 @@ enum gt_wait_kind {
     GT_WAIT_CALL
 };
 
-/* Who holds a lock, or is joined. ENDED: no thread of the process has that id any more. */
-enum gt_owner { GT_OWNER_UNKNOWN, GT_OWNER_THREAD, GT_OWNER_ENDED, GT_OWNER_FOREIGN };
+/*
+ * Who holds a lock, or is joined. ENDED: no thread of the process has that id any more. LEFT: a
+ * thread of the parent's that did not come along when it forked. FORKED: one of these, or the one
+ * that forked, which is the first thread now.
+ */
+enum gt_owner {
+    GT_OWNER_UNKNOWN,
+    GT_OWNER_THREAD,
+    GT_OWNER_ENDED,
+    GT_OWNER_FOREIGN,
+    GT_OWNER_LEFT,
+    GT_OWNER_FORKED
+};
 
 struct gt_fd {
     int number;
@@ -56,6 +67,7 @@ struct gt_wait {
     pid_t owner;      /* as the kernel calls it for us, if it is known to be a thread */
     uint32_t readers; /* who hold a rwlock */
     bool timed;       /* it ends by itself: after `ns`, if that is known and not 0 */
+    bool left;        /* `ns` is what is left of a sleep that does not say how long it is in all */
     uint64_t ns;
     bool certain; /* the owner, and that only it can end the wait */
     bool refused; /* waits for ever: the kernel has said EDEADLK or ESRCH to glibc */
@@ -102,6 +114,7 @@ struct gt_still {
     pid_t alive; /* the thread by which /proc tells of files: of the first, not when it has ended */
     char name[17];
     const char *core, *program; /* NULL: none was named */
+    bool forked;                /* and has executed nothing since */
     uint64_t stopped_ns;
     uint64_t vdso; /* where that begins */
     struct gt_task *task;
@@ -147,6 +160,11 @@ void gt_find_waits(struct gt_still *still);
 
 /* cycles.c: who can never go on. Needs the waits. */
 void gt_find_deadlocks(struct gt_still *still);
+
+/* forked.c: who has a lock by an id that no thread of the process has. */
+enum { GT_FORKED = 0x40 }; /* PF_FORKNOEXEC of the kernel's, among the flags of a process */
+bool gt_is_forked(pid_t pid);
+enum gt_owner gt_forked_owner(const struct gt_still *still, pid_t own);
 
 /* descriptors.c: what a descriptor of a process is. */
 void gt_describe_fd(pid_t pid, struct gt_fd *fd);

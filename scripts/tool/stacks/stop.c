@@ -447,6 +447,7 @@ static void look(struct stop *s)
     struct gt_still *still = s->still;
     open_memory(s, still->alive);
     read_maps(s, still->alive);
+    still->forked = gt_is_forked(still->pid);
     for (size_t i = 0; i < still->tasks; i++) {
         struct gt_task *t = &still->task[i];
         if (!t->arrived) {

@@ -31,12 +31,15 @@ enum { ROBUST = 16, INHERIT = 32, SHARED = 128, KINDS = 0x3ff };
 static void set_owner(struct waiting *w, uint32_t own, bool foreign)
 {
     const struct gt_task *owner = own ? gt_still_own(w->still, (pid_t)own) : NULL;
-    w->wait->owner = owner ? owner->tid : (pid_t)own;
     w->wait->owned = owner     ? GT_OWNER_THREAD
                      : !own    ? GT_OWNER_UNKNOWN
                      : foreign ? GT_OWNER_FOREIGN
-                               : GT_OWNER_ENDED;
-    w->wait->certain = own && !w->wait->timed && w->wait->owned != GT_OWNER_FOREIGN;
+                               : gt_forked_owner(w->still, (pid_t)own);
+    if (!owner && w->wait->owned == GT_OWNER_THREAD)
+        owner = gt_still_task(w->still, w->still->pid);
+    w->wait->owner = owner ? owner->tid : (pid_t)own;
+    w->wait->certain = own && !w->wait->timed && w->wait->owned != GT_OWNER_FOREIGN &&
+                       w->wait->owned != GT_OWNER_FORKED;
 }
 
 /* glibc's ------------------------------------------------------------------------------------ */
@@ -343,7 +346,10 @@ static void (*const classes[])(struct waiting *) = {
     [GT_CALL_SLEEP] = of_sleep, [GT_CALL_CHILD] = of_child,
 };
 
-/* Times that count from the call on, when they are known. */
+/*
+ * Times that count from the call on, when they are known. Who stops a sleeper has the kernel write
+ * what is left where the call asked for that: sleep(3) does so over the time itself.
+ */
 static void find_timeout(struct waiting *w)
 {
     const struct gt_call *c = &w->task->call;
@@ -360,6 +366,7 @@ static void find_timeout(struct waiting *w)
     w->wait->timed = value != 0;
     if (w->row->class == GT_CALL_SLEEP && !absolute && gt_still_read(w->still, value, &t, sizeof t))
         w->wait->ns = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+    w->wait->left = w->wait->ns && value == c->argument[w->row->timeout + 1];
 }
 
 /* A call that the kernel goes on with after a stop: which one it was, its function tells. */
