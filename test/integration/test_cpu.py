@@ -536,7 +536,8 @@ def test_recordings_and_children(sampled, tmp_path):
         count[trace.name] = collections.Counter(e.m for e in found)
     # recorded: the first 0.2 s of the main thread, and of the third round; the second; the child's two threads
     assert len(count) == 3, count
-    assert all(n > 35 for of in count.values() for n in of.values() if n > 10), count
+    # Who ends a recording has used 0.2 s by then; the other one of that round what it got.
+    assert all(max(of.values()) > 35 for of in count.values()), count
 
 
 def test_stack_of_a_signal(by_kernel, traced, tmp_path):

@@ -107,7 +107,11 @@ RUST = r"""
 use std::sync::{mpsc, Arc, Mutex};
 use std::{thread, time::Duration};
 #[inline(never)]
-fn consume(queue: mpsc::Receiver<u32>) -> u32 { queue.iter().sum() }
+fn consume(queue: mpsc::Receiver<u32>) -> u32 {
+    let sum = queue.iter().sum();
+    thread::sleep(Duration::from_millis(100)); // so that its end is waited for
+    sum
+}
 #[inline(never)]
 fn locked(m: &Mutex<u32>) { *m.lock().unwrap() += 1; }
 fn main() {
