@@ -71,6 +71,14 @@ def test_known_reasons(traced):
     assert len(wrong) <= 2, wrong
 
 
+def known_gain(traced, *what):
+    """It is said of one of some recordings, at least."""
+    said = [attempt(traced, *what)]
+    while said[-1] and len(said) < TRIES:
+        said.append(attempt(traced, *what))
+    assert not said[-1], said
+
+
 @pytest.mark.limit(120)
 @pytest.mark.parametrize(
     "name, change, says, known",
@@ -83,10 +91,14 @@ def test_known_reasons(traced):
 )
 def test_one_more(traced, name, change, says, known):
     """What another worker of a pool that is always busy brings, another slot, or no semaphore that is a lock."""
-    said = [attempt(traced, name, says, change, known)]
-    while said[-1] and len(said) < TRIES:
-        said.append(attempt(traced, name, says, change, known))
-    assert not said[-1], said
+    known_gain(traced, name, says, change, known)
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("name, says, known", [("ticks", "load_page", 1 / 3)])
+def test_joins(traced, name, says, known):
+    """What comes before a join holds its thread up: not all of what one does that is told to stop before."""
+    known_gain(traced, name, says, "half", known)
 
 
 def test_longest_wait_misleads(traced):

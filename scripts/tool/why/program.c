@@ -2,6 +2,7 @@
 #include "program.h"
 
 #include "cpus.h"
+#include "joins.h"
 #include "slots.h"
 
 #include "encoder/read/need.h"
@@ -99,6 +100,12 @@ static bool is_of_lock(const struct gt_program *p, const struct gt_step *s)
     return gt_graph_is_lock_wait(p->sections->graph, s) && p->held[s->lock];
 }
 
+/* Whether it is over when somebody is done with the little that is left, whatever came before. */
+static bool is_rest(const struct gt_program *p, const struct gt_step *s)
+{
+    return !is_of_lock(p, s) && gt_joins_is_rest(p->sections->graph, s);
+}
+
 static void add_edge(struct gt_program *p, struct gt_edge edge)
 {
     if (edge.at <= p->from || edge.at > p->to)
@@ -131,7 +138,7 @@ static void find_edges(struct gt_program *p)
                                          .lock = GT_NOBODY});
         for (const struct gt_step *s = gt_cursor_from(&c, p->from); s && s->from < p->to;
              s = gt_cursor_next(&c)) {
-            if (s->by != GT_NOBODY && !is_of_lock(p, s))
+            if (s->by != GT_NOBODY && !is_of_lock(p, s) && !is_rest(p, s))
                 add_edge(p, (struct gt_edge){s->to, s->from, s->by, i, s->lock, s->spot});
         }
         gt_cursor_close(&c);
@@ -326,6 +333,21 @@ static void add_wait(struct builder *b, const struct gt_step *s)
     }
 }
 
+/* What the other one did meanwhile: the thread waits as long as that takes. */
+static void add_rest(struct builder *b, const struct gt_step *s, uint64_t from)
+{
+    const struct gt_program *p = b->program;
+    struct gt_cursor c = {.graph = p->sections->graph, .thread = s->by};
+    add_moments(b, from);
+    for (const struct gt_step *its = gt_cursor_from(&c, from); its && its->from < s->to;
+         its = gt_cursor_next(&c)) {
+        uint64_t begin = its->from > from ? its->from : from;
+        uint64_t end = its->to < s->to ? its->to : s->to;
+        gt_sections_split(p->sections, s->by, its, begin, end, add_work, b);
+    }
+    gt_cursor_close(&c);
+}
+
 static void build_role(struct gt_program *p, uint32_t thread)
 {
     const struct gt_lane *its = lane_of(p, thread);
@@ -343,7 +365,9 @@ static void build_role(struct gt_program *p, uint32_t thread)
     for (const struct gt_step *s = gt_cursor_from(&c, p->from); s && s->from < p->to;
          s = gt_cursor_next(&c)) {
         uint64_t from = s->from > p->from ? s->from : p->from, to = s->to < p->to ? s->to : p->to;
-        if (s->by != GT_NOBODY && s->to <= p->to)
+        if (s->by != GT_NOBODY && s->to <= p->to && is_rest(p, s))
+            add_rest(&b, s, from);
+        else if (s->by != GT_NOBODY && s->to <= p->to)
             add_wait(&b, s);
         else
             add_stretch(&b, s, from, to);

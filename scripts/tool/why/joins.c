@@ -1,0 +1,197 @@
+/* See joins.h. */
+#include "joins.h"
+
+#include "scripts/tool/report/places.h"
+#include "scripts/tool/report/roles.h"
+
+#include "encoder/read/need.h"
+
+#include <stdlib.h>
+
+enum {
+    SOON_NS = 1000000, /* between the joins of a series; from a thread's last word to its end */
+    LEAST_ROUNDS = 8,
+    REST_ROUNDS = 2, /* one is begun, and they differ */
+    LIKE_MOST = 64,  /* threads: a sample is enough */
+};
+
+/* A thread that has ended. */
+struct child {
+    uint32_t maker, thread;
+    uint64_t until;
+};
+
+struct look {
+    struct gt_graph *graph;
+    struct child *child; /* by maker, then by their ends */
+    size_t children;
+    uint64_t *fed;    /* by thread: waits for it, not for locks nor for its end */
+    uint32_t thread;  /* that joins */
+    uint64_t arrival; /* when it came to the first of a series of joins */
+    bool series;
+};
+
+static int by_maker(const void *a, const void *b)
+{
+    const struct child *x = a, *y = b;
+    if (x->maker != y->maker)
+        return x->maker < y->maker ? -1 : 1;
+    if (x->until != y->until)
+        return x->until < y->until ? -1 : 1;
+    return x->thread < y->thread ? -1 : x->thread > y->thread;
+}
+
+static void find_children(struct look *l)
+{
+    const struct gt_graph *graph = l->graph;
+    l->child = gt_need(malloc((graph->lanes + 1) * sizeof *l->child));
+    for (uint32_t i = 0; i < graph->lanes; i++) {
+        const struct gt_lane *lane = &graph->lane[i];
+        const struct gt_thread_state *maker = lane->thread->maker;
+        if (maker && maker->number != i && lane->steps && lane->thread->ended)
+            l->child[l->children++] = (struct child){maker->number, i, lane->until};
+    }
+    if (l->children)
+        qsort(l->child, l->children, sizeof *l->child, by_maker);
+}
+
+/* The first child of that maker that ended then or later: an index. */
+static size_t child_from(const struct look *l, uint32_t maker, uint64_t at)
+{
+    const struct child key = {.maker = maker, .until = at};
+    size_t low = 0, high = l->children;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (by_maker(&l->child[middle], &key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* A wait for the end of a thread; or for what it says last, as those for futures are. */
+static bool is_join(const struct gt_graph *graph, uint32_t thread, const struct gt_step *s)
+{
+    if (s->kind != GT_SYNC || s->by == GT_NOBODY)
+        return false;
+    const struct gt_lane *by = &graph->lane[s->by];
+    bool last = by->thread->ended && by->thread->maker == graph->lane[thread].thread &&
+                by->until < s->to + SOON_NS;
+    return last || gt_role_of(gt_leaf_of(graph->spot[s->spot].stack)) == GT_ROLE_JOIN;
+}
+
+/* A wait that another thread ended, for work or an answer. */
+static bool is_feeding(const struct gt_graph *graph, const struct gt_step *s)
+{
+    return s->by != GT_NOBODY && (s->kind == GT_NETWORK || s->kind == GT_SLEEP ||
+                                  (s->kind == GT_SYNC && !graph->spot[s->spot].locks));
+}
+
+/* Rounds --------------------------------------------------------------------------------------- */
+
+/* What threads did: of waits that were over by themselves, how many there were at one place. */
+struct rounds {
+    struct gt_memo visits;
+    uint64_t most, life;
+    uint64_t fed; /* waits that others ended, or that ended others'; not for locks */
+};
+
+static void count_rounds(struct rounds *r, const struct look *l, uint32_t thread, uint64_t to)
+{
+    const struct gt_graph *graph = l->graph;
+    struct gt_cursor c = {.graph = graph, .thread = thread};
+    for (const struct gt_step *s; (s = gt_cursor_next(&c)) && s->to <= to;) {
+        r->fed += is_feeding(graph, s);
+        if (s->by != GT_NOBODY ||
+            (s->kind != GT_SLEEP && s->kind != GT_SYNC && s->kind != GT_NETWORK))
+            continue;
+        uint64_t *visits = gt_need(gt_memo_at(&r->visits, s->spot + UINT64_C(1)));
+        r->most = ++*visits > r->most ? *visits : r->most;
+    }
+    r->fed += l->fed[thread];
+    r->life += to - graph->lane[thread].begin;
+    gt_cursor_close(&c);
+}
+
+/*
+ * Whether the thread went round by itself until that time, with no work from or for others, and
+ * ended about a round later. Its like that were on their way then are one with it: some may only
+ * have waited for a lock that others had.
+ */
+static bool was_told_to_stop(const struct look *l, uint32_t thread, uint64_t at)
+{
+    const struct gt_lane *lane = &l->graph->lane[thread];
+    const struct gt_thread_state *its = lane->thread;
+    uint64_t rest = lane->until > at ? lane->until - at : 0;
+    if (!its->maker || at <= lane->begin || (at - lane->begin) * REST_ROUNDS < rest * LEAST_ROUNDS)
+        return false;
+    struct rounds r = {0};
+    uint64_t threads = 0, looked = 0;
+    for (size_t i = child_from(l, its->maker->number, at);
+         i < l->children && l->child[i].maker == its->maker->number && looked < LIKE_MOST; i++) {
+        const struct gt_lane *like = &l->graph->lane[l->child[i].thread];
+        looked++;
+        if (like->thread->routine != its->routine || like->begin >= at)
+            continue;
+        threads++;
+        count_rounds(&r, l, l->child[i].thread, at);
+    }
+    gt_memo_free(&r.visits);
+    return threads && r.most >= threads * LEAST_ROUNDS && r.fed * LEAST_ROUNDS <= r.most &&
+           rest <= r.life / r.most * REST_ROUNDS;
+}
+
+/* All of it ------------------------------------------------------------------------------------ */
+
+static void look_at_join(struct look *l, const struct gt_step *s)
+{
+    l->arrival = l->series ? l->arrival : s->from;
+    l->series = true;
+    struct gt_lane *by = &l->graph->lane[s->by];
+    by->stopped = by->thread->ended && was_told_to_stop(l, s->by, l->arrival);
+}
+
+static void count_feeding(struct look *l, uint32_t thread)
+{
+    struct gt_cursor c = {.graph = l->graph, .thread = thread};
+    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+        if (is_feeding(l->graph, s) && !is_join(l->graph, thread, s))
+            l->fed[s->by]++;
+    }
+    gt_cursor_close(&c);
+}
+
+static void look_at_thread(struct look *l)
+{
+    struct gt_cursor c = {.graph = l->graph, .thread = l->thread};
+    l->series = false;
+    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+        if (is_join(l->graph, l->thread, s))
+            look_at_join(l, s);
+        else
+            l->series = l->series && (s->kind == GT_SCHED || s->to - s->from < SOON_NS);
+    }
+    gt_cursor_close(&c);
+}
+
+void gt_joins_find(struct gt_graph *graph)
+{
+    struct look l = {.graph = graph};
+    find_children(&l);
+    l.fed = gt_need(calloc(graph->lanes + 1, sizeof *l.fed));
+    for (uint32_t i = 0; i < graph->lanes; i++)
+        count_feeding(&l, i);
+    for (l.thread = 0; l.thread < graph->lanes; l.thread++)
+        look_at_thread(&l);
+    free(l.child);
+    free(l.fed);
+}
+
+bool gt_joins_is_rest(const struct gt_graph *graph, const struct gt_step *s)
+{
+    if (s->by == GT_NOBODY || s->kind != GT_SYNC || !graph->lane[s->by].stopped)
+        return false;
+    const struct gt_spot *spot = &graph->spot[s->spot];
+    return spot->locks || gt_role_of(gt_leaf_of(spot->stack)) == GT_ROLE_JOIN;
+}
