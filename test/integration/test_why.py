@@ -95,9 +95,9 @@ def test_one_more(traced, name, change, says, known):
 
 
 @pytest.mark.limit(120)
-@pytest.mark.parametrize("name, says, known", [("ticks", "load_page", 1 / 3)])
+@pytest.mark.parametrize("name, says, known", [("ticks", "load_page", 1 / 3), ("beside", "scan_left", 3 / 16)])
 def test_joins(traced, name, says, known):
-    """What comes before a join holds its thread up: not all of what one does that is told to stop before."""
+    """Nobody waits for all that one did that is told to stop; nor for one that has ended, but not without it."""
     known_gain(traced, name, says, "half", known)
 
 

@@ -1019,6 +1019,35 @@ static void ticks(void)
     pthread_join(thread, NULL);
 }
 
+/* Two parts at a time: the shorter one, which nobody waits for, is nearly as long. */
+static void scan_left(void)
+{
+    DEVICE(HALF(16 * MS));
+}
+
+static void *left_part(void *arg)
+{
+    scan_left();
+    return arg;
+}
+
+static void *right_part(void *arg)
+{
+    DEVICE(13 * MS);
+    return arg;
+}
+
+static void beside(void)
+{
+    for (int i = 0; i < 12; i++) {
+        pthread_t left, right;
+        pthread_create(&left, NULL, left_part, NULL);
+        pthread_create(&right, NULL, right_part, NULL);
+        pthread_join(left, NULL);
+        pthread_join(right, NULL);
+    }
+}
+
 static const struct scenario {
     const char *name;
     void (*run)(void);
@@ -1028,7 +1057,8 @@ static const struct scenario {
               {"polling", polling, NULL, false}, {"server", server, NULL, false},
               {"wrapped", wrapped, NULL, false}, {"binary", binary, NULL, false},
               {"full", full, NULL, false},       {"slots", slots, NULL, false},
-              {"counter", counter, NULL, false}, {"ticks", ticks, NULL, false}},
+              {"counter", counter, NULL, false}, {"ticks", ticks, NULL, false},
+              {"beside", beside, NULL, false}},
   scenarios[] = {
       {"journal", journal, "journal_lock", true},
       {"nested", nested, "inner_lock", true},

@@ -61,6 +61,7 @@ struct gt_lane {
     size_t pendings, pendings_room;
     const struct gt_callers *before; /* of its last call or wait */
     bool stopped;                    /* it went its rounds until it was told to stop: see joins.h */
+    uint64_t joined; /* when its maker went on, that did not have to wait for its end; or 0 */
 };
 
 /* A task that the program told of. */

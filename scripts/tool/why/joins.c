@@ -26,9 +26,15 @@ struct look {
     struct child *child; /* by maker, then by their ends */
     size_t children;
     uint64_t *fed;    /* by thread: waits for it, not for locks nor for its end */
+    bool *awaited;    /* by thread: there is a wait for its end */
     uint32_t thread;  /* that joins */
     uint64_t arrival; /* when it came to the first of a series of joins */
     bool series;
+    uint64_t *over; /* when its joins were over */
+    size_t overs, overs_room;
+    size_t next;            /* its child that ends next */
+    struct child **pending; /* that have ended and are not joined, as they began */
+    size_t pendings, pendings_room;
 };
 
 static int by_maker(const void *a, const void *b)
@@ -142,14 +148,71 @@ static bool was_told_to_stop(const struct look *l, uint32_t thread, uint64_t at)
            rest <= r.life / r.most * REST_ROUNDS;
 }
 
+/* Joins without a wait ------------------------------------------------------------------------- */
+
+static uint64_t begin_of(const struct look *l, const struct child *child)
+{
+    return l->graph->lane[child->thread].begin;
+}
+
+static void add_pending(struct look *l, struct child *child)
+{
+    l->pending = gt_need_room(l->pending, l->pendings, &l->pendings_room, sizeof(void *));
+    size_t i = l->pendings++;
+    for (; i && begin_of(l, l->pending[i - 1]) > begin_of(l, child); i--)
+        l->pending[i] = l->pending[i - 1];
+    l->pending[i] = child;
+}
+
+static void end_children(struct look *l, uint64_t until)
+{
+    for (; l->next < l->children && l->child[l->next].maker == l->thread &&
+           l->child[l->next].until <= until;
+         l->next++)
+        add_pending(l, &l->child[l->next]);
+}
+
+/* Those that began then or later are joined, and the thread goes on at that time. */
+static void join_pending(struct look *l, uint64_t since, uint64_t arrival, uint64_t at)
+{
+    for (; l->pendings && begin_of(l, l->pending[l->pendings - 1]) >= since; l->pendings--) {
+        const struct child *it = l->pending[l->pendings - 1];
+        if (!was_told_to_stop(l, it->thread, arrival < it->until ? arrival : it->until))
+            l->graph->lane[it->thread].joined = at;
+    }
+}
+
+/* When the thread was last over with a join before that time. */
+static uint64_t last_over(const struct look *l, uint64_t at)
+{
+    size_t low = 0, high = l->overs;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (l->over[middle] <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? l->over[low - 1] : 0;
+}
+
 /* All of it ------------------------------------------------------------------------------------ */
 
+/*
+ * With the thread that is waited for go those that were made after the join before it was made.
+ * Who was made before that is joined with others, later.
+ */
 static void look_at_join(struct look *l, const struct gt_step *s)
 {
     l->arrival = l->series ? l->arrival : s->from;
     l->series = true;
     struct gt_lane *by = &l->graph->lane[s->by];
     by->stopped = by->thread->ended && was_told_to_stop(l, s->by, l->arrival);
+    l->awaited[s->by] = true;
+    end_children(l, s->to);
+    join_pending(l, last_over(l, by->begin), l->arrival, s->to);
+    l->over = gt_need_room(l->over, l->overs, &l->overs_room, sizeof *l->over);
+    l->over[l->overs++] = s->to;
 }
 
 static void count_feeding(struct look *l, uint32_t thread)
@@ -165,13 +228,18 @@ static void count_feeding(struct look *l, uint32_t thread)
 static void look_at_thread(struct look *l)
 {
     struct gt_cursor c = {.graph = l->graph, .thread = l->thread};
+    uint64_t until = l->graph->lane[l->thread].until;
     l->series = false;
+    l->overs = l->pendings = 0;
+    l->next = child_from(l, l->thread, 0);
     for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
         if (is_join(l->graph, l->thread, s))
             look_at_join(l, s);
         else
             l->series = l->series && (s->kind == GT_SCHED || s->to - s->from < SOON_NS);
     }
+    end_children(l, until);
+    join_pending(l, 0, until, until);
     gt_cursor_close(&c);
 }
 
@@ -182,10 +250,16 @@ void gt_joins_find(struct gt_graph *graph)
     l.fed = gt_need(calloc(graph->lanes + 1, sizeof *l.fed));
     for (uint32_t i = 0; i < graph->lanes; i++)
         count_feeding(&l, i);
+    l.awaited = gt_need(calloc(graph->lanes + 1, sizeof *l.awaited));
     for (l.thread = 0; l.thread < graph->lanes; l.thread++)
         look_at_thread(&l);
+    for (size_t i = 0; i < graph->lanes; i++)
+        graph->lane[i].joined = l.awaited[i] ? 0 : graph->lane[i].joined;
     free(l.child);
     free(l.fed);
+    free(l.awaited);
+    free(l.over);
+    free(l.pending);
 }
 
 bool gt_joins_is_rest(const struct gt_graph *graph, const struct gt_step *s)

@@ -1,6 +1,7 @@
 /*
  * What is not told of the ends of threads. One that goes its rounds until it is told to stop, and
- * is joined then: what it did before held nobody up.
+ * is joined then: what it did before held nobody up. And one that has ended when it is joined, for
+ * which nobody waits: its maker does not go on without it all the same.
  */
 #ifndef GT_WHY_JOINS_H
 #define GT_WHY_JOINS_H
