@@ -1,6 +1,7 @@
 /* See joins.h. */
 #include "joins.h"
 
+#include "scripts/tool/report/frames.h"
 #include "scripts/tool/report/places.h"
 #include "scripts/tool/report/roles.h"
 
@@ -12,7 +13,7 @@ enum {
     SOON_NS = 1000000, /* between the joins of a series; from a thread's last word to its end */
     LEAST_ROUNDS = 8,
     REST_ROUNDS = 2, /* one is begun, and they differ */
-    LIKE_MOST = 64,  /* threads: a sample is enough */
+    LIKE_MOST = 8,   /* threads: a sample is enough */
 };
 
 /* A thread that has ended. */
@@ -25,12 +26,12 @@ struct look {
     struct gt_graph *graph;
     struct child *child; /* by maker, then by their ends */
     size_t children;
-    uint64_t *fed;    /* by thread: waits for it, not for locks nor for its end */
-    bool *awaited;    /* by thread: there is a wait for its end */
-    uint32_t thread;  /* that joins */
-    uint64_t arrival; /* when it came to the first of a series of joins */
-    bool series;
-    uint64_t *over; /* when its joins were over */
+    uint64_t *fed;      /* by thread: waits for it, not for locks nor for its end */
+    bool *awaited;      /* by thread: there is a wait for its end */
+    uint32_t thread;    /* that joins */
+    uint64_t arrival;   /* when it came to the first of a series of joins, */
+    const char *series; /* of threads with this routine; or NULL */
+    uint64_t *over;     /* when its joins were over */
     size_t overs, overs_room;
     size_t next;            /* its child that ends next */
     struct child **pending; /* that have ended and are not joined, as they began */
@@ -99,31 +100,53 @@ static bool is_feeding(const struct gt_graph *graph, const struct gt_step *s)
 /* What threads did: of waits that were over by themselves, how many there were at one place. */
 struct rounds {
     struct gt_memo visits;
-    uint64_t most, life;
-    uint64_t fed; /* waits that others ended, or that ended others'; not for locks */
+    uint64_t threads, most, life;
+    uint32_t spot;  /* that place */
+    uint64_t fed;   /* waits that others ended, or that ended others'; not for locks */
+    uint64_t all;   /* such waits of one thread, in its whole life */
+    bool different; /* others have had more, or less */
 };
 
 static void count_rounds(struct rounds *r, const struct look *l, uint32_t thread, uint64_t to)
 {
     const struct gt_graph *graph = l->graph;
+    const struct gt_lane *lane = &graph->lane[thread];
     struct gt_cursor c = {.graph = graph, .thread = thread};
-    for (const struct gt_step *s; (s = gt_cursor_next(&c)) && s->to <= to;) {
-        r->fed += is_feeding(graph, s);
-        if (s->by != GT_NOBODY ||
-            (s->kind != GT_SLEEP && s->kind != GT_SYNC && s->kind != GT_NETWORK))
+    uint64_t all = 0;
+    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+        r->fed += s->to <= to && is_feeding(graph, s);
+        bool waits = s->kind == GT_SLEEP || s->kind == GT_NETWORK ||
+                     (s->kind == GT_SYNC && !graph->spot[s->spot].locks);
+        all += waits && s->by == GT_NOBODY;
+        if (!waits || s->by != GT_NOBODY || s->to > to)
             continue;
         uint64_t *visits = gt_need(gt_memo_at(&r->visits, s->spot + UINT64_C(1)));
-        r->most = ++*visits > r->most ? *visits : r->most;
+        if (++*visits > r->most) {
+            r->most = *visits;
+            r->spot = s->spot;
+        }
     }
     r->fed += l->fed[thread];
-    r->life += to - graph->lane[thread].begin;
+    r->life += (to < lane->until ? to : lane->until) - lane->begin;
+    r->different |= r->threads && all != r->all;
+    r->all = all;
+    r->threads++;
     gt_cursor_close(&c);
+}
+
+/* That is waited for in the thread's own loop, or with a timeout: no work that is done in parts. */
+static bool is_in_loop(const struct gt_spot *spot)
+{
+    uint32_t own = 0;
+    for (uint32_t i = 1; spot->stack && i < spot->stack->n; i++)
+        own += gt_frame_is_own(spot->stack, i);
+    return own == 1 || gt_role_of(gt_leaf_of(spot->stack)) != GT_ROLE_OTHER;
 }
 
 /*
  * Whether the thread went round by itself until that time, with no work from or for others, and
- * ended about a round later. Its like that were on their way then are one with it: some may only
- * have waited for a lock that others had.
+ * ended about a round later. Its like at its time are one with it: some may only have waited for a
+ * lock that others had. But where all went round as often each had its part of some work to do.
  */
 static bool was_told_to_stop(const struct look *l, uint32_t thread, uint64_t at)
 {
@@ -133,19 +156,16 @@ static bool was_told_to_stop(const struct look *l, uint32_t thread, uint64_t at)
     if (!its->maker || at <= lane->begin || (at - lane->begin) * REST_ROUNDS < rest * LEAST_ROUNDS)
         return false;
     struct rounds r = {0};
-    uint64_t threads = 0, looked = 0;
-    for (size_t i = child_from(l, its->maker->number, at);
-         i < l->children && l->child[i].maker == its->maker->number && looked < LIKE_MOST; i++) {
+    for (size_t i = child_from(l, its->maker->number, lane->begin);
+         i < l->children && l->child[i].maker == its->maker->number && r.threads < LIKE_MOST; i++) {
         const struct gt_lane *like = &l->graph->lane[l->child[i].thread];
-        looked++;
-        if (like->thread->routine != its->routine || like->begin >= at)
-            continue;
-        threads++;
-        count_rounds(&r, l, l->child[i].thread, at);
+        if (like->thread->routine == its->routine && like->begin < at)
+            count_rounds(&r, l, l->child[i].thread, at);
     }
     gt_memo_free(&r.visits);
-    return threads && r.most >= threads * LEAST_ROUNDS && r.fed * LEAST_ROUNDS <= r.most &&
-           rest <= r.life / r.most * REST_ROUNDS;
+    bool goes_round = r.most >= r.threads * LEAST_ROUNDS && r.fed * LEAST_ROUNDS <= r.most;
+    return r.threads && goes_round && rest <= r.life / r.most * REST_ROUNDS &&
+           (r.threads > 1 ? r.different : is_in_loop(&l->graph->spot[r.spot]));
 }
 
 /* Joins without a wait ------------------------------------------------------------------------- */
@@ -204,9 +224,9 @@ static uint64_t last_over(const struct look *l, uint64_t at)
  */
 static void look_at_join(struct look *l, const struct gt_step *s)
 {
-    l->arrival = l->series ? l->arrival : s->from;
-    l->series = true;
     struct gt_lane *by = &l->graph->lane[s->by];
+    l->arrival = l->series == by->thread->routine ? l->arrival : s->from;
+    l->series = by->thread->routine;
     by->stopped = by->thread->ended && was_told_to_stop(l, s->by, l->arrival);
     l->awaited[s->by] = true;
     end_children(l, s->to);
@@ -229,14 +249,14 @@ static void look_at_thread(struct look *l)
 {
     struct gt_cursor c = {.graph = l->graph, .thread = l->thread};
     uint64_t until = l->graph->lane[l->thread].until;
-    l->series = false;
+    l->series = NULL;
     l->overs = l->pendings = 0;
     l->next = child_from(l, l->thread, 0);
     for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
         if (is_join(l->graph, l->thread, s))
             look_at_join(l, s);
-        else
-            l->series = l->series && (s->kind == GT_SCHED || s->to - s->from < SOON_NS);
+        else if (s->kind != GT_SCHED && s->to - s->from >= SOON_NS)
+            l->series = NULL;
     }
     end_children(l, until);
     join_pending(l, 0, until, until);
