@@ -12,8 +12,9 @@
 enum {
     SOON_NS = 1000000, /* between the joins of a series; from a thread's last word to its end */
     LEAST_ROUNDS = 8,
-    REST_ROUNDS = 2, /* one is begun, and they differ */
-    LIKE_MOST = 8,   /* threads: a sample is enough */
+    REST_ROUNDS = 2,  /* one is begun, and they differ */
+    LIKE_MOST = 8,    /* threads: a sample is enough, */
+    LOOKED_MOST = 64, /* of the next ones to end */
 };
 
 /* A thread that has ended. */
@@ -156,8 +157,10 @@ static bool was_told_to_stop(const struct look *l, uint32_t thread, uint64_t at)
     if (!its->maker || at <= lane->begin || (at - lane->begin) * REST_ROUNDS < rest * LEAST_ROUNDS)
         return false;
     struct rounds r = {0};
-    for (size_t i = child_from(l, its->maker->number, lane->begin);
-         i < l->children && l->child[i].maker == its->maker->number && r.threads < LIKE_MOST; i++) {
+    size_t first = child_from(l, its->maker->number, lane->begin);
+    size_t end = l->children - first < LOOKED_MOST ? l->children : first + LOOKED_MOST;
+    for (size_t i = first;
+         i < end && l->child[i].maker == its->maker->number && r.threads < LIKE_MOST; i++) {
         const struct gt_lane *like = &l->graph->lane[l->child[i].thread];
         if (like->thread->routine == its->routine && like->begin < at)
             count_rounds(&r, l, l->child[i].thread, at);
