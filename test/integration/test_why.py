@@ -71,6 +71,14 @@ def test_known_reasons(traced):
     assert len(wrong) <= 2, wrong
 
 
+def known_gain(traced, *what):
+    """It is said of one of some recordings, at least."""
+    said = [attempt(traced, *what)]
+    while said[-1] and len(said) < TRIES:
+        said.append(attempt(traced, *what))
+    assert not said[-1], said
+
+
 @pytest.mark.limit(120)
 @pytest.mark.parametrize(
     "name, change, says, known",
@@ -83,10 +91,14 @@ def test_known_reasons(traced):
 )
 def test_one_more(traced, name, change, says, known):
     """What another worker of a pool that is always busy brings, another slot, or no semaphore that is a lock."""
-    said = [attempt(traced, name, says, change, known)]
-    while said[-1] and len(said) < TRIES:
-        said.append(attempt(traced, name, says, change, known))
-    assert not said[-1], said
+    known_gain(traced, name, says, change, known)
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("name, says, known", [("ticks", "load_page", 1 / 3), ("beside", "scan_left", 3 / 16)])
+def test_joins(traced, name, says, known):
+    """Nobody waits for all that one did that is told to stop; nor for one that has ended, but not without it."""
+    known_gain(traced, name, says, "half", known)
 
 
 def test_longest_wait_misleads(traced):

@@ -42,6 +42,12 @@ static uint64_t now(clockid_t clock)
             ;                                                      \
     } while (0)
 
+static struct timespec after(long us)
+{
+    uint64_t at = now(CLOCK_REALTIME) + (uint64_t)us * 1000;
+    return (struct timespec){(time_t)(at / 1000000000), (long)(at % 1000000000)};
+}
+
 #define HALF(us) ((us) / (fixed ? 2 : 1))
 
 static void run_threads(int n, void *(*routine)(void *))
@@ -598,11 +604,7 @@ static sem_t batched, sent;
 
 static void linger(void)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += HALF(10 * MS) * 1000L;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    struct timespec until = after(HALF(10 * MS));
     pthread_mutex_lock(&batch_lock);
     while (pthread_cond_timedwait(&batch_full, &batch_lock, &until) == 0)
         ;
@@ -977,6 +979,75 @@ static void server(void)
     sigwait(&set, &number);
 }
 
+/* A thread of its own keeps statistics, and is joined when it has been told to stop. */
+static pthread_mutex_t ticking_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t ticking_over = PTHREAD_COND_INITIALIZER;
+static bool ticking;
+
+static void *ticker(void *arg)
+{
+    pthread_mutex_lock(&ticking_lock);
+    while (ticking) {
+        struct timespec until = after(6 * MS);
+        pthread_cond_timedwait(&ticking_over, &ticking_lock, &until);
+        pthread_mutex_unlock(&ticking_lock);
+        DEVICE(1 * MS);
+        pthread_mutex_lock(&ticking_lock);
+    }
+    pthread_mutex_unlock(&ticking_lock);
+    return arg;
+}
+
+static void load_page(void)
+{
+    DEVICE(HALF(6 * MS));
+}
+
+static void ticks(void)
+{
+    pthread_t thread;
+    ticking = true;
+    pthread_create(&thread, NULL, ticker, NULL);
+    for (int i = 0; i < 30; i++) {
+        load_page();
+        DEVICE(3 * MS);
+    }
+    pthread_mutex_lock(&ticking_lock);
+    ticking = false;
+    pthread_cond_signal(&ticking_over);
+    pthread_mutex_unlock(&ticking_lock);
+    pthread_join(thread, NULL);
+}
+
+/* Two parts at a time: the shorter one, which nobody waits for, is nearly as long. */
+static void scan_left(void)
+{
+    DEVICE(HALF(16 * MS));
+}
+
+static void *left_part(void *arg)
+{
+    scan_left();
+    return arg;
+}
+
+static void *right_part(void *arg)
+{
+    DEVICE(13 * MS);
+    return arg;
+}
+
+static void beside(void)
+{
+    for (int i = 0; i < 12; i++) {
+        pthread_t left, right;
+        pthread_create(&left, NULL, left_part, NULL);
+        pthread_create(&right, NULL, right_part, NULL);
+        pthread_join(left, NULL);
+        pthread_join(right, NULL);
+    }
+}
+
 static const struct scenario {
     const char *name;
     void (*run)(void);
@@ -986,7 +1057,8 @@ static const struct scenario {
               {"polling", polling, NULL, false}, {"server", server, NULL, false},
               {"wrapped", wrapped, NULL, false}, {"binary", binary, NULL, false},
               {"full", full, NULL, false},       {"slots", slots, NULL, false},
-              {"counter", counter, NULL, false}},
+              {"counter", counter, NULL, false}, {"ticks", ticks, NULL, false},
+              {"beside", beside, NULL, false}},
   scenarios[] = {
       {"journal", journal, "journal_lock", true},
       {"nested", nested, "inner_lock", true},

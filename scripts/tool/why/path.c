@@ -1,6 +1,8 @@
 /* See path.h. */
 #include "path.h"
 
+#include "joins.h"
+
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
@@ -11,6 +13,8 @@ struct walk {
     struct gt_sections *sections;
     struct gt_cursor *cursor; /* of each thread */
     uint32_t thread;
+    uint32_t waiter;  /* for a thread that was told to stop, or GT_NOBODY: */
+    uint64_t arrival; /* since then; the path goes on there */
 };
 
 static const char *name_of(const struct gt_graph *graph, uint32_t thread)
@@ -86,6 +90,27 @@ static void note_delay(struct walk *w, const struct gt_step *step, uint64_t from
         gt_delays_add(spot->runs ? &w->path->preempted : &w->path->woken, from, to, step->p);
 }
 
+static void hop(struct walk *w, const struct gt_step *step, uint32_t other, uint64_t at)
+{
+    if (step && w->waiter == GT_NOBODY && gt_joins_is_rest(w->sections->graph, step)) {
+        w->waiter = w->thread;
+        w->arrival = step->from;
+    }
+    w->thread = other;
+    w->path->seen[step ? step->spot : 0] += step ? at - step->from : 0;
+    w->path->hops++;
+}
+
+/* How far back the path may stay with others: at the arrival it is back at the one who waited. */
+static uint64_t limit_of(struct walk *w, uint64_t from, uint64_t at)
+{
+    if (w->waiter != GT_NOBODY && at <= w->arrival) {
+        w->thread = w->waiter;
+        w->waiter = GT_NOBODY;
+    }
+    return w->waiter != GT_NOBODY && w->arrival > from ? w->arrival : from;
+}
+
 /*
  * One thing before `at`: a stretch, or who ended the wait that it is in. hops: how many others were
  * asked since time last went back; where they wait for each other in a circle a wait is one.
@@ -93,15 +118,14 @@ static void note_delay(struct walk *w, const struct gt_step *step, uint64_t from
 static uint64_t step_back(struct walk *w, uint64_t from, uint64_t at, size_t *hops)
 {
     const struct gt_graph *graph = w->sections->graph;
+    from = limit_of(w, from, at);
     struct gt_cursor *c = &w->cursor[w->thread];
     *c = c->graph ? *c : (struct gt_cursor){.graph = graph, .thread = w->thread};
     const struct gt_step *step = gt_cursor_seek(c, at);
     bool lost = *hops > graph->lanes;
     uint32_t other = step ? step->by : creator_of(graph, w->thread, at);
     if (other != GT_NOBODY && !lost) {
-        w->thread = other;
-        w->path->seen[step ? step->spot : 0] += step ? at - step->from : 0;
-        w->path->hops++;
+        hop(w, step, other, at);
         (*hops)++;
         return at;
     }
@@ -124,7 +148,11 @@ void gt_path_add(struct gt_path *path, struct gt_sections *sections, uint32_t th
                  uint64_t to)
 {
     size_t lanes = sections->graph->lanes, hops = 0;
-    struct walk w = {path, sections, gt_need(calloc(lanes, sizeof *w.cursor)), thread};
+    struct walk w = {.path = path,
+                     .sections = sections,
+                     .cursor = gt_need(calloc(lanes, sizeof *w.cursor)),
+                     .thread = thread,
+                     .waiter = GT_NOBODY};
     if (!path->by_thread) {
         path->by_thread = gt_need(calloc(lanes + 1, sizeof *path->by_thread));
         path->seen = gt_need(calloc(sections->graph->spots + 1, sizeof *path->seen));

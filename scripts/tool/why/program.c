@@ -2,6 +2,7 @@
 #include "program.h"
 
 #include "cpus.h"
+#include "joins.h"
 #include "slots.h"
 
 #include "encoder/read/need.h"
@@ -24,6 +25,7 @@ struct builder {
     uint32_t thread;
     struct gt_role *role;
     size_t next_edge, next_hold;
+    const struct gt_silent *next_silent;
     bool *acquired;    /* by hold */
     size_t first_hold; /* which that begins with */
     uint64_t until;    /* of what has been added */
@@ -99,6 +101,12 @@ static bool is_of_lock(const struct gt_program *p, const struct gt_step *s)
     return gt_graph_is_lock_wait(p->sections->graph, s) && p->held[s->lock];
 }
 
+/* Whether it is over when somebody is done with the little that is left, whatever came before. */
+static bool is_rest(const struct gt_program *p, const struct gt_step *s)
+{
+    return !is_of_lock(p, s) && gt_joins_is_rest(p->sections->graph, s);
+}
+
 static void add_edge(struct gt_program *p, struct gt_edge edge)
 {
     if (edge.at <= p->from || edge.at > p->to)
@@ -117,6 +125,12 @@ static int by_poster(const void *a, const void *b)
     return x->waiter < y->waiter ? -1 : x->waiter > y->waiter;
 }
 
+/* Whether the thread was joined in the interval, by one that did not have to wait. */
+static bool is_silent(const struct gt_program *p, const struct gt_lane *lane)
+{
+    return lane->joined > p->from && lane->joined <= p->to;
+}
+
 static void find_edges(struct gt_program *p)
 {
     for (uint32_t i = 0; i < p->roles; i++) {
@@ -129,9 +143,15 @@ static void find_edges(struct gt_program *p)
                                          .by = maker->number,
                                          .waiter = i,
                                          .lock = GT_NOBODY});
+        if (is_silent(p, lane))
+            add_edge(p, (struct gt_edge){.at = lane->until,
+                                         .since = lane->until,
+                                         .by = i,
+                                         .waiter = maker->number,
+                                         .lock = GT_NOBODY});
         for (const struct gt_step *s = gt_cursor_from(&c, p->from); s && s->from < p->to;
              s = gt_cursor_next(&c)) {
-            if (s->by != GT_NOBODY && !is_of_lock(p, s))
+            if (s->by != GT_NOBODY && !is_of_lock(p, s) && !is_rest(p, s))
                 add_edge(p, (struct gt_edge){s->to, s->from, s->by, i, s->lock, s->spot});
         }
         gt_cursor_close(&c);
@@ -152,6 +172,42 @@ static size_t edge_of(const struct gt_program *p, uint32_t waiter, uint64_t at, 
     const struct gt_edge *found =
         p->edges ? bsearch(&key, p->edge, p->edges, sizeof key, by_poster) : NULL;
     return found ? (size_t)(found - p->edge) : SIZE_MAX;
+}
+
+static int by_waiter(const void *a, const void *b)
+{
+    const struct gt_silent *x = a, *y = b;
+    if (x->waiter != y->waiter)
+        return x->waiter < y->waiter ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static void find_silent(struct gt_program *p)
+{
+    p->silent = gt_need(malloc((p->roles + 1) * sizeof *p->silent));
+    for (uint32_t i = 0; i < p->roles; i++) {
+        const struct gt_lane *lane = lane_of(p, i);
+        uint32_t maker = is_silent(p, lane) ? lane->thread->maker->number : GT_NOBODY;
+        size_t edge = maker != GT_NOBODY ? edge_of(p, maker, lane->until, i) : SIZE_MAX;
+        if (edge != SIZE_MAX)
+            p->silent[p->silents++] = (struct gt_silent){maker, (uint32_t)edge, lane->joined};
+    }
+    if (p->silents)
+        qsort(p->silent, p->silents, sizeof *p->silent, by_waiter);
+}
+
+/* The first of a thread's. */
+static const struct gt_silent *silent_of(const struct gt_program *p, uint32_t thread)
+{
+    const struct gt_silent *low = p->silent, *high = p->silent + p->silents;
+    while (low < high) {
+        const struct gt_silent *middle = low + (high - low) / 2;
+        if (middle->waiter < thread)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 static const struct gt_hold *next_hold(const struct builder *b)
@@ -326,12 +382,39 @@ static void add_wait(struct builder *b, const struct gt_step *s)
     }
 }
 
+/* What the other one did meanwhile: the thread waits as long as that takes. */
+static void add_rest(struct builder *b, const struct gt_step *s, uint64_t from)
+{
+    const struct gt_program *p = b->program;
+    struct gt_cursor c = {.graph = p->sections->graph, .thread = s->by};
+    add_moments(b, from);
+    for (const struct gt_step *its = gt_cursor_from(&c, from); its && its->from < s->to;
+         its = gt_cursor_next(&c)) {
+        uint64_t begin = its->from > from ? its->from : from;
+        uint64_t end = its->to < s->to ? its->to : s->to;
+        gt_sections_split(p->sections, s->by, its, begin, end, add_work, b);
+    }
+    gt_cursor_close(&c);
+}
+
+/* Whom the thread has joined by then, without a wait. */
+static void add_silent(struct builder *b, uint64_t until)
+{
+    const struct gt_program *p = b->program;
+    const struct gt_silent *end = p->silent + p->silents;
+    const struct gt_silent *it = b->next_silent;
+    for (; it < end && it->waiter == b->thread && it->at <= until; it++)
+        add_op(b->role, GT_OP_AWAIT, it->edge, it->at);
+    b->next_silent = it;
+}
+
 static void build_role(struct gt_program *p, uint32_t thread)
 {
     const struct gt_lane *its = lane_of(p, thread);
     struct gt_cursor c = {.graph = p->sections->graph, .thread = thread};
     struct builder b = {
         .program = p, .thread = thread, .role = &p->role[thread], .lock = GT_NOBODY, .ahead = c};
+    b.next_silent = silent_of(p, thread);
     b.next_hold = b.first_hold = its->holds ? gt_lane_hold_after(its, p->from) : 0;
     b.acquired = gt_need(calloc(its->holds - b.first_hold + 1, 1));
     if (its->thread->maker && its->begin > p->from) {
@@ -343,10 +426,13 @@ static void build_role(struct gt_program *p, uint32_t thread)
     for (const struct gt_step *s = gt_cursor_from(&c, p->from); s && s->from < p->to;
          s = gt_cursor_next(&c)) {
         uint64_t from = s->from > p->from ? s->from : p->from, to = s->to < p->to ? s->to : p->to;
-        if (s->by != GT_NOBODY && s->to <= p->to)
+        if (s->by != GT_NOBODY && s->to <= p->to && is_rest(p, s))
+            add_rest(&b, s, from);
+        else if (s->by != GT_NOBODY && s->to <= p->to)
             add_wait(&b, s);
         else
             add_stretch(&b, s, from, to);
+        add_silent(&b, to);
         b.skip_delay = b.skip_delay && s->by != GT_NOBODY;
         b.lock = s->kind == GT_SYNC ? s->lock : GT_NOBODY;
         b.woken = s->by != GT_NOBODY;
@@ -372,6 +458,7 @@ struct gt_program *gt_program_build(struct gt_sections *sections, uint32_t threa
     p->cpus = gt_measure_cpus(sections->graph, from, to, &p->counted);
     find_holds(p);
     find_edges(p);
+    find_silent(p);
     p->slots = gt_slots_find(p);
     for (uint32_t i = 0; i < p->roles; i++)
         build_role(p, i);
@@ -384,6 +471,7 @@ void gt_program_free(struct gt_program *p)
         free(p->role[i].op);
     free(p->role);
     free(p->edge);
+    free(p->silent);
     free(p->slots);
     free(p->hold);
     free(p->held);

@@ -23,11 +23,20 @@ struct gt_op {
     uint64_t ns; /* of AWAIT, ACQUIRE and PASS: when it was over in the trace */
 };
 
-/* The end of a wait, on the thread that ended it; or the beginning of a thread on its creator's. */
+/*
+ * The end of a wait, on the thread that ended it; or the beginning of a thread on its creator's; or
+ * its end, which that did not have to wait for.
+ */
 struct gt_edge {
     uint64_t at, since; /* since: when the wait began */
     uint32_t by, waiter;
     uint32_t lock, spot; /* of the wait: what it was for, or GT_NOBODY; where */
+};
+
+/* That a thread goes on at that time, and could not before an edge was there. */
+struct gt_silent {
+    uint32_t waiter, edge;
+    uint64_t at;
 };
 
 /* What a thread does. */
@@ -45,6 +54,8 @@ struct gt_program {
     size_t roles;
     struct gt_edge *edge;
     size_t edges, edges_room;
+    struct gt_silent *silent; /* by waiter, then by time */
+    size_t silents;
     uint32_t *slots;      /* by lock: how many it has, 0: it is no semaphore for such */
     struct gt_hold *hold; /* of all threads, by lock, in the order of time */
     size_t holds;
