@@ -121,6 +121,8 @@ def test_no_fault_in_a_healthy_program(traced):
         ("idle", "false_idle", "6 threads fed_worker wait for work .* for feeder", "polling"),
         ("polling", "polling", "main waits again and again.*\n.* <- polling ", "busy_waiting"),
         ("pool", None, "", "false_idle"),
+        ("paced", None, "", "false_idle"),
+        ("answers", None, "", "false_idle"),
         ("settling", None, "", "polling"),
     ],
 )

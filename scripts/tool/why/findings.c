@@ -299,21 +299,33 @@ static void look_for_serial(const struct look *l, size_t i)
         gt_section_name(l->sections, wait->section), gt_duration(wait->ns));
 }
 
+/* Whether what the path has of a thread is sleep, mostly: so it gives work when it is due. */
+static bool paces_itself(const struct look *l, uint32_t thread)
+{
+    uint64_t asleep = 0;
+    for (size_t i = 0; i < l->path->n; i++) {
+        const struct gt_path_row *row = &l->path->row[i];
+        bool its = row->thread == thread && row->threads == 1;
+        asleep += its && l->sections->at[row->section].kind == GT_SLEEP ? row->ns : 0;
+    }
+    return asleep * 2 > l->path->by_thread[thread];
+}
+
 static void look_for_starved(const struct look *l, size_t i)
 {
     const struct gt_pool *pool = &l->survey->pool[i];
     enum { LEAST_FED = 10 };
     if (pool->threads < 2 || pool->feeder == GT_NOBODY || pool->fed < LEAST_FED ||
-        (double)pool->rest_ns < from_on.starved * (double)pool->life_ns ||
+        (double)pool->idle_ns < from_on.starved * (double)pool->life_ns ||
         (double)pool->fed_by_that < from_on.feeder_part * (double)pool->fed)
         return;
     double feeder = part(l, l->path->by_thread[pool->feeder]);
-    if (feeder < from_on.feeder_path)
+    if (feeder < from_on.feeder_path || paces_itself(l, pool->feeder))
         return;
     add(l, "false_idle", "top --wakers", GT_NO_TIME,
         "False idle: %" PRIu32 " threads %s wait for work %.0f %% of their time, for %s\n"
         "  cannot bring it faster: that is %.0f %% of the critical path.",
-        pool->threads, pool->routine, 100 * (double)pool->rest_ns / (double)pool->life_ns,
+        pool->threads, pool->routine, 100 * (double)pool->idle_ns / (double)pool->life_ns,
         name_of(l, pool->feeder), 100 * feeder);
 }
 

@@ -1,6 +1,8 @@
 /* See survey.h. */
 #include "survey.h"
 
+#include "scripts/tool/report/idle.h"
+
 #include "encoder/base/hash.h"
 #include "encoder/read/need.h"
 
@@ -111,6 +113,7 @@ static void note_lock(struct look *l, const struct gt_step *s, uint64_t ns)
 static void note_rest(struct look *l, const struct gt_step *s, uint64_t ns)
 {
     l->pool->rest_ns += ns;
+    l->pool->idle_ns += gt_is_idle_at(l->sections->graph->spot[s->spot].stack, s->kind) ? ns : 0;
     if (l->counted++ > COUNTED_MOST)
         return;
     l->pool->rests++;
