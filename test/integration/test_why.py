@@ -89,6 +89,14 @@ def test_one_more(traced, name, change, says, known):
     assert not said[-1], said
 
 
+def test_not_one_more(traced):
+    """Where the threads of a pool wait for what nobody knows who has, one more waits for it, too."""
+    trace = traced([PROGRAMS / "whys", "futex"]).ok().trace
+    report = why(trace)
+    assert "more" not in [c["change"] for c in report["what_if"]], report["what_if"]
+    assert re.search(r"sync +futex wait <- bare_lock_contended ", proc.run([GOTRACE, "top", trace]).ok().stdout)
+
+
 def test_longest_wait_misleads(traced):
     """So does `gotrace top` in these, which is why there is another command."""
     first = {name: first for name, first, misleads in SCENARIOS if misleads == "1"}

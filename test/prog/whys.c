@@ -5,6 +5,7 @@
  *
  * A device is a sleep: it takes the same time on any machine.
  */
+#include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -407,6 +409,47 @@ static void full(void)
     for (int i = 0; i < n; i++)
         put(&few_jobs, -1);
     for (int i = 0; i < n; i++)
+        pthread_join(thread[i], NULL);
+}
+
+/* The same, of workers that hinder each other, by a lock of their own make. */
+static int bare;
+
+static void bare_lock_contended(void)
+{
+    while (__atomic_exchange_n(&bare, 1, __ATOMIC_ACQUIRE))
+        syscall(SYS_futex, &bare, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void bare_unlock(void)
+{
+    __atomic_store_n(&bare, 0, __ATOMIC_RELEASE);
+    syscall(SYS_futex, &bare, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void *hindered_worker(void *arg)
+{
+    while (take(&few_jobs) >= 0) {
+        DEVICE(2 * MS);
+        bare_lock_contended();
+        DEVICE(3 * MS);
+        bare_unlock();
+    }
+    return arg;
+}
+
+static void futex(void)
+{
+    pthread_t thread[3];
+    for (int i = 0; i < 3; i++)
+        pthread_create(&thread[i], NULL, hindered_worker, NULL);
+    for (int i = 0; i < 60; i++) {
+        DEVICE(500);
+        put(&few_jobs, i);
+    }
+    for (int i = 0; i < 3; i++)
+        put(&few_jobs, -1);
+    for (int i = 0; i < 3; i++)
         pthread_join(thread[i], NULL);
 }
 
@@ -1061,7 +1104,7 @@ static const struct scenario {
               {"wrapped", wrapped, NULL, false}, {"binary", binary, NULL, false},
               {"full", full, NULL, false},       {"slots", slots, NULL, false},
               {"counter", counter, NULL, false}, {"paced", paced, NULL, false},
-              {"answers", answers, NULL, false}},
+              {"answers", answers, NULL, false}, {"futex", futex, NULL, false}},
   scenarios[] = {
       {"journal", journal, "journal_lock", true},
       {"nested", nested, "inner_lock", true},

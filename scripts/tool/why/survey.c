@@ -179,6 +179,7 @@ static void look_at(struct look *l, const struct gt_step *s)
     bool peers = s->by != GT_NOBODY ? v->pool_of[s->by] == v->pool_of[l->thread]
                                     : s->kind == GT_SYNC && s->ended && s->lock != GT_NOBODY;
     l->pool->peer_ns += peers ? ns : 0;
+    l->pool->blind_ns += peers && s->owner == GT_NOBODY ? ns : 0;
     if (band == GT_BAND_LOCKS)
         note_lock(l, s, ns);
     else if (s->kind == GT_SYNC && !graph->spot[s->spot].busy)
