@@ -327,6 +327,24 @@ def test_used_again(copy):
 
 
 @pytest.mark.beside
+def test_made_anew_by_other_rules(copy, tmp_path):
+    """For places are by the user's rules, too."""
+    rules, database = tmp_path / "rules", f"{copy}.db"
+
+    def asked(text):
+        """Whether that function is a place, and which file said so."""
+        rules.write_text(text)
+        statement = "SELECT DISTINCT function FROM stacks WHERE function = 'with_cond'"
+        rows = json.loads(ask(copy, statement, "--json", env={"GOTRACE_FRAMES": str(rules)}).ok().stdout)
+        return len(rows), os.stat(database).st_mtime_ns
+
+    (with_it, first), (without, second) = asked(""), asked("skip function ^with_cond$")
+    assert (with_it, without) == (1, 0) and second != first
+    assert asked("# a remark\nskip function ^with_cond$") == (0, second)
+    assert asked("")[0] == 1
+
+
+@pytest.mark.beside
 def test_one_of_ours_that_is_damaged(copy):
     """Cut behind its header, it is made anew."""
     ask(copy, "SELECT 1").ok()

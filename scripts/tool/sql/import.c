@@ -1,6 +1,7 @@
 /* See import.h. */
 #include "import.h"
 
+#include "scripts/tool/report/frames.h"
 #include "scripts/tool/report/idle.h"
 #include "scripts/tool/report/reading.h"
 #include "insert.h"
@@ -326,7 +327,7 @@ static void add_trace(const struct gt_threads *threads, const struct stat *st)
         gt_number(t->ns), gt_known(ns_of(t->wall_s, t->wall_ns)), gt_number(t->events),
         gt_number(t->generations), gt_number(threads->n), gt_number(t->whole), gt_number(t->lost),
         gt_number(t->odd), gt_number(threads->accounts), gt_known(threads->cpus),
-        gt_number(threads->tracer_ns), gt_text(gt_version));
+        gt_number(threads->tracer_ns), gt_text(gt_version), gt_number(gt_frames_fingerprint()));
 }
 
 void gt_sql_import(struct gt_trace *trace, const struct stat *st, const char *database)
