@@ -346,6 +346,31 @@ def test_thread(traced):
     assert error.returncode == 1 and "such threads" in error.stderr
 
 
+TEMPLATE = r"""
+#include <map>
+#include <pthread.h>
+#include <unistd.h>
+template <class T> struct worker { __attribute__((noinline)) static void *run(void *arg) { usleep(50000); return arg; } };
+int main()
+{
+    pthread_t t[2];
+    for (pthread_t &it : t)
+        pthread_create(&it, nullptr, worker<std::map<int, std::pair<int, long>>>::run, nullptr);
+    for (pthread_t &it : t)
+        pthread_join(it, nullptr);
+}
+"""
+
+
+def test_short_names(traced, tmp_path):
+    """Of threads and pools, as other reports have them; --wide shows all, and so does what is for programs."""
+    trace = traced([proc.compile(TEMPLATE, tmp_path / "prog", "-std=c++11", compiler="g++")]).ok().trace
+    (routine,) = {row["thread"] for row in why(trace)["path"]["rows"] if row["kind"] == "sleep"}
+    assert re.fullmatch(r"worker<std::map<.*>\s*>::run\(void\*\)", routine)
+    assert routine not in page(trace) and re.search(r"; (2 x )?worker<…>::run\(void\*\)\n", page(trace))
+    assert re.search(rf"; (2 x )?{re.escape(routine)}\n", page(trace, "--wide"))
+
+
 def test_server(traced):
     """Whose main thread is only told to end: its work is what the others do between two waits for input."""
     trace = traced([PROGRAMS / "whys", "server"]).ok().trace

@@ -95,10 +95,9 @@ static double part(const struct look *l, uint64_t ns)
     return l->path->ns ? (double)ns / (double)l->path->ns : 0;
 }
 
-static const char *name_of(const struct look *l, uint32_t thread)
+static struct gt_name name_of(const struct look *l, uint32_t thread)
 {
-    const struct gt_thread_state *t = l->sections->graph->lane[thread].thread;
-    return *t->name ? t->name : *t->routine ? t->routine : "(no name)";
+    return gt_name_of_thread(l->sections->graph, thread);
 }
 
 /* Locks ---------------------------------------------------------------------------------------- */
@@ -204,7 +203,7 @@ static const char *who_had(const struct look *l, const struct gt_delays *delays)
         return "Others, not of this process, had those CPUs meanwhile.";
     snprintf(text, sizeof text,
              "Its own threads had those CPUs for %.0f %% of that, %.80s most; others for %.0f %%.",
-             100 * (double)users.ours / all, name_of(l, users.thread),
+             100 * (double)users.ours / all, name_of(l, users.thread).text,
              100 * (double)users.others / all);
     return text;
 }
@@ -295,7 +294,8 @@ static void look_for_serial(const struct look *l, size_t i)
     add(l, "serialised_pool", "top --wakers", wait->longest_at,
         "Serialised: of %" PRIu32 " threads %s, %.2f do something at a time; the others wait for "
         "them in\n  %s (%s in all).",
-        pool->threads, *pool->routine ? pool->routine : "(routine not known)", at_once,
+        pool->threads,
+        gt_name_of_function(*pool->routine ? pool->routine : "(routine not known)").text, at_once,
         gt_section_name(l->sections, wait->section), gt_duration(wait->ns));
 }
 
@@ -325,8 +325,9 @@ static void look_for_starved(const struct look *l, size_t i)
     add(l, "false_idle", "top --wakers", GT_NO_TIME,
         "False idle: %" PRIu32 " threads %s wait for work %.0f %% of their time, for %s\n"
         "  cannot bring it faster: that is %.0f %% of the critical path.",
-        pool->threads, pool->routine, 100 * (double)pool->idle_ns / (double)pool->life_ns,
-        name_of(l, pool->feeder), 100 * feeder);
+        pool->threads, gt_name_of_function(pool->routine).text,
+        100 * (double)pool->idle_ns / (double)pool->life_ns, name_of(l, pool->feeder).text,
+        100 * feeder);
 }
 
 /* Waits -----------------------------------------------------------------------------------------
@@ -361,7 +362,7 @@ static void look_for_polls(const struct look *l)
         add(l, "polling", "top --by-thread", p->longest_at,
             "Polling: %s waits again and again, %" PRIu64 " times for %s, in\n  %s.\n"
             "  If it asks whether others are done, a wait for them would end at once.",
-            name_of(l, p->thread), p->count, gt_duration(p->ns / p->count),
+            name_of(l, p->thread).text, p->count, gt_duration(p->ns / p->count),
             gt_section_name(l->sections, p->section));
     }
 }
@@ -398,7 +399,7 @@ static void look_for_spinning(const struct look *l)
         add(l, "busy_waiting", "top --kind=sched", row->longest_at,
             "Busy waiting: %s calls sched_yield again and again, %" PRIu64 " times in %s,\n"
             "  for %.0f %% of the critical path.",
-            name_of(l, row->thread), row->count, s->func, 100 * its);
+            name_of(l, row->thread).text, row->count, gt_name_of_function(s->func).text, 100 * its);
     }
 }
 
@@ -430,7 +431,7 @@ static void look_for_lost_signal(const struct look *l)
         add(l, "lost_wakeup", "top --wakeups", t->since,
             "Lost wake-up: %s waits for %s until the end, for %s; %" PRIu64 " of %" PRIu64
             " signals by\n  %.*s found nobody waiting.",
-            name_of(l, l->thread), row->name, gt_duration(waited), row->vain, row->signals,
+            name_of(l, l->thread).text, row->name, gt_duration(waited), row->vain, row->signals,
             row->how_len, row->how);
         return;
     }
