@@ -319,7 +319,9 @@ def test_times_are_cut_exactly(traced, format):
     for key, ns in whole.items():
         assert abs(parts[key] - ns) <= 0.002 * ns + 10, (key, parts[key], ns)
     assert max(ns for ns, *_ in top(trace, "--idle=none", "--from=30ms", "--to=31ms", "--by-thread")) <= 1e6
-    assert top(trace, "--from=1h") == []
+    for command in ["top", "why"]:
+        past = proc.run([GOTRACE, command, "--from=1000", trace])
+        assert past.returncode == 1 and not past.stdout and "nothing is recorded of that time" in past.stderr
 
 
 def test_threads_and_focus(traced):
