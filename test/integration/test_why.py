@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from lib import PROGRAMS, ROOT, gotools, proc
+from lib.pprof import varint
 
 GOTRACE = ROOT / "build/gotrace"
 SCENARIOS = [line.split() for line in proc.run([PROGRAMS / "whys"]).ok().stdout.splitlines()]
@@ -177,6 +178,36 @@ def fault(traced, name, says, env):
 def test_no_cpu(traced, watched, name, says):
     """A CPU that others take, between waits or within work, and one that its own threads take from each other."""
     fault(traced, name, says, {"GOTRACE_SCHED": "on"})
+
+
+def without_queues(data):
+    """A trace in which the account says, with as many bytes, that no thread ever stood in a run queue."""
+    data, known_cpus, queue = bytearray(data), 4 << 6, 1
+    for found in re.finditer(rb"[\x80-\xff]*[\0-\x7f](gotrace-account )", bytes(data), re.S):
+        at, end = found.end(), found.start(1) + varint(data, found.start())[0]
+        while at < end:
+            known, at = varint(data, at)
+            for field in ["g", "time", "length", *range(6), *(["cpus"] if known & known_cpus else [])]:
+                start = at
+                if isinstance(field, str) or known & 1 << field:
+                    _, at = varint(data, at)
+                if field == queue and at > start:
+                    data[start:at] = b"\x80" * (at - start - 1) + b"\0"
+    return data
+
+
+def test_slow_wakeups_are_counted(traced, watched, tmp_path):
+    """No more of them is told than the kernel's account has of such time, whatever events say."""
+    trace = traced([PROGRAMS / "faults", "slow_wakeup"], env={"GOTRACE_SCHED": "on", "GOTRACE_FORMAT": "go1.23"}).ok().trace
+    other = tmp_path / "other.out"
+    other.write_bytes(without_queues(trace.read_bytes()))
+    assert why(other)["path"] == why(trace)["path"]
+    for its in [trace, other]:
+        found = findings(its).get("slow_wakeup", {"text": "for 0 %"})
+        told = int(re.search(r"for (\d+) %", found["text"])[1]) / 100 * why(its)["path"]["ns"]
+        threads = json.loads(proc.run([GOTRACE, "info", "--json", its]).ok().stdout)["by_thread"]
+        counted = sum(thread["runnable_ns"] for thread in threads)
+        assert told <= 1.05 * counted + why(its)["path"]["ns"] / 100, (found, counted)
 
 
 def test_gain_of_a_cpu(traced, watched):

@@ -208,10 +208,28 @@ static const char *who_had(const struct look *l, const struct gt_delays *delays)
     return text;
 }
 
-static bool matters(const struct look *l, const struct gt_delays *delays)
+/* ns: of that, what is told. */
+static bool matters(const struct look *l, const struct gt_delays *delays, uint64_t ns)
 {
-    return part(l, delays->ns) >= from_on.no_cpu && delays->n >= from_on.delays &&
-           delays->ns >= delays->n * from_on.delay_ns;
+    return part(l, ns) >= from_on.no_cpu && delays->n >= from_on.delays &&
+           ns >= delays->n * from_on.delay_ns;
+}
+
+/*
+ * Of that, in ns, what the kernel has counted, too, as a part of all that events tell: a post wakes
+ * a thread, and another that comes by may take what was posted; that is no CPU's fault.
+ */
+static uint64_t counted_of(const struct look *l, const struct gt_delays *delays)
+{
+    const struct gt_threads *threads = &l->sections->graph->threads;
+    uint64_t queue = 0, told = 0;
+    for (const struct gt_thread_state *t = threads->first; t; t = t->next) {
+        queue += t->shares.queue;
+        told += t->ns[GT_SCHED];
+    }
+    if (!threads->accounts || queue >= told)
+        return delays->ns;
+    return (uint64_t)((double)delays->ns * (double)queue / (double)told);
 }
 
 /* Where the path has most of that kind. */
@@ -229,12 +247,13 @@ static void look_for_slow_wakeups(const struct look *l)
 {
     const struct gt_delays *delays = &l->path->woken;
     const struct gt_path_row *row = main_delay(l, true);
-    if (!matters(l, delays) || !row)
+    uint64_t ns = counted_of(l, delays);
+    if (!matters(l, delays, ns) || !row)
         return;
     add(l, "slow_wakeup", "top --kind=sched", row->longest_at,
         "Slow wake-ups: for %.0f %% of the critical path threads were woken and had no CPU, %zu "
         "times, %s each,\n  mostly %s.\n  %s",
-        100 * part(l, delays->ns), delays->n, gt_duration(delays->ns / delays->n),
+        100 * part(l, ns), delays->n, gt_duration(ns / delays->n),
         gt_section_name(l->sections, row->section), who_had(l, delays));
 }
 
@@ -242,7 +261,7 @@ static void look_for_preemption(const struct look *l)
 {
     const struct gt_delays *delays = &l->path->preempted;
     const struct gt_path_row *row = main_delay(l, false);
-    if (!matters(l, delays) || !row)
+    if (!matters(l, delays, delays->ns) || !row)
         return;
     add(l, "preempted", "top --kind=sched", row->longest_at,
         "Preempted: for %.0f %% of the critical path threads had lost their CPU while they ran, "
