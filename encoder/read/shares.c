@@ -70,3 +70,21 @@ void gt_shares_add(struct gt_shares *s, uint64_t at, const uint64_t ns[GT_KINDS]
     for (int i = 0; i < GT_USED_NUMBERS; i++)
         s->used.of[i] += used->of[i];
 }
+
+struct gt_shares gt_shares_within(const struct gt_shares *s, uint64_t lived)
+{
+    struct gt_shares its = *s;
+    if (s->time <= lived)
+        return its;
+    double part = (double)lived / (double)s->time;
+    its.time = lived;
+    its.cpu = least((uint64_t)(part * (double)s->cpu), lived);
+    its.queue = least((uint64_t)(part * (double)s->queue), lived - its.cpu);
+    uint64_t rest = lived - its.cpu - its.queue;
+    for (int k = 0; k < GT_KINDS; k++) {
+        its.wait[k] = least((uint64_t)(part * (double)s->wait[k]), rest);
+        rest -= its.wait[k];
+    }
+    its.unseen = rest;
+    return its;
+}

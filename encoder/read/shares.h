@@ -37,6 +37,12 @@ static inline uint64_t gt_shares_unseen(const struct gt_shares *s)
 }
 
 /*
+ * The same of a thread that lived so long. The last account is from after the last event: what is
+ * beyond that is left out, in equal measure.
+ */
+struct gt_shares gt_shares_within(const struct gt_shares *s, uint64_t lived);
+
+/*
  * By `at` the thread has done what `ns` says, by its events since it began; and used so much since
  * `until`, NULL: nothing.
  */

@@ -323,7 +323,9 @@ def test_times_are_cut_exactly(traced, format):
     for key, ns in whole.items():
         assert abs(parts[key] - ns) <= 0.002 * ns + 10, (key, parts[key], ns)
     assert max(ns for ns, *_ in top(trace, "--idle=none", "--from=30ms", "--to=31ms", "--by-thread")) <= 1e6
-    assert top(trace, "--from=1h") == []
+    for command in ["top", "why"]:
+        past = proc.run([GOTRACE, command, "--from=1000", trace])
+        assert past.returncode == 1 and not past.stdout and "nothing is recorded of that time" in past.stderr
 
 
 def test_threads_and_focus(traced):
@@ -750,6 +752,98 @@ def test_answers_are_not_idle(traced, tmp_path):
     assert waits["call"][0] > 100e6, waits
     assert "server" not in waits or waits["server"][1] < 3, waits  # who is always asked comes back to no place
     assert not IDLE.search(report("top", trace)) or "call" not in IDLE.search(report("top", trace))[3]
+
+
+@pytest.mark.parametrize("scenario, where", [("counter", "pthread_cond_wait <- take_ticket "), ("binary", "sem_wait <- keeper ")])
+def test_waits_for_a_slot_are_not_idle(traced, scenario, where):
+    """Those who wait for one wake each other, from their loops, and it is no work."""
+    trace = traced([PROGRAMS / "whys", scenario]).ok().trace
+    assert [row for row in top(trace, "--kind=sync") if row[3].startswith(where)], report("top", trace)
+
+
+PASSED = r"""
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t some = PTHREAD_COND_INITIALIZER, room = PTHREAD_COND_INITIALIZER;
+static int jobs = 2, done, items = 3, fetched;
+__attribute__((noinline)) static int take(void)
+{
+    pthread_mutex_lock(&mutex);
+    while (!jobs && done < 60)
+        pthread_cond_wait(&some, &mutex);
+    int more = done < 60;
+    jobs--;
+    pthread_mutex_unlock(&mutex);
+    return more;
+}
+__attribute__((noinline)) static void hand_over(void)
+{
+    pthread_mutex_lock(&mutex);
+    jobs++;
+    if (++done < 60)
+        pthread_cond_signal(&some);
+    else
+        pthread_cond_broadcast(&some);
+    pthread_mutex_unlock(&mutex);
+}
+static void *passer(void *arg)
+{
+    while (take()) {
+        usleep(10000);
+        hand_over();
+    }
+    return arg;
+}
+__attribute__((noinline)) static void add(void)
+{
+    pthread_mutex_lock(&mutex);
+    while (items == 3)
+        pthread_cond_wait(&room, &mutex);
+    items++;
+    pthread_mutex_unlock(&mutex);
+}
+static void *maker(void *arg)
+{
+    for (int i = 0; i < 30; i++)
+        add();
+    return arg;
+}
+static void *fetcher(void *arg)
+{
+    while (fetched < 30) {
+        usleep(1000);
+        pthread_mutex_lock(&mutex);
+        fetched += items > 0;
+        items -= items > 0;
+        pthread_cond_signal(&room);
+        pthread_mutex_unlock(&mutex);
+    }
+    return arg;
+}
+int main(void)
+{
+    void *(*const routine[])(void *) = {maker, fetcher, passer, passer, passer, passer};
+    pthread_t t[6];
+    for (int i = 0; i < 6; i++)
+        pthread_create(&t[i], 0, routine[i], 0);
+    for (int i = 0; i < 6; i++)
+        pthread_join(t[i], 0);
+    return 0;
+}
+"""
+
+
+def test_who_passes_work_on_is_idle(traced, tmp_path):
+    """Workers that give each other work wait for work; who finds a queue full does not, whoever was woken first."""
+    program = proc.compile(PASSED, tmp_path / "prog")
+    for _ in range(5):  # who loses its CPU after it has given work does something else for a while
+        trace = traced([program]).ok().trace
+        passed = IDLE.search(report("top", trace))
+        if passed and "pthread_cond_wait <- take " in passed[3]:
+            break
+    assert "pthread_cond_wait <- take " in passed[3]
+    assert [row for row in top(trace, "--kind=sync") if row[3].startswith("pthread_cond_wait <- add ")], report("top", trace)
 
 
 @pytest.mark.parametrize("mode, why", [("deadlock", "mutex"), ("missed", "cond")])

@@ -225,6 +225,10 @@ def test_shares(traced):
         parts = [row[f"{name}_ns"] for name in ("cpu", "queue", "sync", "network", "syscall", "sleep", "other", "unseen")]
         assert abs(sum(parts) - row["ns"]) <= 0.001 * row["ns"] + 10, row
         assert abs(100 * row["cpu_ns"] / row["ns"] - float(shares[str(row["tid"])])) <= 0.1, row
+    threads = json.loads(proc.run([GOTRACE, "info", "--json", trace]).ok().stdout)["by_thread"]
+    told = {(its["thread"]["tid"], its["ns"], its["cpu_ns"], its["runnable_ns"], its["unseen_ns"]) for its in threads}
+    assert told == {tuple(row[f] for f in ("tid", "ns", "cpu_ns", "queue_ns", "unseen_ns")) for row in rows}
+    assert not sql(trace, "SELECT * FROM shares JOIN threads ON threads.id = thread_id WHERE ns > end_ns - start_ns")
     used = sql(trace, "SELECT sum(cpu_ns) AS cpu, (SELECT sum(cpu_ns) FROM shares) AS shares FROM accounts WHERE thread_id NOT NULL")[0]
     assert 0 < used["shares"] <= used["cpu"]  # an account's own numbers may be more than were possible
 
@@ -324,6 +328,31 @@ def test_used_again(copy):
     db.close()
     assert sql(copy, "SELECT * FROM wakers")
     assert left(os.path.dirname(copy)) == ["t.out", "t.out.db"]
+
+
+def test_nameless_threads(trace):
+    """Are known by their routines in a list of the longest waits, waiters and wakers alike."""
+    rows = sql(trace, "SELECT thread, waker_tid, waker FROM longest_waits WHERE tid NOT NULL")
+    assert {"lock_waiter", "cond_waiter"} <= {row["thread"] for row in rows}
+    assert all(row["waker"] for row in rows if row["waker_tid"]), rows
+
+
+@pytest.mark.beside
+def test_made_anew_by_other_rules(copy, tmp_path):
+    """For places are by the user's rules, too."""
+    rules, database = tmp_path / "rules", f"{copy}.db"
+
+    def asked(text):
+        """Whether that function is a place, and which file said so."""
+        rules.write_text(text)
+        statement = "SELECT DISTINCT function FROM stacks WHERE function = 'with_cond'"
+        rows = json.loads(ask(copy, statement, "--json", env={"GOTRACE_FRAMES": str(rules)}).ok().stdout)
+        return len(rows), os.stat(database).st_mtime_ns
+
+    (with_it, first), (without, second) = asked(""), asked("skip function ^with_cond$")
+    assert (with_it, without) == (1, 0) and second != first
+    assert asked("# a remark\nskip function ^with_cond$") == (0, second)
+    assert asked("")[0] == 1
 
 
 @pytest.mark.beside

@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from lib import PROGRAMS, ROOT, gotools, proc
+from lib.pprof import varint
 
 GOTRACE = ROOT / "build/gotrace"
 SCENARIOS = [line.split() for line in proc.run([PROGRAMS / "whys"]).ok().stdout.splitlines()]
@@ -101,6 +102,14 @@ def test_joins(traced, name, says, known):
     known_gain(traced, name, says, "half", known)
 
 
+def test_not_one_more(traced):
+    """Where the threads of a pool wait for what nobody knows who has, one more waits for it, too."""
+    trace = traced([PROGRAMS / "whys", "futex"]).ok().trace
+    report = why(trace)
+    assert "more" not in [c["change"] for c in report["what_if"]], report["what_if"]
+    assert re.search(r"sync +futex wait <- bare_lock_contended ", proc.run([GOTRACE, "top", trace]).ok().stdout)
+
+
 def test_longest_wait_misleads(traced):
     """So does `gotrace top` in these, which is why there is another command."""
     first = {name: first for name, first, misleads in SCENARIOS if misleads == "1"}
@@ -133,6 +142,8 @@ def test_no_fault_in_a_healthy_program(traced):
         ("idle", "false_idle", "6 threads fed_worker wait for work .* for feeder", "polling"),
         ("polling", "polling", "main waits again and again.*\n.* <- polling ", "busy_waiting"),
         ("pool", None, "", "false_idle"),
+        ("paced", None, "", "false_idle"),
+        ("answers", None, "", "false_idle"),
         ("settling", None, "", "polling"),
     ],
 )
@@ -179,6 +190,36 @@ def fault(traced, name, says, env):
 def test_no_cpu(traced, watched, name, says):
     """A CPU that others take, between waits or within work, and one that its own threads take from each other."""
     fault(traced, name, says, {"GOTRACE_SCHED": "on"})
+
+
+def without_queues(data):
+    """A trace in which the account says, with as many bytes, that no thread ever stood in a run queue."""
+    data, known_cpus, queue = bytearray(data), 4 << 6, 1
+    for found in re.finditer(rb"[\x80-\xff]*[\0-\x7f](gotrace-account )", bytes(data), re.S):
+        at, end = found.end(), found.start(1) + varint(data, found.start())[0]
+        while at < end:
+            known, at = varint(data, at)
+            for field in ["g", "time", "length", *range(6), *(["cpus"] if known & known_cpus else [])]:
+                start = at
+                if isinstance(field, str) or known & 1 << field:
+                    _, at = varint(data, at)
+                if field == queue and at > start:
+                    data[start:at] = b"\x80" * (at - start - 1) + b"\0"
+    return data
+
+
+def test_slow_wakeups_are_counted(traced, watched, tmp_path):
+    """No more of them is told than the kernel's account has of such time, whatever events say."""
+    trace = traced([PROGRAMS / "faults", "slow_wakeup"], env={"GOTRACE_SCHED": "on", "GOTRACE_FORMAT": "go1.23"}).ok().trace
+    other = tmp_path / "other.out"
+    other.write_bytes(without_queues(trace.read_bytes()))
+    assert why(other)["path"] == why(trace)["path"]
+    for its in [trace, other]:
+        found = findings(its).get("slow_wakeup", {"text": "for 0 %"})
+        told = int(re.search(r"for (\d+) %", found["text"])[1]) / 100 * why(its)["path"]["ns"]
+        threads = json.loads(proc.run([GOTRACE, "info", "--json", its]).ok().stdout)["by_thread"]
+        counted = sum(thread["runnable_ns"] for thread in threads)
+        assert told <= 1.05 * counted + why(its)["path"]["ns"] / 100, (found, counted)
 
 
 def test_gain_of_a_cpu(traced, watched):
@@ -346,6 +387,31 @@ def test_thread(traced):
     assert "(part)\n" in page(trace, "--thread=^part$")
     error = proc.run([GOTRACE, "why", "--thread=^nobody$", trace])
     assert error.returncode == 1 and "such threads" in error.stderr
+
+
+TEMPLATE = r"""
+#include <map>
+#include <pthread.h>
+#include <unistd.h>
+template <class T> struct worker { __attribute__((noinline)) static void *run(void *arg) { usleep(50000); return arg; } };
+int main()
+{
+    pthread_t t[2];
+    for (pthread_t &it : t)
+        pthread_create(&it, nullptr, worker<std::map<int, std::pair<int, long>>>::run, nullptr);
+    for (pthread_t &it : t)
+        pthread_join(it, nullptr);
+}
+"""
+
+
+def test_short_names(traced, tmp_path):
+    """Of threads and pools, as other reports have them; --wide shows all, and so does what is for programs."""
+    trace = traced([proc.compile(TEMPLATE, tmp_path / "prog", "-std=c++11", compiler="g++")]).ok().trace
+    (routine,) = {row["thread"] for row in why(trace)["path"]["rows"] if row["kind"] == "sleep"}
+    assert re.fullmatch(r"worker<std::map<.*>\s*>::run\(void\*\)", routine)
+    assert routine not in page(trace) and re.search(r"; (2 x )?worker<…>::run\(void\*\)\n", page(trace))
+    assert re.search(rf"; (2 x )?{re.escape(routine)}\n", page(trace, "--wide"))
 
 
 def test_server(traced):

@@ -5,6 +5,7 @@
  *
  * A device is a sleep: it takes the same time on any machine.
  */
+#include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -14,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -251,12 +254,17 @@ static void readers(void)
 /* Queues ----------------------------------------------------------------------------------------
  */
 
-/* Workers have nothing to do: what feeds them is slow. */
+/* Workers have nothing to do: what feeds them is slow. It reads, for who sleeps paces itself. */
 static struct queue feed = QUEUE(512);
+static int disk;
 
 static void load_item(void)
 {
-    DEVICE(HALF(4 * MS));
+    struct itimerspec length = {.it_value.tv_nsec = HALF(4 * MS) * 1000L};
+    uint64_t block;
+    timerfd_settime(disk, 0, &length, NULL);
+    if (read(disk, &block, sizeof block) < 0)
+        abort();
 }
 
 static void *fed_worker(void *arg)
@@ -280,8 +288,76 @@ static void *feeder(void *arg)
 static void idle(void)
 {
     pthread_t thread;
+    disk = timerfd_create(CLOCK_MONOTONIC, 0);
     pthread_create(&thread, NULL, feeder, NULL);
     run_threads(6, fed_worker);
+}
+
+/* The same, of one that gives work when it is due. */
+static void *metronome(void *arg)
+{
+    for (int i = 0; i < 60; i++) {
+        DEVICE(3 * MS);
+        put(&feed, i < 54 ? i : -1);
+    }
+    return arg;
+}
+
+static void paced(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, metronome, NULL);
+    run_threads(6, fed_worker);
+}
+
+/* One thread answers all: who asks waits for that, and for no work. */
+static pthread_mutex_t log_number = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t log_asked = PTHREAD_COND_INITIALIZER, log_synced = PTHREAD_COND_INITIALIZER;
+static int logged, synced;
+
+static void *log_syncer(void *arg)
+{
+    pthread_mutex_lock(&log_number);
+    while (logged >= 0) {
+        int until = logged;
+        if (until == synced) {
+            pthread_cond_wait(&log_asked, &log_number);
+            continue;
+        }
+        pthread_mutex_unlock(&log_number);
+        DEVICE(5 * MS);
+        pthread_mutex_lock(&log_number);
+        synced = until;
+        pthread_cond_broadcast(&log_synced);
+    }
+    pthread_mutex_unlock(&log_number);
+    return arg;
+}
+
+static void *log_client(void *arg)
+{
+    for (int i = 0; i < 30; i++) {
+        DEVICE(1 * MS);
+        pthread_mutex_lock(&log_number);
+        int mine = ++logged;
+        pthread_cond_signal(&log_asked);
+        while (synced < mine)
+            pthread_cond_wait(&log_synced, &log_number);
+        pthread_mutex_unlock(&log_number);
+    }
+    return arg;
+}
+
+static void answers(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, log_syncer, NULL);
+    run_threads(5, log_client);
+    pthread_mutex_lock(&log_number);
+    logged = -1;
+    pthread_cond_signal(&log_asked);
+    pthread_mutex_unlock(&log_number);
+    pthread_join(thread, NULL);
 }
 
 /* Too few workers. */
@@ -339,6 +415,47 @@ static void full(void)
     for (int i = 0; i < n; i++)
         put(&few_jobs, -1);
     for (int i = 0; i < n; i++)
+        pthread_join(thread[i], NULL);
+}
+
+/* The same, of workers that hinder each other, by a lock of their own make. */
+static int bare;
+
+static void bare_lock_contended(void)
+{
+    while (__atomic_exchange_n(&bare, 1, __ATOMIC_ACQUIRE))
+        syscall(SYS_futex, &bare, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void bare_unlock(void)
+{
+    __atomic_store_n(&bare, 0, __ATOMIC_RELEASE);
+    syscall(SYS_futex, &bare, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void *hindered_worker(void *arg)
+{
+    while (take(&few_jobs) >= 0) {
+        DEVICE(2 * MS);
+        bare_lock_contended();
+        DEVICE(3 * MS);
+        bare_unlock();
+    }
+    return arg;
+}
+
+static void futex(void)
+{
+    pthread_t thread[3];
+    for (int i = 0; i < 3; i++)
+        pthread_create(&thread[i], NULL, hindered_worker, NULL);
+    for (int i = 0; i < 60; i++) {
+        DEVICE(500);
+        put(&few_jobs, i);
+    }
+    for (int i = 0; i < 3; i++)
+        put(&few_jobs, -1);
+    for (int i = 0; i < 3; i++)
         pthread_join(thread[i], NULL);
 }
 
@@ -1058,7 +1175,8 @@ static const struct scenario {
               {"wrapped", wrapped, NULL, false}, {"binary", binary, NULL, false},
               {"full", full, NULL, false},       {"slots", slots, NULL, false},
               {"counter", counter, NULL, false}, {"ticks", ticks, NULL, false},
-              {"beside", beside, NULL, false}},
+              {"beside", beside, NULL, false},   {"paced", paced, NULL, false},
+              {"answers", answers, NULL, false}, {"futex", futex, NULL, false}},
   scenarios[] = {
       {"journal", journal, "journal_lock", true},
       {"nested", nested, "inner_lock", true},

@@ -34,6 +34,8 @@ static struct {
     size_t rules, room_rules;
     struct module *module;
     size_t modules, room_modules, remarks; /* remarks: of the trace, that were looked at */
+    uint64_t fingerprint;                  /* of all rules */
+    bool complete;                         /* the table's and the user's are there */
     const char *root;                      /* where the program is installed; NULL: not known */
     struct gt_memo kinds;                  /* of a frame, + 1 */
 } all;
@@ -57,6 +59,9 @@ static const char *add_rule(unsigned kinds, enum subject subject, const char *pa
     rule->kinds = kinds;
     rule->subject = subject;
     all.rules++;
+    all.fingerprint = gt_hash_mix(all.fingerprint, (uint64_t)kinds << 8 | subject);
+    for (const char *c = pattern; *c; c++)
+        all.fingerprint = gt_hash_mix(all.fingerprint, (unsigned char)*c);
     return NULL;
 }
 
@@ -295,9 +300,23 @@ const char *gt_frame_module(const struct gt_callers *stack, uint32_t i)
     return module && !is_caller ? module->path : NULL;
 }
 
+static void complete_rules(void)
+{
+    if (all.complete)
+        return;
+    add_table();
+    add_rules_of_user();
+    all.complete = true;
+}
+
 void gt_frames_use(const struct gt_trace *trace)
 {
     all.trace = trace;
-    add_table();
-    add_rules_of_user();
+    complete_rules();
+}
+
+uint64_t gt_frames_fingerprint(void)
+{
+    complete_rules();
+    return all.fingerprint >> 1;
 }

@@ -34,6 +34,9 @@ bool gt_frame_is_own_made(const struct gt_callers *stack, uint32_t i);
 /* From now on frames are of this trace, and the user's rules count: before any of the above. */
 void gt_frames_use(const struct gt_trace *trace);
 
+/* Of all rules, the user's too: another one when any has changed. 63 bits. */
+uint64_t gt_frames_fingerprint(void);
+
 /*
  * A rule of the command line: a regular expression for functions; or, for GT_FRAME_SKIP, the name
  * of a module. `option`: what to call it in the message with which a bad one ends the program.

@@ -22,14 +22,17 @@ enum {
     TIMES = 3,        /* a place that threads come back to */
     BELOW_LOOP = 3,   /* functions between the loop and the call */
     BELOW_EVENTS = 6, /* the same of calls that are the loop's own */
-    DEPTHS = 16
+    DEPTHS = 16,
+    PAIRED_PERCENT = 75,    /* of slots given back: by who has waited for one before */
+    LEAST_OUTSIDE_PART = 20 /* of what is done with a slot: else workers pass work to each other */
 };
 
 /* What one thread does at one place. */
 struct visits {
-    struct visits *next;            /* in `all.first` */
-    const struct gt_callers *stack; /* the first one */
-    uint64_t count, ns, answers;
+    struct visits *next;                /* in `all.first` */
+    const struct gt_callers *stack;     /* the first one */
+    uint64_t count, ns, answers, peers; /* peers: of them ended by one that is alike */
+    uint64_t got, gave;     /* when it last went on, and let one that is alike go on; or 0 */
     uint64_t awaited;       /* ns of it in which others waited for a lock that it had */
     uint64_t moves[DEPTHS]; /* to another place, by how many functions both have */
     const struct gt_thread_state *thread;
@@ -45,8 +48,10 @@ struct worker {
     uint64_t from, to;   /* when */
 };
 
+/* A place, for all threads that wait there. */
 struct verdict {
-    uint64_t idle, not_idle; /* waits */
+    uint64_t idle, not_idle;                 /* waits */
+    uint64_t peers, paired, inside, outside; /* see note_peer */
 };
 
 static struct {
@@ -230,7 +235,7 @@ static uint64_t role_of(const struct gt_thread_state *t)
 /*
  * Whether who waits has got an answer, or room in a queue, and no work: from a thread that it made,
  * or one of a role that its own has woken first. A thread that tells its maker that it is there
- * says nothing of that.
+ * says nothing of that; of two of one role see note_peer.
  */
 static bool is_answer(const struct gt_thread_state *waits, const struct gt_thread_state *by)
 {
@@ -244,6 +249,37 @@ static bool is_answer(const struct gt_thread_state *waits, const struct gt_threa
     return *first == its;
 }
 
+static struct verdict *verdict_of(uint64_t place)
+{
+    return item_of(&all.verdicts, place, sizeof(struct verdict));
+}
+
+/*
+ * Woken by one that is alike: it gives back a slot, or a turn, which it has had since it waited
+ * here itself; or, as names say, it gives work. How long each has one, and does without, says more.
+ */
+static void note_peer(struct visits *v, const struct gt_span *span)
+{
+    uint64_t at = span->from + span->ns, g = span->by->g;
+    struct visits *giver = (void *)(uintptr_t)gt_memo_find(&all.visits, gt_hash_mix(v->place, g));
+    bool alike = role_of(span->thread) == role_of(span->by) ||
+                 (giver && role_of(span->thread) == span->thread->g);
+    if (alike && !(span->waker && kinds_on(span->waker) & GT_FRAME_BUSY)) {
+        struct verdict *its = verdict_of(v->place);
+        v->peers++;
+        its->peers++;
+        its->paired += giver && giver->got;
+        its->inside += giver && giver->got ? at - giver->got : 0;
+        its->outside += v->gave && span->from > v->gave ? span->from - v->gave : 0;
+        if (giver) {
+            giver->got = 0;
+            giver->gave = at;
+        }
+    }
+    v->got = at;
+    v->gave = 0;
+}
+
 void gt_idle_note(const struct gt_span *span)
 {
     if (all.off || span->kind == GT_RUNNING || span->kind == GT_SCHED || !span->stack ||
@@ -253,7 +289,10 @@ void gt_idle_note(const struct gt_span *span)
     struct worker *w = item_of(&all.workers, span->thread->g, sizeof *w);
     v->count++;
     v->ns += span->ns;
-    v->answers += span->by && v->way == WORK && is_answer(span->thread, span->by);
+    if (span->by && v->way == WORK) {
+        v->answers += is_answer(span->thread, span->by);
+        note_peer(v, span);
+    }
     v->ended |= span->ended;
     v->wanted = span->wanted ? span->wanted->lock->name : v->wanted;
     if (w->last && w->last != v) {
@@ -294,13 +333,26 @@ static bool is_main(const struct gt_callers *stack)
     return stack->n && strcmp(stack->frame[stack->n - 1].func, "_start") == 0;
 }
 
+/* Whether those who wake each other there give back slots, with which they do most. */
+static bool has_slots(const struct verdict *its)
+{
+    return its->paired * 100 >= its->peers * PAIRED_PERCENT &&
+           its->outside * LEAST_OUTSIDE_PART >= its->inside;
+}
+
+/* How often what it got there was no work. */
+static uint64_t answers_of(const struct visits *v)
+{
+    return v->answers + (v->peers && has_slots(verdict_of(v->place)) ? v->peers : 0);
+}
+
 /* Whether a thread can rest there, by itself. */
 static bool is_candidate(const struct visits *v)
 {
     unsigned kinds = kinds_on(v->stack);
     bool events = v->way == EVENTS || v->way == LISTEN || kinds & GT_FRAME_LOOP;
     if (v->way == NEVER || kinds & GT_FRAME_BUSY || v->awaited * 10 > v->ns ||
-        v->answers * 2 > v->count)
+        answers_of(v) * 2 > v->count)
         return false;
     if (v->kind == GT_SYNC && (v->thread->g == 1 || is_main(v->stack)))
         return false;
@@ -316,12 +368,7 @@ static bool is_nearer(const struct visits *a, const struct visits *b)
         return b->way == SLEEP;
     if (below_loop(a) != below_loop(b))
         return below_loop(a) < below_loop(b);
-    return b->answers * a->count > a->answers * b->count + a->count * b->count / 2;
-}
-
-static struct verdict *verdict_of(uint64_t place)
-{
-    return item_of(&all.verdicts, place, sizeof(struct verdict));
+    return answers_of(b) * a->count > answers_of(a) * b->count + a->count * b->count / 2;
 }
 
 /* Whether somebody has signalled a variable when nobody waited: who waits now may have missed it.

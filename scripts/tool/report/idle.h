@@ -12,6 +12,7 @@
  * 4. Nobody waits meanwhile for a lock that the thread has.
  * 5. What it gets is no answer, nor room in a queue: it is not woken by a thread that it has made,
  *    nor by one whose like a thread like it has woken first. Who works is woken before it wakes.
+ *    Nor a slot or a turn that one like it has had since it waited there itself, and gives back.
  *
  * What waits when the trace ends for what has an owner is never idle.
  */

@@ -101,33 +101,22 @@ static uint64_t lived(const struct gt_thread_state *t)
     return t->end - t->begin;
 }
 
-static uint64_t part_of(uint64_t ns, double part)
-{
-    return part < 1 ? (uint64_t)(part * (double)ns) : ns;
-}
-
-/*
- * What there is an account of; or, in a trace without accounts, what events say. The last account
- * is from after the last event: what is beyond that is left out, in equal measure.
- */
+/* What there is an account of; or, in a trace without accounts, what events say. */
 static struct parts parts_of(const struct gt_thread_state *t, bool accounts)
 {
-    const struct gt_shares *s = &t->shares;
-    const uint64_t *wait = accounts ? s->wait : t->ns;
-    uint64_t time = accounts ? s->time : lived(t);
-    double within = time > lived(t) ? (double)lived(t) / (double)time : 1;
+    const struct gt_shares s = gt_shares_within(&t->shares, lived(t));
+    const uint64_t *wait = accounts ? s.wait : t->ns;
     struct parts p = {
-        .time = within < 1 ? lived(t) : time,
-        .cpu = part_of(accounts ? s->cpu : t->ns[GT_RUNNING], within),
-        .runnable = part_of(accounts ? s->queue : t->ns[GT_SCHED], within),
-        .unseen = part_of(accounts ? gt_shares_unseen(s) : 0, within),
+        .time = accounts ? s.time : lived(t),
+        .cpu = accounts ? s.cpu : t->ns[GT_RUNNING],
+        .runnable = accounts ? s.queue : t->ns[GT_SCHED],
+        .unseen = accounts ? gt_shares_unseen(&s) : 0,
     };
     for (int k = GT_SYNC; k < GT_UNSEEN; k++) {
-        uint64_t ns = part_of(wait[k], within);
         double idle = t->ns[k] ? (double)gt_idle_ns(t, (enum gt_kind)k) / (double)t->ns[k] : 0;
-        uint64_t its = part_of(ns, idle);
+        uint64_t its = idle < 1 ? (uint64_t)(idle * (double)wait[k]) : wait[k];
         p.idle += its;
-        p.kind[k] = ns - its;
+        p.kind[k] = wait[k] - its;
         *(k == GT_SYSCALL ? &p.calls : &p.blocked) += p.kind[k];
     }
     return p;

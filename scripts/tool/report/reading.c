@@ -73,6 +73,7 @@ void gt_read_selected(struct gt_threads *threads, struct gt_trace *trace)
     threads->sample = its.sample ? pass_sample : NULL;
     gt_select_prepare(trace->path);
     gt_read_threads(threads, trace);
+    gt_select_check(trace);
     gt_idle_decide(trace);
 }
 

@@ -228,6 +228,12 @@ bool gt_select_thread(const struct gt_thread_state *t)
     return !wanted.thread || gt_memo_find(&wanted.threads, t->g) == 2;
 }
 
+void gt_select_check(const struct gt_trace *trace)
+{
+    if (wanted.from && wanted.from >= trace->ns)
+        gt_fail(GT_EXIT_FAILED, "%s: nothing is recorded of that time", trace->path);
+}
+
 static bool matches(const struct gt_callers *stack)
 {
     for (uint32_t i = 0; i < stack->n; i++) {

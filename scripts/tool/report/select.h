@@ -54,6 +54,9 @@ void gt_select_prepare(const char *path);
 typedef void gt_select_fn(void *arg, const struct gt_span *span);
 void gt_select_span(const struct gt_span *span, gt_select_fn *fn, void *arg);
 
+/* Ends the program with a message where a trace that was read is over before --from. */
+void gt_select_check(const struct gt_trace *trace);
+
 /* Whether --thread means a thread that was read to its end; without one, all. */
 bool gt_select_named(const struct gt_thread_state *t);
 

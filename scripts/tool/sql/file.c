@@ -1,6 +1,7 @@
 /* See file.h. */
 #include "file.h"
 
+#include "scripts/tool/report/frames.h"
 #include "scripts/tool/report/reading.h"
 #include "scripts/tool/replacement.h"
 #include "import.h"
@@ -52,18 +53,19 @@ static enum state look_at(const char *path)
     return number_at(h.rest + USER_VERSION_AT) == GT_SQL_VERSION ? OURS : OLD;
 }
 
-/* Made of a trace of this size and time. */
+/* Made of a trace of this size and time, by the rules for places that count now. */
 static bool is_of(const char *path, const struct stat *st)
 {
     sqlite3 *db;
     sqlite3_stmt *stmt = NULL;
     int64_t ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
     bool same = gt_sqlite.open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
-                gt_sqlite.prepare_v2(db, "SELECT bytes, modified_ns FROM trace", -1, &stmt, NULL) ==
-                    SQLITE_OK &&
+                gt_sqlite.prepare_v2(db, "SELECT bytes, modified_ns, rules FROM trace", -1, &stmt,
+                                     NULL) == SQLITE_OK &&
                 gt_sqlite.step(stmt) == SQLITE_ROW &&
                 gt_sqlite.column_int64(stmt, 0) == st->st_size &&
-                gt_sqlite.column_int64(stmt, 1) == ns;
+                gt_sqlite.column_int64(stmt, 1) == ns &&
+                gt_sqlite.column_int64(stmt, 2) == (int64_t)gt_frames_fingerprint();
     gt_sqlite.finalize(stmt);
     gt_sqlite.close(db);
     return same;

@@ -1,6 +1,7 @@
 /* See import.h. */
 #include "import.h"
 
+#include "scripts/tool/report/frames.h"
 #include "scripts/tool/report/idle.h"
 #include "scripts/tool/report/reading.h"
 #include "insert.h"
@@ -264,7 +265,7 @@ static void add_event(void *arg, const struct gt_happening *h, const struct gt_t
 
 static void add_thread(struct import *im, const struct gt_thread_state *t)
 {
-    const struct gt_shares *s = &t->shares;
+    const struct gt_shares s = gt_shares_within(&t->shares, t->end - t->begin);
     struct doing *d = doing_of(im, t);
     finish_wait(im, d, 0);
     for (size_t i = 0; i < d->n; i++)
@@ -278,10 +279,10 @@ static void add_thread(struct import *im, const struct gt_thread_state *t)
         row[9 + k] = gt_number(t->ns[k]);
     gt_sql_add(GT_SQL_threads, row);
     if (im->threads.accounts)
-        ROW(shares, gt_number(t->g), gt_number(s->time), gt_number(s->cpu), gt_number(s->queue),
-            gt_number(s->wait[GT_SYNC]), gt_number(s->wait[GT_NETWORK]),
-            gt_number(s->wait[GT_SYSCALL]), gt_number(s->wait[GT_SLEEP]),
-            gt_number(s->wait[GT_OTHER]), gt_number(gt_shares_unseen(s)));
+        ROW(shares, gt_number(t->g), gt_number(s.time), gt_number(s.cpu), gt_number(s.queue),
+            gt_number(s.wait[GT_SYNC]), gt_number(s.wait[GT_NETWORK]),
+            gt_number(s.wait[GT_SYSCALL]), gt_number(s.wait[GT_SLEEP]), gt_number(s.wait[GT_OTHER]),
+            gt_number(gt_shares_unseen(&s)));
 }
 
 static void add_open_tasks(const struct import *im)
@@ -326,7 +327,7 @@ static void add_trace(const struct gt_threads *threads, const struct stat *st)
         gt_number(t->ns), gt_known(ns_of(t->wall_s, t->wall_ns)), gt_number(t->events),
         gt_number(t->generations), gt_number(threads->n), gt_number(t->whole), gt_number(t->lost),
         gt_number(t->odd), gt_number(threads->accounts), gt_known(threads->cpus),
-        gt_number(threads->tracer_ns), gt_text(gt_version));
+        gt_number(threads->tracer_ns), gt_text(gt_version), gt_number(gt_frames_fingerprint()));
 }
 
 void gt_sql_import(struct gt_trace *trace, const struct stat *st, const char *database)

@@ -9,7 +9,7 @@
  * To be counted up with each change of what stands in a database: older ones are made anew. Both
  * stand in its header (PRAGMA application_id, user_version).
  */
-enum { GT_SQL_APPLICATION = 0x676f7472 /* "gotr" */, GT_SQL_VERSION = 2 };
+enum { GT_SQL_APPLICATION = 0x676f7472 /* "gotr" */, GT_SQL_VERSION = 3 };
 
 enum gt_sql_table {
 #define GT_TABLE(name, columns, text) GT_SQL_##name,

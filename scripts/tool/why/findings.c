@@ -95,10 +95,9 @@ static double part(const struct look *l, uint64_t ns)
     return l->path->ns ? (double)ns / (double)l->path->ns : 0;
 }
 
-static const char *name_of(const struct look *l, uint32_t thread)
+static struct gt_name name_of(const struct look *l, uint32_t thread)
 {
-    const struct gt_thread_state *t = l->sections->graph->lane[thread].thread;
-    return *t->name ? t->name : *t->routine ? t->routine : "(no name)";
+    return gt_name_of_thread(l->sections->graph, thread);
 }
 
 /* Locks ---------------------------------------------------------------------------------------- */
@@ -204,15 +203,33 @@ static const char *who_had(const struct look *l, const struct gt_delays *delays)
         return "Others, not of this process, had those CPUs meanwhile.";
     snprintf(text, sizeof text,
              "Its own threads had those CPUs for %.0f %% of that, %.80s most; others for %.0f %%.",
-             100 * (double)users.ours / all, name_of(l, users.thread),
+             100 * (double)users.ours / all, name_of(l, users.thread).text,
              100 * (double)users.others / all);
     return text;
 }
 
-static bool matters(const struct look *l, const struct gt_delays *delays)
+/* ns: of that, what is told. */
+static bool matters(const struct look *l, const struct gt_delays *delays, uint64_t ns)
 {
-    return part(l, delays->ns) >= from_on.no_cpu && delays->n >= from_on.delays &&
-           delays->ns >= delays->n * from_on.delay_ns;
+    return part(l, ns) >= from_on.no_cpu && delays->n >= from_on.delays &&
+           ns >= delays->n * from_on.delay_ns;
+}
+
+/*
+ * Of that, in ns, what the kernel has counted, too, as a part of all that events tell: a post wakes
+ * a thread, and another that comes by may take what was posted; that is no CPU's fault.
+ */
+static uint64_t counted_of(const struct look *l, const struct gt_delays *delays)
+{
+    const struct gt_threads *threads = &l->sections->graph->threads;
+    uint64_t queue = 0, told = 0;
+    for (const struct gt_thread_state *t = threads->first; t; t = t->next) {
+        queue += t->shares.queue;
+        told += t->ns[GT_SCHED];
+    }
+    if (!threads->accounts || queue >= told)
+        return delays->ns;
+    return (uint64_t)((double)delays->ns * (double)queue / (double)told);
 }
 
 /* Where the path has most of that kind. */
@@ -230,12 +247,13 @@ static void look_for_slow_wakeups(const struct look *l)
 {
     const struct gt_delays *delays = &l->path->woken;
     const struct gt_path_row *row = main_delay(l, true);
-    if (!matters(l, delays) || !row)
+    uint64_t ns = counted_of(l, delays);
+    if (!matters(l, delays, ns) || !row)
         return;
     add(l, "slow_wakeup", "top --kind=sched", row->longest_at,
         "Slow wake-ups: for %.0f %% of the critical path threads were woken and had no CPU, %zu "
         "times, %s each,\n  mostly %s.\n  %s",
-        100 * part(l, delays->ns), delays->n, gt_duration(delays->ns / delays->n),
+        100 * part(l, ns), delays->n, gt_duration(ns / delays->n),
         gt_section_name(l->sections, row->section), who_had(l, delays));
 }
 
@@ -243,7 +261,7 @@ static void look_for_preemption(const struct look *l)
 {
     const struct gt_delays *delays = &l->path->preempted;
     const struct gt_path_row *row = main_delay(l, false);
-    if (!matters(l, delays) || !row)
+    if (!matters(l, delays, delays->ns) || !row)
         return;
     add(l, "preempted", "top --kind=sched", row->longest_at,
         "Preempted: for %.0f %% of the critical path threads had lost their CPU while they ran, "
@@ -295,8 +313,21 @@ static void look_for_serial(const struct look *l, size_t i)
     add(l, "serialised_pool", "top --wakers", wait->longest_at,
         "Serialised: of %" PRIu32 " threads %s, %.2f do something at a time; the others wait for "
         "them in\n  %s (%s in all).",
-        pool->threads, *pool->routine ? pool->routine : "(routine not known)", at_once,
+        pool->threads,
+        gt_name_of_function(*pool->routine ? pool->routine : "(routine not known)").text, at_once,
         gt_section_name(l->sections, wait->section), gt_duration(wait->ns));
+}
+
+/* Whether what the path has of a thread is sleep, mostly: so it gives work when it is due. */
+static bool paces_itself(const struct look *l, uint32_t thread)
+{
+    uint64_t asleep = 0;
+    for (size_t i = 0; i < l->path->n; i++) {
+        const struct gt_path_row *row = &l->path->row[i];
+        bool its = row->thread == thread && row->threads == 1;
+        asleep += its && l->sections->at[row->section].kind == GT_SLEEP ? row->ns : 0;
+    }
+    return asleep * 2 > l->path->by_thread[thread];
 }
 
 static void look_for_starved(const struct look *l, size_t i)
@@ -304,17 +335,18 @@ static void look_for_starved(const struct look *l, size_t i)
     const struct gt_pool *pool = &l->survey->pool[i];
     enum { LEAST_FED = 10 };
     if (pool->threads < 2 || pool->feeder == GT_NOBODY || pool->fed < LEAST_FED ||
-        (double)pool->rest_ns < from_on.starved * (double)pool->life_ns ||
+        (double)pool->idle_ns < from_on.starved * (double)pool->life_ns ||
         (double)pool->fed_by_that < from_on.feeder_part * (double)pool->fed)
         return;
     double feeder = part(l, l->path->by_thread[pool->feeder]);
-    if (feeder < from_on.feeder_path)
+    if (feeder < from_on.feeder_path || paces_itself(l, pool->feeder))
         return;
     add(l, "false_idle", "top --wakers", GT_NO_TIME,
         "False idle: %" PRIu32 " threads %s wait for work %.0f %% of their time, for %s\n"
         "  cannot bring it faster: that is %.0f %% of the critical path.",
-        pool->threads, pool->routine, 100 * (double)pool->rest_ns / (double)pool->life_ns,
-        name_of(l, pool->feeder), 100 * feeder);
+        pool->threads, gt_name_of_function(pool->routine).text,
+        100 * (double)pool->idle_ns / (double)pool->life_ns, name_of(l, pool->feeder).text,
+        100 * feeder);
 }
 
 /* Waits -----------------------------------------------------------------------------------------
@@ -349,7 +381,7 @@ static void look_for_polls(const struct look *l)
         add(l, "polling", "top --by-thread", p->longest_at,
             "Polling: %s waits again and again, %" PRIu64 " times for %s, in\n  %s.\n"
             "  If it asks whether others are done, a wait for them would end at once.",
-            name_of(l, p->thread), p->count, gt_duration(p->ns / p->count),
+            name_of(l, p->thread).text, p->count, gt_duration(p->ns / p->count),
             gt_section_name(l->sections, p->section));
     }
 }
@@ -386,7 +418,7 @@ static void look_for_spinning(const struct look *l)
         add(l, "busy_waiting", "top --kind=sched", row->longest_at,
             "Busy waiting: %s calls sched_yield again and again, %" PRIu64 " times in %s,\n"
             "  for %.0f %% of the critical path.",
-            name_of(l, row->thread), row->count, s->func, 100 * its);
+            name_of(l, row->thread).text, row->count, gt_name_of_function(s->func).text, 100 * its);
     }
 }
 
@@ -418,7 +450,7 @@ static void look_for_lost_signal(const struct look *l)
         add(l, "lost_wakeup", "top --wakeups", t->since,
             "Lost wake-up: %s waits for %s until the end, for %s; %" PRIu64 " of %" PRIu64
             " signals by\n  %.*s found nobody waiting.",
-            name_of(l, l->thread), row->name, gt_duration(waited), row->vain, row->signals,
+            name_of(l, l->thread).text, row->name, gt_duration(waited), row->vain, row->signals,
             row->how_len, row->how);
         return;
     }

@@ -2,6 +2,7 @@
 #include "graph.h"
 
 #include "scripts/tool/report/frames.h"
+#include "scripts/tool/report/idle.h"
 #include "scripts/tool/report/places.h"
 #include "scripts/tool/report/reading.h"
 #include "scripts/tool/report/roles.h"
@@ -281,6 +282,7 @@ static void add_span(void *arg, const struct gt_span *span)
                            .lock = GT_NOBODY,
                            .owner = GT_NOBODY,
                            .p = cpu_of(graph, span)};
+    gt_idle_note(span);
     if (!fit(graph, lane, &step))
         return;
     bool yields = is_yield(span), preempted = span->kind == GT_SCHED && lane->pendings;
@@ -378,6 +380,7 @@ void gt_graph_read(struct gt_graph *graph, const char *path)
                                            .arg = graph}};
     gt_open_trace(&graph->trace, path);
     gt_read_threads(&graph->threads, &graph->trace);
+    gt_idle_decide(&graph->trace);
     for (size_t i = 0; i < graph->lanes; i++) {
         struct gt_lane *lane = &graph->lane[i];
         settle(graph, lane, NULL);

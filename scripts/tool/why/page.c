@@ -20,20 +20,14 @@ static double percent(uint64_t part, uint64_t of)
 
 /* The path ------------------------------------------------------------------------------------ */
 
-static const char *thread_name(const struct gt_graph *graph, uint32_t thread)
-{
-    const struct gt_thread_state *t = graph->lane[thread].thread;
-    return *t->name ? t->name : *t->routine ? t->routine : "(no name)";
-}
-
 static void print_threads(const struct gt_why *why, const struct gt_path_row *row)
 {
     if (row->threads > 1 && row->alike)
-        printf("%" PRIu32 " x %s", row->threads, thread_name(&why->graph, row->thread));
+        printf("%" PRIu32 " x %s", row->threads, gt_name_of_thread(&why->graph, row->thread).text);
     else if (row->threads > 1)
         printf("%" PRIu32 " threads", row->threads);
     else
-        printf("%s", thread_name(&why->graph, row->thread));
+        printf("%s", gt_name_of_thread(&why->graph, row->thread).text);
 }
 
 static void print_between(const struct gt_section *s)
@@ -123,8 +117,8 @@ const char *gt_whatif_name(const struct gt_why *why, const struct gt_whatif *it)
                  why->graph.lock[it->lock]->name, *it->taken ? ", taken in " : "", it->taken);
         break;
     case GT_MORE:
-        snprintf(text, sizeof text, "one thread more in the pool %.1000s (now %" PRIu32 ")",
-                 it->pool.routine, it->pool.threads);
+        snprintf(text, sizeof text, "one thread more in the pool %s (now %" PRIu32 ")",
+                 gt_name_of_function(it->pool.routine).text, it->pool.threads);
         break;
     case GT_SLOT:
         snprintf(text, sizeof text, "%.1000s had one slot more (now %" PRIu32 ")",

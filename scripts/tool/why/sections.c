@@ -3,6 +3,7 @@
 
 #include "scripts/tool/report/frames.h"
 #include "scripts/tool/report/places.h"
+#include "scripts/tool/report/short_name.h"
 
 #include "encoder/base/hash.h"
 #include "encoder/read/need.h"
@@ -213,6 +214,25 @@ const char *gt_section_verb(const struct gt_section *s)
     case GT_UNSEEN: return "unseen";
     default: return "waits";
     }
+}
+
+struct gt_name gt_name_of_function(const char *function)
+{
+    enum { MOST = 60 };
+    struct gt_name name, buf;
+    snprintf(name.text, sizeof name.text, "%s",
+             gt_short_name(function, buf.text, sizeof buf.text, MOST));
+    return name;
+}
+
+struct gt_name gt_name_of_thread(const struct gt_graph *graph, uint32_t thread)
+{
+    const struct gt_thread_state *t = graph->lane[thread].thread;
+    struct gt_name own;
+    if (!*t->name)
+        return gt_name_of_function(*t->routine ? t->routine : "(no name)");
+    snprintf(own.text, sizeof own.text, "%s", t->name);
+    return own;
 }
 
 /* "append (journal.c:53-56)": between which of its own calls. */

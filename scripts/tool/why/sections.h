@@ -44,6 +44,13 @@ void gt_sections_split(struct gt_sections *sections, uint32_t thread, const stru
 /* What all of a step is that holds no lock. */
 uint32_t gt_sections_of(struct gt_sections *sections, uint32_t thread, const struct gt_step *step);
 
+/* A thread's own name, or that of its routine; a function's: as reports have them. */
+struct gt_name {
+    char text[1024];
+};
+struct gt_name gt_name_of_thread(const struct gt_graph *graph, uint32_t thread);
+struct gt_name gt_name_of_function(const char *function);
+
 /* "fsync <- append (journal.c:53), holding journal_lock"; valid until the next call. */
 const char *gt_section_name(const struct gt_sections *sections, uint32_t section);
 

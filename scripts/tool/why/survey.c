@@ -1,6 +1,8 @@
 /* See survey.h. */
 #include "survey.h"
 
+#include "scripts/tool/report/idle.h"
+
 #include "encoder/base/hash.h"
 #include "encoder/read/need.h"
 
@@ -111,6 +113,7 @@ static void note_lock(struct look *l, const struct gt_step *s, uint64_t ns)
 static void note_rest(struct look *l, const struct gt_step *s, uint64_t ns)
 {
     l->pool->rest_ns += ns;
+    l->pool->idle_ns += gt_is_idle_at(l->sections->graph->spot[s->spot].stack, s->kind) ? ns : 0;
     if (l->counted++ > COUNTED_MOST)
         return;
     l->pool->rests++;
@@ -176,6 +179,7 @@ static void look_at(struct look *l, const struct gt_step *s)
     bool peers = s->by != GT_NOBODY ? v->pool_of[s->by] == v->pool_of[l->thread]
                                     : s->kind == GT_SYNC && s->ended && s->lock != GT_NOBODY;
     l->pool->peer_ns += peers ? ns : 0;
+    l->pool->blind_ns += peers && s->owner == GT_NOBODY ? ns : 0;
     if (band == GT_BAND_LOCKS)
         note_lock(l, s, ns);
     else if (s->kind == GT_SYNC && !graph->spot[s->spot].busy)

@@ -38,8 +38,10 @@ struct gt_pool {
     uint32_t threads, first;   /* first: one of them */
     uint64_t free_ns, held_ns; /* what they do without a lock, and with one */
     uint64_t rests, rest_ns;   /* that they wait for others, not for locks */
+    uint64_t idle_ns;          /* of that: for work, as reports have it */
     uint64_t lock_ns;          /* for locks */
     uint64_t peer_ns;          /* of all that: ended by one of the same pool */
+    uint64_t blind_ns;         /* of these: for what nobody is known to have held, as a futex */
     uint64_t life_ns;
     uint64_t fed;         /* rests that threads of others ended */
     uint64_t shared;      /* rests for what another thread of the pool has waited for, too */

@@ -156,12 +156,18 @@ static bool is_full(const struct gt_pool *pool)
            pool->awaited > pool->threads && pool->by_peers * 4 >= pool->awaited;
 }
 
+/* Its threads wait for each other, and what each does alone is not known: so does one more. */
+static bool is_serial(const struct gt_pool *pool)
+{
+    return pool->blind_ns * 10 > pool->life_ns;
+}
+
 /* One that gets its work from others; and there is a CPU for one thread more. */
 static bool can_grow(const struct search *s, const struct gt_pool *pool)
 {
     enum { THREADS_MOST = 256 };
     return pool->threads > 1 && pool->threads <= THREADS_MOST && (is_fed(pool) || is_full(pool)) &&
-           *pool->routine && s->all->cpus <= 0;
+           !is_serial(pool) && *pool->routine && s->all->cpus <= 0;
 }
 
 static void try_pools(struct search *s)
