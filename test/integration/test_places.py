@@ -757,8 +757,11 @@ def test_answers_are_not_idle(traced, tmp_path):
 @pytest.mark.parametrize("scenario, where", [("counter", "pthread_cond_wait <- take_ticket "), ("binary", "sem_wait <- keeper ")])
 def test_waits_for_a_slot_are_not_idle(traced, scenario, where):
     """Those who wait for one wake each other, from their loops, and it is no work."""
-    trace = traced([PROGRAMS / "whys", scenario]).ok().trace
-    assert [row for row in top(trace, "--kind=sync") if row[3].startswith(where)], report("top", trace)
+    for _ in range(5):  # on a busy machine some come by, and take one that they did not wait for
+        trace = traced([PROGRAMS / "whys", scenario]).ok().trace
+        if any(row[3].startswith(where) for row in top(trace, "--kind=sync")):
+            return
+    pytest.fail(report("top", trace))
 
 
 PASSED = r"""

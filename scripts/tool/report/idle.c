@@ -32,6 +32,7 @@ struct visits {
     struct visits *next;                /* in `all.first` */
     const struct gt_callers *stack;     /* the first one */
     uint64_t count, ns, answers, peers; /* peers: of them ended by one that is alike */
+    uint64_t handed;                    /* of them not for what is wanted, but for its mutex */
     uint64_t got, gave;     /* when it last went on, and let one that is alike go on; or 0 */
     uint64_t awaited;       /* ns of it in which others waited for a lock that it had */
     uint64_t moves[DEPTHS]; /* to another place, by how many functions both have */
@@ -280,6 +281,14 @@ static void note_peer(struct visits *v, const struct gt_span *span)
     v->gave = 0;
 }
 
+/* A condition variable was signalled before, and somebody else had the mutex. */
+static bool is_handed(const struct gt_span *span)
+{
+    const char *how = span->waker ? gt_leaf_of(span->waker) : "";
+    return gt_role_of(gt_leaf_of(span->stack)) == GT_ROLE_CONDITION && !strstr(how, "signal") &&
+           !strstr(how, "broadcast");
+}
+
 void gt_idle_note(const struct gt_span *span)
 {
     if (all.off || span->kind == GT_RUNNING || span->kind == GT_SCHED || !span->stack ||
@@ -289,7 +298,9 @@ void gt_idle_note(const struct gt_span *span)
     struct worker *w = item_of(&all.workers, span->thread->g, sizeof *w);
     v->count++;
     v->ns += span->ns;
-    if (span->by && v->way == WORK) {
+    if (span->by && v->way == WORK && is_handed(span)) {
+        v->handed++;
+    } else if (span->by && v->way == WORK) {
         v->answers += is_answer(span->thread, span->by);
         note_peer(v, span);
     }
@@ -352,7 +363,7 @@ static bool is_candidate(const struct visits *v)
     unsigned kinds = kinds_on(v->stack);
     bool events = v->way == EVENTS || v->way == LISTEN || kinds & GT_FRAME_LOOP;
     if (v->way == NEVER || kinds & GT_FRAME_BUSY || v->awaited * 10 > v->ns ||
-        answers_of(v) * 2 > v->count)
+        answers_of(v) * 2 > v->count - v->handed)
         return false;
     if (v->kind == GT_SYNC && (v->thread->g == 1 || is_main(v->stack)))
         return false;
