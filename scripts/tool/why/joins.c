@@ -12,9 +12,10 @@
 enum {
     SOON_NS = 1000000, /* between the joins of a series; from a thread's last word to its end */
     LEAST_ROUNDS = 8,
-    REST_ROUNDS = 2,  /* one is begun, and they differ */
-    LIKE_MOST = 8,    /* threads: a sample is enough, */
-    LOOKED_MOST = 64, /* of the next ones to end */
+    REST_ROUNDS = 2,     /* one is begun, and they differ */
+    LIKE_MOST = 8,       /* threads: a sample is enough, */
+    LOOKED_MOST = 64,    /* of the next ones to end; */
+    STEPS_MOST = 100000, /* and of what each did */
 };
 
 /* A thread that has ended. */
@@ -27,8 +28,8 @@ struct look {
     struct gt_graph *graph;
     struct child *child; /* by maker, then by their ends */
     size_t children;
-    uint64_t *fed;      /* by thread: waits for it, not for locks nor for its end */
-    bool *awaited;      /* by thread: there is a wait for its end */
+    uint64_t *fed; /* by thread: waits for it, not for locks nor for its end; NULL: not asked yet */
+    bool *awaited; /* by thread: there is a wait for its end */
     uint32_t thread;    /* that joins */
     uint64_t arrival;   /* when it came to the first of a series of joins, */
     const char *series; /* of threads with this routine; or NULL */
@@ -96,14 +97,36 @@ static bool is_feeding(const struct gt_graph *graph, const struct gt_step *s)
                                   (s->kind == GT_SYNC && !graph->spot[s->spot].locks));
 }
 
+static void count_feeding(struct look *l, uint32_t thread)
+{
+    struct gt_cursor c = {.graph = l->graph, .thread = thread};
+    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+        if (is_feeding(l->graph, s) && !is_join(l->graph, thread, s))
+            l->fed[s->by]++;
+    }
+    gt_cursor_close(&c);
+}
+
+/* It takes a look at all that everybody did. */
+static uint64_t fed_by(struct look *l, uint32_t thread)
+{
+    if (!l->fed) {
+        l->fed = gt_need(calloc(l->graph->lanes + 1, sizeof *l->fed));
+        for (uint32_t i = 0; i < l->graph->lanes; i++)
+            count_feeding(l, i);
+    }
+    return l->fed[thread];
+}
+
 /* Rounds --------------------------------------------------------------------------------------- */
 
 /* What threads did: of waits that were over by themselves, how many there were at one place. */
 struct rounds {
     struct gt_memo visits;
     uint64_t threads, most, life;
+    uint32_t who[LIKE_MOST];
     uint32_t spot;  /* that place */
-    uint64_t fed;   /* waits that others ended, or that ended others'; not for locks */
+    uint64_t fed;   /* waits that others ended, not for locks */
     uint64_t all;   /* such waits of one thread, in its whole life */
     bool different; /* others have had more, or less */
 };
@@ -113,8 +136,10 @@ static void count_rounds(struct rounds *r, const struct look *l, uint32_t thread
     const struct gt_graph *graph = l->graph;
     const struct gt_lane *lane = &graph->lane[thread];
     struct gt_cursor c = {.graph = graph, .thread = thread};
-    uint64_t all = 0;
-    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+    uint64_t all = 0, until = lane->begin;
+    size_t left = STEPS_MOST;
+    for (const struct gt_step *s; left && (s = gt_cursor_next(&c)); left--) {
+        until = s->to;
         r->fed += s->to <= to && is_feeding(graph, s);
         bool waits = s->kind == GT_SLEEP || s->kind == GT_NETWORK ||
                      (s->kind == GT_SYNC && !graph->spot[s->spot].locks);
@@ -127,11 +152,10 @@ static void count_rounds(struct rounds *r, const struct look *l, uint32_t thread
             r->spot = s->spot;
         }
     }
-    r->fed += l->fed[thread];
-    r->life += (to < lane->until ? to : lane->until) - lane->begin;
+    r->life += (to < until ? to : until) - lane->begin;
     r->different |= r->threads && all != r->all;
     r->all = all;
-    r->threads++;
+    r->who[r->threads++] = thread;
     gt_cursor_close(&c);
 }
 
@@ -144,12 +168,23 @@ static bool is_in_loop(const struct gt_spot *spot)
     return own == 1 || gt_role_of(gt_leaf_of(spot->stack)) != GT_ROLE_OTHER;
 }
 
+/* With no work from others, or for others. */
+static bool go_round(struct look *l, const struct rounds *r)
+{
+    uint64_t fed = r->fed;
+    if (!r->threads || r->most < r->threads * LEAST_ROUNDS || fed * LEAST_ROUNDS > r->most)
+        return false;
+    for (uint64_t i = 0; i < r->threads; i++)
+        fed += fed_by(l, r->who[i]);
+    return fed * LEAST_ROUNDS <= r->most;
+}
+
 /*
  * Whether the thread went round by itself until that time, with no work from or for others, and
  * ended about a round later. Its like at its time are one with it: some may only have waited for a
  * lock that others had. But where all went round as often each had its part of some work to do.
  */
-static bool was_told_to_stop(const struct look *l, uint32_t thread, uint64_t at)
+static bool was_told_to_stop(struct look *l, uint32_t thread, uint64_t at)
 {
     const struct gt_lane *lane = &l->graph->lane[thread];
     const struct gt_thread_state *its = lane->thread;
@@ -166,8 +201,7 @@ static bool was_told_to_stop(const struct look *l, uint32_t thread, uint64_t at)
             count_rounds(&r, l, l->child[i].thread, at);
     }
     gt_memo_free(&r.visits);
-    bool goes_round = r.most >= r.threads * LEAST_ROUNDS && r.fed * LEAST_ROUNDS <= r.most;
-    return r.threads && goes_round && rest <= r.life / r.most * REST_ROUNDS &&
+    return go_round(l, &r) && rest <= r.life / r.most * REST_ROUNDS &&
            (r.threads > 1 ? r.different : is_in_loop(&l->graph->spot[r.spot]));
 }
 
@@ -238,16 +272,6 @@ static void look_at_join(struct look *l, const struct gt_step *s)
     l->over[l->overs++] = s->to;
 }
 
-static void count_feeding(struct look *l, uint32_t thread)
-{
-    struct gt_cursor c = {.graph = l->graph, .thread = thread};
-    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
-        if (is_feeding(l->graph, s) && !is_join(l->graph, thread, s))
-            l->fed[s->by]++;
-    }
-    gt_cursor_close(&c);
-}
-
 static void look_at_thread(struct look *l)
 {
     struct gt_cursor c = {.graph = l->graph, .thread = l->thread};
@@ -270,9 +294,6 @@ void gt_joins_find(struct gt_graph *graph)
 {
     struct look l = {.graph = graph};
     find_children(&l);
-    l.fed = gt_need(calloc(graph->lanes + 1, sizeof *l.fed));
-    for (uint32_t i = 0; i < graph->lanes; i++)
-        count_feeding(&l, i);
     l.awaited = gt_need(calloc(graph->lanes + 1, sizeof *l.awaited));
     for (l.thread = 0; l.thread < graph->lanes; l.thread++)
         look_at_thread(&l);
