@@ -368,7 +368,7 @@ void gt_thread_after_fork(void)
 {
     if (gt_self && gt_self != &gt_nobody) {
         gt_origin_forked_by(gt_self->w.m);
-        gt_owner_after_fork(gt_self->w.m);
+        gt_owner_forked(gt_self->w.m);
         disown_parents(gt_self);
     }
     threads.free = (struct gt_freelist){0};

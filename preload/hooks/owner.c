@@ -16,7 +16,7 @@ static struct {
     int n;
 } first;
 
-void gt_owner_after_fork(uint32_t before)
+void gt_owner_forked(uint32_t before)
 {
     memmove(first.before + 1, first.before, sizeof first.before - sizeof *first.before);
     first.before[0] = before;

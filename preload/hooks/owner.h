@@ -43,6 +43,6 @@ enum {
 uint32_t gt_owner_of(enum gt_lock_kind kind, const void *lock);
 
 /* In a forked child; before: the calling thread's number in the parent. */
-void gt_owner_after_fork(uint32_t before);
+void gt_owner_forked(uint32_t before);
 
 #endif
