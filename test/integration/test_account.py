@@ -176,7 +176,9 @@ int main(void)
         trace = proc.traced([program], tmp_path / "t.out", env={"GOTRACE_FORMAT": format}).ok().trace
         seen, used = shares(trace), top(trace)
         burnt = seen.keys() - {max(seen, key=lambda tid: seen[tid].lived)}
-        assert len(burnt) == 400 and not [(tid, used[tid], seen[tid]) for tid in burnt if used[tid][0] < 1.9e6]
+        assert len(burnt) == 400
+        # Of one that stood in a queue before it began, the kernel's count is for that time, too: taken in equal measure.
+        assert sum(used[tid][0] > 1.9e6 for tid in burnt) > 380, [used[tid] for tid in burnt]
         assert all(abs(seen[tid].sum() - 100) <= 0.5 for tid in burnt)
         # It ran or stood in a run queue; but for a few that had to wait for another one's page fault.
         assert sum(seen[tid].cpu + seen[tid].queue > 95 for tid in burnt) > 380

@@ -294,8 +294,9 @@ void gt_idle_note(const struct gt_span *span)
     if (all.off || span->kind == GT_RUNNING || span->kind == GT_SCHED || !span->stack ||
         !span->stack->n)
         return;
-    struct visits *v = visits_of(span);
     struct worker *w = item_of(&all.workers, span->thread->g, sizeof *w);
+    bool same = w->last && w->last->stack == span->stack && w->last->kind == span->kind;
+    struct visits *v = same ? w->last : visits_of(span);
     v->count++;
     v->ns += span->ns;
     if (span->by && v->way == WORK && is_handed(span)) {

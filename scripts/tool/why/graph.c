@@ -80,6 +80,7 @@ static void put_step(struct gt_graph *graph, struct gt_lane *lane, const struct 
     chunk->bytes = (uint32_t)(p - chunk->data);
     chunk->steps++;
     lane->until = s->to;
+    lane->woken |= waker;
     lane->steps++;
     graph->steps++;
 }

@@ -60,6 +60,7 @@ struct gt_lane {
     struct gt_step *pending; /* running, of which is not known yet what it leads to */
     size_t pendings, pendings_room;
     const struct gt_callers *before; /* of its last call or wait */
+    bool woken;                      /* ever, by another one */
     bool stopped;                    /* it went its rounds until it was told to stop: see joins.h */
     uint64_t joined; /* when its maker went on, that did not have to wait for its end; or 0 */
 };

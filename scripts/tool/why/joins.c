@@ -100,7 +100,8 @@ static bool is_feeding(const struct gt_graph *graph, const struct gt_step *s)
 static void count_feeding(struct look *l, uint32_t thread)
 {
     struct gt_cursor c = {.graph = l->graph, .thread = thread};
-    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+    bool woken = l->graph->lane[thread].woken;
+    for (const struct gt_step *s; woken && (s = gt_cursor_next(&c));) {
         if (is_feeding(l->graph, s) && !is_join(l->graph, thread, s))
             l->fed[s->by]++;
     }
@@ -275,18 +276,18 @@ static void look_at_join(struct look *l, const struct gt_step *s)
 static void look_at_thread(struct look *l)
 {
     struct gt_cursor c = {.graph = l->graph, .thread = l->thread};
-    uint64_t until = l->graph->lane[l->thread].until;
+    const struct gt_lane *lane = &l->graph->lane[l->thread];
     l->series = NULL;
     l->overs = l->pendings = 0;
     l->next = child_from(l, l->thread, 0);
-    for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
+    for (const struct gt_step *s; lane->woken && (s = gt_cursor_next(&c));) {
         if (is_join(l->graph, l->thread, s))
             look_at_join(l, s);
         else if (s->kind != GT_SCHED && s->to - s->from >= SOON_NS)
             l->series = NULL;
     }
-    end_children(l, until);
-    join_pending(l, 0, until, until);
+    end_children(l, lane->until);
+    join_pending(l, 0, lane->until, lane->until);
     gt_cursor_close(&c);
 }
 
