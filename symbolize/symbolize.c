@@ -98,6 +98,13 @@ static void start_over(struct gt_symbolizer *s)
     s->generation = gt_elfutils_generation();
 }
 
+static void enter(struct gt_symbolizer *s, jmp_buf *bail)
+{
+    s->dw = gt_elfutils_enter(bail);
+    if (gt_elfutils_generation() != s->generation)
+        start_over(s);
+}
+
 /* s->dw is set. */
 static void close_all(struct gt_symbolizer *s)
 {
@@ -116,9 +123,7 @@ void gt_symbolizer_free(struct gt_symbolizer *s)
     if (s == &poor)
         return;
     if (setjmp(bail) == 0 && s->opened) {
-        s->dw = gt_elfutils_enter(&bail);
-        if (gt_elfutils_generation() != s->generation)
-            start_over(s);
+        enter(s, &bail);
         close_all(s);
     }
     gt_elfutils_leave();
@@ -391,9 +396,7 @@ int gt_symbolize(struct gt_symbolizer *s, uint64_t epoch, uint64_t pc, bool is_c
     /* Damage that libdw answers with an assertion: the answer is the symbol, or the offset. */
     if (setjmp(bail) != 0)
         gt_elfutils_give_up();
-    s->dw = gt_elfutils_enter(&bail);
-    if (gt_elfutils_generation() != s->generation)
-        start_over(s);
+    enter(s, &bail);
     int n = m ? answer_in(s, m, at, out, max) : nameless(s, pc, out);
     gt_elfutils_leave();
     return n;
@@ -454,9 +457,7 @@ const char *gt_symbolize_variable(struct gt_symbolizer *s, uint64_t epoch, uint6
         return NULL;
     if (setjmp(bail) != 0)
         gt_elfutils_give_up();
-    s->dw = gt_elfutils_enter(&bail);
-    if (gt_elfutils_generation() != s->generation)
-        start_over(s);
+    enter(s, &bail);
     const char *name = variable_in(s, m, address, offset, which);
     gt_elfutils_leave();
     return name;
@@ -470,9 +471,7 @@ bool gt_symbolize_has_files(struct gt_symbolizer *s, uint64_t epoch, uint64_t ad
         return false;
     if (setjmp(bail) != 0)
         gt_elfutils_give_up();
-    s->dw = gt_elfutils_enter(&bail);
-    if (gt_elfutils_generation() != s->generation)
-        start_over(s);
+    enter(s, &bail);
     const struct opened *o = opened_module(s, m);
     bool has = o && (o->files.main.base || o->files.debug.base);
     gt_elfutils_leave();

@@ -32,6 +32,17 @@ FILE *gt_open_proc(pid_t pid, const char *name)
     return fopen(path, "re");
 }
 
+const char *gt_stat_of(pid_t pid, char *text, size_t size)
+{
+    FILE *f = gt_open_proc(pid, "stat");
+    size_t n = f ? fread(text, 1, size - 1, f) : 0;
+    if (f)
+        fclose(f);
+    text[n] = 0;
+    const char *end = strrchr(text, ')'); /* of the name, which may hold anything */
+    return end ? end + 1 : NULL;
+}
+
 long gt_status_of(pid_t pid, const char *line_name)
 {
     char line[256];

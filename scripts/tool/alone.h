@@ -20,6 +20,9 @@ enum { GT_ALONE_BEGIN_S = 5 };
 /* A file of /proc/PID to read, of our own for a pid of 0; NULL, with errno: there is none. */
 FILE *gt_open_proc(pid_t pid, const char *name);
 
+/* What /proc/PID/stat says behind the name, from " S " on, into text; NULL: there is none. */
+const char *gt_stat_of(pid_t pid, char *text, size_t size);
+
 /* The last number of a line of /proc/PID/status, such as "Seccomp:"; 0: there is none. */
 long gt_status_of(pid_t pid, const char *line_name);
 

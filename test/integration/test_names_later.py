@@ -5,29 +5,12 @@ import re
 import pytest
 
 from lib import PROGRAMS, ROOT, gotools, proc
+from test_symbolize_later import LIBRARY
 
 pytestmark = pytest.mark.beside
 
 GOTRACE = ROOT / "scripts/gotrace"
 LATER = {"GOTRACE_NAMES": "later"}
-LIBRARY = """
-#include <time.h>
-static inline __attribute__((always_inline)) void inner(void)
-{
-    struct timespec ms = {0, 1000000};
-    nanosleep(&ms, 0); // line 6
-}
-static __attribute__((noinline)) void hidden(void)
-{
-    inner(); // line 10
-    __asm__ volatile("");
-}
-__attribute__((noinline, visibility("default"))) void outer(void)
-{
-    hidden(); // line 15
-    __asm__ volatile("");
-}
-"""
 # Twice one holds `vault` until main, which wants it, sleeps (that it was held is told where somebody has waited); then main signals `ready`, for which the other one sleeps by then.
 # At the end a third waits for `stuck`.
 MAIN = """

@@ -121,17 +121,15 @@ static void say_uncertain(void)
     }
 }
 
-/* The parent of that process: its last trace that began before the fork. */
-static struct input *find_parent(const struct gt_aligned *child)
+/* The last trace of that process of the same boot that began before that time. */
+static struct input *last_of(uint64_t pid, const struct gt_origin *boot, uint64_t before)
 {
-    const struct gt_origin *o = &child->trace->origin;
     struct input *found = NULL;
     uint64_t began = 0;
-    for (size_t i = 0; child->forked && i < merging.n; i++) {
+    for (size_t i = 0; i < merging.n; i++) {
         const struct gt_origin *its = &merging.input[i].trace.origin;
         uint64_t later = merging.aligned[i].later;
-        if (its->pid != o->parent || !gt_align_same_clock(its, o) || later > child->forked ||
-            (found && later < began))
+        if (its->pid != pid || !gt_align_same_clock(its, boot) || later >= before || later < began)
             continue;
         found = &merging.input[i];
         began = later;
@@ -139,22 +137,17 @@ static struct input *find_parent(const struct gt_aligned *child)
     return found;
 }
 
-/* The last trace of the same process before that one, by another program. */
+static struct input *find_parent(const struct gt_aligned *child)
+{
+    const struct gt_origin *o = &child->trace->origin;
+    return child->forked ? last_of(o->parent, o, child->forked + 1) : NULL;
+}
+
+/* What the process was before that, another program. */
 static struct input *find_before(const struct gt_aligned *after)
 {
     const struct gt_origin *o = &after->trace->origin;
-    struct input *found = NULL;
-    uint64_t began = 0;
-    for (size_t i = 0; o->pid && i < merging.n; i++) {
-        const struct gt_origin *its = &merging.input[i].trace.origin;
-        uint64_t later = merging.aligned[i].later;
-        if (its->pid != o->pid || !gt_align_same_clock(its, o) || later >= after->later ||
-            later < began)
-            continue;
-        found = &merging.input[i];
-        began = later;
-    }
-    return found;
+    return o->pid ? last_of(o->pid, o, after->later) : NULL;
 }
 
 static void find_wakers(void)

@@ -12,7 +12,6 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 struct stat_line {
@@ -23,16 +22,11 @@ struct stat_line {
 static bool read_stat(pid_t tid, struct stat_line *stat)
 {
     char text[1024];
-    FILE *f = gt_open_proc(tid, "stat");
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-    if (f)
-        fclose(f);
-    text[n] = 0;
-    const char *end = strrchr(text, ')'); /* of the name, which may hold anything */
-    return end && sscanf(end + 1,
-                         " %*c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
-                         "%*d %llu",
-                         &stat->flags, &stat->start) == 2;
+    const char *line = gt_stat_of(tid, text, sizeof text);
+    return line && sscanf(line,
+                          " %*c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+                          "%*d %llu",
+                          &stat->flags, &stat->start) == 2;
 }
 
 bool gt_is_forked(pid_t pid)

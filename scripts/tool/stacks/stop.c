@@ -67,13 +67,8 @@ static uint64_t now(void)
 static char state_of(pid_t tid)
 {
     char text[512];
-    FILE *f = gt_open_proc(tid, "stat");
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-    if (f)
-        fclose(f);
-    text[n] = 0;
-    const char *end = strrchr(text, ')'); /* of the name, which may hold anything */
-    return end && end[1] == ' ' ? end[2] : 0;
+    const char *stat = gt_stat_of(tid, text, sizeof text);
+    return stat && stat[0] == ' ' ? stat[1] : 0;
 }
 
 static bool is_over(pid_t tid)
