@@ -118,7 +118,7 @@ _gotrace() {
     fi
     _gotrace_value "$option" "$cur" && return
     case $((COMP_CWORD > 1))${COMP_WORDS[1]} in
-    1view) _gotrace_options_or_files "$cur" --go= --http= --no-browser --from= --to= --whole --help ;;
+    1view) _gotrace_options_or_files "$cur" --go= --http= --no-browser --from= --to= --at= --whole --help ;;
     1info) _gotrace_options_or_files "$cur" --thread= --idle= --wide --json --help ;;
     1top) _gotrace_options_or_files "$cur" --by-thread --cum --wakers --holders --by-lock --wakeups --preempted --cpu --kind= -n --frames= \
         --skip= --focus= --thread= --from= --to= --task= --wide --idle= --json --help ;;

@@ -139,6 +139,32 @@ static void end_viewer(int sig)
     kill(-viewer, SIGTERM);
 }
 
+/* What is shown first: "": the tool's list of pages, which it opens itself. */
+static struct {
+    char page[128];
+    const char *browser; /* else what opens it, or NULL */
+} first;
+
+static void open_browser(const char *url)
+{
+    if (!first.browser || fork() != 0)
+        return;
+    sigprocmask(SIG_SETMASK, &signals, NULL);
+    setpgid(0, 0);
+    execlp(first.browser, first.browser, url, NULL);
+    _exit(GT_EXIT_NOT_FOUND);
+}
+
+static void announce(const char *address)
+{
+    char url[512];
+    snprintf(url, sizeof url, "%.*s%s", (int)strcspn(address, "\n"), address, first.page);
+    puts(url);
+    fflush(stdout);
+    gt_say("Ctrl-C ends the viewer");
+    open_browser(url);
+}
+
 /* What the tool says, but for its own line about the address: ours. */
 static void relay(FILE *from)
 {
@@ -146,13 +172,10 @@ static void relay(FILE *from)
     char line[4096];
     while (fgets(line, sizeof line, from)) {
         const char *url = strstr(line, listening);
-        if (url && strstr(url, "http://")) {
-            printf("%.*s\n", (int)strcspn(url + strlen(listening), "\n"), url + strlen(listening));
-            fflush(stdout);
-            gt_say("Ctrl-C ends the viewer");
-        } else if (!ended) {
+        if (url && strstr(url, "http://"))
+            announce(url + strlen(listening));
+        else if (!ended)
             fputs(line, stderr);
-        }
     }
 }
 
@@ -191,6 +214,7 @@ static void help(void)
         "  --from=TIME      show only what is after that: 1.5s, 200ms since the trace began; with\n"
         "                   a minus, before its end\n"
         "  --to=TIME        and before that\n"
+        "  --at=TIME        begin with the timeline, and that time marked\n"
         "  --whole          show all, however much it is");
     exit(0);
 }
@@ -200,8 +224,9 @@ static void help(void)
 static struct {
     struct gt_rewrite its;
     bool wanted, whole;
+    uint64_t at; /* or GT_WHEREVER */
     char directory[PATH_MAX], file[PATH_MAX + 64];
-} part = {.its.to = UINT64_MAX};
+} part = {.its.to = UINT64_MAX, .at = GT_WHEREVER};
 
 static void remove_part(void)
 {
@@ -217,11 +242,12 @@ static char *choose_part(char *trace)
 {
     const char *directory = getenv("TMPDIR");
     if (!part.wanted && !part.whole) {
-        part.wanted = gt_busiest(trace, EVENTS_MAX, &part.its.from, &part.its.to);
+        part.wanted = gt_busiest(trace, EVENTS_MAX, part.at, &part.its.from, &part.its.to);
         if (part.wanted)
-            gt_say("%s has more events than the viewer can show: this is %s to %s of it, where "
-                   "most happens; --from and --to choose another part, --whole shows all",
-                   trace, gt_duration(part.its.from), gt_duration(part.its.to));
+            gt_say("%s has more events than the viewer can show: this is %s to %s of it%s; --from "
+                   "and --to choose another part, --whole shows all",
+                   trace, gt_duration(part.its.from), gt_duration(part.its.to),
+                   part.at == GT_WHEREVER ? ", where most happens" : "");
     }
     if (!part.wanted)
         return trace;
@@ -238,20 +264,52 @@ static char *choose_part(char *trace)
     return part.file;
 }
 
+/* A page with that time marked. The viewer counts ms from where it begins; a mark has a length. */
+static void choose_page(struct gt_trace *trace)
+{
+    static const struct gt_audience nobody;
+    uint64_t from = part.its.from, to = part.its.to;
+    if (!part.wanted || to == UINT64_MAX) {
+        gt_trace_read(trace, &nobody);
+        to = trace->ns;
+    }
+    if (part.at < from || part.at > to)
+        gt_fail(GT_EXIT_USAGE, "view: what is shown ends before --at=%s, or begins after it",
+                gt_duration(part.at));
+    double ms = (double)(part.at - from) / 1e6;
+    snprintf(first.page, sizeof first.page, "/trace?view=thread#%.6f:%.6f", ms,
+             ms + (double)(to - from) / 1e9);
+}
+
+/* Go's tool opens its list of pages itself: not where another one is wanted, or none. */
+static void choose_browser(bool none)
+{
+    const char *browser = getenv("BROWSER");
+    if (none || *first.page)
+        setenv("BROWSER", "true", 1);
+    if (!none && *first.page)
+        first.browser = browser && *browser ? strdup(browser) : "xdg-open";
+}
+
 int gt_command_view(int argc, char **argv)
 {
-    static const struct option longs[] = {
-        {"go", required_argument, NULL, 'g'},   {"http", required_argument, NULL, 'a'},
-        {"no-browser", no_argument, NULL, 'n'}, {"from", required_argument, NULL, 'f'},
-        {"to", required_argument, NULL, 't'},   {"whole", no_argument, NULL, 'w'},
-        {"help", no_argument, NULL, 'h'},       {0}};
+    static const struct option longs[] = {{"go", required_argument, NULL, 'g'},
+                                          {"http", required_argument, NULL, 'a'},
+                                          {"no-browser", no_argument, NULL, 'n'},
+                                          {"from", required_argument, NULL, 'f'},
+                                          {"to", required_argument, NULL, 't'},
+                                          {"whole", no_argument, NULL, 'w'},
+                                          {"at", required_argument, NULL, 'i'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
     const char *go = NULL, *address = "127.0.0.1:0"; /* 0: the tool takes a free one */
     char listen[256], program[PATH_MAX + 80];
+    bool no_browser = false;
     for (int c; (c = getopt_long(argc, argv, "nh", longs, NULL)) != -1;) {
         switch (c) {
         case 'g': go = optarg; break;
         case 'a': address = optarg; break;
-        case 'n': setenv("BROWSER", "true", 1); break; /* Go's tool runs that */
+        case 'n': no_browser = true; break;
         case 'f':
             part.wanted = true;
             part.its.from = gt_read_time("--from", optarg, &part.its.from_end);
@@ -260,6 +318,7 @@ int gt_command_view(int argc, char **argv)
             part.wanted = true;
             part.its.to = gt_read_time("--to", optarg, &part.its.to_before_end);
             break;
+        case 'i': part.at = gt_read_time("--at", optarg, NULL); break;
         case 'w': part.whole = true; break;
         case 'h': help(); break;
         default: return GT_EXIT_USAGE;
@@ -283,6 +342,9 @@ int gt_command_view(int argc, char **argv)
     if (!search.minor)
         explain(trace, format, &search);
     trace = choose_part(trace);
+    if (part.at != GT_WHEREVER)
+        choose_page(&opened);
+    choose_browser(no_browser);
     const char *shown = trace == argv[optind] && opened.named ? opened.named : trace;
     snprintf(listen, sizeof listen, "-http=%s", address);
     snprintf(program, sizeof program, "%s.elf", trace);

@@ -23,6 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "test"), str(pathlib.Path(__file__).parent)]
 
 import instructions  # noqa: E402
+import looks  # noqa: E402
 import peers  # noqa: E402
 import servers  # noqa: E402
 from lib import proc  # noqa: E402
@@ -382,9 +383,13 @@ def main():
     parser.add_argument("--seconds", type=int, default=servers.SECONDS, help="of load on each server")
     parser.add_argument("--storm-seconds", type=int, default=20)
     parser.add_argument("--instructions", action="store_true")
+    parser.add_argument("--looks", type=int, help="only `gotrace stacks`, so often at each server")
     args = parser.parse_args()
     if args.instructions:
         instructions.write()
+        return
+    if args.looks:
+        looks.write(args.looks)
         return
     servers.SECONDS = args.seconds
     whole = args.only == "" and len(args.tracers) == len(peers.TRACERS)

@@ -100,10 +100,11 @@ def _sampling(group, argv):
 
 @contextlib.contextmanager
 def serving(around, cwd, argv, ready, end=signal.SIGTERM, **options):
-    """A server under the tracer; on leaving, its `rss` is known and it has ended."""
+    """A server under the tracer, the process group `group`; on leaving, its `rss` is known and it has ended."""
     log = cwd / "log"
     with around(argv) as run, open(log, "w") as out:
         child = proc.spawn(run.argv, stdout=out, stderr=out, cwd=cwd, env=run.env, **options)
+        run.group = child.pid
         try:
             deadline = time.monotonic() + 20
             while not ready():

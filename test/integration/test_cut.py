@@ -399,7 +399,12 @@ def test_the_viewer_gets_what_it_can_show(storm, recorded, tmp_path, monkeypatch
     assert "more events" not in (said := shown(storm, "--from=1s", "--to=1.1s")) and f"reading {tmp_path}" in said, said
     assert f"reading {trace} " in shown(trace)
     assert not list(tmp_path.iterdir())
+    said = shown(storm, "--at=1.5s")
+    part = re.search(r"this is ([\d.]+)(m?s) to ([\d.]+)(m?s) of it;", said)
+    begin, end = (float(part[i]) * {"s": 1, "ms": 0.001}[part[i + 1]] for i in (1, 3))
+    assert begin <= 1.5 <= end <= begin + 1.001, said
     assert proc.run([GOTRACE, "view", "--whole", "--from=1s", trace]).returncode == 2
+    assert proc.run([GOTRACE, "view", "--at=1h", trace]).returncode == 2
 
 
 # --- Bad input

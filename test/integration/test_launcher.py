@@ -316,6 +316,16 @@ def test_view(traced, format):
     assert "Ctrl-C ends the viewer" in stderr
 
 
+def test_view_begins_at_a_time(traced, tmp_path):
+    """The browser is given the timeline, with that time marked, in ms; Go's tool opens nothing itself."""
+    browser, trace = tmp_path / "browser", traced(THREADS).ok().trace
+    browser.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$1\" >>{tmp_path}/opened; kill -INT $PPID\n")
+    browser.chmod(0o755)
+    shown = proc.run([GOTRACE, "view", "--at=1ms", trace], env={"BROWSER": str(browser)}, timeout=60).ok()
+    assert re.fullmatch(r"http://[\w.]+:\d+/trace\?view=thread#1\.000000:1\.\d+\n", shown.stdout)
+    assert (tmp_path / "opened").read_text() == shown.stdout
+
+
 def test_view_needs_a_go_that_reads_it(traced):
     old = gotools.find("1.22")
     for format, go, needs in [("go1.26", old, "1.26 or later"), ("go1.10", gotools.find("1.23"), "1.10 to 1.22")]:

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from lib import PROGRAMS, gotools, proc
+from lib import PROGRAMS, ROOT, gotools, proc
 
 pytestmark = [pytest.mark.beside, pytest.mark.needs("chromium-headless-shell|chromium")]
 
@@ -43,6 +43,18 @@ def truth(tmp_path_factory):
     child, url = gotools.serve(result.trace)
     yield url, result
     proc.kill_group(child)
+
+
+@pytest.mark.limit(120)
+def test_a_time_of_a_report(truth, tmp_path):
+    """`gotrace view --at` begins with the timeline, and the time that was asked for is marked."""
+    argv = [ROOT / "scripts/gotrace", "view", "--no-browser", "--at=30ms", truth[1].trace]
+    child = proc.spawn(argv, stdout=subprocess.PIPE, text=True)
+    url = child.stdout.readline().strip()
+    shown = proc.run(["node", "viewer.js", url, tmp_path / "at.png"], cwd=HERE, timeout=110).ok()
+    proc.kill_group(child)
+    begin, end = json.loads(shown.stdout)["marked"]
+    assert begin == 30 < end < 31
 
 
 @pytest.mark.limit(120)

@@ -1,7 +1,7 @@
 // usage: node viewer.js URL PICTURE.png [FUNCTION | --slowest-wakeup | --log=TEXT | --from=MS..MS]
 //
 // Opens one timeline of `go tool trace` in Chromium, waits until it is drawn, saves a picture of it, and prints what
-// the viewer shows as JSON: {processes: [{name, rows: [{name, slices: {title: count}}]}], flows, errors}. With
+// the viewer shows as JSON: {processes: [{name, rows: [{name, slices: {title: count}}]}], flows, marked, errors}. With
 // FUNCTION the picture is of the longest wait in it: what comes before it is selected, so that its stack is shown. With
 // --slowest-wakeup it is of the longest arrow from a waker to the woken, which is selected; "wakeup: {ms, title}" is added.
 // With --log it is of the log that says TEXT and has the longest wait behind it; "log: {title, row}" is added.
@@ -32,7 +32,8 @@ function isDrawn() {
 
 // Runs in the page.
 function contents() {
-  const { model } = document.querySelector('tr-ui-timeline-view');
+  const { model, trackView } = document.querySelector('tr-ui-timeline-view');
+  const { interestRange } = trackView.viewport;
   const processes = Object.values(model.processes).map((process) => ({
     name: process.name || process.userFriendlyName,
     rows: Object.values(process.threads).map((thread) => {
@@ -44,6 +45,7 @@ function contents() {
   return {
     processes,
     flows: model.flowEvents.length,
+    marked: interestRange.isEmpty ? null : [interestRange.min, interestRange.max],
     errors: model.importWarningsThatShouldBeShownToUser.map((warning) => warning.message),
   };
 }

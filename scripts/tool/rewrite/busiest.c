@@ -47,10 +47,28 @@ static void find_fullest(uint64_t most, uint64_t *from, uint64_t *to)
     }
 }
 
+/* From that time on to both sides, while it is not too much. */
+static void find_about(uint64_t most, uint64_t at, uint64_t *from, uint64_t *to)
+{
+    size_t first = at / BIN_NS < bins.n ? at / BIN_NS : bins.n - 1, end = first + 1;
+    uint64_t sum = bins.at[first];
+    while (end - first < SECOND && (first || end < bins.n)) {
+        sum += first ? bins.at[first - 1] : 0;
+        sum += end < bins.n ? bins.at[end] : 0;
+        if (sum > most)
+            break;
+        first -= first > 0;
+        end += end < bins.n;
+    }
+    *from = first * (uint64_t)BIN_NS;
+    *to = end * (uint64_t)BIN_NS;
+}
+
 /* A large file --------------------------------------------------------------------------------- */
 
-/* Between generations that lie so and so far from each other. */
-static void find_densest(const struct gt_trace *trace, uint64_t most, uint64_t *from, uint64_t *to)
+/* Between generations that lie so and so far from each other; with a time, those about it. */
+static void find_densest(const struct gt_trace *trace, uint64_t most, uint64_t about,
+                         uint64_t *from, uint64_t *to)
 {
     struct gt_place_in_file before, at;
     double best = 0;
@@ -61,17 +79,19 @@ static void find_densest(const struct gt_trace *trace, uint64_t most, uint64_t *
             break;
         double bytes = (double)(at.start - before.start);
         double density = at.ns > before.ns ? bytes / (double)(at.ns - before.ns) : 0;
-        if (density > best) {
+        if (density > best && (about == GT_WHEREVER || before.ns <= about)) {
             double enough = (double)most * EVENT_BYTES / density; /* ns */
-            best = density;
-            *from = before.ns;
-            *to = before.ns + (uint64_t)(enough < 1e9 ? enough : 1e9);
+            uint64_t length = (uint64_t)(enough < 1e9 ? enough : 1e9);
+            bool there = about != GT_WHEREVER;
+            best = there ? 0 : density;
+            *from = !there ? before.ns : about > length / 2 ? about - length / 2 : 0;
+            *to = *from + length;
         }
         before = at;
     }
 }
 
-bool gt_busiest(const char *path, uint64_t most, uint64_t *from, uint64_t *to)
+bool gt_busiest(const char *path, uint64_t most, uint64_t at, uint64_t *from, uint64_t *to)
 {
     static const struct gt_audience audience = {.tell = count};
     struct gt_trace trace;
@@ -80,12 +100,16 @@ bool gt_busiest(const char *path, uint64_t most, uint64_t *from, uint64_t *to)
     if (trace.size / EVENT_BYTES <= most)
         return false;
     if (!trace.format->v1 && trace.size >= LARGE) {
-        find_densest(&trace, most, from, to);
+        find_densest(&trace, most, at, from, to);
         return *to > 0;
     }
     trace.progress = NULL;
     gt_trace_read(&trace, &audience);
-    if (bins.events > most)
+    if (bins.events <= most)
+        return false;
+    if (at == GT_WHEREVER)
         find_fullest(most, from, to);
-    return bins.events > most;
+    else
+        find_about(most, at, from, to);
+    return true;
 }

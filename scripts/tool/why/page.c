@@ -212,7 +212,7 @@ static void print_findings(const struct gt_why *why)
         const struct gt_finding *it = &why->findings.at[i];
         printf("* %s\n  gotrace %s %s", it->text, it->command, why->graph.trace.path);
         if (it->at != GT_NO_TIME)
-            printf("; in the viewer: at %s", gt_duration(it->at));
+            printf("; gotrace view --at=%.3fms %s", (double)it->at / 1e6, why->graph.trace.path);
         puts("");
     }
     if (!why->findings.n && !gt_any_deadlock(&why->graph.threads))
