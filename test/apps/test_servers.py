@@ -4,6 +4,7 @@ import concurrent.futures
 import glob
 import hashlib
 import http.client
+import json
 import os
 import pathlib
 import pwd
@@ -200,7 +201,8 @@ END $$"""
 @pytest.mark.limit(120)
 @pytest.mark.needs(f"{PG_BIN}/initdb")
 def test_postgresql_family(shared):
-    """gotrace -f: one backend waits for a row that another one holds, for 0.2 s and more; and all others are there."""
+    """gotrace -f: one backend waits for a row that another one holds, for 0.2 s and more; and all others are there.
+    Then eight clients update that row and hold it for 2 ms, one after the other: what they wait for is named."""
     as_user = {"user": "nobody", "group": pwd.getpwnam("nobody").pw_gid, "extra_groups": []} if ROOT_USER else {}
     (shared / "bin").mkdir(mode=0o755)
     command, trace = shutil.copy(BUILD / "gotrace", shared / "bin"), shared / "t.out"
@@ -223,7 +225,14 @@ def test_postgresql_family(shared):
         holds = sql("BEGIN", "UPDATE t SET n = 1", r"\echo held", UNTIL_SOMEBODY_WAITS, "COMMIT")
         assert holds.stdout.readline() == "held\n"
         assert sql("UPDATE t SET n = 2").wait(60) == holds.wait(60) == 0
+        (shared / "update").write_text(r"UPDATE t SET n = n + 1 \; SELECT pg_sleep(0.002);")
+        load = ["-n", "-f", shared / "update", "-c", "8", "-t", "25", "postgres"]
+        proc.run([f"{PG_BIN}/pgbench", *to, *load], timeout=60).ok()
     gotools.check_all(trace)
+    said = json.loads(proc.run([command, "why", "--json", trace]).ok().stdout)
+    rows = said["path"]["rows"]
+    assert said["pieces"] >= 150 and {row["function"] for row in rows[:2]} == {"ProcSleep", "pg_sleep"}, rows
+    assert rows[0]["ns"] + rows[1]["ns"] > 0.6 * said["path"]["ns"], rows
     events = gotools.parse(trace)
     spans = {}  # where a goroutine waited → (goroutine, from, to)
     begun = {}

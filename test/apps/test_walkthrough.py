@@ -3,6 +3,7 @@
 `stats cachedump` walks a list of items with its lock held, which every `set` that has to evict an item needs.
 """
 
+import json
 import re
 import socket
 import subprocess
@@ -87,3 +88,6 @@ def test_the_lock_and_who_holds_it(source, tmp_path):
     report = proc.run([GOTRACE, "top", "--holders", path]).ok().stdout
     first = re.search(r" pthread_mutex_lock <- lru_pull_tail .*, lru_locks\+\d+\n +([\d.]+)% .*\(worker_libevent\), by item_cachedump: running$", report, re.M)
     assert first and float(first[1]) > 50, report
+    said = json.loads(proc.run([GOTRACE, "why", "--json", path]).ok().stdout)
+    (convoy,) = (f for f in said["findings"] if f["finding"] == "convoy")
+    assert re.search(r"queue for the lock lru_locks\+\d+, ", convoy["text"]) and "item_cachedump" in convoy["text"], convoy
