@@ -4,6 +4,7 @@ import collections
 import os
 import random
 import re
+import shlex
 import signal
 import subprocess
 
@@ -378,6 +379,19 @@ def test_out_of_a_large_file(storm, tmp_path):
     expected = window(large, start, start + 200_000_000)
     for name in ("quick", "thorough"):
         assert not differences(sums(tmp_path / f"{name}.out"), expected), name
+
+
+def test_a_terminal_sees_how_far_it_is(storm, tmp_path):
+    """What takes long says so: the part that was read, then what is done with that; a file has one line."""
+    large = tmp_path / "large.out"
+    repeat_generation(storm, large, 70 << 20)
+    why = [GOTRACE, "why", large]
+    on_terminal = proc.run(["script", "-qec", shlex.join(map(str, why)), "/dev/null"], timeout=60).ok().stdout
+    shares = [int(share) for share in re.findall(r"\ngotrace: reading \S+: +(\d+) %", on_terminal)]  # \r, as text
+    assert shares == sorted(shares) and len(shares) > 50 and shares[0] < 5 and shares[-1] > 95, shares
+    assert "gotrace: trying what would help\n\x1b[K" in on_terminal[on_terminal.rindex("reading") :]
+    result = proc.run(why, timeout=60).ok()
+    assert re.fullmatch(r"gotrace: reading \S+, 7\d MiB\n", result.stderr)
 
 
 def shown(trace, *options):

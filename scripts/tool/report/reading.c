@@ -34,12 +34,17 @@ void gt_open_trace(struct gt_trace *trace, const char *path)
         trace->progress = show_progress;
 }
 
+void gt_show_doing(const struct gt_trace *trace, const char *what)
+{
+    if (trace->progress && isatty(2))
+        fprintf(stderr, what ? "\r\033[Kgotrace: %s" : "\r\033[K", what);
+}
+
 void gt_read_threads(struct gt_threads *threads, struct gt_trace *trace)
 {
     gt_frames_use(trace);
     bool whole = gt_threads_read(threads, trace);
-    if (trace->progress && isatty(2))
-        fprintf(stderr, "\r\033[K");
+    gt_show_doing(trace, NULL);
     if (!whole)
         gt_fail(GT_EXIT_FAILED, "%s: damaged: %s", trace->path, trace->damage);
 }

@@ -3,6 +3,7 @@
 
 #include "scripts/tool/report/frames.h"
 #include "scripts/tool/report/places.h"
+#include "scripts/tool/report/reading.h"
 #include "scripts/tool/report/select.h"
 #include "scripts/tool/tool.h"
 
@@ -249,6 +250,7 @@ void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
         gt_tasks_find(&why->tasks, &why->sections, why->task, why->from, why->to);
         return;
     }
+    gt_show_doing(&why->graph.trace, "following the critical path");
     gt_whatifs_choose(&why->whatifs, &why->graph, why->from, why->to);
     why->path.watch = why->whatifs.to;
     why->path.watch_thread = GT_NOBODY;
@@ -256,9 +258,12 @@ void gt_why_find(struct gt_why *why, uint64_t from, uint64_t to)
     if (gets_input(why) || only_attends(why))
         find_pieces(why);
     gt_path_finish(&why->path);
+    gt_show_doing(&why->graph.trace, "summing up what all threads did");
     gt_survey_make(&why->survey, &why->sections, why->from, why->to);
+    gt_show_doing(&why->graph.trace, "trying what would help");
     if (!why->pieces.n)
         gt_whatifs_find(&why->whatifs, &why->sections, &why->path, &why->survey);
     gt_findings_find(&why->findings, &why->sections, why->thread, &why->path, &why->survey,
                      &why->whatifs);
+    gt_show_doing(&why->graph.trace, NULL);
 }
