@@ -164,6 +164,14 @@ GT_EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
     return r;
 }
 
+GT_EXPORT int mtx_trylock(mtx_t *mutex)
+{
+    int r = gt_real.mtx_trylock(mutex);
+    if (r == thrd_success)
+        gt_mutex_taken((pthread_mutex_t *)mutex, CALLER());
+    return r;
+}
+
 #define LOCK(name, valid, try, busy, timed_out, parameters, arguments, when)            \
     GT_EXPORT int name parameters                                                       \
     {                                                                                   \
@@ -186,9 +194,9 @@ LOCK(pthread_mutex_clocklock, clock == CLOCK_REALTIME || clock == CLOCK_MONOTONI
      gt_real.pthread_mutex_trylock, EBUSY, ETIMEDOUT,
      (pthread_mutex_t * mutex, clockid_t clock, const struct timespec *until),
      (mutex, clock, until), gt_timeout_at(clock, until))
-LOCK(mtx_lock, true, mtx_trylock, thrd_busy, thrd_timedout, (mtx_t * mutex), (mutex),
+LOCK(mtx_lock, true, gt_real.mtx_trylock, thrd_busy, thrd_timedout, (mtx_t * mutex), (mutex),
      gt_timeout_after(0))
-LOCK(mtx_timedlock, true, mtx_trylock, thrd_busy, thrd_timedout,
+LOCK(mtx_timedlock, true, gt_real.mtx_trylock, thrd_busy, thrd_timedout,
      (mtx_t * mutex, const struct timespec *until), (mutex, until),
      gt_timeout_at(CLOCK_REALTIME, until))
 

@@ -78,7 +78,7 @@ def test_hold_times(tmp_path, format):
     for holder, kind, message in logs(result.trace, "held "):
         if held := re.fullmatch(r"held (.+), taken in (\w+)", kind):
             time, _, what = re.fullmatch(r"([\d.]+\w+)(, of it [\d.]+\w+ in (\w+))?", message.replace("µ", "u")).groups()
-            assert held[2] in ("lock", "lock_twice", "try", "lock_timed", "lock_both", "wrlock", "rdlock", "lock_c11", "take_over"), held
+            assert held[2] in ("lock", "lock_twice", "try", "lock_timed", "lock_both", "wrlock", "rdlock", "lock_c11", "take_over", "try_write", "try_c11"), held
             if what:
                 told[holder, held[1]].append(ns_of(time))
                 assert what == "usleep", message
@@ -90,7 +90,7 @@ def test_hold_times(tmp_path, format):
         for ns in told[key]:
             assert any(abs(truth - ns) < 0.05 * truth + 20_000 for truth in rest), (key, times, told[key])
             found += 1
-    assert found > 200, found
+    assert found > 200 and {"timed", "tried", "c11_tried"} <= {lock for _, lock in told}, (found, told)
     check_holds(result.trace)
 
 

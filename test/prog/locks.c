@@ -32,7 +32,7 @@ static struct {
     long balance[4];
     pthread_mutex_t mutex;
 } accounts = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-static mtx_t c11;
+static mtx_t c11, c11_tried;
 static pthread_mutex_t *heap;
 
 static void lock(void *l)
@@ -103,6 +103,12 @@ static void lock_c11(void *l)
     mtx_lock(l);
 }
 
+static void try_c11(void *l)
+{
+    while (mtx_trylock(l) != thrd_success)
+        ;
+}
+
 static void unlock_c11(void *l)
 {
     mtx_unlock(l);
@@ -149,6 +155,7 @@ static struct kind {
     {"to_write", &to_write, wrlock, rwunlock, wrlock, rwunlock},
     {"tried", &tried, try_write, rwunlock, rdlock, rwunlock},
     {"c11", &c11, lock_c11, unlock_c11, lock_c11, unlock_c11},
+    {"c11_tried", &c11_tried, try_c11, unlock_c11, lock_c11, unlock_c11},
     {"heap", NULL, lock, unlock, lock, unlock},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -174,6 +181,7 @@ static void make_locks(void)
     init(&timed, PTHREAD_MUTEX_NORMAL, 0, 0);
     init(&inner, PTHREAD_MUTEX_NORMAL, 0, 0);
     mtx_init(&c11, mtx_plain);
+    mtx_init(&c11_tried, mtx_plain);
     heap = malloc(sizeof *heap);
     pthread_mutex_init(heap, NULL);
     kinds[KINDS - 1].lock = heap;
