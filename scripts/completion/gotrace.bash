@@ -123,7 +123,7 @@ _gotrace() {
     1top) _gotrace_options_or_files "$cur" --by-thread --cum --wakers --holders --by-lock --wakeups --preempted --cpu --kind= -n --frames= \
         --skip= --focus= --thread= --from= --to= --task= --wide --idle= --json --help ;;
     1sql) _gotrace_options_or_files "$cur" --json --csv --output= --help ;;
-    1why) _gotrace_options_or_files "$cur" --from= --to= --task= --thread= --skip= --frames= --wide --json --help ;;
+    1why) _gotrace_options_or_files "$cur" --from= --to= --task= --thread= --idle= --skip= --frames= --wide --json --help ;;
     1export) _gotrace_options_or_files "$cur" --to= --output= --kind= --wakers --by-thread --unended --diff= --help ;;
     1recover) _gotrace_options_or_files "$cur" --output= --help ;;
     1cut) _gotrace_options_or_files "$cur" --from= --to= --around= --margin= --threads= --thorough --output= --help ;;

@@ -158,6 +158,14 @@ def test_findings(traced, scenario, finding, says, alike):
         proc.run([GOTRACE, *found[finding]["command"].split(), result.trace]).ok()
 
 
+def test_who_is_idle_is_said(traced):
+    """What waits for work is known from the shape; --idle says that none does, or who does."""
+    trace = traced([PROGRAMS / "whys", "idle"]).ok().trace
+    for options, idle in ([], True), (["--idle=none"], False), (["--idle=fed_worker"], True):
+        found = {finding["finding"] for finding in why(trace, *options)["findings"]}
+        assert ("false_idle" in found) == idle, (options, found)
+
+
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory):
     """Where the kernel refuses, nobody knows who has which CPU."""

@@ -17,7 +17,7 @@ static void help(void)
     puts(
         "usage: gotrace why [--from=TIME] [--to=TIME] [--task=NAME] [--thread=REGEX] "
         "[--skip=CODE]\n"
-        "                   [--frames=N] [--wide] [--json] TRACE\n\n"
+        "                   [--idle=REGEX|none] [--frames=N] [--wide] [--json] TRACE\n\n"
         "Prints what the time of a run went to, on one page: what is wrong, where that holds; the\n"
         "critical path, which is what each moment was waited for, backwards from the end through\n"
         "those who let others go on; and what would change with parts of it faster, replayed.\n\n"
@@ -28,6 +28,7 @@ static void help(void)
         "                 server, the work of such threads\n"
         "  --skip=CODE    not a place: a module (libfoo.so.1), or functions by a regular "
         "expression\n"
+        "  --idle=REGEX   threads that wait there wait for work; none: none do\n"
         "  --frames=N     so many callers of the program's own: a < b < c\n"
         "  --wide         names of functions as they are\n"
         "  --json         for programs");
@@ -41,6 +42,7 @@ int gt_command_why(int argc, char **argv)
                                           {"task", required_argument, NULL, 'k'},
                                           {"json", no_argument, NULL, 'j'},
                                           {"help", no_argument, NULL, 'h'},
+                                          {"idle", required_argument, NULL, GT_OPTION_IDLE},
                                           GT_SELECT_PLACE_OPTIONS,
                                           {0}};
     static struct gt_why why;
