@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 import subprocess
 
 import pytest
@@ -100,6 +99,30 @@ def test_one_more(traced, name, change, says, known):
 def test_joins(traced, name, says, known):
     """Nobody waits for all that one did that is told to stop; nor for one that has ended, but not without it."""
     known_gain(traced, name, says, "half", known)
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize(
+    "name, says, known",
+    [
+        ("eventfds", "compute_answer", 2 / 5),
+        ("sockets", "look_up_key", 0.5),
+        ("pipes", "decode", 4 / 9),
+        ("flocks", "append_record", 0.5),
+    ],
+)
+def test_descriptors(traced, name, says, known):
+    """Who ends waits for an eventfd, a socket, a pipe or a file lock is known by when they end."""
+    known_gain(traced, name, says, "half", known)
+
+
+def test_descriptors_of_others(traced):
+    """What another process writes, or a timer, is nobody's here, though there are threads that do things all the time."""
+    trace = traced([PROGRAMS / "whys", "timed"]).ok().trace
+    report = why(trace)
+    check(report)
+    heard = sum(row["ns"] for row in report["path"]["rows"] if row["kind"] == "syscall" and row["function"] == "hear")
+    assert heard * 2 > report["path"]["ns"], report["path"]
 
 
 def test_not_one_more(traced):
@@ -368,13 +391,12 @@ def test_places(traced):
 
 
 def test_wrapper(traced):
-    """Where one function does all the waiting, the page says how to see for whom."""
-    trace = traced([PROGRAMS / "whys", "wrapped"]).ok().trace
-    assert longest_sleep(why(trace))["function"] == "reach"
-    hint = re.search(r"gotrace (why --skip=\S+) .* reach is called by 3 others", page(trace))
-    options = shlex.split(hint[1])[1:]
-    assert {row["function"] for row in why(trace, *options)["path"]["rows"]} >= {"write_answer", "read_body"}
-    assert "--skip=" not in page(trace, *options)
+    """Where one function waits for all, as long as each says, who calls it is a part of the place."""
+    report = why(traced([PROGRAMS / "whys", "wrapped"]).ok().trace)
+    check(report)
+    called = {row["name"] for row in report["path"]["rows"] if row["function"] == "reach"}
+    assert all(any(f" < {f} (" in name for name in called) for f in ["read_header", "read_body", "write_answer"]), called
+    assert "reach (" in words(report["what_if"][0]) and " < write_answer (" in words(report["what_if"][0])
 
 
 def test_thread(traced):

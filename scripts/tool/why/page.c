@@ -235,17 +235,10 @@ static void print_tasks(const struct gt_why *why)
 
 static void print_more(const struct gt_why *why)
 {
-    static const char letters[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:";
     const char *path = why->graph.trace.path;
     const uint64_t *kind = why->path.by_kind;
     bool runs = kind[GT_RUNNING] * 4 > why->path.ns;
-    uint64_t callers;
-    const char *wrapper = gt_why_wrapper(why, &callers);
     puts("\nFurther:");
-    if (wrapper && !wrapper[strspn(wrapper, letters)])
-        printf("  gotrace why --skip='^%s$' %s     %s is called by %" PRIu64 " others: which\n",
-               wrapper, path, wrapper, callers);
     printf("  gotrace top --wakers %s     who ended which waits\n", path);
     if (runs && !why->graph.samples)
         puts("  GOTRACE_CPU_HZ=100, then gotrace why again: which function runs");
