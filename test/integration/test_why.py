@@ -13,7 +13,7 @@ GOTRACE = ROOT / "build/gotrace"
 SCENARIOS = [line.split() for line in proc.run([PROGRAMS / "whys"]).ok().stdout.splitlines()]
 TRIES = 5  # of a scenario: this machine may have been busy with something else
 GAIN_OFF = 0.10
-RESERVED = {"more": {"pool", "full"}, "slot": {"limited", "slots", "counter"}}  # change: where there is one to offer
+RESERVED = {"more": {"pool", "full", "rare"}, "slot": {"limited", "slots", "counter"}}  # change: where there is one to offer
 formats = pytest.mark.parametrize("format", gotools.FORMATS)
 
 
@@ -123,6 +123,11 @@ def test_descriptors_of_others(traced):
     check(report)
     heard = sum(row["ns"] for row in report["path"]["rows"] if row["kind"] == "syscall" and row["function"] == "hear")
     assert heard * 2 > report["path"]["ns"], report["path"]
+
+
+def test_one_long_piece(traced):
+    """More threads do not share one long piece of work: it is what takes long."""
+    known_gain(traced, "rare", "rebuild_index", None, 35 / (1 + 30 + 70))
 
 
 def test_not_one_more(traced):
@@ -301,6 +306,9 @@ def check(report):
     assert report["path"]["ns"] == report["to_ns"] - report["from_ns"] == sum(row["ns"] for row in rows)
     assert all(row["count"] and row["longest_ns"] <= row["ns"] for row in rows)
     assert all(report["from_ns"] <= row["longest_at_ns"] < report["to_ns"] for row in rows)
+    replay = report["replay"]
+    length = replay["to_ns"] - replay["from_ns"]
+    assert not replay["sound"] or abs(replay["unchanged_ns"] - length) <= 0.1 * length + 1, replay
     for band in ["running", "runnable", "calls", "locks", "waiting"]:
         threads = report["parallelism"][band]["threads"]
         assert len(threads) == report["parallelism"]["columns"]

@@ -1169,6 +1169,44 @@ static void beside(void)
     }
 }
 
+/* One of many pieces of work is a long one. */
+static struct queue pieces = QUEUE(64);
+
+static void do_piece(void)
+{
+    DEVICE(3 * MS);
+}
+
+static void rebuild_index(void)
+{
+    DEVICE(HALF(70 * MS));
+}
+
+static void *piece_worker(void *arg)
+{
+    for (int item; (item = take(&pieces)) >= 0;) {
+        if (item == 30)
+            rebuild_index();
+        else
+            do_piece();
+    }
+    return arg;
+}
+
+static void rare(void)
+{
+    pthread_t thread[3];
+    for (int i = 0; i < 3; i++)
+        pthread_create(&thread[i], NULL, piece_worker, NULL);
+    DEVICE(1 * MS);
+    for (int i = 0; i < 48; i++)
+        put(&pieces, i);
+    for (int i = 0; i < 3; i++)
+        put(&pieces, -1);
+    for (int i = 0; i < 3; i++)
+        pthread_join(thread[i], NULL);
+}
+
 /* Threads of one process that talk through descriptors: who lets whom go on is no event. */
 enum { QUESTIONS = 30, DECODERS = 2, CLIENTS = 3 };
 
@@ -1364,7 +1402,7 @@ static const struct scenario {
               {"answers", answers, NULL, false},   {"futex", futex, NULL, false},
               {"eventfds", eventfds, NULL, false}, {"pipes", pipes, NULL, false},
               {"sockets", sockets, NULL, false},   {"flocks", flocks, NULL, false},
-              {"timed", timed, NULL, false}},
+              {"timed", timed, NULL, false},       {"rare", rare, NULL, false}},
   scenarios[] = {
       {"journal", journal, "journal_lock", true},
       {"nested", nested, "inner_lock", true},

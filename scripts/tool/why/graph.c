@@ -58,6 +58,18 @@ static struct gt_lane_chunk *room_for_step(struct gt_lane *lane)
     return lane->chunk[lane->chunks++] = fresh;
 }
 
+/* What the thread does by itself there, as long as it likes. */
+static void note_alone(struct gt_spot *spot, const struct gt_step *s)
+{
+    if (s->by != GT_NOBODY ||
+        (s->kind != GT_SLEEP && s->kind != GT_SYSCALL && s->kind != GT_NETWORK))
+        return;
+    uint64_t ns = s->to - s->from;
+    spot->alone_least = spot->alone && spot->alone_least < ns ? spot->alone_least : ns;
+    spot->alone_ns += ns;
+    spot->alone++;
+}
+
 static void put_step(struct gt_graph *graph, struct gt_lane *lane, const struct gt_step *s)
 {
     struct gt_lane_chunk *chunk = room_for_step(lane);
@@ -77,11 +89,9 @@ static void put_step(struct gt_graph *graph, struct gt_lane *lane, const struct 
     }
     if (cpu)
         p = gt_varint_put(p, s->p);
-    bool alone = !waker && (s->kind == GT_SLEEP || s->kind == GT_SYSCALL || s->kind == GT_NETWORK);
-    graph->spot[s->spot].alone += alone;
-    graph->spot[s->spot].alone_ns += alone ? s->to - s->from : 0;
     chunk->bytes = (uint32_t)(p - chunk->data);
     chunk->steps++;
+    note_alone(&graph->spot[s->spot], s);
     lane->until = s->to;
     lane->woken |= waker;
     lane->steps++;

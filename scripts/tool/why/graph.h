@@ -12,13 +12,13 @@
 
 /* Where something happens: a call or wait has a stack, running is between two. */
 struct gt_spot {
-    const struct gt_callers *stack; /* running: of what was before; or NULL */
-    const struct gt_callers *after; /* running: of what came next; or NULL */
-    bool runs;                      /* or would, if it had a CPU */
-    bool locks;                     /* the call is one for what somebody else may have */
-    bool yields;                    /* it gives way to others, and could run */
-    bool busy;                      /* nor is it one for work, by the rules of reports */
-    uint64_t alone, alone_ns;       /* calls and waits there that nobody ended */
+    const struct gt_callers *stack;        /* running: of what was before; or NULL */
+    const struct gt_callers *after;        /* running: of what came next; or NULL */
+    bool runs;                             /* or would, if it had a CPU */
+    bool locks;                            /* the call is one for what somebody else may have */
+    bool yields;                           /* it gives way to others, and could run */
+    bool busy;                             /* nor is it one for work, by the rules of reports */
+    uint64_t alone, alone_ns, alone_least; /* calls and waits there that nobody ended */
 };
 
 struct gt_step {

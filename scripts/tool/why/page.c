@@ -138,9 +138,11 @@ static void print_whatifs(const struct gt_why *why)
         printf(", %s from %s on", gt_duration(length), gt_duration(all->from));
     puts("), what to try first on top");
     if (!gt_whatifs_are_sound(all)) {
-        printf("  (Not told: a replay of the run as it was takes %s, not %s.)\n",
-               gt_duration(all->base_ns), gt_duration(length));
-        return;
+        bool rough = gt_whatifs_are_rough(all);
+        printf("  (%s: a replay of the run as it was takes %s, not %s.)\n",
+               rough ? "Only roughly" : "Not told", gt_duration(all->base_ns), gt_duration(length));
+        if (!rough)
+            return;
     }
     if (!all->n) {
         puts("  (No change to a single place makes it 1 % faster.)");

@@ -7,6 +7,7 @@
 #include "encoder/read/need.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     ROUNDS = 3, /* wrappers of wrappers */
@@ -18,7 +19,7 @@ enum {
 /* What a function waits for one that calls it. */
 struct pair {
     const char *function;
-    uint64_t count, ns;
+    uint64_t count, ns, least;
 };
 
 static bool is_wrapper(const struct gt_sections *all, const char *function)
@@ -35,6 +36,12 @@ unsigned gt_wrappers_at(const struct gt_sections *all, const struct gt_callers *
     return n;
 }
 
+/* A function has a name: an address is one place in it. */
+static bool is_function(const struct gt_callers *stack, uint32_t i)
+{
+    return i < stack->n && !strstr(stack->frame[i].func, "+0x");
+}
+
 /* Which function, of those that are no wrappers, waits there, and who calls it. */
 static bool find_pair(const struct gt_sections *all, const struct gt_callers *stack,
                       const char **function, const char **caller)
@@ -45,7 +52,7 @@ static bool find_pair(const struct gt_sections *all, const struct gt_callers *st
     for (unsigned n = gt_wrappers_at(all, stack, i); n; n--)
         i = gt_site_caller(stack, i);
     uint32_t next = i < stack->n ? gt_site_caller(stack, i) : stack->n;
-    if (next >= stack->n)
+    if (!is_function(stack, i) || !is_function(stack, next))
         return false;
     *function = stack->frame[i].func;
     *caller = stack->frame[next].func;
@@ -66,11 +73,13 @@ static size_t find_pairs(const struct gt_sections *all, struct pair *pair)
         uint64_t key = gt_hash_mix(gt_hash_mix(0, (uintptr_t)function), (uintptr_t)caller);
         uint64_t *slot = gt_need(gt_memo_at(&by_names, key));
         if (!*slot) {
-            pair[n] = (struct pair){.function = function};
+            pair[n] = (struct pair){.function = function, .least = UINT64_MAX};
             *slot = ++n;
         }
-        pair[*slot - 1].count += spot->alone;
-        pair[*slot - 1].ns += spot->alone_ns;
+        struct pair *its = &pair[*slot - 1];
+        its->count += spot->alone;
+        its->ns += spot->alone_ns;
+        its->least = spot->alone_least < its->least ? spot->alone_least : its->least;
     }
     gt_memo_free(&by_names);
     return n;
@@ -84,15 +93,15 @@ static int by_function(const void *a, const void *b)
 
 static bool depends_on_caller(const struct pair *pair, size_t n)
 {
-    uint64_t least = UINT64_MAX, most = 0;
+    uint64_t shortest = UINT64_MAX, longest = 0;
     for (size_t i = 0; i < n; i++) {
         uint64_t average = pair[i].ns / pair[i].count;
         if (average < LEAST_NS)
             continue;
-        least = average < least ? average : least;
-        most = average > most ? average : most;
+        shortest = average < shortest ? average : shortest;
+        longest = pair[i].least > longest ? pair[i].least : longest;
     }
-    return least < most && most * 100 >= least * SPREAD_PERCENT;
+    return shortest < longest && longest * 100 >= shortest * SPREAD_PERCENT;
 }
 
 static bool find_more(struct gt_sections *all)
