@@ -1169,6 +1169,45 @@ static void beside(void)
     }
 }
 
+/* Connections of a pool are put back, and all who wait are told: it is no work that is put there.
+ */
+static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t pool_filled = PTHREAD_COND_INITIALIZER;
+static int connections_free = 2;
+
+static void get_connection(void)
+{
+    pthread_mutex_lock(&pool_lock);
+    while (!connections_free)
+        pthread_cond_wait(&pool_filled, &pool_lock);
+    connections_free--;
+    pthread_mutex_unlock(&pool_lock);
+}
+
+static void put_connection(void)
+{
+    pthread_mutex_lock(&pool_lock);
+    connections_free++;
+    pthread_cond_broadcast(&pool_filled);
+    pthread_mutex_unlock(&pool_lock);
+}
+
+static void *pool_client(void *arg)
+{
+    for (int i = 0; i < 15; i++) {
+        get_connection();
+        DEVICE(4 * MS);
+        put_connection();
+        DEVICE(3 * MS);
+    }
+    return arg;
+}
+
+static void pooled(void)
+{
+    run_threads(6, pool_client);
+}
+
 /* One of many pieces of work is a long one. */
 static struct queue pieces = QUEUE(64);
 
@@ -1402,7 +1441,8 @@ static const struct scenario {
               {"answers", answers, NULL, false},   {"futex", futex, NULL, false},
               {"eventfds", eventfds, NULL, false}, {"pipes", pipes, NULL, false},
               {"sockets", sockets, NULL, false},   {"flocks", flocks, NULL, false},
-              {"timed", timed, NULL, false},       {"rare", rare, NULL, false}},
+              {"timed", timed, NULL, false},       {"rare", rare, NULL, false},
+              {"pooled", pooled, NULL, false}},
   scenarios[] = {
       {"journal", journal, "journal_lock", true},
       {"nested", nested, "inner_lock", true},
