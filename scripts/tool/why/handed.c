@@ -10,12 +10,13 @@
 #include <string.h>
 
 enum {
-    SAMPLE = 128,         /* waits of a place */
+    SAMPLE = 64,          /* waits of a place */
     LEAST_WAITS = 8,      /* of these, long enough to tell */
     PLACES_MOST = 32,     /* that are looked at */
     KINDS_MOST = 32,      /* of threads, */
     THREADS_MOST = 128,   /* and threads */
-    LOOKS_MOST = 2000000, /* at threads, for all waits of a place: some 2 us each */
+    LOOKS_MOST = 4000000, /* at threads, for all waits: some 0.3 us each */
+    LEAST_PART = 100,     /* of the run that waits of a place take, all in all */
     HITS_PERCENT = 75,    /* waits over just after one of them did something; */
     CHANCE_PERCENT = 25,  /* and moments in the middle of waits for which that is so */
     SOON_NS = 32000,      /* what is just after: doubled, */
@@ -57,6 +58,7 @@ struct look {
     uint32_t *place_of; /* by spot: index + 1, or 0 */
     const char **kind;  /* of threads: their routines */
     size_t kinds;
+    uint64_t looks; /* that are to come */
 };
 
 /* What another thread of the process may end, by a call of which nothing is told. */
@@ -85,7 +87,7 @@ static void find_places(struct look *l)
     l->place = gt_need(calloc(PLACES_MOST, sizeof *l->place));
     l->place_of = gt_need(calloc(graph->spots + 1, sizeof *l->place_of));
     for (uint32_t i = 0; i < graph->spots && l->places < PLACES_MOST; i++) {
-        if (is_handed(&graph->spot[i])) {
+        if (graph->spot[i].alone_ns * LEAST_PART >= graph->trace.ns && is_handed(&graph->spot[i])) {
             l->place[l->places++].spot = i;
             l->place_of[i] = (uint32_t)l->places;
         }
@@ -207,7 +209,9 @@ static void find_givers(struct look *l, struct place *place)
 {
     double best = 0;
     uint64_t looks = place->waits * l->graph->lanes;
-    for (size_t k = 0; k < l->kinds && place->n >= LEAST_WAITS && looks < LOOKS_MOST; k++) {
+    if (place->n < LEAST_WAITS || l->looks + looks > LOOKS_MOST)
+        return;
+    for (size_t k = 0; k < l->kinds; k++) {
         struct tally tally = {0};
         for (size_t i = 0; i < place->n; i++) {
             const struct wait *w = &place->sample[i];
@@ -221,6 +225,7 @@ static void find_givers(struct look *l, struct place *place)
         }
         judge(place, l->kind[k], &tally, &best);
     }
+    l->looks += place->routine ? looks : 0;
 }
 
 static void note_giver(struct look *l, struct place *place, struct wait wait)
