@@ -754,7 +754,14 @@ def test_answers_are_not_idle(traced, tmp_path):
     assert not IDLE.search(report("top", trace)) or "call" not in IDLE.search(report("top", trace))[3]
 
 
-@pytest.mark.parametrize("scenario, where", [("counter", "pthread_cond_wait <- take_ticket "), ("binary", "sem_wait <- keeper ")])
+@pytest.mark.parametrize(
+    "scenario, where",
+    [
+        ("counter", "pthread_cond_wait <- take_ticket "),
+        ("pooled", "pthread_cond_wait <- get_connection "),
+        ("binary", "sem_wait <- keeper "),
+    ],
+)
 def test_waits_for_a_slot_are_not_idle(traced, scenario, where):
     """Those who wait for one wake each other, from their loops, and it is no work."""
     for _ in range(5):  # on a busy machine some come by, and take one that they did not wait for

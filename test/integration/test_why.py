@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 import subprocess
 
 import pytest
@@ -14,7 +13,7 @@ GOTRACE = ROOT / "build/gotrace"
 SCENARIOS = [line.split() for line in proc.run([PROGRAMS / "whys"]).ok().stdout.splitlines()]
 TRIES = 5  # of a scenario: this machine may have been busy with something else
 GAIN_OFF = 0.10
-RESERVED = {"more": {"pool", "full"}, "slot": {"limited", "slots", "counter"}}  # change: where there is one to offer
+RESERVED = {"more": {"pool", "full", "rare"}, "slot": {"limited", "slots", "counter"}}  # change: where there is one to offer
 formats = pytest.mark.parametrize("format", gotools.FORMATS)
 
 
@@ -100,6 +99,35 @@ def test_one_more(traced, name, change, says, known):
 def test_joins(traced, name, says, known):
     """Nobody waits for all that one did that is told to stop; nor for one that has ended, but not without it."""
     known_gain(traced, name, says, "half", known)
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize(
+    "name, says, known",
+    [
+        ("eventfds", "compute_answer", 2 / 5),
+        ("sockets", "look_up_key", 0.5),
+        ("pipes", "decode", 4 / 9),
+        ("flocks", "append_record", 0.5),
+    ],
+)
+def test_descriptors(traced, name, says, known):
+    """Who ends waits for an eventfd, a socket, a pipe or a file lock is known by when they end."""
+    known_gain(traced, name, says, "half", known)
+
+
+def test_descriptors_of_others(traced):
+    """What another process writes, or a timer, is nobody's here, though there are threads that do things all the time."""
+    trace = traced([PROGRAMS / "whys", "timed"]).ok().trace
+    report = why(trace)
+    check(report)
+    heard = sum(row["ns"] for row in report["path"]["rows"] if row["kind"] == "syscall" and row["function"] == "hear")
+    assert heard * 2 > report["path"]["ns"], report["path"]
+
+
+def test_one_long_piece(traced):
+    """More threads do not share one long piece of work: it is what takes long."""
+    known_gain(traced, "rare", "rebuild_index", None, 35 / (1 + 30 + 70))
 
 
 def test_not_one_more(traced):
@@ -286,6 +314,9 @@ def check(report):
     assert report["path"]["ns"] == report["to_ns"] - report["from_ns"] == sum(row["ns"] for row in rows)
     assert all(row["count"] and row["longest_ns"] <= row["ns"] for row in rows)
     assert all(report["from_ns"] <= row["longest_at_ns"] < report["to_ns"] for row in rows)
+    replay = report["replay"]
+    length = replay["to_ns"] - replay["from_ns"]
+    assert not replay["sound"] or abs(replay["unchanged_ns"] - length) <= 0.1 * length + 1, replay
     for band in ["running", "runnable", "calls", "locks", "waiting"]:
         threads = report["parallelism"][band]["threads"]
         assert len(threads) == report["parallelism"]["columns"]
@@ -376,13 +407,12 @@ def test_places(traced):
 
 
 def test_wrapper(traced):
-    """Where one function does all the waiting, the page says how to see for whom."""
-    trace = traced([PROGRAMS / "whys", "wrapped"]).ok().trace
-    assert longest_sleep(why(trace))["function"] == "reach"
-    hint = re.search(r"gotrace (why --skip=\S+) .* reach is called by 3 others", page(trace))
-    options = shlex.split(hint[1])[1:]
-    assert {row["function"] for row in why(trace, *options)["path"]["rows"]} >= {"write_answer", "read_body"}
-    assert "--skip=" not in page(trace, *options)
+    """Where one function waits for all, as long as each says, who calls it is a part of the place."""
+    report = why(traced([PROGRAMS / "whys", "wrapped"]).ok().trace)
+    check(report)
+    called = {row["name"] for row in report["path"]["rows"] if row["function"] == "reach"}
+    assert all(any(f" < {f} (" in name for name in called) for f in ["read_header", "read_body", "write_answer"]), called
+    assert "reach (" in words(report["what_if"][0]) and " < write_answer (" in words(report["what_if"][0])
 
 
 def test_thread(traced):

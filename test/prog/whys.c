@@ -5,7 +5,9 @@
  *
  * A device is a sleep: it takes the same time on any machine.
  */
+#include <fcntl.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -14,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -1165,18 +1169,280 @@ static void beside(void)
     }
 }
 
+/* Connections of a pool are put back, and all who wait are told: it is no work that is put there.
+ */
+static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t pool_filled = PTHREAD_COND_INITIALIZER;
+static int connections_free = 2;
+
+static void get_connection(void)
+{
+    pthread_mutex_lock(&pool_lock);
+    while (!connections_free)
+        pthread_cond_wait(&pool_filled, &pool_lock);
+    connections_free--;
+    pthread_mutex_unlock(&pool_lock);
+}
+
+static void put_connection(void)
+{
+    pthread_mutex_lock(&pool_lock);
+    connections_free++;
+    pthread_cond_broadcast(&pool_filled);
+    pthread_mutex_unlock(&pool_lock);
+}
+
+static void *pool_client(void *arg)
+{
+    for (int i = 0; i < 15; i++) {
+        get_connection();
+        DEVICE(4 * MS);
+        put_connection();
+        DEVICE(3 * MS);
+    }
+    return arg;
+}
+
+static void pooled(void)
+{
+    run_threads(6, pool_client);
+}
+
+/* One of many pieces of work is a long one. */
+static struct queue pieces = QUEUE(64);
+
+static void do_piece(void)
+{
+    DEVICE(3 * MS);
+}
+
+static void rebuild_index(void)
+{
+    DEVICE(HALF(70 * MS));
+}
+
+static void *piece_worker(void *arg)
+{
+    for (int item; (item = take(&pieces)) >= 0;) {
+        if (item == 30)
+            rebuild_index();
+        else
+            do_piece();
+    }
+    return arg;
+}
+
+static void rare(void)
+{
+    pthread_t thread[3];
+    for (int i = 0; i < 3; i++)
+        pthread_create(&thread[i], NULL, piece_worker, NULL);
+    DEVICE(1 * MS);
+    for (int i = 0; i < 48; i++)
+        put(&pieces, i);
+    for (int i = 0; i < 3; i++)
+        put(&pieces, -1);
+    for (int i = 0; i < 3; i++)
+        pthread_join(thread[i], NULL);
+}
+
+/* Threads of one process that talk through descriptors: who lets whom go on is no event. */
+enum { QUESTIONS = 30, DECODERS = 2, CLIENTS = 3 };
+
+static void tell(int fd)
+{
+    uint64_t one = 1;
+    if (write(fd, &one, sizeof one) != sizeof one)
+        abort();
+}
+
+static bool hear(int fd)
+{
+    uint64_t one;
+    return read(fd, &one, sizeof one) == sizeof one;
+}
+
+static int question, reply;
+
+static void compute_answer(void)
+{
+    DEVICE(HALF(4 * MS));
+}
+
+static void *oracle(void *arg)
+{
+    for (int i = 0; i < QUESTIONS && hear(question); i++) {
+        compute_answer();
+        tell(reply);
+    }
+    return arg;
+}
+
+static void eventfds(void)
+{
+    pthread_t thread;
+    question = eventfd(0, 0);
+    reply = eventfd(0, 0);
+    pthread_create(&thread, NULL, oracle, NULL);
+    for (int i = 0; i < QUESTIONS; i++) {
+        tell(question);
+        hear(reply);
+        DEVICE(1 * MS);
+    }
+    pthread_join(thread, NULL);
+}
+
+static int frames[2], pictures[2];
+
+static void decode(void)
+{
+    DEVICE(HALF(4 * MS));
+}
+
+static void *decoder(void *arg)
+{
+    while (hear(frames[0])) {
+        decode();
+        tell(pictures[1]);
+    }
+    return arg;
+}
+
+static void pipes(void)
+{
+    pthread_t thread[DECODERS];
+    if (pipe(frames) || pipe(pictures))
+        abort();
+    for (int i = 0; i < DECODERS; i++)
+        pthread_create(&thread[i], NULL, decoder, NULL);
+    for (int i = 0; i < QUESTIONS; i++) {
+        for (int k = 0; k < 2 * DECODERS; k++)
+            tell(frames[1]);
+        for (int k = 0; k < 2 * DECODERS; k++)
+            hear(pictures[0]);
+        DEVICE(1 * MS);
+    }
+    close(frames[1]);
+    for (int i = 0; i < DECODERS; i++)
+        pthread_join(thread[i], NULL);
+}
+
+static int line[CLIENTS][2];
+
+static void look_up_key(void)
+{
+    DEVICE(HALF(2 * MS));
+}
+
+static void *key_server(void *arg)
+{
+    struct pollfd lines[CLIENTS];
+    for (int i = 0; i < CLIENTS; i++)
+        lines[i] = (struct pollfd){.fd = line[i][0], .events = POLLIN};
+    for (int left = CLIENTS * QUESTIONS; left;) {
+        poll(lines, CLIENTS, -1);
+        for (int i = 0; i < CLIENTS; i++) {
+            if (!lines[i].revents || !hear(line[i][0]))
+                continue;
+            look_up_key();
+            tell(line[i][0]);
+            left--;
+        }
+    }
+    return arg;
+}
+
+static void *key_client(void *arg)
+{
+    for (int i = 0; i < QUESTIONS; i++) {
+        tell(line[(intptr_t)arg][1]);
+        hear(line[(intptr_t)arg][1]);
+        DEVICE(1 * MS);
+    }
+    return arg;
+}
+
+static void sockets(void)
+{
+    pthread_t server;
+    for (int i = 0; i < CLIENTS; i++) {
+        if (socketpair(AF_UNIX, SOCK_STREAM, 0, line[i]))
+            abort();
+    }
+    pthread_create(&server, NULL, key_server, NULL);
+    run_threads(CLIENTS, key_client);
+    pthread_join(server, NULL);
+}
+
+static void append_record(void)
+{
+    DEVICE(HALF(3 * MS));
+}
+
+/* A file lock is had by who opened the file: each thread does that itself. */
+static void *spooler(void *arg)
+{
+    int fd = open("/proc/self/exe", O_RDONLY);
+    for (int i = 0; i < 15; i++) {
+        flock(fd, LOCK_EX);
+        append_record();
+        flock(fd, LOCK_UN);
+        DEVICE(1 * MS);
+    }
+    close(fd);
+    return arg;
+}
+
+static void flocks(void)
+{
+    run_threads(4, spooler);
+}
+
+/* What a timer ends is nobody's, though there is a thread that does something all the time. */
+static volatile bool timed_over;
+
+static void *restless(void *arg)
+{
+    while (!timed_over)
+        DEVICE(700);
+    return arg;
+}
+
+static void next_tick(int timer)
+{
+    hear(timer);
+}
+
+static void timed(void)
+{
+    pthread_t thread;
+    int timer = timerfd_create(CLOCK_MONOTONIC, 0);
+    struct itimerspec period = {{0, 5000000}, {0, 5000000}};
+    pthread_create(&thread, NULL, restless, NULL);
+    timerfd_settime(timer, 0, &period, NULL);
+    for (int i = 0; i < QUESTIONS; i++)
+        next_tick(timer);
+    timed_over = true;
+    pthread_join(thread, NULL);
+    close(timer);
+}
+
 static const struct scenario {
     const char *name;
     void (*run)(void);
     const char *first; /* what is to be named first */
     bool misleads;     /* the longest wait is not it */
-} others[] = {{"healthy", healthy, NULL, false}, {"convoy", convoy, NULL, false},
-              {"polling", polling, NULL, false}, {"server", server, NULL, false},
-              {"wrapped", wrapped, NULL, false}, {"binary", binary, NULL, false},
-              {"full", full, NULL, false},       {"slots", slots, NULL, false},
-              {"counter", counter, NULL, false}, {"ticks", ticks, NULL, false},
-              {"beside", beside, NULL, false},   {"paced", paced, NULL, false},
-              {"answers", answers, NULL, false}, {"futex", futex, NULL, false}},
+} others[] = {{"healthy", healthy, NULL, false},   {"convoy", convoy, NULL, false},
+              {"polling", polling, NULL, false},   {"server", server, NULL, false},
+              {"wrapped", wrapped, NULL, false},   {"binary", binary, NULL, false},
+              {"full", full, NULL, false},         {"slots", slots, NULL, false},
+              {"counter", counter, NULL, false},   {"ticks", ticks, NULL, false},
+              {"beside", beside, NULL, false},     {"paced", paced, NULL, false},
+              {"answers", answers, NULL, false},   {"futex", futex, NULL, false},
+              {"eventfds", eventfds, NULL, false}, {"pipes", pipes, NULL, false},
+              {"sockets", sockets, NULL, false},   {"flocks", flocks, NULL, false},
+              {"timed", timed, NULL, false},       {"rare", rare, NULL, false},
+              {"pooled", pooled, NULL, false}},
   scenarios[] = {
       {"journal", journal, "journal_lock", true},
       {"nested", nested, "inner_lock", true},

@@ -23,8 +23,11 @@ enum {
     BELOW_LOOP = 3,   /* functions between the loop and the call */
     BELOW_EVENTS = 6, /* the same of calls that are the loop's own */
     DEPTHS = 16,
-    PAIRED_PERCENT = 75,    /* of slots given back: by who has waited for one before */
-    LEAST_OUTSIDE_PART = 20 /* of what is done with a slot: else workers pass work to each other */
+    PAIRED_PERCENT = 75, /* of slots given back: by who has waited for one before */
+    LEAST_OUTSIDE_PART =
+        20,                 /* of what is done with a slot: else workers pass work to each other; */
+    NAMED_OUTSIDE_PART = 4, /* and where names say that something is put there */
+    TOGETHER_NS = 100000    /* in which one lets go on all that wait */
 };
 
 /* What one thread does at one place. */
@@ -34,6 +37,7 @@ struct visits {
     uint64_t count, ns, answers, peers; /* peers: of them ended by one that is alike */
     uint64_t handed;                    /* of them not for what is wanted, but for its mutex */
     uint64_t got, gave;     /* when it last went on, and let one that is alike go on; or 0 */
+    uint64_t had;           /* when it had got what it gave then; or 0 */
     uint64_t awaited;       /* ns of it in which others waited for a lock that it had */
     uint64_t moves[DEPTHS]; /* to another place, by how many functions both have */
     const struct gt_thread_state *thread;
@@ -51,8 +55,8 @@ struct worker {
 
 /* A place, for all threads that wait there. */
 struct verdict {
-    uint64_t idle, not_idle;                 /* waits */
-    uint64_t peers, paired, inside, outside; /* see note_peer */
+    uint64_t idle, not_idle;                        /* waits */
+    uint64_t peers, named, paired, inside, outside; /* see note_peer */
 };
 
 static struct {
@@ -255,9 +259,20 @@ static struct verdict *verdict_of(uint64_t place)
     return item_of(&all.verdicts, place, sizeof(struct verdict));
 }
 
+/* What it has given at that time, to one or to all that waited. */
+static void give(struct verdict *its, struct visits *giver, uint64_t at)
+{
+    if (giver->gave && !giver->got && at < giver->gave + TOGETHER_NS)
+        return;
+    giver->had = giver->got;
+    its->inside += giver->had ? at - giver->had : 0;
+    giver->got = 0;
+    giver->gave = at;
+}
+
 /*
  * Woken by one that is alike: it gives back a slot, or a turn, which it has had since it waited
- * here itself; or, as names say, it gives work. How long each has one, and does without, says more.
+ * here itself; or it gives work. How long each has one, and does without, says more than names.
  */
 static void note_peer(struct visits *v, const struct gt_span *span)
 {
@@ -265,17 +280,15 @@ static void note_peer(struct visits *v, const struct gt_span *span)
     struct visits *giver = (void *)(uintptr_t)gt_memo_find(&all.visits, gt_hash_mix(v->place, g));
     bool alike = role_of(span->thread) == role_of(span->by) ||
                  (giver && role_of(span->thread) == span->thread->g);
-    if (alike && !(span->waker && kinds_on(span->waker) & GT_FRAME_BUSY)) {
+    if (alike) {
         struct verdict *its = verdict_of(v->place);
+        if (giver)
+            give(its, giver, at);
         v->peers++;
         its->peers++;
-        its->paired += giver && giver->got;
-        its->inside += giver && giver->got ? at - giver->got : 0;
+        its->named += span->waker && kinds_on(span->waker) & GT_FRAME_BUSY;
+        its->paired += giver && giver->had;
         its->outside += v->gave && span->from > v->gave ? span->from - v->gave : 0;
-        if (giver) {
-            giver->got = 0;
-            giver->gave = at;
-        }
     }
     v->got = at;
     v->gave = 0;
@@ -348,8 +361,9 @@ static bool is_main(const struct gt_callers *stack)
 /* Whether those who wake each other there give back slots, with which they do most. */
 static bool has_slots(const struct verdict *its)
 {
+    bool named = its->named * 2 > its->peers;
     return its->paired * 100 >= its->peers * PAIRED_PERCENT &&
-           its->outside * LEAST_OUTSIDE_PART >= its->inside;
+           its->outside * (named ? NAMED_OUTSIDE_PART : LEAST_OUTSIDE_PART) >= its->inside;
 }
 
 /* How often what it got there was no work. */

@@ -109,13 +109,19 @@ static const struct gt_where *intern(const struct gt_where *frames, uint32_t n)
     return p->frame;
 }
 
-/* That frame and those of the program's own that called it. */
-static const struct gt_where *find_place(const struct gt_callers *stack, uint32_t i, bool line)
+uint32_t gt_site_caller(const struct gt_callers *stack, uint32_t frame)
+{
+    return first_own(stack, frame + 1);
+}
+
+/* That frame and those of the program's own that called it: so many, or as --frames has it. */
+static const struct gt_where *find_place(const struct gt_callers *stack, uint32_t i,
+                                         unsigned callers, bool line)
 {
     enum { MOST = 64 };
     struct gt_where frames[MOST];
-    uint32_t n = 0;
-    for (; i < stack->n && n < gt_place_frames && n < MOST; i = first_own(stack, i + 1))
+    uint32_t n = 0, most = callers < gt_place_frames ? gt_place_frames : callers + 1;
+    for (; i < stack->n && n < most && n < MOST; i = gt_site_caller(stack, i))
         frames[n++] = frame_of(stack, i);
     frames[0].line = line ? frames[0].line : 0;
     return intern(frames, n);
@@ -124,12 +130,18 @@ static const struct gt_where *find_place(const struct gt_callers *stack, uint32_
 static const struct gt_where *find_site(const struct gt_callers *stack)
 {
     uint32_t i = gt_site_index(stack);
-    return i ? find_place(stack, i, true) : &none;
+    return i ? find_place(stack, i, 0, true) : &none;
 }
 
-const struct gt_where *gt_site_of_running(const struct gt_callers *stack, uint32_t frame)
+const struct gt_where *gt_site_with(const struct gt_callers *stack, unsigned callers)
 {
-    return find_place(stack, frame, false);
+    return find_place(stack, gt_site_index(stack), callers, true);
+}
+
+const struct gt_where *gt_site_of_running(const struct gt_callers *stack, uint32_t frame,
+                                          unsigned callers)
+{
+    return find_place(stack, frame, callers, false);
 }
 
 const struct gt_where *gt_site_of(const struct gt_callers *stack)

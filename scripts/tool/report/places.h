@@ -16,11 +16,16 @@ extern unsigned gt_place_frames;
  */
 const struct gt_where *gt_site_of(const struct gt_callers *stack);
 
-/* The same of what runs in that frame of the stack: at no line, and in any function. */
-const struct gt_where *gt_site_of_running(const struct gt_callers *stack, uint32_t frame);
+/* The same with so many of the program's own functions that called it, or more. */
+const struct gt_where *gt_site_with(const struct gt_callers *stack, unsigned callers);
 
-/* Which frame of the stack that is; 0: none. */
+/* The same of what runs in that frame of the stack: at no line, and in any function. */
+const struct gt_where *gt_site_of_running(const struct gt_callers *stack, uint32_t frame,
+                                          unsigned callers);
+
+/* Which frame of the stack that is; 0: none. The next of the program's own; or stack->n: none. */
 uint32_t gt_site_index(const struct gt_callers *stack);
+uint32_t gt_site_caller(const struct gt_callers *stack, uint32_t frame);
 
 /* The same if there is no stack: the function that waits, or "(no stack)". */
 const char *gt_leaf_of(const struct gt_callers *stack);

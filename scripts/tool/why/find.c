@@ -75,66 +75,6 @@ size_t gt_why_off_path(struct gt_why *why, struct gt_off_path *out, size_t most)
     return n;
 }
 
-/* The function that called the one which the stack's place is in; NULL: not known. */
-static const char *caller_of(const struct gt_callers *stack)
-{
-    uint32_t i = gt_site_index(stack) + 1;
-    while (i < stack->n && !gt_frame_is_own(stack, i))
-        i++;
-    return i < stack->n ? stack->frame[i].func : NULL;
-}
-
-/* A function of the program's, by itself or with one that calls it. */
-struct function_sum {
-    const char *name;
-    uint64_t ns, callers, by_one; /* by_one: ns of who calls it most */
-};
-
-static struct function_sum *sum_of(struct gt_memo *memo, struct function_sum *sums, size_t *n,
-                                   uint64_t key, const char *name)
-{
-    uint64_t *slot = gt_need(gt_memo_at(memo, key));
-    if (!*slot) {
-        sums[*n] = (struct function_sum){.name = name};
-        *slot = ++*n;
-    }
-    return &sums[*slot - 1];
-}
-
-const char *gt_why_wrapper(const struct gt_why *why, uint64_t *callers)
-{
-    enum { LEAST_CALLERS = 3 };
-    const struct gt_graph *graph = &why->graph;
-    struct function_sum *sums = gt_need(calloc(2 * graph->spots + 1, sizeof *sums));
-    struct gt_memo by_name = {0};
-    size_t n = 0;
-    const char *found = NULL;
-    for (size_t i = 0; i < graph->spots; i++) {
-        const struct gt_callers *stack = graph->spot[i].runs ? NULL : graph->spot[i].stack;
-        const struct gt_where *site = gt_site_of(stack);
-        const char *caller = site && why->path.seen[i] ? caller_of(stack) : NULL;
-        if (!caller)
-            continue;
-        uint64_t key = gt_hash_mix(gt_hash_mix(0, (uintptr_t)site->func), (uintptr_t)caller);
-        struct function_sum *its = sum_of(&by_name, sums, &n, (uintptr_t)site->func, site->func);
-        struct function_sum *pair = sum_of(&by_name, sums, &n, key, NULL);
-        its->callers += !pair->ns;
-        its->ns += why->path.seen[i];
-        pair->ns += why->path.seen[i];
-        its->by_one = pair->ns > its->by_one ? pair->ns : its->by_one;
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (sums[i].callers < LEAST_CALLERS || sums[i].ns * 2 < why->path.ns ||
-            sums[i].by_one * 4 > sums[i].ns * 3)
-            continue;
-        found = sums[i].name;
-        *callers = sums[i].callers;
-    }
-    gt_memo_free(&by_name);
-    free(sums);
-    return found;
-}
-
 /* Where the thread waits for input longest, a spot; GT_NOBODY: it does not. */
 static uint32_t resting_place(const struct gt_why *why, uint32_t thread, uint64_t *ns)
 {
@@ -144,7 +84,7 @@ static uint32_t resting_place(const struct gt_why *why, uint32_t thread, uint64_
     uint32_t found = GT_NOBODY;
     *ns = 0;
     for (const struct gt_step *s; (s = gt_cursor_next(&c));) {
-        if (s->kind != GT_NETWORK || s->to <= why->from || s->from >= why->to)
+        if (s->kind != GT_NETWORK || s->by != GT_NOBODY || s->to <= why->from || s->from >= why->to)
             continue;
         uint64_t *sum = gt_need(gt_memo_at(&by_spot, s->spot + UINT64_C(1)));
         *sum += s->to - s->from;

@@ -126,7 +126,7 @@ static struct held held_on_path(const struct look *l, uint32_t lock)
 /* What the replay says that such a change brings. 1: it was not asked, or is not to be trusted. */
 static double gain_of(const struct look *l, enum gt_whatif_kind kind, uint32_t lock)
 {
-    double gain = gt_whatifs_are_sound(l->whatifs) ? 0 : 1;
+    double gain = gt_whatifs_are_rough(l->whatifs) ? 0 : 1;
     for (size_t i = 0; i < l->whatifs->n; i++) {
         const struct gt_whatif *it = &l->whatifs->at[i];
         if (it->kind == kind && (lock == GT_NOBODY || it->lock == lock))

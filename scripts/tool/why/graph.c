@@ -58,6 +58,18 @@ static struct gt_lane_chunk *room_for_step(struct gt_lane *lane)
     return lane->chunk[lane->chunks++] = fresh;
 }
 
+/* What the thread does by itself there, as long as it likes. */
+static void note_alone(struct gt_spot *spot, const struct gt_step *s)
+{
+    if (s->by != GT_NOBODY ||
+        (s->kind != GT_SLEEP && s->kind != GT_SYSCALL && s->kind != GT_NETWORK))
+        return;
+    uint64_t ns = s->to - s->from;
+    spot->alone_least = spot->alone && spot->alone_least < ns ? spot->alone_least : ns;
+    spot->alone_ns += ns;
+    spot->alone++;
+}
+
 static void put_step(struct gt_graph *graph, struct gt_lane *lane, const struct gt_step *s)
 {
     struct gt_lane_chunk *chunk = room_for_step(lane);
@@ -79,6 +91,7 @@ static void put_step(struct gt_graph *graph, struct gt_lane *lane, const struct 
         p = gt_varint_put(p, s->p);
     chunk->bytes = (uint32_t)(p - chunk->data);
     chunk->steps++;
+    note_alone(&graph->spot[s->spot], s);
     lane->until = s->to;
     lane->woken |= waker;
     lane->steps++;
@@ -402,18 +415,57 @@ static const struct gt_lane *lane_at(const struct gt_cursor *c)
     return &c->graph->lane[c->thread];
 }
 
+/* The first that was over after that time: an index. */
+static size_t handed_after(const struct gt_lane *lane, uint64_t at)
+{
+    size_t low = 0, high = lane->handeds;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (lane->handed[middle].at <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Waits that somebody has ended, as is known by now: from then on the thread had no CPU. */
+static size_t add_handed(const struct gt_lane *lane, const struct gt_step *in, size_t n,
+                         struct gt_step *out)
+{
+    size_t steps = 0, next = handed_after(lane, in->from);
+    for (size_t i = 0; i < n; i++) {
+        struct gt_step s = in[i];
+        const struct gt_handed *h = next < lane->handeds ? &lane->handed[next] : NULL;
+        if (h && h->at <= s.to) {
+            struct gt_step wait = s;
+            wait.to = s.from = h->at;
+            wait.by = h->by;
+            s.kind = GT_SCHED;
+            out[steps++] = wait;
+            next++;
+            if (s.from == s.to)
+                continue;
+        }
+        out[steps++] = s;
+    }
+    return steps;
+}
+
 static void load(struct gt_cursor *c, size_t chunk)
 {
     if (c->open && c->chunk == chunk)
         return;
     const struct gt_lane_chunk *it = lane_at(c)->chunk[chunk];
-    if (it->steps > c->room) {
+    size_t room = lane_at(c)->handeds ? 2 * it->steps : it->steps;
+    if (room > c->room) {
         free(c->step);
-        c->step = gt_need(malloc(it->steps * sizeof *c->step));
-        c->room = it->steps;
+        c->step = gt_need(malloc(room * sizeof *c->step));
+        c->room = room;
     }
-    unpack(it, c->step);
-    c->n = it->steps;
+    struct gt_step *whole = c->step + room - it->steps;
+    unpack(it, whole);
+    c->n = lane_at(c)->handeds ? add_handed(lane_at(c), whole, it->steps, c->step) : it->steps;
     c->chunk = chunk;
     c->open = true;
 }

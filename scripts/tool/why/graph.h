@@ -12,12 +12,13 @@
 
 /* Where something happens: a call or wait has a stack, running is between two. */
 struct gt_spot {
-    const struct gt_callers *stack; /* running: of what was before; or NULL */
-    const struct gt_callers *after; /* running: of what came next; or NULL */
-    bool runs;                      /* or would, if it had a CPU */
-    bool locks;                     /* the call is one for what somebody else may have */
-    bool yields;                    /* it gives way to others, and could run */
-    bool busy;                      /* nor is it one for work, by the rules of reports */
+    const struct gt_callers *stack;        /* running: of what was before; or NULL */
+    const struct gt_callers *after;        /* running: of what came next; or NULL */
+    bool runs;                             /* or would, if it had a CPU */
+    bool locks;                            /* the call is one for what somebody else may have */
+    bool yields;                           /* it gives way to others, and could run */
+    bool busy;                             /* nor is it one for work, by the rules of reports */
+    uint64_t alone, alone_ns, alone_least; /* calls and waits there that nobody ended */
 };
 
 struct gt_step {
@@ -44,6 +45,12 @@ struct gt_why_sample {
     uint32_t stack;
 };
 
+/* Of a wait that ended by itself, as events have it: when it was over, and who did that. */
+struct gt_handed {
+    uint64_t at;
+    uint32_t by;
+};
+
 struct gt_lane_chunk;
 
 /* A thread. */
@@ -57,6 +64,8 @@ struct gt_lane {
     size_t holds, holds_room;
     struct gt_why_sample *sample; /* in the order of time once all is read */
     size_t samples, samples_room;
+    struct gt_handed *handed; /* see handed.h; in the order of time */
+    size_t handeds;
     struct gt_step *pending; /* running, of which is not known yet what it leads to */
     size_t pendings, pendings_room;
     const struct gt_callers *before; /* of its last call or wait */

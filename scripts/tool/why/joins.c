@@ -93,8 +93,9 @@ static bool is_join(const struct gt_graph *graph, uint32_t thread, const struct 
 /* A wait that another thread ended, for work or an answer. */
 static bool is_feeding(const struct gt_graph *graph, const struct gt_step *s)
 {
-    return s->by != GT_NOBODY && (s->kind == GT_NETWORK || s->kind == GT_SLEEP ||
-                                  (s->kind == GT_SYNC && !graph->spot[s->spot].locks));
+    return s->by != GT_NOBODY &&
+           (s->kind == GT_NETWORK || s->kind == GT_SLEEP || s->kind == GT_SYSCALL ||
+            (s->kind == GT_SYNC && !graph->spot[s->spot].locks));
 }
 
 static void count_feeding(struct look *l, uint32_t thread)

@@ -138,9 +138,11 @@ static void print_whatifs(const struct gt_why *why)
         printf(", %s from %s on", gt_duration(length), gt_duration(all->from));
     puts("), what to try first on top");
     if (!gt_whatifs_are_sound(all)) {
-        printf("  (Not told: a replay of the run as it was takes %s, not %s.)\n",
-               gt_duration(all->base_ns), gt_duration(length));
-        return;
+        bool rough = gt_whatifs_are_rough(all);
+        printf("  (%s: a replay of the run as it was takes %s, not %s.)\n",
+               rough ? "Only roughly" : "Not told", gt_duration(all->base_ns), gt_duration(length));
+        if (!rough)
+            return;
     }
     if (!all->n) {
         puts("  (No change to a single place makes it 1 % faster.)");
@@ -235,17 +237,10 @@ static void print_tasks(const struct gt_why *why)
 
 static void print_more(const struct gt_why *why)
 {
-    static const char letters[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:";
     const char *path = why->graph.trace.path;
     const uint64_t *kind = why->path.by_kind;
     bool runs = kind[GT_RUNNING] * 4 > why->path.ns;
-    uint64_t callers;
-    const char *wrapper = gt_why_wrapper(why, &callers);
     puts("\nFurther:");
-    if (wrapper && !wrapper[strspn(wrapper, letters)])
-        printf("  gotrace why --skip='^%s$' %s     %s is called by %" PRIu64 " others: which\n",
-               wrapper, path, wrapper, callers);
     printf("  gotrace top --wakers %s     who ended which waits\n", path);
     if (runs && !why->graph.samples)
         puts("  GOTRACE_CPU_HZ=100, then gotrace why again: which function runs");

@@ -44,10 +44,4 @@ struct gt_off_path {
 };
 size_t gt_why_off_path(struct gt_why *why, struct gt_off_path *out, size_t most);
 
-/*
- * A function of the program's that most of the path waits in, for so many others: they may say
- * more. NULL: there is none.
- */
-const char *gt_why_wrapper(const struct gt_why *why, uint64_t *callers);
-
 #endif

@@ -150,11 +150,18 @@ static void post(struct run *run, uint32_t edge)
         wake(run, run->program->edge[edge].waiter, 0);
 }
 
+/* Two threads share what there is to do, not one long piece of it. */
+static bool is_divisible(const struct run *run, const struct gt_op *op)
+{
+    enum { LEAST_PIECES = 10 };
+    return op->ns * LEAST_PIECES < run->program->to - run->program->from;
+}
+
 static uint64_t length(const struct run *run, uint32_t thread, const struct gt_op *op)
 {
     const struct gt_change *change = run->change;
     double part = change->section ? change->section[op->arg] : 1;
-    part *= change->thread && !op->held ? change->thread[thread] : 1;
+    part *= change->thread && !op->held && is_divisible(run, op) ? change->thread[thread] : 1;
     if (run->program->sections->at[op->arg].kind == GT_SCHED)
         part = change->cpus ? 0 : 1;
     return part == 1 ? op->ns : (uint64_t)((double)op->ns * part);

@@ -1,6 +1,8 @@
 /* See sections.h. */
 #include "sections.h"
 
+#include "wrappers.h"
+
 #include "scripts/tool/report/frames.h"
 #include "scripts/tool/report/places.h"
 #include "scripts/tool/report/short_name.h"
@@ -13,9 +15,12 @@
 #include <string.h>
 
 /* Where a call is in the program's own code: the one place where that is decided. */
-static const struct gt_where *place_of(const struct gt_callers *stack)
+static const struct gt_where *place_of(const struct gt_sections *all,
+                                       const struct gt_callers *stack)
 {
-    return gt_site_of(stack);
+    uint32_t i = gt_site_index(stack);
+    unsigned callers = i ? gt_wrappers_at(all, stack, i) : 0;
+    return callers ? gt_site_with(stack, callers) : gt_site_of(stack);
 }
 
 static uint64_t key_of(const struct gt_section *s)
@@ -44,6 +49,7 @@ void gt_sections_begin(struct gt_sections *all, const struct gt_graph *graph)
         all,
         &(struct gt_section){
             .kind = GT_OTHER, .what = "(not recorded)", .func = "", .file = "", .lock = GT_NOBODY});
+    gt_wrappers_find(all);
 }
 
 /* Running ------------------------------------------------------------------------------------- */
@@ -66,24 +72,26 @@ static const struct gt_where *common(const struct gt_callers *a, const struct gt
     return i == all || gt_frame_kinds(a, i) & GT_FRAME_START ? NULL : &a->frame[i];
 }
 
-static struct gt_section between(const struct gt_graph *graph, uint32_t thread,
+static struct gt_section between(const struct gt_sections *all, uint32_t thread,
                                  const struct gt_spot *spot)
 {
-    const struct gt_where *in = common(spot->stack, spot->after);
+    const struct gt_callers *stack = spot->stack;
+    const struct gt_where *in = common(stack, spot->after);
+    uint32_t i = in ? (uint32_t)(in - stack->frame) : 0;
     struct gt_section s = {.kind = GT_RUNNING, .file = ""};
-    s.site = in ? gt_site_of_running(spot->stack, (uint32_t)(in - spot->stack->frame)) : NULL;
-    s.func = in ? in->func : graph->lane[thread].thread->routine;
+    s.site = in ? gt_site_of_running(stack, i, gt_wrappers_at(all, stack, i)) : NULL;
+    s.func = in ? in->func : all->graph->lane[thread].thread->routine;
     s.file = in ? in->file : "";
-    s.from = place_of(spot->stack);
-    s.to = place_of(spot->after);
+    s.from = place_of(all, stack);
+    s.to = place_of(all, spot->after);
     s.from_what = spot->stack ? gt_leaf_of(spot->stack) : NULL;
     s.to_what = spot->after ? gt_leaf_of(spot->after) : NULL;
     return s;
 }
 
-static struct gt_section call_of(const struct gt_spot *spot)
+static struct gt_section call_of(const struct gt_sections *all, const struct gt_spot *spot)
 {
-    const struct gt_where *where = place_of(spot->stack);
+    const struct gt_where *where = place_of(all, spot->stack);
     return (struct gt_section){.what = gt_leaf_of(spot->stack),
                                .func = where ? where->func : "",
                                .file = where ? where->file : "",
@@ -104,7 +112,7 @@ static uint32_t section_of_spot(struct gt_sections *all, uint32_t thread,
     uint64_t *slot = gt_need(gt_memo_at(&all->by_spot, key));
     if (*slot)
         return (uint32_t)(*slot - 1);
-    struct gt_section s = spot->runs ? between(all->graph, thread, spot) : call_of(spot);
+    struct gt_section s = spot->runs ? between(all, thread, spot) : call_of(all, spot);
     const char *taker = hold ? all->graph->text[hold->place] : "";
     s.kind = step->kind;
     s.woken = step->kind == GT_SCHED && !spot->runs && !spot->yields;

@@ -25,7 +25,8 @@ struct gt_sections {
     struct gt_section *at;
     size_t n, room;
     struct gt_memo by_key, by_spot, by_sample;
-    uint32_t unknown; /* of a thread of which nothing was recorded */
+    struct gt_memo wrappers; /* functions; see wrappers.h */
+    uint32_t unknown;        /* of a thread of which nothing was recorded */
 };
 
 void gt_sections_begin(struct gt_sections *sections, const struct gt_graph *graph);

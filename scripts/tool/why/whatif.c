@@ -230,10 +230,21 @@ static int by_score(const void *a, const void *b)
     return x->score > y->score ? -1 : x->score < y->score;
 }
 
-bool gt_whatifs_are_sound(const struct gt_whatifs *all)
+static bool is_within(const struct gt_whatifs *all, double part)
 {
     double length = (double)(all->to - all->from), base = (double)all->base_ns;
-    return base > 0.7 * length && base < 1.3 * length && all->forced * 20 <= all->waits + 20;
+    return base >= (1 - part) * length && base <= (1 + part) * length &&
+           all->forced * 20 <= all->waits + 20;
+}
+
+bool gt_whatifs_are_sound(const struct gt_whatifs *all)
+{
+    return is_within(all, 0.1);
+}
+
+bool gt_whatifs_are_rough(const struct gt_whatifs *all)
+{
+    return is_within(all, 0.3);
 }
 
 /* By the kernel's record, whoever had them. */

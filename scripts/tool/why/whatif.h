@@ -42,7 +42,11 @@ void gt_whatifs_choose(struct gt_whatifs *all, const struct gt_graph *graph, uin
 void gt_whatifs_find(struct gt_whatifs *all, struct gt_sections *sections,
                      const struct gt_path *path, const struct gt_survey *survey);
 
-/* Whether the replay without a change takes about as long as the run: else the rest is a guess. */
+/*
+ * Whether the replay without a change takes as long as the run, to a tenth; or at least so that
+ * what comes first may be told, as more or less.
+ */
 bool gt_whatifs_are_sound(const struct gt_whatifs *all);
+bool gt_whatifs_are_rough(const struct gt_whatifs *all);
 
 #endif

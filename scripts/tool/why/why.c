@@ -1,6 +1,7 @@
 /*
  * `gotrace why`: what a run's time went to, and what would help: the page that is read first.
  */
+#include "handed.h"
 #include "joins.h"
 #include "page.h"
 
@@ -63,6 +64,7 @@ int gt_command_why(int argc, char **argv)
     if (optind + 1 != argc)
         gt_fail(GT_EXIT_USAGE, "why: which trace? One");
     gt_graph_read(&why.graph, argv[optind]);
+    gt_handed_find(&why.graph);
     gt_joins_find(&why.graph);
     gt_why_find(&why, from, to);
     if (json)
