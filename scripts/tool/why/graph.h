@@ -98,6 +98,7 @@ struct gt_graph {
     struct gt_task *task;
     size_t tasks, tasks_room;
     uint64_t steps, holds, samples;
+    uint64_t inferred; /* waits of which nobody says who ended them, and it is taken to be known */
     struct gt_memo spot_of, lock_of, text_of, task_of;
 };
 

@@ -249,6 +249,7 @@ static void tell(struct look *l)
         lane->handed = l->found[i].at;
         lane->handeds = l->found[i].n;
         lane->woken |= lane->handeds > 0;
+        l->graph->inferred += lane->handeds;
     }
 }
 

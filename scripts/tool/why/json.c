@@ -136,6 +136,7 @@ void gt_why_print_json(struct gt_why *why)
         put_path(why, "slow", &t->slow);
     } else {
         put_number("pieces", why->pieces.n);
+        put_number("inferred_wakers", why->graph.inferred);
         put_path(why, "path", &why->path);
         put_whatifs(why);
         put_findings(why);

@@ -97,6 +97,9 @@ static void print_path(struct gt_why *why)
         puts("");
     }
     print_path_rows(why, &why->path);
+    if (why->graph.inferred)
+        printf("(Who ended %" PRIu64 " waits for descriptors is inferred, from when they ended.)\n",
+               why->graph.inferred);
     if (!why->pieces.n)
         print_off_path(why);
 }
