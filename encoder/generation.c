@@ -312,7 +312,7 @@ static void begin_end(struct gt_buf *early)
     gt_buffers_put_all(completed);
 }
 
-int gt_generation_write_end(void)
+int gt_generation_write_end(bool goes_on)
 {
     GT_ASSERT_DRAIN_SIDE();
     if (gt_format->v1) {
@@ -321,7 +321,7 @@ int gt_generation_write_end(void)
         begin_end(generation.early.first); /* not taken: a flight recorder may go on with that */
         gt_v2_end(generation.now.gen, &generation.now.snapshot, 0, true);
     }
-    return commit(generation.now.gen, 0);
+    return goes_on ? gt_output_commit() : commit(generation.now.gen, 0);
 }
 
 void gt_generation_forget(void)
@@ -350,6 +350,7 @@ void gt_generation_keep(enum gt_successor successor)
         gt_ring_clear(); /* what is before a gap is of no use */
         gt_samples_move(until, NULL);
     }
+    gt_live_commit(past.gen, "");
     gt_buffers_put_all(early);
     gt_buffers_put_all(plain);
     gt_renewal_after_generation(gt_ring_first_era());

@@ -50,9 +50,9 @@ int gt_generation_write(bool whole);
 
 /*
  * The end of a file: what waits now, has waited until now, and nothing is missing. After the last
- * one was written; or for a flight recorder that goes on. 0 or -errno.
+ * one was written; or for a flight recorder that goes on, with all that it has. 0 or -errno.
  */
-int gt_generation_write_end(void);
+int gt_generation_write_end(bool goes_on);
 
 /* After the end: what the next one would have begun with is not wanted any more. */
 void gt_generation_forget(void);

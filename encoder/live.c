@@ -3,8 +3,10 @@
 
 #include "buffers.h"
 #include "output.h"
+#include "ring.h"
 #include "stacks.h"
 #include "strings.h"
+#include "writer.h"
 
 #include "encoder/base/arena.h"
 #include "encoder/base/era.h"
@@ -32,15 +34,10 @@ static struct gt_live *live(void)
 uint64_t gt_live_layout(uint64_t names)
 {
     static const size_t sizes[] = {
-        sizeof(struct gt_box),
-        sizeof(struct gt_live),
-        sizeof(struct gt_buf),
-        sizeof(struct gt_stack),
-        sizeof(struct gt_string),
-        sizeof(struct gt_era),
-        GT_BUF_BYTES,
-        offsetof(struct gt_buf, data),
-        offsetof(struct gt_era, stacks),
+        sizeof(struct gt_box),         sizeof(struct gt_live),          sizeof(struct gt_buf),
+        sizeof(struct gt_stack),       sizeof(struct gt_string),        sizeof(struct gt_era),
+        sizeof(struct gt_kept),        sizeof(struct gt_taken_sample),  GT_BUF_BYTES,
+        offsetof(struct gt_buf, data), offsetof(struct gt_era, stacks),
     };
     uint64_t hash = names;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -142,10 +139,11 @@ static int create_somewhere(const char *trace, const char *directory)
 
 /* What it says ------------------------------------------------------------------------------- */
 
-bool gt_live_open(const char *path, const char *directory, size_t memory, uint64_t layout)
+bool gt_live_open(const char *path, const char *directory, size_t memory, size_t ring,
+                  uint64_t layout)
 {
     int fd = create_somewhere(path, directory);
-    int error = fd < 0 ? fd : gt_box_open(fd, layout, TABLES, memory + memory / 4);
+    int error = fd < 0 ? fd : gt_box_open(fd, layout, TABLES, memory + memory / 4, ring);
     if (error) {
         if (fd >= 0)
             gt_syscall(SYS_unlinkat, AT_FDCWD, path_of_box, 0);
@@ -170,6 +168,8 @@ void gt_live_begin(uint32_t gen, const struct gt_clock_snapshot *snapshot)
     struct gt_live_begun *begun = &live()->begun[gen & 1];
     atomic_store(&begun->gen, 0);
     begun->snapshot = *snapshot;
+    begun->from = atomic_load(&gt_gen.from);
+    begun->procs = atomic_load(&gt_gen.procs);
     atomic_store(&begun->gen, gen);
 }
 
@@ -198,6 +198,7 @@ void gt_live_after_fork(void)
     if (!gt_box_is_open())
         return;
     gt_buffers_forget();
+    gt_ring_leave();
     gt_box_leave(gt_era_keep_all);
     *path_of_box = 0;
 }

@@ -2,9 +2,10 @@
  * What the black box (base/box.h) says of the recording: all that `gotrace recover` needs beside
  * the memory that is in it. Drain side only.
  *
- * A generation is in the trace's file from a commit on; its buffers are given back after that. So
- * at any moment what threads have written is in the file or in the box, and it is known what is
- * where: of each pair below the one with the later number is true, and the number is written last.
+ * A generation is in the trace's file, or kept by the flight recorder, from a commit on; its
+ * buffers are given back after that. So at any moment what threads have written is in the file or
+ * in the box, and it is known what is where: of each pair below the one with the later number is
+ * true, and the number is written last.
  */
 #ifndef GT_LIVE_H
 #define GT_LIVE_H
@@ -25,6 +26,8 @@ struct gt_live {
     struct gt_live_begun {
         _Atomic uint32_t gen; /* 0: nothing of it is written */
         struct gt_clock_snapshot snapshot;
+        uint64_t from; /* no event is from before that */
+        uint32_t procs;
     } begun[2]; /* by parity */
     struct gt_live_whole {
         _Atomic uint32_t gen; /* up to here it is in the file */
@@ -42,15 +45,20 @@ uint64_t gt_live_layout(uint64_t names);
 
 /*
  * Opens a box for a recording into `path`: beside that, or in a directory, unless that is "".
- * memory: of buffers. What a killed process has left in that place gets another name, with its
- * number, and so does its trace. false: there is no box, and why was said.
+ * memory: of buffers; ring: of the flight recorder, 0: there is none. What a killed process has
+ * left in that place gets another name, with its number, and so does its trace. false: there is no
+ * box, and why was said.
  */
-bool gt_live_open(const char *path, const char *directory, size_t memory, uint64_t layout);
+bool gt_live_open(const char *path, const char *directory, size_t memory, size_t ring,
+                  uint64_t layout);
 
 /* Generation gen begins. */
 void gt_live_begin(uint32_t gen, const struct gt_clock_snapshot *snapshot);
 
-/* Up to generation gen all is in the file now; path: where it will be, or NULL: where it is. */
+/*
+ * Up to generation gen all is in the file now; path: where it will be, or NULL: where it is, or
+ * "": the flight recorder has kept what it keeps.
+ */
 void gt_live_commit(uint32_t gen, const char *path);
 
 /* The process ends well. */

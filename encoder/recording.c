@@ -120,7 +120,7 @@ static int write_kept_from(const struct gt_kept *first)
         error = gt_generation_write_kept(k);
         error = error ? error : gt_output_commit();
     }
-    return error ? error : gt_generation_write_end();
+    return error ? error : gt_generation_write_end(true);
 }
 
 /* What does not fit the file is the oldest. */
@@ -189,7 +189,7 @@ static void last_generation(enum gt_successor next)
     }
     gt_generation_close(next);
     int error = write_generation(false);
-    note(error ? error : gt_generation_write_end());
+    note(error ? error : gt_generation_write_end(false));
 }
 
 /* Those of a flight recorder and of v1 formats, and where there is a black box, until they are
@@ -468,11 +468,11 @@ void gt_recording_give_up(void)
 
 static void open_box(const struct gt_drain_config *config)
 {
-    if (config->format->v1 || config->ring_bytes || config->sched)
-        gt_log("GOTRACE_LIVE: not with formats before go1.22, GOTRACE_RING or GOTRACE_SCHED");
+    if ((config->format->v1 && !config->ring_bytes) || config->sched)
+        gt_log("GOTRACE_LIVE: not with GOTRACE_SCHED, nor formats before go1.22 without a ring");
     else if (!gt_gen_stays())
         gt_log("GOTRACE_LIVE: this kernel is too old");
-    else if (gt_live_open(config->path, config->live, gt_buffers_limit(),
+    else if (gt_live_open(config->path, config->live, gt_buffers_limit(), config->ring_bytes,
                           gt_live_layout(config->leaves)))
         gt_live_commit(0, config->path);
 }

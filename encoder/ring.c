@@ -2,12 +2,14 @@
 #include "ring.h"
 
 #include "encoder/base/arena.h"
+#include "encoder/base/box.h"
 #include "encoder/base/debug.h"
 
 #include <string.h>
 
 static struct {
     struct gt_kept *first, *last;
+    struct gt_kept *boxed; /* from here on they are in the black box; NULL: not the last one */
     _Atomic size_t bytes;
     uint64_t limit, ns;
 } ring;
@@ -41,9 +43,29 @@ uint32_t gt_ring_first_era(void)
     return least;
 }
 
+static void set_boxed(struct gt_kept *k)
+{
+    ring.boxed = k;
+    gt_box_set_root(GT_BOX_KEPT, k);
+}
+
+/* All of it is there when it can be found in the box. */
+static void append(struct gt_kept *k)
+{
+    struct gt_kept *last = ring.last;
+    bool has_it = gt_box_has(k), goes_on = has_it && ring.boxed;
+    __atomic_store_n(last ? &last->next : &ring.first, k, __ATOMIC_RELEASE);
+    ring.last = k;
+    ring.bytes += k->bytes;
+    if (!goes_on)
+        set_boxed(has_it ? k : NULL);
+}
+
 static void forget_oldest(void)
 {
     struct gt_kept *k = ring.first;
+    if (k == ring.boxed)
+        set_boxed(k->next); /* before it is gone */
     ring.first = k->next;
     ring.last = ring.first ? ring.last : NULL;
     ring.bytes -= k->bytes;
@@ -57,6 +79,11 @@ void gt_ring_clear(void)
     ring.last = NULL; /* in a forked child it may have been in the middle of a change */
     ring.bytes = 0;
     gt_era_release(UINT32_MAX);
+}
+
+void gt_ring_leave(void)
+{
+    ring.first = ring.last = ring.boxed = NULL;
 }
 
 /* Room for `bytes` more; and nothing that was over before the time began that ends now. */
@@ -73,6 +100,18 @@ void gt_ring_trim(void)
 {
     GT_ASSERT_DRAIN_SIDE();
     make_room(0, ring.last ? ring.last->end_ns : 0);
+}
+
+/* On a disk that is full the black box has what it has space for, and no more is kept. */
+static struct gt_kept *get_pages(size_t bytes)
+{
+    struct gt_kept *k;
+    while (!(k = gt_box_alloc_kept(bytes)) && ring.boxed)
+        forget_oldest();
+    if (k)
+        return k;
+    gt_box_count_outside(bytes);
+    return gt_pages_alloc(bytes);
 }
 
 /* Copying ------------------------------------------------------------------------------------ */
@@ -94,6 +133,7 @@ static struct gt_buf *copy_list(char **place, const struct gt_buf *buf)
         *place += copy_size(&(struct gt_buf){.used = buf->used});
         memcpy(copy, buf, sizeof *buf + buf->used);
         copy->next = NULL;
+        copy->pos = NULL; /* nobody writes there any more */
         *link = copy;
         link = &copy->next;
     }
@@ -131,7 +171,7 @@ bool gt_ring_keep(const struct gt_kept *kept, const struct gt_buf *early,
                    samples * sizeof *kept->samples + 16 + copy_size(early) + copy_size(plain);
     bytes = (bytes + 4095) & ~(size_t)4095;
     make_room(bytes, kept->end_ns);
-    struct gt_kept *k = bytes > ring.limit ? NULL : gt_pages_alloc(bytes);
+    struct gt_kept *k = bytes > ring.limit ? NULL : get_pages(bytes);
     if (!k)
         return false;
     *k = *kept;
@@ -149,11 +189,6 @@ bool gt_ring_keep(const struct gt_kept *kept, const struct gt_buf *early,
     char *place = (char *)(((uintptr_t)(k->samples + samples) + 15) & ~(uintptr_t)15);
     k->early = copy_list(&place, early);
     k->plain = copy_list(&place, plain);
-    if (ring.last)
-        ring.last->next = k;
-    else
-        ring.first = k;
-    ring.last = k;
-    ring.bytes += bytes;
+    append(k);
     return true;
 }

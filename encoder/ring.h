@@ -1,8 +1,8 @@
 /*
  * The flight recorder's memory: the last generations of a recording, each in a mapping of its own
- * that is as large as it needs, oldest first. Kept are events and which stacks and strings they
- * use; names are looked up when generations are written. What stacks and strings take that nobody
- * else uses any more (era.h) counts, too. Drain side only.
+ * that is as large as it needs, oldest first; or in the black box, where there is one. Kept are
+ * events and which stacks and strings they use; names are looked up when generations are written.
+ * What stacks and strings take that nobody else uses any more (era.h) counts, too. Drain side only.
  */
 #ifndef GT_RING_H
 #define GT_RING_H
@@ -55,5 +55,8 @@ void gt_ring_trim(void);
 
 /* Forgets everything. */
 void gt_ring_clear(void);
+
+/* In a forked child, before that: the black box that everything is in is the parent's. */
+void gt_ring_leave(void);
 
 #endif

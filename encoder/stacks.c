@@ -88,8 +88,11 @@ struct gt_stack *gt_stacks_adopt(const struct gt_stack *its)
     struct gt_era *era = gt_era_now();
     size_t size = sizeof *its + its->n * sizeof *its->pcs;
     struct gt_stack *s = gt_era_alloc(era, size);
-    if (s)
-        insert(era, memcpy(s, its, size));
+    if (!s)
+        return NULL;
+    memcpy(s, its, size);
+    s->written = 0; /* in a trace of that process's */
+    insert(era, s);
     return s;
 }
 

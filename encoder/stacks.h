@@ -81,7 +81,7 @@ static inline struct gt_stack *gt_stack_renewed(struct gt_stack *s)
     return gt_stacks_get(s->pcs, s->n, gt_stack_epoch(s));
 }
 
-/* The same entry as another process had it, with its id and marks. NULL: no memory. */
+/* The same entry as another process had it, with its id and marks of use. NULL: no memory. */
 struct gt_stack *gt_stacks_adopt(const struct gt_stack *its);
 
 /* Marks the stack as used in generation gen, which the caller has pinned; its id, 0 for NULL. */

@@ -116,7 +116,7 @@ struct gt_string *gt_strings_intern_lock(const void *key, size_t size)
     return intern(key, size, true);
 }
 
-bool gt_strings_adopt(const struct gt_string *its)
+struct gt_string *gt_strings_adopt(const struct gt_string *its)
 {
     gt_lock(&table.lock, GT_RANK_STRINGS);
     struct gt_string *s = insert_locked(gt_era_now(), its->id, its->text, its->len, its->of_lock);

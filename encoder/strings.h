@@ -34,8 +34,8 @@ struct gt_string *gt_strings_intern(const char *text);
 /* The same for what is put into words when it is written. */
 struct gt_string *gt_strings_intern_lock(const void *key, size_t size);
 
-/* The same entry as another process had it, with its id and marks. false: no memory. */
-bool gt_strings_adopt(const struct gt_string *its);
+/* The same entry as another process had it, with its id and marks of use. NULL: no memory. */
+struct gt_string *gt_strings_adopt(const struct gt_string *its);
 
 /* The same string in the newest era, as gt_stack_renewed; NULL also when that cannot be had. */
 struct gt_string *gt_string_renewed(struct gt_string *s);

@@ -136,6 +136,7 @@ static const struct need drain_needs[] = {
 /* And with a black box (encoder/base/box.c). */
 static const struct need box_needs[] = {
     {SYS_madvise, {0, 65536, 23 /* MADV_POPULATE_WRITE */}},
+    {SYS_madvise, {0, 65536, 9 /* MADV_REMOVE */}},
 };
 
 /* What a thread asks that would have to wait; it can do without. */

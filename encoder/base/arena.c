@@ -26,7 +26,7 @@ void *gt_pages_alloc(size_t size)
 void gt_pages_free(void *p, size_t size)
 {
     if (gt_box_has(p))
-        gt_box_free_table(p, size);
+        gt_box_free(p, size);
     else if (p)
         munmap(p, size);
 }

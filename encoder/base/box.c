@@ -18,6 +18,8 @@ enum { SIZES = 4 };
 
 struct gt_box *gt_box;
 
+static uint64_t next_kept; /* its place, if there is room up to the end */
+
 static struct {
     _Atomic size_t size;
     struct gt_freelist free;
@@ -63,9 +65,16 @@ static struct gt_box *map(int fd, size_t size)
     return NULL;
 }
 
-int gt_box_open(int fd, uint64_t layout, size_t tables, size_t buffers)
+static size_t pages(size_t size)
 {
-    size_t from = GT_BOX_PAGE + GT_BOX_LIVE + tables, size = from + buffers;
+    return (size + GT_BOX_PAGE - 1) & ~(size_t)(GT_BOX_PAGE - 1);
+}
+
+/* Twice what is kept: so there is always room in one piece, whatever does not fit at the end. */
+int gt_box_open(int fd, uint64_t layout, size_t tables, size_t buffers, size_t kept)
+{
+    size_t from = GT_BOX_PAGE + GT_BOX_LIVE + tables, to = pages(from + buffers);
+    size_t size = to + 2 * pages(kept);
     struct gt_box *box = map(fd, size);
     int error = box ? 0 : -errno;
     gt_syscall(SYS_close, fd);
@@ -77,6 +86,7 @@ int gt_box_open(int fd, uint64_t layout, size_t tables, size_t buffers)
     box->tables_end = GT_BOX_PAGE + GT_BOX_LIVE;
     box->buffers = from;
     box->buffers_end = from;
+    box->kept = next_kept = to;
     box->magic = GT_BOX_MAGIC;
     gt_box = box;
     return 0;
@@ -94,16 +104,18 @@ static void *take(_Atomic uint64_t *end, uint64_t limit, size_t size)
     return take_space(p, size) ? p : NULL;
 }
 
-static void *or_elsewhere(void *p, size_t size)
+void gt_box_count_outside(size_t size)
 {
-    if (!p && gt_box)
+    if (gt_box)
         atomic_fetch_add(&gt_box->outside, size);
-    return p ? p : gt_pages_alloc(size);
 }
 
-static size_t pages(size_t size)
+static void *or_elsewhere(void *p, size_t size)
 {
-    return (size + GT_BOX_PAGE - 1) & ~(size_t)(GT_BOX_PAGE - 1);
+    if (p)
+        return p;
+    gt_box_count_outside(size);
+    return gt_pages_alloc(size);
 }
 
 static void *again(size_t size)
@@ -126,13 +138,27 @@ void *gt_box_alloc_table(size_t size)
 
 void *gt_box_alloc_buffer(size_t size)
 {
-    return or_elsewhere(gt_box ? take(&gt_box->buffers_end, gt_box->size, size) : NULL, size);
+    void *p = gt_box ? take(&gt_box->buffers_end, gt_box->kept, size) : NULL;
+    if (!p && gt_box)
+        atomic_fetch_add(&gt_box->buffers_outside, size);
+    return or_elsewhere(p, size);
+}
+
+void *gt_box_alloc_kept(size_t size)
+{
+    if (!gt_box)
+        return NULL;
+    uint64_t at = gt_box->size - next_kept < size ? gt_box->kept : next_kept;
+    void *p = (char *)gt_box + at;
+    if (!take_space(p, size))
+        return NULL;
+    next_kept = at + size;
+    return p;
 }
 
 /* Of a size that is not among the few it is forgotten. */
-void gt_box_free_table(void *p, size_t size)
+static void free_table(void *p, size_t size)
 {
-    size = pages(size);
     for (int i = 0; i < SIZES; i++) {
         size_t its = 0;
         if (atomic_compare_exchange_strong(&given_back[i].size, &its, size) || its == size) {
@@ -140,6 +166,14 @@ void gt_box_free_table(void *p, size_t size)
             return;
         }
     }
+}
+
+void gt_box_free(void *p, size_t size)
+{
+    if ((uint64_t)((char *)p - (char *)gt_box) < gt_box->kept)
+        free_table(p, pages(size));
+    else
+        madvise(p, size, MADV_REMOVE); /* its space, too, where the file system can do that */
 }
 
 /* While the parent's threads add to the tables: those that are kept may lie a little further. */

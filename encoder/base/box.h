@@ -1,9 +1,9 @@
 /*
  * The black box: memory that is still there when the process has been killed. One file, mapped for
- * all of the process's life, has what threads have written and no trace has yet: event buffers, and
- * the stacks and strings that they refer to. To write there costs what memory costs. When the
- * process ends well the file is removed; else `gotrace recover` reads it (live.h says what is
- * where).
+ * all of the process's life, has what threads have written and no trace has yet: event buffers, the
+ * flight recorder's memory, and the stacks and strings that they refer to. To write there costs
+ * what memory costs. When the process ends well the file is removed; else `gotrace recover` reads
+ * it (live.h says what is where).
  *
  * Without one all of this is memory like any other.
  */
@@ -17,7 +17,7 @@
 
 #define GT_BOX_MAGIC UINT64_C(0x31786f62746f67) /* "gotbox1" */
 
-enum gt_box_root { GT_BOX_ERA, GT_BOX_MODULES, GT_BOX_REWAITS, GT_BOX_ROOTS };
+enum gt_box_root { GT_BOX_ERA, GT_BOX_MODULES, GT_BOX_REWAITS, GT_BOX_KEPT, GT_BOX_ROOTS };
 
 /* The first page. Addresses are those that the process had; `at` is its own. */
 struct gt_box {
@@ -25,7 +25,9 @@ struct gt_box {
     uint64_t at, size;
     uint64_t buffers;                         /* where they begin; before are tables */
     _Atomic uint64_t tables_end, buffers_end; /* so far; offsets, as above */
+    uint64_t kept;                            /* where the flight recorder's memory begins */
     _Atomic uint64_t outside;                 /* so much was to be had elsewhere only */
+    _Atomic uint64_t buffers_outside;         /* of that */
     _Atomic uint64_t root[GT_BOX_ROOTS];      /* addresses; 0: nothing yet */
 };
 
@@ -46,16 +48,26 @@ static inline bool gt_box_has(const void *p)
 
 /*
  * Makes one of the file that fd is, which is closed: room for so much, of which only what is used
- * takes space. 0 or -errno.
+ * takes space. kept: what the flight recorder has at a time. 0 or -errno.
  */
-int gt_box_open(int fd, uint64_t layout, size_t tables, size_t buffers);
+int gt_box_open(int fd, uint64_t layout, size_t tables, size_t buffers, size_t kept);
 
 /* Zeroed memory of the box; or, where it has none, as gt_pages_alloc. Any context. */
 void *gt_box_alloc_table(size_t size);
 void *gt_box_alloc_buffer(size_t size);
 
-/* Gives a table back, which is in the box. Any context. */
-void gt_box_free_table(void *p, size_t size);
+/*
+ * The same for whole pages, with anything in them, of which all that there are at a time are no
+ * more than the box was opened for; they are given back in the order in which they were taken.
+ * NULL: there is no box, or no space for it. Drain side.
+ */
+void *gt_box_alloc_kept(size_t size);
+
+/* So much is elsewhere. */
+void gt_box_count_outside(size_t size);
+
+/* Gives back what is in the box: a table, in any context, or what the flight recorder kept. */
+void gt_box_free(void *p, size_t size);
 
 /* What others find the rest by. */
 static inline void gt_box_set_root(enum gt_box_root root, const void *p)

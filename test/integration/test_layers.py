@@ -17,10 +17,10 @@ ROOMS = {  # folder: the folders that it may need, besides itself
     "symbolize": {"encoder/base"},
     "encoder/v1": {"encoder/base", "encoder"},
     "encoder": {"encoder/base", "encoder/v1"},
-    **{f"scripts/tool/{name}": TOOL for name in ("report", "why", "sql", "export", "stacks", "recover")},
+    **{f"scripts/tool/{name}": TOOL for name in ("report", "why", "sql", "export", "stacks")},
     "scripts/tool/names": TOOL - {"scripts/tool/report"},
     "scripts/tool/attach": {*TOOL, "scripts/tool/stacks"},
-    "scripts/tool/rewrite": {*TOOL, "encoder/v1"},
+    **{f"scripts/tool/{name}": {*TOOL, "encoder/v1"} for name in ("recover", "rewrite")},
 }
 
 

@@ -25,9 +25,12 @@ THREADS, LINE = 8, 64  # of the journal of test/prog/killed.c
 PAGE = 4096
 
 
-def spawn(directory, how, *command, format="go1.23", live="on"):
+RING = {"GOTRACE_RING": "256M"}  # that holds all of it
+
+
+def spawn(directory, how, *command, format="go1.23", live="on", **more):
     trace = directory / "t.out"
-    env = proc.traced_env(trace, {"GOTRACE_LIVE": live, "GOTRACE_FORMAT": format, "GOTRACE_QUIET": "0"})
+    env = proc.traced_env(trace, {"GOTRACE_LIVE": live, "GOTRACE_FORMAT": format, "GOTRACE_QUIET": "0"} | more)
     argv = [PROGRAMS / "killed", directory / "journal", how, *command]
     child = proc.spawn(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.stdout.readline() == "ready\n", child.communicate()
@@ -62,20 +65,20 @@ def ask(trace, statement):
     return list(csv.reader(io.StringIO(proc.run([GOTRACE, "sql", "--csv", trace, statement]).ok().stdout)))[1:]
 
 
-def check(directory, trace):
+def check(directory, trace, from_begin=True):
     """All that the journal has, one more of each thread at most, each once and where it was written; nothing of children."""
-    where = "substr(message, 1, instr(message, ':') - 1)"
+    where, number = "substr(message, 1, instr(message, ':') - 1)", "CAST(substr(message, instr(message, ':') + 1) AS INT)"
     rows = ask(
         trace,
-        f"SELECT {where}, COUNT(*), COUNT(DISTINCT message), MAX(CAST(substr(message, instr(message, ':') + 1) AS INT)),"
-        " SUM(place LIKE '%write_log%(killed.c%') FROM logs LEFT JOIN stacks ON stacks.id = stack_id"
-        f" WHERE category = 'journal' GROUP BY {where}",
+        f"SELECT {where}, COUNT(*), COUNT(DISTINCT message), SUM(place LIKE '%write_log%(killed.c%'), MIN({number}),"
+        f" MAX({number}) FROM logs LEFT JOIN stacks ON stacks.id = stack_id WHERE category = 'journal' GROUP BY {where}",
     )
     written = journal(directory)
     assert {row[0] for row in rows} == set(written), rows
     for thread, *counts in rows:
-        n, *others = map(int, counts)
-        assert set(others) == {n} and written[thread] <= n <= written[thread] + 1, (thread, written[thread], counts)
+        *each, first, last = map(int, counts)
+        assert set(each) == {last - first + 1} and written[thread] <= last <= written[thread] + 1, (written, thread, counts)
+        assert (first == 1) == from_begin, (thread, counts)
 
 
 def check_readers(*traces, format="go1.23"):
@@ -91,12 +94,81 @@ def test_killed_at_any_moment(tmp_path, format):
     check_readers(tmp_path / "all.out", format=format)
 
 
+@pytest.mark.parametrize("format", [format for format in gotools.FORMATS if int(format[4:]) >= 11])
+def test_the_flight_recorder(tmp_path, format):
+    kill(tmp_path, format=format, **RING)
+    (tmp_path / "t.out").unlink()  # is a snapshot, which nothing is taken from
+    recover(tmp_path / "t.out.live", tmp_path / "all.out").ok()
+    check(tmp_path, tmp_path / "all.out")
+    check_readers(tmp_path / "all.out", format=format)
+
+
+@pytest.mark.parametrize("format", ["go1.5", "go1.10"])
+def test_the_flight_recorder_without_logs(tmp_path, format):
+    kill(tmp_path, format=format, **RING)
+    recover(tmp_path / "t.out.live", tmp_path / "all.out").ok()
+    check_readers(tmp_path / "all.out", format=format)
+    text = proc.run([GOTRACE, "top", tmp_path / "all.out"]).ok().stdout
+    assert "pthread_cond_wait <- wait_for_ever (killed.c:" in text and "write_log" in text
+
+
+@pytest.mark.parametrize("ring", ["1M", "1s"])
+def test_what_the_flight_recorder_has_forgotten(tmp_path, ring):
+    child = spawn(tmp_path, "wait", GOTRACE_RING=ring, GOTRACE_CPU_HZ="100")
+    while min(journal(tmp_path).values()) < 20000:
+        assert child.poll() is None
+        time.sleep(0.01)
+    child.kill()
+    end(child)
+    recover(tmp_path / "t.out.live", tmp_path / "all.out").ok()
+    check(tmp_path, tmp_path / "all.out", from_begin=False)
+    check_readers(tmp_path / "all.out")
+    assert "CPUSample" in proc.run([GOTRACE, "info", tmp_path / "all.out"]).ok().stdout
+
+
+def test_a_flight_recorder_that_was_stopped(tmp_path):
+    child = spawn(tmp_path, "wait", **RING)
+    proc.run([GOTRACE, "stop", str(child.pid)]).ok()
+    child.kill()
+    end(child)
+    result = recover(tmp_path / "t.out.live", tmp_path / "all.out")
+    assert result.returncode == 1 and "no events are in it" in result.stderr and not (tmp_path / "all.out").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("size", ["4M", "5M", "7M"])
+def test_a_disk_that_is_full(tmp_path, size):
+    """The recorder keeps what it holds. What is recovered, if anything, has no gap."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    proc.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", disk]).ok()
+    try:
+        child = spawn(tmp_path, "wait", live=disk, **RING)
+        while min(journal(tmp_path).values()) < 15000:
+            assert child.poll() is None
+            time.sleep(0.01)
+        child.kill()
+        end(child)
+        result = recover(disk / "t.out.live", tmp_path / "all.out")
+        assert result.returncode in (0, 1) and result.returncode == 0 or "there was no space" in result.stderr, str(result)
+        if result.returncode == 0:
+            check_readers(tmp_path / "all.out")
+    finally:
+        proc.run(["umount", disk]).ok()
+
+
 ENDS = {"overflow": -signal.SIGSEGV, "handler": -signal.SIGILL, "instruction": 7, "forks": -signal.SIGKILL}
 
 
-@pytest.mark.parametrize("how", ENDS)
-def test_other_ends(tmp_path, how):
-    child = spawn(tmp_path, how)
+@pytest.mark.parametrize(
+    "how, more",
+    [
+        *((how, {}) for how in ENDS),
+        *((how, RING) for how in ENDS if how != "handler"),  # of that signal the flight recorder is told, and leaves a file
+    ],
+)
+def test_other_ends(tmp_path, how, more):
+    child = spawn(tmp_path, how, **more)
     end(child)
     assert child.returncode == ENDS[how]
     recover(tmp_path / "t.out.live", tmp_path / "all.out").ok()
@@ -162,15 +234,17 @@ def test_what_is_no_box(tmp_path):
     assert recover(box, tmp_path / "t.out").returncode == 2  # not into itself
 
 
-def test_a_damaged_box(tmp_path):
+@pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
+def test_a_damaged_box(tmp_path, more):
     """Any bytes of it may be any others."""
-    kill(tmp_path)
+    kill(tmp_path, **more)
     box = tmp_path / "t.out.live"
     chance = random.Random(1)
     with open(box, "r+b") as file:
         file.seek(32)
-        buffers, tables_end, buffers_end = struct.unpack("<3Q", file.read(24))
+        buffers, tables_end, buffers_end, kept = struct.unpack("<4Q", file.read(32))
         places = [(32, PAGE // 8), (PAGE, 200), (16 * PAGE, tables_end - 16 * PAGE), (buffers, buffers_end - buffers)]
+        places += [(kept, PAGE), (kept, 1 << 20)] if more else []
         for _ in range(12):
             was = []
             for start, size in places:
@@ -187,7 +261,7 @@ def test_a_damaged_box(tmp_path):
                 file.write(data)
 
 
-@pytest.mark.parametrize("env", [{"GOTRACE_FORMAT": "go1.11"}, {"GOTRACE_RING": "1s"}, {"GOTRACE_SCHED": "on"}])
+@pytest.mark.parametrize("env", [{"GOTRACE_FORMAT": "go1.11"}, {"GOTRACE_SCHED": "on"}])
 def test_where_there_is_none(tmp_path, env):
     result = proc.traced([PROGRAMS / "threads", "2"], tmp_path / "t.out", env=env | {"GOTRACE_LIVE": "on"}).ok()
     assert "GOTRACE_LIVE: not with" in result.stderr

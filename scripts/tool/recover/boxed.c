@@ -9,37 +9,83 @@
 #include "encoder/held.h"
 #include "encoder/read/batches.h"
 #include "encoder/read/need.h"
-#include "encoder/read/trace.h"
 #include "encoder/stacks.h"
 #include "encoder/strings.h"
 #include "encoder/texts.h"
 #include "encoder/writer.h"
 #include "preload/real.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Its file ----------------------------------------------------------------------------------- */
+
+static bool read_all(int fd, uint8_t *to, off_t from, off_t end)
+{
+    ssize_t n = 1;
+    for (; from < end && n > 0; from += n)
+        n = pread(fd, to + from, (size_t)(end - from), from);
+    return n > 0;
+}
+
+/* What there is of it. It is not mapped: holes are no memory where the disk is full. */
+static bool load(int fd, uint8_t *to, off_t size)
+{
+    off_t from = lseek(fd, 0, SEEK_DATA);
+    while (from >= 0 && from < size) {
+        off_t end = lseek(fd, from, SEEK_HOLE);
+        if (end < 0 || !read_all(fd, to, from, end < size ? end : size))
+            return false;
+        from = lseek(fd, end, SEEK_DATA);
+    }
+    return from >= 0 || errno == ENXIO;
+}
+
+/* Its bytes, NULL: it is no file of this kind. */
+static const uint8_t *load_box(const char *path, size_t *size)
+{
+    enum {
+        PROTECTION = PROT_READ | PROT_WRITE,
+        KIND = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
+    };
+    struct stat st = {0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", path, strerror(errno));
+    bool fits = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+                st.st_size >= (off_t)(GT_BOX_PAGE + GT_BOX_LIVE);
+    uint8_t *base = fits ? mmap(NULL, (size_t)st.st_size, PROTECTION, KIND, -1, 0) : NULL;
+    if (base == MAP_FAILED || (base && !load(fd, base, st.st_size)))
+        gt_fail(GT_EXIT_FAILED, "%s: %s", path, strerror(errno));
+    close(fd);
+    *size = (size_t)st.st_size;
+    return base;
+}
 
 void gt_boxed_open(struct gt_boxed *b, const char *path)
 {
-    struct gt_bytes bytes = {.p = NULL};
-    const char *why = gt_trace_map(&bytes, path, GT_BOX_PAGE + GT_BOX_LIVE);
-    if (why)
-        gt_fail(GT_EXIT_FAILED, "%s: %s", path, why);
-    const struct gt_box *box = (const void *)bytes.p;
+    size_t size;
+    const uint8_t *base = load_box(path, &size);
+    const struct gt_box *box = (const void *)base;
     if (!box || box->magic != GT_BOX_MAGIC)
         gt_fail(GT_EXIT_FAILED, "%s: not what a recording with GOTRACE_LIVE leaves", path);
     if (box->layout != gt_live_layout(gt_real_names()))
         gt_fail(GT_EXIT_FAILED, "%s: of another version of libgotrace: its gotrace recovers it",
                 path);
     *b = (struct gt_boxed){.path = path,
-                           .base = bytes.p,
-                           .size = gt_bytes_left(&bytes),
+                           .base = base,
+                           .size = size,
                            .box = box,
-                           .live = (const void *)(bytes.p + GT_BOX_PAGE)};
+                           .live = (const void *)(base + GT_BOX_PAGE)};
     char format[sizeof b->live->format + 1] = "";
     memcpy(format, b->live->format, sizeof b->live->format);
     b->format = gt_format_find(format);
-    if (!b->format || b->format->v1 || b->size < box->size)
+    if (!b->format || b->size < box->size || (b->format->v1 && gt_boxed_whole(b)->bytes))
         gt_fail(GT_EXIT_FAILED, "%s: damaged", path);
 }
 
@@ -77,13 +123,15 @@ static void adopt_stacks(struct gt_boxed *b, uint64_t address, uint64_t *steps)
     }
 }
 
-static void adopt_strings(const struct gt_boxed *b, uint64_t address, uint64_t *steps)
+static void adopt_strings(struct gt_boxed *b, uint64_t address, uint64_t *steps)
 {
     const struct gt_string *s;
     while ((s = gt_boxed_at(b, address, sizeof *s)) && goes_on(b, steps)) {
         bool is_whole = s->len <= GT_STRING_MAX && gt_boxed_at(b, address, sizeof *s + s->len);
-        if (is_whole && (!s->of_lock || s->len == sizeof(struct gt_held_key)))
-            gt_strings_adopt(s);
+        bool is_one = is_whole && (!s->of_lock || s->len == sizeof(struct gt_held_key));
+        uint64_t *slot = is_one ? gt_need(gt_memo_at(&b->strings, address)) : NULL;
+        if (slot)
+            *slot = (uintptr_t)gt_need(gt_strings_adopt(s));
         address = (uintptr_t)s->next;
     }
 }
@@ -185,13 +233,13 @@ static uint32_t whole_of(const struct gt_buf *buf, uint32_t used, uint64_t *even
     return gt_texts_in(buf) ? whole_texts(data) : whole_events(data, events);
 }
 
-static struct gt_buf *copy_of(const struct gt_boxed *b, const struct gt_buf *buf,
-                              struct gt_boxed_generation *g)
+struct gt_buf *gt_boxed_copy(const struct gt_boxed *b, const struct gt_buf *buf,
+                             struct gt_boxed_sum *sum)
 {
-    uint32_t used = used_of(b, buf), whole = used ? whole_of(buf, used, &g->events) : 0;
+    uint32_t used = used_of(b, buf), whole = used ? whole_of(buf, used, &sum->events) : 0;
     struct gt_buf *copy = gt_need(malloc(sizeof *copy + whole));
     memcpy(copy, buf, sizeof *copy + whole);
-    g->torn += used - whole;
+    sum->torn += used - whole;
     copy->used = whole;
     copy->cuts = copy->cuts < GT_CUTS_MAX ? copy->cuts : GT_CUTS_MAX;
     for (uint32_t i = 0; i < copy->cuts; i++) {
@@ -289,10 +337,12 @@ static void add_rewaits(const struct gt_boxed *b, uint32_t gen, struct gt_buf *c
     }
 }
 
-bool gt_boxed_generation(const struct gt_boxed *b, uint32_t gen, struct gt_boxed_generation *g)
+bool gt_boxed_generation(const struct gt_boxed *b, uint32_t gen, struct gt_boxed_generation *g,
+                         struct gt_boxed_sum *sum)
 {
     struct gt_buf **all = NULL, **packed = &g->packed, **plain = &g->plain;
     size_t n = 0, room = 0;
+    uint64_t before = sum->events;
     *g = (struct gt_boxed_generation){.packed = NULL};
     uint64_t end = b->box->buffers_end < b->size ? b->box->buffers_end : b->size;
     for (uint64_t at = b->box->buffers; at < end && end - at >= GT_BUF_BYTES; at += GT_BUF_BYTES) {
@@ -300,14 +350,15 @@ bool gt_boxed_generation(const struct gt_boxed *b, uint32_t gen, struct gt_boxed
         if (buf->gen != gen)
             continue;
         all = gt_need_room(all, n, &room, sizeof *all);
-        all[n++] = copy_of(b, buf, g);
+        all[n++] = gt_boxed_copy(b, buf, sum);
     }
     if (n)
         qsort(all, n, sizeof *all, by_serial);
     for (size_t i = 0; i < n; i++)
         add(all[i]->m == GT_BUF_PACKED ? &packed : &plain, all[i]);
-    if (g->events)
+    bool has_events = sum->events > before;
+    if (has_events)
         add_rewaits(b, gen, all, n, &plain);
     free(all);
-    return g->events;
+    return has_events;
 }

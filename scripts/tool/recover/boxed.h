@@ -14,7 +14,7 @@ struct gt_boxed {
     const struct gt_box *box;
     const struct gt_live *live;
     const struct gt_format *format;
-    struct gt_memo stacks; /* by the addresses that they had */
+    struct gt_memo stacks, strings; /* by the addresses that they had */
 };
 
 /* Ends the program with a message where that is none. */
@@ -29,15 +29,24 @@ const struct gt_live_whole *gt_boxed_whole(const struct gt_boxed *b);
 /* The modules that it had loaded, and its stacks and strings, become those of this process. */
 void gt_boxed_adopt(struct gt_boxed *b);
 
-/*
- * What a generation has of buffers, as copies: all that is whole in them. false: no events are of
- * that generation.
- */
-struct gt_boxed_generation {
-    struct gt_buf *packed, *plain;
+/* What was found. */
+struct gt_boxed_sum {
     uint64_t events;
     uint64_t torn; /* bytes of events that are not whole */
 };
-bool gt_boxed_generation(const struct gt_boxed *b, uint32_t gen, struct gt_boxed_generation *g);
+
+/* A copy of what is whole in a buffer, all of which is in the box. */
+struct gt_buf *gt_boxed_copy(const struct gt_boxed *b, const struct gt_buf *buf,
+                             struct gt_boxed_sum *sum);
+
+/*
+ * What a generation has of buffers, as such copies; sum: added to. false: no events are of that
+ * generation.
+ */
+struct gt_boxed_generation {
+    struct gt_buf *packed, *plain;
+};
+bool gt_boxed_generation(const struct gt_boxed *b, uint32_t gen, struct gt_boxed_generation *g,
+                         struct gt_boxed_sum *sum);
 
 #endif

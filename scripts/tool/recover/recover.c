@@ -5,6 +5,7 @@
  */
 #include "boxed.h"
 #include "cause.h"
+#include "kept.h"
 #include "names.h"
 
 #include "scripts/tool/tool.h"
@@ -14,7 +15,9 @@
 #include "encoder/output.h"
 #include "encoder/read/batches.h"
 #include "encoder/read/trace.h"
+#include "encoder/v1/v1.h"
 #include "encoder/v2.h"
+#include "encoder/writer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,8 +33,8 @@ static void help(void)
 {
     puts("usage: gotrace recover BOX [TRACE] -o FILE\n\n"
          "Writes the trace of a program that was recorded with GOTRACE_LIVE and then killed: what\n"
-         "its file has, and what was in memory only. BOX is what it has left, t.out.live; TRACE\n"
-         "is needed where that is not beside it any more.\n\n"
+         "its file or flight recorder has, and what was in memory only. BOX is what it has left,\n"
+         "t.out.live; TRACE is needed where that is not beside it any more.\n\n"
          "  -o, --output=FILE  the whole trace");
     exit(0);
 }
@@ -86,20 +89,28 @@ static void check_part(const struct gt_boxed *b, const struct gt_bytes *file, co
         gt_fail(GT_EXIT_FAILED, "%s: not the trace that %s goes on with", path, b->path);
 }
 
+static void begin_file(const struct gt_boxed *b)
+{
+    if (b->format->v1)
+        gt_v1_open();
+    else
+        gt_v2_open();
+}
+
 /* What the file has. */
 static void copy_trace(const struct gt_boxed *b, const char *path)
 {
     const struct gt_live_whole *whole = gt_boxed_whole(b);
     struct gt_bytes file = {.p = NULL};
     if (!whole->bytes) {
-        gt_v2_open();
+        begin_file(b);
         return;
     }
     path = path ? path : find_trace(b, whole);
     if (!path) {
         gt_say("%.*s is not there any more, or another one: only what was in memory is recovered",
                PATH_MAX - 1, whole->path);
-        gt_v2_open();
+        begin_file(b);
         return;
     }
     const char *why = gt_trace_map(&file, path, GT_HEADER_BYTES);
@@ -112,27 +123,46 @@ static void copy_trace(const struct gt_boxed *b, const char *path)
 
 /* What was in memory ------------------------------------------------------------------------- */
 
-static struct gt_clock_snapshot snapshot_of(const struct gt_boxed *b, uint32_t gen)
+static const struct gt_live_begun *beginning_of(const struct gt_boxed *b, uint32_t gen)
 {
     const struct gt_live_begun *begun = b->live->begun;
-    return begun[begun[gen & 1].gen == gen ? gen & 1 : !(gen & 1)].snapshot;
+    return &begun[begun[gen & 1].gen == gen ? gen & 1 : !(gen & 1)];
 }
 
-/* Killed while threads moved on from one to the next, a process has both in its memory. */
-static void write_generations(const struct gt_boxed *b, struct gt_boxed_generation *sum)
+static void write_kept(const struct gt_kept *k)
+{
+    if (gt_format->v1)
+        gt_v1_write(k->gen, k, k->early, k->plain, 0);
+    else
+        gt_v2_write_kept(k);
+}
+
+static void write_unfinished(uint32_t gen, const struct gt_boxed_generation *g,
+                             const struct gt_live_begun *begun)
+{
+    if (gt_format->v1) {
+        atomic_store(&gt_gen.from, begun->from);
+        gt_v1_write(gen, NULL, g->packed, g->plain, UINT64_MAX);
+        return;
+    }
+    gt_v2_begin(g->packed);
+    gt_v2_write(g->plain);
+    gt_v2_end(gen, &begun->snapshot, UINT64_MAX, false);
+}
+
+/*
+ * Killed while threads moved on from one to the next, a process has both in its memory, beside what
+ * the flight recorder has kept. Readers refuse events of which others are missing.
+ */
+static void write_generations(const struct gt_boxed *b, struct gt_boxed_sum *sum)
 {
     enum { AT_ONCE = 2 };
-    uint32_t first = gt_boxed_whole(b)->gen + 1;
-    for (uint32_t gen = first; gen < first + AT_ONCE; gen++) {
+    uint32_t kept = gt_kept_recover(b, write_kept, sum), whole = gt_boxed_whole(b)->gen;
+    uint32_t first = (kept > whole ? kept : whole) + 1;
+    for (uint32_t gen = first; gen < first + AT_ONCE && !b->box->buffers_outside; gen++) {
         struct gt_boxed_generation g;
-        struct gt_clock_snapshot snapshot = snapshot_of(b, gen);
-        if (!gt_boxed_generation(b, gen, &g))
-            continue;
-        gt_v2_begin(g.packed);
-        gt_v2_write(g.plain);
-        gt_v2_end(gen, &snapshot, UINT64_MAX, false);
-        sum->events += g.events;
-        sum->torn += g.torn;
+        if (gt_boxed_generation(b, gen, &g, sum))
+            write_unfinished(gen, &g, beginning_of(b, gen));
     }
 }
 
@@ -151,21 +181,27 @@ static void begin(struct gt_boxed *b, const char *output)
     gt_frames_init(&names);
     gt_held_init(gt_recovered_lock, gt_recovered_function, NULL);
     gt_origin_use(&b->live->origin);
+    gt_v1_set_cpus(b->live->begun->procs);
     gt_boxed_adopt(b);
     if (gt_output_open(output, false) != 0)
         gt_fail(GT_EXIT_FAILED, "%s: %s", output, strerror(-gt_output_commit()));
 }
 
-static void report(const struct gt_boxed *b, const char *output,
-                   const struct gt_boxed_generation *sum)
+static void report_losses(const struct gt_boxed *b, const struct gt_boxed_sum *sum)
 {
-    gt_say("%s: %llu events more than the file of process %llu had", output,
-           (unsigned long long)sum->events, (unsigned long long)b->live->pid);
     if (sum->torn)
         gt_say("%llu bytes were no whole events, and are left out", (unsigned long long)sum->torn);
     if (b->box->outside)
-        gt_say("there was no space for %llu KiB more: what stood there is lost",
-               (unsigned long long)b->box->outside >> 10);
+        gt_say("there was no space for %llu KiB more: %s is lost",
+               (unsigned long long)b->box->outside >> 10,
+               b->box->buffers_outside ? "its last generation" : "what stood there");
+}
+
+static void report(const struct gt_boxed *b, const char *output, uint64_t events)
+{
+    gt_say(gt_boxed_whole(b)->bytes ? "%s: %llu events more than the file of process %llu had"
+                                    : "%s: %llu events of process %llu",
+           output, (unsigned long long)events, (unsigned long long)b->live->pid);
     gt_cause_say(b->live);
 }
 
@@ -175,7 +211,7 @@ int gt_command_recover(int argc, char **argv)
         {"output", required_argument, NULL, 'o'}, {"help", no_argument, NULL, 'h'}, {0}};
     const char *output = NULL;
     struct gt_boxed b;
-    struct gt_boxed_generation sum = {.packed = NULL};
+    struct gt_boxed_sum sum = {0};
     for (int c; (c = getopt_long(argc, argv, "o:h", longs, NULL)) != -1;) {
         switch (c) {
         case 'o': output = optarg; break;
@@ -192,9 +228,12 @@ int gt_command_recover(int argc, char **argv)
     begin(&b, output);
     copy_trace(&b, argv[optind + 1]);
     write_generations(&b, &sum);
+    report_losses(&b, &sum);
+    if (!sum.events && !gt_boxed_whole(&b)->bytes)
+        gt_fail(GT_EXIT_FAILED, "%s: no events are in it", b.path);
     if (gt_output_commit() != 0)
         gt_fail(GT_EXIT_FAILED, "%s: %s", output, strerror(-gt_output_commit()));
     gt_output_close();
-    report(&b, output, &sum);
+    report(&b, output, sum.events);
     return 0;
 }
