@@ -24,11 +24,15 @@ void gt_log_init(void)
     errno = saved;
 }
 
+static bool is_same(const struct stat *now)
+{
+    return now->st_ino == stderr_file.st_ino && now->st_dev == stderr_file.st_dev;
+}
+
 static bool is_stderr(int fd)
 {
     struct stat now;
-    return fd >= 0 && fstat(fd, &now) == 0 && now.st_ino == stderr_file.st_ino &&
-           now.st_dev == stderr_file.st_dev;
+    return fd >= 0 && fstat(fd, &now) == 0 && is_same(&now);
 }
 
 static _Atomic long apart; /* the thread of gt_log_apart */
@@ -83,12 +87,28 @@ static int borrow_from_others(int number)
     return fd;
 }
 
+/*
+ * Where pidfd_getfd(2) is refused, as in containers: opened anew, which does for a pipe or a
+ * terminal; in a file it would have a position of its own. A full pipe does not hold the caller up,
+ * and takes a line as a whole or not at all.
+ */
+static int reopen(int number)
+{
+    char path[32];
+    struct stat now;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", number);
+    bool good =
+        stat(path, &now) == 0 && is_same(&now) && (S_ISFIFO(now.st_mode) || S_ISCHR(now.st_mode));
+    return good ? gt_file_open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY) : -1;
+}
+
 /* The program's descriptor as one of the caller's, which has none of the program's. */
 static int borrow(int number)
 {
     int fd = borrow_from(gt_syscall(SYS_getpid), 0, number);
-    bool search = fd < 0 && errno == ESRCH && !atomic_load(&may_not_search);
-    return search ? borrow_from_others(number) : fd;
+    if (fd < 0 && errno == ESRCH && !atomic_load(&may_not_search))
+        return borrow_from_others(number);
+    return fd < 0 && (errno == EPERM || errno == ENOSYS) ? reopen(number) : fd;
 }
 
 static bool say_to(int number, const char *line, size_t size)

@@ -216,10 +216,23 @@ static _Noreturn void is_not_served(pid_t pid)
          "cannot be asked: it has no thread of the tracer's, is about to end, or is not traced");
 }
 
+/* Root may list another user's /proc/PID/fd, and still not see what it has there. */
+static bool may_look_at(pid_t pid)
+{
+    FILE *f = gt_open_proc(pid, "maps");
+    bool refused = !f && (errno == EACCES || errno == EPERM);
+    if (f)
+        fclose(f);
+    return !refused;
+}
+
 static _Noreturn void cannot_find(pid_t pid, uint32_t command, int error)
 {
     if (error == -ESRCH)
         gt_fail(GT_EXIT_FAILED, "there is no process %d", pid);
+    if (geteuid() == 0 && !may_look_at(pid))
+        FAIL(pid, "is another user's, and root may not look at it without CAP_SYS_PTRACE, as in "
+                  "containers");
     if (error == -EACCES || error == -EPERM)
         FAIL(pid, "is another user's, or changed its own; try as root");
     if (error != -ENOENT)

@@ -71,7 +71,8 @@ def threads_in(found):
 
 
 def functions(thread):
-    return [f["function"] for f in thread["stack"]]
+    """But for those of glibc's, from 2.41 on, in which a thread that may be cancelled waits."""
+    return [f["function"] for f in thread["stack"] if not re.fullmatch("_*(internal_)?syscall_cancel(_arch)?", f["function"])]
 
 
 # --- deadlocks

@@ -142,7 +142,7 @@ def compile(source, output, *flags, compiler="gcc"):
     if isinstance(source, str):
         text, source = source, pathlib.Path(f"{output}{'.cc' if '++' in compiler else '.c'}")
         source.write_text(text)
-    run([compiler, "-g", "-O1", "-pthread", source, "-o", output, *flags], cwd=ROOT, timeout=60).ok()
+    run([compiler, "-D_GNU_SOURCE", "-g", "-O1", "-pthread", source, "-o", output, *flags], cwd=ROOT, timeout=60).ok()
     return pathlib.Path(output)
 
 

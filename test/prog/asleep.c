@@ -37,7 +37,7 @@ static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t gate;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_t sleeper;
-static sem_t slots;
+static sem_t slots, in_once;
 static sigset_t usual;
 static unsigned word;
 static _Atomic int over;
@@ -81,6 +81,7 @@ static long do_barrier(void)
 
 static void wait_in_once(void)
 {
+    sem_post(&in_once);
     nanosleep(&hour, NULL);
 }
 
@@ -283,6 +284,7 @@ static void make_rest(void)
     messages = msgget(IPC_PRIVATE, 0600);
     pthread_barrier_init(&gate, NULL, 2);
     sem_init(&slots, 0, 0);
+    sem_init(&in_once, 0, 0);
     sigemptyset(&usual);
     sigaddset(&usual, SIGUSR1);
     pthread_sigmask(SIG_BLOCK, &usual, NULL);
@@ -305,8 +307,8 @@ int main(void)
     make_rest();
     for (int i = 0; i < WAITS; i++) {
         pthread_create(&thread, NULL, run, (void *)&waits[i]);
-        if (waits[i].begin == do_once)
-            usleep(20000); /* the first runs what the second waits for */
+        if (strcmp(waits[i].name, "once runs") == 0)
+            sem_wait(&in_once); /* the second waits for what this runs */
         if (i == 0)
             sleeper = thread;
     }
