@@ -33,8 +33,10 @@ struct gt_sample {
 struct gt_sample_ring {
     struct gt_sample_ring *next;
     _Atomic uint32_t head, tail; /* words ever put, taken */
-    uint64_t pcs[GT_FRAMES_MAX]; /* room for the handler's walk */
-    uint32_t size;               /* in words, a power of 2 */
+    uint64_t pcs[GT_FRAMES_MAX]; /* room for the handler's walk, as the next two */
+    uint64_t native[GT_FRAMES_MAX];
+    uintptr_t sp[GT_FRAMES_MAX];
+    uint32_t size; /* in words, a power of 2 */
     uint64_t words[];
 };
 

@@ -165,7 +165,7 @@ static int open_unsampled(struct gt_watch *w)
 
 static bool may_sample(void)
 {
-    return watch.hz && !watch.samples_refused && !atomic_load(&forbidden);
+    return watch.hz && config.walk && !watch.samples_refused && !atomic_load(&forbidden);
 }
 
 static bool may_note(void)

@@ -63,7 +63,7 @@ typedef void gt_by_timers_fn(uint32_t hz);
 struct gt_watch_config {
     struct gt_watch_switches switches;
     uint32_t hz;      /* of CPU samples, with timers already, until gt_watch_sample; 0: none */
-    gt_walk_fn *walk; /* these three may be NULL where there are never samples */
+    gt_walk_fn *walk; /* NULL: only timers sample; these three where there are never samples */
     gt_by_copy_fn *by_copy;
     gt_by_timers_fn *by_timers;
     bool (*may_watch)(void); /* whether the caller has descriptors of its own; NULL: no */

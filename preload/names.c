@@ -13,6 +13,7 @@
 #include "encoder/base/strbuf.h"
 #include "symbolize/modules.h"
 #include "symbolize/phrases.h"
+#include "symbolize/python.h"
 #include "symbolize/symbolize.h"
 
 #include <limits.h>
@@ -100,6 +101,14 @@ static int name_passing(const struct gt_stack *s, uint64_t pc, bool is_call, str
     return 1;
 }
 
+static struct gt_frame show_python(uint64_t at, const struct gt_sym_frame *frame)
+{
+    return (struct gt_frame){.func = frame->func,
+                             .file = frame->file,
+                             .line = frame->line,
+                             .pc = shown_for(at & ~1ull, frame)};
+}
+
 /* Whether who reads the trace looks its names up: there the file is known by its build ID. */
 static bool is_for_later(const struct gt_module *m)
 {
@@ -121,6 +130,10 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
     uint64_t pc = s->pcs[index], at = pc - (index > 0);
     if (index == 0 && pc < GT_LEAVES_END) {
         out[0] = (struct gt_frame){.func = gt_real_name((enum gt_hook)pc), .file = "libc.so.6"};
+        return 1;
+    }
+    if (gt_python_name(at, frames)) {
+        out[0] = show_python(at, frames);
         return 1;
     }
     if (!atomic_load(&names.dying_ns) && !names.roughly && !gt_modules_find(s->epoch, pc))

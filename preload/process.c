@@ -30,6 +30,7 @@
 #include "preload/heap/nursery.h"
 #include "preload/heap/sanitizer.h"
 #include "preload/stacks/capture.h"
+#include "preload/stacks/python.h"
 #include "symbolize/elf_names.h"
 #include "symbolize/modules.h"
 #include "symbolize/symbolize.h"
@@ -133,7 +134,7 @@ static void start_recording(bool manual)
                                             .usage = gt_usage_read,
                                             .may_watch = gt_usage_is_apart,
                                             .cpu_hz = gt_sampler_hz(),
-                                            .walk = gt_sampler_walk,
+                                            .walk = gt_python_runs ? NULL : gt_sampler_walk,
                                             .by_copy = gt_sampler_by_copy,
                                             .by_timers = gt_sampler_switch,
                                             .sched = gt_options.sched,

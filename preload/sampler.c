@@ -36,7 +36,7 @@ static void take(struct gt_thread *t, void *context, uint32_t times)
                           .cpu = (uint32_t)sched_getcpu(),
                           .epoch = (uint32_t)gt_modules_epoch(),
                           .times = times};
-    s.n = gt_unwind_context(&t->trail, s.epoch, context, ring->pcs);
+    s.n = gt_capture_interrupted(t, s.epoch, context, ring->pcs, ring->native, ring->sp);
     atomic_store(&t->sampler.ring, gt_samples_put(ring, &s));
 }
 

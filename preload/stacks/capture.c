@@ -2,6 +2,7 @@
 #include "capture.h"
 
 #include "layouts.h"
+#include "python.h"
 #include "unwind.h"
 
 #include "encoder/base/arch/arch.h"
@@ -55,6 +56,7 @@ bool gt_capture_later(struct gt_thread *t, enum gt_hook hook, struct gt_here her
     t->call.fp = here.frame[0];
     t->call.pc = here.frame[1];
     t->call.within = here.within;
+    t->call.python = gt_python_thread();
     atomic_store_explicit(&t->call.frame, here.frame, memory_order_relaxed);
     return walks && gt_trail_covers(&t->trail, (uintptr_t)here.frame);
 }
@@ -94,12 +96,24 @@ static bool still_there(const struct gt_thread *t, const uintptr_t *frame)
     return !left && frame[0] == t->call.fp && frame[1] == t->call.pc;
 }
 
+/* From a hook's frame outward, with what Python executes. */
+static __attribute__((noinline)) uint32_t walk_python(const struct gt_trail *t, uint32_t epoch,
+                                                      struct gt_here here, uintptr_t python,
+                                                      uint64_t *pcs)
+{
+    uint64_t native[GT_TRAIL_MAX];
+    uintptr_t sp[GT_TRAIL_MAX];
+    uint32_t n = gt_unwind_hook(t, epoch, here.frame, here.within, native, sp);
+    return gt_python_merge(python, native, sp, n, pcs, GT_TRAIL_MAX);
+}
+
 static uint32_t walk_noted(const struct gt_thread *t, uint32_t epoch, uint64_t *pcs)
 {
-    const uintptr_t *frame = atomic_load(&t->call.frame);
-    if (!walks || !gt_trail_covers(&t->trail, (uintptr_t)frame) || !still_there(t, frame))
+    struct gt_here here = {atomic_load(&t->call.frame), t->call.within};
+    if (!walks || !gt_trail_covers(&t->trail, (uintptr_t)here.frame) || !still_there(t, here.frame))
         return 0;
-    return gt_unwind_hook(&t->trail, epoch, frame, t->call.within, pcs);
+    return t->call.python ? walk_python(&t->trail, epoch, here, t->call.python, pcs)
+                          : gt_unwind_hook(&t->trail, epoch, here.frame, here.within, pcs, NULL);
 }
 
 static struct gt_stack *get_noted(const struct gt_thread *t, uint32_t epoch, uint64_t *pcs,
@@ -178,12 +192,29 @@ void gt_capture_init(void)
         gt_log("no stacks: no memory");
     gt_call_stack = stack_of_call;
     gt_stacks_same_code = gt_modules_same;
+    gt_python_init();
+}
+
+/* The trail has no part in it: what it has is the same for all that Python does there. */
+static __attribute__((noinline)) struct gt_stack *
+capture_python(struct gt_thread *t, enum gt_hook hook, uintptr_t python)
+{
+    uint32_t epoch = (uint32_t)gt_modules_epoch();
+    uint64_t *pcs = t->trail.fresh_pcs;
+    int saved = errno;
+    uint32_t n = walk_python(&t->trail, epoch, GT_HERE(), python, pcs + 1);
+    pcs[0] = hook;
+    errno = saved;
+    return gt_stacks_get(pcs, n + 1, epoch);
 }
 
 struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook)
 {
     struct gt_trail *trail = &t->trail;
     uint32_t epoch = (uint32_t)gt_modules_epoch(), n = 0;
+    uintptr_t python = walks ? gt_python_thread() : 0;
+    if (python)
+        return capture_python(t, hook, python);
     int saved = errno;
     enum gt_walked walked = walks ? gt_unwind(trail, epoch, &n) : GT_WALK_ODD;
     if (walked <= GT_WALK_TRAIL) {
@@ -200,6 +231,14 @@ struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook)
     trail->fresh_pcs[0] = hook;
     errno = saved;
     return gt_stacks_get(trail->fresh_pcs, n + 1, epoch);
+}
+
+uint32_t gt_capture_interrupted(const struct gt_thread *t, uint32_t epoch, const void *context,
+                                uint64_t *pcs, uint64_t *native, uintptr_t *sp)
+{
+    uintptr_t python = gt_python_thread();
+    uint32_t n = gt_unwind_context(&t->trail, epoch, context, python ? native : pcs, sp);
+    return python ? gt_python_merge(python, native, sp, n, pcs, GT_FRAMES_MAX) : n;
 }
 
 static struct gt_stack *just_leaf(enum gt_hook hook)

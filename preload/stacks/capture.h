@@ -14,7 +14,7 @@ void gt_capture_init(void);
 /*
  * The stack of t's thread, which calls: leaf = `hook`, then the program's frames, none of ours, at
  * most GT_FRAMES_MAX. NULL when memory is exhausted. Inside the guard only; may be called in signal
- * handlers. Needs 1.5 KiB of stack.
+ * handlers. Needs 1.5 KiB of stack, in a thread of Python's 4.
  */
 struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook);
 
@@ -57,6 +57,13 @@ struct gt_stack *gt_capture_caller(struct gt_thread *t);
 
 /* Whether the walker of unwind.h works here. */
 bool gt_capture_walks(void);
+
+/*
+ * As gt_unwind_context, with the functions of Python, into pcs; native and sp: room for as many.
+ * Any context.
+ */
+uint32_t gt_capture_interrupted(const struct gt_thread *t, uint32_t epoch, const void *context,
+                                uint64_t *pcs, uint64_t *native, uintptr_t *sp);
 
 /* Whether t's thread, which calls, is known to be in a signal handler, which may be anywhere. */
 bool gt_capture_in_handler(struct gt_thread *t);

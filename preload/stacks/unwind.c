@@ -432,26 +432,31 @@ __attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t 
     return GT_WALK_TRAIL;
 }
 
-/* The return addresses from s on, `max` at most, without the trail. *last: why there are no more.
+/*
+ * The return addresses from s on, `max` at most, without the trail, and where their frames begin.
+ * *last: why there are no more.
  */
 static uint32_t walk_on(const struct gt_trail *t, uint32_t epoch, struct state *s, uint64_t *pcs,
-                        uint32_t max, enum outcome *last)
+                        uintptr_t *sp, uint32_t max, enum outcome *last)
 {
     uint32_t n = 0;
     *last = GO_ON;
     gt_layouts_are_of(epoch);
     for (; *last == GO_ON && n < max; *last = step(t, s, gt_layout_lookup(s->look))) {
-        if (!is_ours(s->look))
-            pcs[n++] = s->pc;
+        if (is_ours(s->look))
+            continue;
+        if (sp)
+            sp[n] = s->sp;
+        pcs[n++] = s->pc;
     }
     return n;
 }
 
 /* The same from an interrupted instruction on. */
 static uint32_t walk_interrupted(const struct gt_trail *t, uint32_t epoch, struct state *s,
-                                 uint64_t *pcs, enum outcome *last)
+                                 uint64_t *pcs, uintptr_t *sp, enum outcome *last)
 {
-    uint32_t n = walk_on(t, epoch, s, pcs, GT_FRAMES_MAX, last);
+    uint32_t n = walk_on(t, epoch, s, pcs, sp, GT_FRAMES_MAX, last);
     if (n)
         pcs[0]--; /* an address to look at, as all have in `look` */
     return n;
@@ -474,12 +479,12 @@ __attribute__((noinline)) bool gt_unwind_meets_signal(const struct gt_trail *t, 
 }
 
 uint32_t gt_unwind_context(const struct gt_trail *t, uint32_t epoch, const void *context,
-                           uint64_t *pcs)
+                           uint64_t *pcs, uintptr_t *sp)
 {
     struct state s = {.fp_at = 0};
     struct gt_arch_registers regs = gt_arch_interrupted(context);
     enum outcome last = resume_at(&s, &regs, range_interrupted(t, regs.sp));
-    return last == GO_ON ? walk_interrupted(t, epoch, &s, pcs, &last) : 0;
+    return last == GO_ON ? walk_interrupted(t, epoch, &s, pcs, sp, &last) : 0;
 }
 
 uint32_t gt_unwind_copy(const struct gt_arch_registers *regs, const void *copy, size_t size,
@@ -489,18 +494,18 @@ uint32_t gt_unwind_copy(const struct gt_arch_registers *regs, const void *copy, 
     struct range r = {regs->sp, regs->sp + size, true, true, (uintptr_t)copy - regs->sp};
     bool known = regs->pc && r.hi >= r.lo;
     enum outcome last = known ? resume_at(&s, regs, r) : BROKEN;
-    uint32_t n = last == GO_ON ? walk_interrupted(NULL, epoch, &s, pcs, &last) : 0;
+    uint32_t n = last == GO_ON ? walk_interrupted(NULL, epoch, &s, pcs, NULL, &last) : 0;
     *cut = last == CUT;
     return n;
 }
 
 uint32_t gt_unwind_hook(const struct gt_trail *t, uint32_t epoch, const uintptr_t *frame,
-                        uintptr_t within, uint64_t *pcs)
+                        uintptr_t within, uint64_t *pcs, uintptr_t *sp)
 {
     struct state s;
     enum outcome last;
     gt_layouts_are_of(epoch);
-    return start(t, &s, frame, within) ? walk_on(t, epoch, &s, pcs, GT_TRAIL_MAX, &last) : 0;
+    return start(t, &s, frame, within) ? walk_on(t, epoch, &s, pcs, sp, GT_TRAIL_MAX, &last) : 0;
 }
 
 /* Beginning ---------------------------------------------------------------------------------- */

@@ -93,12 +93,13 @@ bool gt_unwind_meets_signal(const struct gt_trail *t, uint32_t epoch);
 
 /*
  * The stack of what a signal handler, which calls, has interrupted: into pcs, at most
- * GT_FRAMES_MAX; the interrupted instruction, then return addresses, of the program. Where our own
- * code was interrupted, it begins with its caller. Any context after init, also the middle of
+ * GT_FRAMES_MAX; the interrupted instruction, then return addresses, of the program; where each
+ * frame begins into sp, unless that is NULL. Where our own code was interrupted, it begins with its
+ * caller. Any context after init, also the middle of
  * gt_unwind. `context`: the handler's, a ucontext_t. errno may change.
  */
 uint32_t gt_unwind_context(const struct gt_trail *t, uint32_t epoch, const void *context,
-                           uint64_t *pcs);
+                           uint64_t *pcs, uintptr_t *sp);
 
 /*
  * The same of another moment or thread: from these registers, with a copy of the stack from
@@ -111,12 +112,12 @@ uint32_t gt_unwind_copy(const struct gt_arch_registers *registers, const void *c
 /*
  * The stack of a hook that is under way, in the thread of this trail or another one that stands
  * still there: the program's frames, from the hook's caller outward, into pcs, at most
- * GT_TRAIL_MAX. `frame`: what __builtin_frame_address(0) is in the hook; `within`: an address in
- * it, where it has that frame. Any context after init, also the middle of gt_unwind. errno may
- * change.
+ * GT_TRAIL_MAX; where each frame begins into sp, unless that is NULL. `frame`: what
+ * __builtin_frame_address(0) is in the hook; `within`: an address in it, where it has that frame.
+ * Any context after init, also the middle of gt_unwind. errno may change.
  */
 uint32_t gt_unwind_hook(const struct gt_trail *t, uint32_t epoch, const uintptr_t *frame,
-                        uintptr_t within, uint64_t *pcs);
+                        uintptr_t within, uint64_t *pcs, uintptr_t *sp);
 
 /* Whether the address is on the thread's own stack, which stays mapped while that lives. */
 static inline bool gt_trail_covers(const struct gt_trail *t, uintptr_t address)

@@ -147,7 +147,7 @@ NOINLINE static void walk(void)
     CHECK(frames <= GT_TRAIL_MAX);
     /* From this function's frame, not from that of gt_unwind. */
     const uintptr_t *frame = __builtin_frame_address(0);
-    uint32_t n = gt_unwind_hook(&trail, 1, frame, gt_arch_within(frame), again);
+    uint32_t n = gt_unwind_hook(&trail, 1, frame, gt_arch_within(frame), again, NULL);
     CHECK(n < frames || frames == GT_TRAIL_MAX);
     CHECK(broken || (n == frames - 1 && memcmp(again, &p->pcs[p->first + 2], n * 8) == 0));
 }
@@ -226,13 +226,13 @@ static void interrupted(void)
     uint32_t without = GT_ARCH_RA_BELOW ? 1 : 2; /* frames that are known without a stack */
     ucontext_t context = {0};
     stop(&context, page + PAGE / sizeof *page);
-    CHECK_EQ(gt_unwind_context(&trail, 1, &context, pcs), 2);
+    CHECK_EQ(gt_unwind_context(&trail, 1, &context, pcs, NULL), 2);
     CHECK_EQ(pcs[0], (uintptr_t)stopped);
     CHECK_EQ(pcs[1], (uintptr_t)called);
     CHECK(mprotect(page, PAGE, PROT_NONE) == 0);
-    CHECK_EQ(gt_unwind_context(&trail, 1, &context, pcs), without);
+    CHECK_EQ(gt_unwind_context(&trail, 1, &context, pcs, NULL), without);
     CHECK(mprotect(page, 2 * PAGE, PROT_NONE) == 0);
-    CHECK_EQ(gt_unwind_context(&trail, 1, &context, pcs), without);
+    CHECK_EQ(gt_unwind_context(&trail, 1, &context, pcs, NULL), without);
     munmap(page, 2 * PAGE);
 }
 

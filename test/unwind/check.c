@@ -148,7 +148,7 @@ __attribute__((noinline)) static void compare(void)
     atomic_fetch_add(&compared, 1);
     uint64_t again[GT_TRAIL_MAX];
     const uintptr_t *frame = __builtin_frame_address(0);
-    uint32_t k = gt_unwind_hook(trail, 1, frame, gt_arch_within(frame), again);
+    uint32_t k = gt_unwind_hook(trail, 1, frame, gt_arch_within(frame), again, NULL);
     if (k != n || memcmp(again, pcs, n * sizeof *pcs) != 0)
         complain("without the trail", again, k, pcs, n);
     compare_copy(again, k);

@@ -1,0 +1,119 @@
+/* See python_layouts.h. */
+#include "python_layouts.h"
+
+#include <string.h>
+
+#define MINOR(version) ((version) >> 16)
+
+static const struct {
+    uint32_t minor;
+    struct gt_python_layout layout;
+} known[] = {
+    {0x0309,
+     {
+         .chain = GT_PYTHON_UNMARKED,
+         .lines = GT_PYTHON_STEPS,
+         .unit = 1,
+         .thread = {.frame = 24},
+         .frame = {.code = 32, .previous = 24, .at = 104},
+         .code = {.file = 104, .name = 112, .lines = 120, .first = 40},
+         .ascii = 48,
+         .characters = 72,
+     }},
+    {0x030a,
+     {
+         .chain = GT_PYTHON_OBJECTS,
+         .lines = GT_PYTHON_PAIRS,
+         .unit = 2,
+         .thread = {.cframe = 48, .frame = 24},
+         .cframe = {.previous = 8},
+         .frame = {.code = 32, .previous = 24, .at = 96},
+         .code = {.file = 104, .name = 112, .lines = 120, .first = 40},
+         .ascii = 48,
+         .characters = 72,
+     }},
+    {0x030b,
+     {
+         .chain = GT_PYTHON_CFRAMES,
+         .lines = GT_PYTHON_LOCATIONS,
+         .thread = {.cframe = 56},
+         .cframe = {.frame = 8, .previous = 16},
+         .frame = {.code = 32, .previous = 48, .at = 56, .last = 68},
+         .code = {.file = 112, .name = 128, .lines = 136, .first = 72, .instructions = 184},
+         .ascii = 48,
+         .characters = 72,
+     }},
+    {0x030c,
+     {
+         .chain = GT_PYTHON_ENTRIES,
+         .lines = GT_PYTHON_LOCATIONS,
+         .thread = {.cframe = 56},
+         .cframe = {.frame = 0},
+         .frame = {.code = 0, .previous = 8, .at = 56, .last = 70},
+         .code = {.file = 112, .name = 128, .lines = 136, .first = 68, .instructions = 192},
+         .ascii = 40,
+         .characters = 56,
+     }},
+};
+
+/* Of _Py_DebugOffsets: the word at which each part begins, which is its structure's size. */
+static const struct published {
+    uint32_t minor;
+    uint8_t thread, frame, code, object;
+} published[] = {
+    {0x030d, 19, 28, 34, 44},
+    {0x030e, 22, 31, 39, 50},
+};
+enum { THREAD_FRAME = 4 };
+enum { FRAME_PREVIOUS = 1, FRAME_CODE = 2, FRAME_AT = 3, FRAME_OWNER = 5 };
+enum { CODE_FILE = 1, CODE_QUALIFIED_NAME = 3, CODE_LINES = 4, CODE_FIRST = 5, CODE_CODE = 9 };
+
+/* A member's offset, in a structure of a possible size. */
+static uint16_t member(const uint64_t *part, unsigned i, bool *fits)
+{
+    enum { SIZE_MAX_ = 4096 };
+    *fits &= part[0] <= SIZE_MAX_ && part[i] < part[0];
+    return (uint16_t)part[i];
+}
+
+static bool read_published(const struct published *p, uint32_t version, const uint64_t *words,
+                           struct gt_python_layout *l)
+{
+    enum { VERSION = 1, FREE_THREADED = 2, OBJECT_SIZE = 16, OBJECT_TYPE = 8 };
+    const uint64_t *thread = words + p->thread, *frame = words + p->frame, *code = words + p->code;
+    const uint64_t *object = words + p->object;
+    bool fits = memcmp(words, "xdebugpy", 8) == 0 && words[VERSION] == version &&
+                !words[FREE_THREADED] && object[0] == OBJECT_SIZE && object[1] == OBJECT_TYPE;
+    *l = (struct gt_python_layout){
+        .chain = GT_PYTHON_ENTRIES,
+        .lines = GT_PYTHON_LOCATIONS,
+        .thread = {.frame = member(thread, THREAD_FRAME, &fits)},
+        .frame = {.code = member(frame, FRAME_CODE, &fits),
+                  .previous = member(frame, FRAME_PREVIOUS, &fits),
+                  .at = member(frame, FRAME_AT, &fits),
+                  .last = member(frame, FRAME_OWNER, &fits)},
+        .code = {.file = member(code, CODE_FILE, &fits),
+                 .name = member(code, CODE_QUALIFIED_NAME, &fits),
+                 .lines = member(code, CODE_LINES, &fits),
+                 .first = member(code, CODE_FIRST, &fits),
+                 .instructions = member(code, CODE_CODE, &fits)},
+        .ascii = 40,
+        .characters = 56,
+    };
+    return fits;
+}
+
+bool gt_python_layout(uint32_t version, const uint64_t *words, struct gt_python_layout *found)
+{
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (known[i].minor == MINOR(version)) {
+            *found = known[i].layout;
+            return true;
+        }
+    }
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        if (published[i].minor == MINOR(version))
+            return read_published(&published[i], version, words, found);
+    }
+    return false;
+}

@@ -1,0 +1,216 @@
+/*
+ * See python.h. An address is a function's number and a line. Functions are looked up and added by
+ * any thread: release when one is linked, acquire in look-ups. Two threads may add the same one at
+ * a time, which then has two numbers.
+ */
+#include "python.h"
+
+#include "symbolize.h"
+
+#include "encoder/base/arena.h"
+#include "encoder/base/hash.h"
+
+enum { FUNCTIONS_MAX = 1 << 16, BUCKETS = 1 << 12, LINE_BITS = 21, CHARACTERS_MAX = 1000 };
+
+struct function {
+    struct function *next;
+    uint32_t number;
+    uint32_t file; /* where in names that begins */
+    char names[];
+};
+
+static struct {
+    _Atomic(struct function *) bucket[BUCKETS];
+    _Atomic(struct function *) by_number[FUNCTIONS_MAX];
+    _Atomic uint32_t n;
+    struct gt_arena arena;
+} all;
+
+/* Texts -------------------------------------------------------------------------------------- */
+
+static uint32_t character(const struct gt_python_text *t, size_t i)
+{
+    switch (t->width) {
+    case 1: return ((const uint8_t *)t->at)[i];
+    case 2: return ((const uint16_t *)t->at)[i];
+    default: return ((const uint32_t *)t->at)[i];
+    }
+}
+
+/* As UTF-8; returns how many bytes. */
+static unsigned encode(uint32_t c, char bytes[4])
+{
+    unsigned n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    static const uint8_t lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    for (unsigned i = n; i-- > 1; c >>= 6)
+        bytes[i] = (char)(0x80 | (c & 0x3f));
+    bytes[0] = (char)(lead[n] | c);
+    return n;
+}
+
+static size_t length_of(const struct gt_python_text *t)
+{
+    return t->length < CHARACTERS_MAX ? t->length : CHARACTERS_MAX;
+}
+
+/* With its end; to NULL: only counts. */
+static uint32_t write_text(char *to, const struct gt_python_text *t)
+{
+    char bytes[4];
+    uint32_t size = 0;
+    for (size_t i = 0; i < length_of(t); i++) {
+        unsigned n = encode(character(t, i), bytes);
+        for (unsigned k = 0; to && k < n; k++)
+            to[size + k] = bytes[k];
+        size += n;
+    }
+    return size + 1;
+}
+
+static bool is_text(const char *utf8, const struct gt_python_text *t)
+{
+    char bytes[4];
+    for (size_t i = 0; i < length_of(t); i++) {
+        unsigned n = encode(character(t, i), bytes);
+        for (unsigned k = 0; k < n; k++) {
+            if (*utf8++ != bytes[k])
+                return false;
+        }
+    }
+    return !*utf8;
+}
+
+static uint64_t hash_text(uint64_t hash, const struct gt_python_text *t)
+{
+    for (size_t i = 0; i < length_of(t); i++)
+        hash = gt_hash_mix(hash, character(t, i));
+    return hash;
+}
+
+/* Functions ---------------------------------------------------------------------------------- */
+
+static struct function *add(const struct gt_python_text *name, const struct gt_python_text *file)
+{
+    uint32_t in_name = write_text(NULL, name), in_file = write_text(NULL, file);
+    struct function *f = NULL;
+    if (atomic_load_explicit(&all.n, memory_order_relaxed) < FUNCTIONS_MAX)
+        f = gt_arena_alloc(&all.arena, sizeof *f + in_name + in_file);
+    uint32_t number = f ? atomic_fetch_add_explicit(&all.n, 1, memory_order_relaxed) : 0;
+    if (!f || number >= FUNCTIONS_MAX)
+        return NULL;
+    f->number = number;
+    f->file = in_name;
+    write_text(f->names, name);
+    write_text(f->names + in_name, file);
+    atomic_store_explicit(&all.by_number[number], f, memory_order_release);
+    return f;
+}
+
+static struct function *get(const struct gt_python_text *name, const struct gt_python_text *file)
+{
+    uint64_t hash = hash_text(hash_text(0, name), file);
+    _Atomic(struct function *) *bucket = &all.bucket[hash * GT_HASH_ODD >> 52];
+    struct function *f = atomic_load_explicit(bucket, memory_order_acquire);
+    while (f && !(is_text(f->names, name) && is_text(f->names + f->file, file)))
+        f = f->next;
+    if (f || !(f = add(name, file)))
+        return f;
+    f->next = atomic_load_explicit(bucket, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(bucket, &f->next, f, memory_order_release,
+                                                  memory_order_relaxed))
+        ;
+    return f;
+}
+
+uint64_t gt_python_pc(struct gt_python_text function, struct gt_python_text file, uint32_t line)
+{
+    const struct function *f = get(&function, &file);
+    uint64_t known = line < 1u << LINE_BITS ? line : 0;
+    return f ? (GT_PYTHON_PCS | (uint64_t)f->number << (LINE_BITS + 1) | known << 1) + 1 : 0;
+}
+
+bool gt_python_name(uint64_t pc, struct gt_sym_frame *frame)
+{
+    uint64_t number = (pc - GT_PYTHON_PCS) >> (LINE_BITS + 1);
+    const struct function *f = NULL;
+    if (pc >= GT_PYTHON_PCS && number < FUNCTIONS_MAX)
+        f = atomic_load_explicit(&all.by_number[number], memory_order_acquire);
+    if (f)
+        *frame = (struct gt_sym_frame){.func = f->names,
+                                       .file = f->names + f->file,
+                                       .line = pc >> 1 & ((1u << LINE_BITS) - 1)};
+    return f;
+}
+
+/* Lines -------------------------------------------------------------------------------------- */
+
+/* Each pair: bytes of code, then lines on. */
+static uint32_t line_of_steps(const uint8_t *table, size_t size, uint32_t line, int64_t at)
+{
+    int64_t start = 0;
+    for (size_t i = 0; i + 1 < size && (start += table[i]) <= at; i += 2)
+        line += (uint32_t)(int8_t)table[i + 1];
+    return line;
+}
+
+/* Each pair: lines on, or that there is none, for so many bytes of code. */
+static uint32_t line_of_pairs(const uint8_t *table, size_t size, uint32_t line, int64_t at)
+{
+    enum { NO_LINE = -128 };
+    int64_t end = 0;
+    for (size_t i = 0; i + 1 < size; i += 2) {
+        int8_t on = (int8_t)table[i + 1];
+        line += on == NO_LINE ? 0 : (uint32_t)on;
+        end += table[i];
+        if (at < end)
+            return on == NO_LINE ? 0 : line;
+    }
+    return 0;
+}
+
+/* Six bits in each byte, the least first, the next one's after a 1 above; the sign is below. */
+static int64_t signed_number(const uint8_t *at, const uint8_t *end)
+{
+    enum { MORE = 0x40, SHIFT_MAX = 30 };
+    uint64_t n = 0;
+    for (unsigned shift = 0; at < end && shift <= SHIFT_MAX; shift += 6, at++) {
+        n |= (uint64_t)(*at & (MORE - 1)) << shift;
+        if (!(*at & MORE))
+            break;
+    }
+    return n & 1 ? -(int64_t)(n >> 1) : (int64_t)(n >> 1);
+}
+
+/* An entry begins with a byte with its highest bit set: 1, 4 bits of kind, 3 of length. */
+static uint32_t line_of_locations(const uint8_t *table, size_t size, uint32_t line, int64_t at)
+{
+    enum { FIRST = 0x80, ONE_LINE = 10, NO_COLUMNS = 13, LONG = 14, NONE = 15, UNIT = 2 };
+    const uint8_t *p = table, *end = table + size;
+    int64_t covered = 0;
+    while (p < end) {
+        unsigned kind = *p >> 3 & 15;
+        covered += UNIT * ((*p & 7) + 1);
+        p++;
+        if (kind == NO_COLUMNS || kind == LONG)
+            line += (uint32_t)signed_number(p, end);
+        else if (kind >= ONE_LINE && kind < NO_COLUMNS)
+            line += kind - ONE_LINE;
+        if (at < covered)
+            return kind == NONE ? 0 : line;
+        while (p < end && !(*p & FIRST))
+            p++;
+    }
+    return 0;
+}
+
+uint32_t gt_python_line(enum gt_python_lines how, const uint8_t *table, size_t size, uint32_t first,
+                        int64_t at)
+{
+    if (at < 0)
+        return first;
+    switch (how) {
+    case GT_PYTHON_STEPS: return line_of_steps(table, size, first, at);
+    case GT_PYTHON_PAIRS: return line_of_pairs(table, size, first, at);
+    default: return line_of_locations(table, size, first, at);
+    }
+}

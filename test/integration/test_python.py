@@ -1,0 +1,336 @@
+"""Frames of Python's interpreter are shown as what it executes: a program tells its own stack, and waits there."""
+
+import collections
+import json
+import os
+import pathlib
+import re
+
+import pytest
+
+from lib import gotools, proc
+
+pytestmark = pytest.mark.beside
+
+KNOWN = range(9, 15)  # of 3.N
+# Those of this machine; or of GOTRACE_TEST_PYTHONS, paths with colons between them, which end in python3.N each.
+HERE = [p for d in ("/usr/bin", "/usr/local/bin") for p in pathlib.Path(d).glob("python3.*") if re.fullmatch(r"python3\.\d+", p.name)]
+PYTHONS = [pathlib.Path(p) for p in os.environ.get("GOTRACE_TEST_PYTHONS", "").split(":") if p] or sorted(HERE)
+
+# `nap` waits, and has told before where: function, file and line of each frame, as Python knows them.
+TELLS = """
+import json, os, sys, threading, time
+def tell(seconds=0.002):
+    frame, stack = sys._getframe(1), []
+    while frame:
+        code = frame.f_code
+        stack.append([getattr(code, "co_qualname", code.co_name), code.co_filename, frame.f_lineno])
+        frame = frame.f_back
+    sys.stdout.write(json.dumps(stack) + "\\n")
+    return seconds
+def nap(): time.sleep(tell())
+"""
+
+
+@pytest.fixture(params=PYTHONS, ids=lambda p: p.name)
+def python(request):
+    if int(request.param.name.split(".")[1]) not in KNOWN:
+        pytest.skip(f"{request.param.name} has a layout that is not known")
+    return request.param
+
+
+@pytest.fixture
+def run(python, traced, tmp_path):
+    """A function that runs such a program; gives the result and the stacks that it told."""
+
+    def run(text, **options):
+        program = tmp_path / "app.py"
+        program.write_text(TELLS + text)
+        env = {"PYTHONUTF8": "1", **options.pop("env", {})}
+        result = traced([python, program], env=env, timeout=60, **options).ok()
+        return result, [[tuple(frame) for frame in json.loads(line)] for line in result.stdout.splitlines() if line.startswith("[")]
+
+    return run
+
+
+def python_frames(event, files):
+    return [(f.func, f.file, f.line) for f in event.stack if f.file in files]
+
+
+def waits(trace, told, leaf=r"clock_nanosleep|select", go=None):
+    """The frames of Python in every wait of ours."""
+    files = {file for stack in told for _, file, _ in stack}
+    events = [e for e in gotools.parse(trace, go=go) if e.is_go("Running", "Waiting") or e.is_go("Running", "Syscall")]
+    return [python_frames(e, files) for e in events if re.fullmatch(leaf, e.stack[0].func) and python_frames(e, files)]
+
+
+TREE = """
+def f():
+    nap()
+def g():
+    f()
+class Class:
+    def __init__(self):
+        nap()
+    def method(self):
+        for x in self.generator():
+            g()
+    def generator(self):
+        nap()
+        yield 1
+
+        nap(
+        )
+        yield 2
+g()
+Class().method()
+sorted([2, 1],
+       key=lambda x: (g(), x)[1])
+[f() for i in range(3)]
+def long(n):
+    for i in range(n):
+        nap()
+""" + "\n" * 300 + """
+        x = (i,
+             nap(),
+""" + "\n" * 40 + """
+             nap())
+long(2)
+def deferred():
+    try:
+        raise ValueError
+    except ValueError:
+        with open(__file__) as file:
+            nap()
+    finally:
+        nap()
+deferred()
+"""
+
+
+def test_tree(run, go):
+    result, told = run(TREE)
+    assert len(told) == 19 and waits(result.trace, told, go=go) == told
+    assert all("_PyEval_EvalFrameDefault" not in [f.func for f in e.stack] for e in gotools.parse(result.trace) if any(f.func == "nap" for f in e.stack))
+
+
+def test_how_long(run):
+    """It slept 50 ms in f, which g called."""
+    result, _ = run("def f(): time.sleep(tell(0.05))\ndef g(): f()\ng()\ng()\n")
+    began, lengths = {}, []
+    for event in gotools.parse(result.trace):
+        if event.is_go("Running", "Waiting") and [f.func for f in event.stack if f.func in "fg"] == ["f", "g"]:
+            began[event.goid] = event.time
+        elif event.goid in began and event.old == "Waiting":
+            lengths.append(event.time - began.pop(event.goid))
+    assert len(lengths) == 2 and all(0.05e9 <= ns < 0.25e9 for ns in lengths), lengths
+
+
+def test_threads(run):
+    """Each has its own, whoever has the interpreter's lock."""
+    result, told = run("""
+def work(n):
+    for i in range(n):
+        nap()
+def other(n): work(n)
+threads = [threading.Thread(target=(work, other)[i % 2], args=(20,)) for i in range(6)]
+for t in threads: t.start()
+for t in threads: t.join()
+""")
+    count = lambda stacks: collections.Counter(map(tuple, stacks))
+    assert len(told) == 120
+    found = count(waits(result.trace, told, "clock_nanosleep|select"))
+    assert {s: n for s, n in found.items() if s[0][0] == "nap"} == count(told)
+
+
+def test_code_that_goes(run):
+    """Functions of one name and place in one file, each made where the one before has just been given back."""
+    result, told = run("""
+for i in range(60):
+    at = i * 7 % 31
+    text = "def made():\\n" + "    1\\n" * at + "    nap()\\n" + "    1\\n" * (31 - at)
+    exec(compile(text, "made.py", "exec"))
+    made()
+    del made
+""")
+    assert len({stack[1][2] for stack in told}) == 31 and waits(result.trace, told) == told
+
+
+def test_names_in_all_scripts(run):
+    result, told = run("""
+text = "def größe(): nap()\\ndef 日本(): größe()\\ndef 𐐨(): 日本()\\n"
+for name in ("plain.py", "größe.py", "日本.py", "𐐨.py"):
+    exec(compile(text, name, "exec"))
+    𐐨()
+""")
+    assert [f[0] for f in told[2]][:4] == ["nap", "größe", "日本", "𐐨"] and waits(result.trace, told) == told
+
+
+def test_deep(run):
+    """The innermost functions are there, as many as a stack has."""
+    result, told = run("""
+sys.setrecursionlimit(5000)
+def deep(n): deep(n - 1) if n else nap()
+for n in (10, 120, 400, 1500): deep(n)
+""")
+    found = waits(result.trace, told)
+    assert len(found) == len(told) and found[0] == told[0]
+    assert all(f == t[: len(f)] and len(f) >= min(len(t), 50) for f, t in zip(found, told)), [len(f) for f in found]
+
+
+def test_a_call_under_way(run):
+    """Others look at its stack, when a generation is over."""
+    result, told = run("""
+ends = os.pipe()
+def write():
+    time.sleep(1.3)
+    os.write(ends[1], b"x")
+threading.Thread(target=write).start()
+def read(): return os.read(ends[0], int(tell(1)))
+read()
+""")
+    assert [f for f in waits(result.trace, told, "read") if f[0][0] == "read"] == told
+
+
+def test_threads_that_python_leaves(run):
+    """They wait in calls when it ends, and all that they would show is given back."""
+    for _ in range(8):
+        run("""
+ends = os.pipe()
+def deep(n): deep(n - 1) if n else os.read(ends[0], 1)
+def made(i):
+    own = {"deep": deep}
+    exec(compile("def made(): deep(20)", f"{i}.py", "exec"), own)
+    own["made"]()
+for i in range(20): threading.Thread(target=made, args=(i,), daemon=True).start()
+time.sleep(0.2)
+""")
+
+
+def test_handlers_and_destructors(run):
+    """They are called in the middle of other functions."""
+    result, told = run("""
+import signal
+class Dies:
+    def __del__(self): nap()
+def dies():
+    x = Dies()
+    return 1
+dies()
+def handler(*_): nap()
+signal.signal(signal.SIGALRM, handler)
+def alarmed():
+    signal.setitimer(signal.ITIMER_REAL, 0.001)
+    while not signal.sigtimedwait([], 0) and signal.getitimer(signal.ITIMER_REAL)[0]: pass
+    return 2
+for i in range(5): alarmed()
+""")
+    assert len(told) == 6 and [stack[1][0].split(".")[-1] for stack in told] == ["__del__", *["handler"] * 5]
+    assert [f for f in waits(result.trace, told) if f[0][0] == "nap"] == told
+
+
+def test_forked_child(run, tmp_path):
+    """It has the same functions, and goes on from there."""
+    result, told = run("""
+def f(): nap()
+f()
+child = os.fork()
+threading.Thread(target=f).start() if not child else os.waitpid(child, 0)
+""", trace=f"{tmp_path}/%p.out")
+    traces = [waits(path, told) for path in tmp_path.glob("*.out")]
+    assert len(told) == 2 and sorted(t for t in traces if t) == sorted([[told[0]], [told[1]]]), traces
+
+
+def test_samples(run):
+    """What runs: 3 parts of 4 in a, by lines of spin."""
+    result, _ = run("""
+def spin(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        for i in range(1000):
+            i * i
+def a(): spin(0.6)
+def b(): spin(0.2)
+def both():
+    a()
+    b()
+thread = threading.Thread(target=both)
+thread.start()
+thread.join()
+""", env={"GOTRACE_CPU_HZ": "500"})
+    found = collections.Counter()
+    for event in gotools.parse(result.trace):
+        names = [f.func for f in event.stack if f.file.endswith("/app.py")]
+        if event.kind == "StackSample" and "both" in names:
+            at = names.index("both")
+            assert names[at - 2 : at] in (["spin", "a"], ["spin", "b"]) or at < 2, names
+            found[names[at - 1]] += 1
+    assert found["a"] + found["b"] > 0.9 * 0.8 * 100 and 2 < found["a"] / found["b"] < 4.5, found
+
+
+@pytest.mark.parametrize("options", [{"GOTRACE_FORMAT": "go1.11"}, {"GOTRACE_NAMES": "later"}, {"GOTRACE_RING": "10M"}])
+def test_recordings_of_all_kinds(run, options):
+    result, told = run("def f(): nap()\nfor i in range(5): f()\n", env=options)
+    assert waits(result.trace, told) == told
+
+
+NO_PYTHON = r"""
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+enum { WORDS = 512 };
+uint64_t _PyRuntime[4096] = {OFFSETS}, PyCode_Type[8], PyUnicode_Type[8], PyBytes_Type[8];
+unsigned long Py_Version = VERSION;
+static uint64_t *pool, *gone;
+static unsigned seed = 1;
+static int asked;
+int Py_IsInitialized(void) { return 1; }
+void *PyGILState_GetThisThreadState(void) { asked++; return pool; }
+__attribute__((noinline)) int _PyEval_EvalFrameDefault(int n)
+{
+    volatile uint64_t mark[8];
+    struct timespec nothing = {0, 1};
+    for (int i = 0; i < WORDS; i++) {
+        uint64_t words[] = {0, 1, rand_r(&seed), (uintptr_t)(pool + rand_r(&seed) % WORDS), (uintptr_t)(pool + rand_r(&seed) % WORDS),
+                            (uintptr_t)pool + 3, (uintptr_t)(gone + rand_r(&seed) % WORDS), UINTPTR_MAX - 7, (uintptr_t)PyCode_Type,
+                            (uintptr_t)PyUnicode_Type, (uintptr_t)PyBytes_Type, 0x6400000004, (uintptr_t)&mark[rand_r(&seed) % 8], 1ull << 63};
+        pool[i] = words[rand_r(&seed) % (sizeof words / sizeof *words)];
+    }
+    for (int i = 0; i < 8; i++)
+        mark[i] = (uintptr_t)(pool + rand_r(&seed) % WORDS);
+    if (n)
+        return _PyEval_EvalFrameDefault(n - 1) + (int)mark[0];
+    nanosleep(&nothing, NULL);
+    return (int)mark[1];
+}
+int main(void)
+{
+    pool = mmap(NULL, 2 * sizeof *pool * WORDS, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    gone = pool + WORDS;
+    munmap(gone, sizeof *gone * WORDS);
+    for (int i = 0; i < 3000; i++)
+        seed += (unsigned)_PyEval_EvalFrameDefault(3) & 1;
+    printf("%d\n", asked);
+    return 0;
+}
+"""
+# What 3.13 and 3.14 publish, by words.
+PUBLISHED = {
+    "0x030d00f0": {19: 400, 23: 72, 28: 88, 29: 8, 30: 0, 31: 56, 33: 70, 34: 216, 35: 112, 37: 128, 38: 136, 39: 68, 43: 200, 44: 16, 45: 8},
+    "0x030e00f0": {22: 400, 26: 72, 31: 88, 32: 8, 33: 0, 34: 56, 36: 74, 39: 216, 40: 112, 42: 128, 43: 136, 44: 68, 48: 208, 50: 16, 51: 8},
+}
+
+
+@pytest.mark.parametrize("version", ["0x030900f0", "0x030a00f0", "0x030b00f0", "0x030c00f0", *PUBLISHED])
+def test_what_is_not_as_it_has_to_be(traced, tmp_path, version):
+    """A program with Python's symbols, and at random what they lead to: it goes on, and has its own frames."""
+    words = {0: int.from_bytes(b"xdebugpy", "little"), 1: int(version, 16), **PUBLISHED.get(version, {})}
+    text = NO_PYTHON.replace("VERSION", version).replace("OFFSETS", ", ".join(f"[{at}] = {word}" for at, word in words.items()))
+    program = proc.compile(text, tmp_path / "anything", "-rdynamic", "-O1")
+    result = traced([program], env={"GOTRACE_CPU_HZ": "10000"}, timeout=60).ok()
+    stacks = [[f.func for f in e.stack] for e in gotools.parse(result.trace) if e.is_go("Running", "Waiting")]
+    assert int(result.stdout) >= 3000  # who has such symbols is asked
+    assert len(stacks) == 3000 and all(s[0] == "nanosleep" and "main" in s for s in stacks)
+    assert all(s[1:5].count("_PyEval_EvalFrameDefault") == 4 for s in stacks)
