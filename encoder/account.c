@@ -407,13 +407,14 @@ void gt_account_open(void)
     side.cpu = own_cpu();
 }
 
-static void begin_round(uint32_t gen, bool all)
+static void begin_round(uint32_t gen, enum gt_account_look look)
 {
     const uint64_t second = 1000000000;
     uint64_t now = gt_clock_monotonic_raw(), ns = now - side.last_ns;
     ns = ns < second ? ns : second;
-    side.last = all;
-    all |= side.round++ == 0;
+    bool all = look != GT_ACCOUNT_TURNS || side.round == 0;
+    side.last = look == GT_ACCOUNT_LAST;
+    side.round++;
     side.last_ns = now;
     side.gen = gen;
     side.all = all;
@@ -426,14 +427,14 @@ static void begin_round(uint32_t gen, bool all)
     side.live = 0;
 }
 
-void gt_account_collect(uint32_t gen, bool all)
+void gt_account_collect(uint32_t gen, enum gt_account_look look)
 {
     GT_ASSERT_DRAIN_SIDE();
     struct gt_account *head = atomic_load_explicit(&accounts.all, memory_order_acquire);
     struct gt_account *first = side.turn ? side.turn : head, *a = first;
     if (!head)
         return;
-    begin_round(gen, all);
+    begin_round(gen, look);
     side.turn = NULL;
     end_text();
     do {

@@ -63,10 +63,11 @@ void gt_account_open(void);
 void gt_account_expect_last(void);
 
 /*
- * Reads the accounts and queues what is new for generation gen, which all writers have left. all:
- * every thread's, for it is the last one; otherwise they may have to take turns.
+ * Reads the accounts and queues what is new for generation gen, which all writers have left: of
+ * threads in turns, where they are many; of all, for the file ends; or so does the recording.
  */
-void gt_account_collect(uint32_t gen, bool all);
+enum gt_account_look { GT_ACCOUNT_TURNS, GT_ACCOUNT_ALL, GT_ACCOUNT_LAST };
+void gt_account_collect(uint32_t gen, enum gt_account_look look);
 
 /* The accounts in a generation's buffers: texts, as they stand in the trace (GT_ACCOUNT). */
 void gt_account_each(const struct gt_buf *bufs, gt_text_fn *fn);

@@ -13,6 +13,7 @@
 #include "account.h"
 #include "format.h"
 #include "held.h"
+#include "rotation.h"
 #include "sched.h"
 #include "stacks.h"
 
@@ -47,13 +48,15 @@ struct gt_drain_config {
     const char *program; /* what it is called; valid for ever. NULL: nobody knows */
     uint64_t max_size;   /* of the file; 0: any */
     const struct gt_format *format;
-    bool manual;           /* nothing is recorded until gt_drain_command says so */
-    uint64_t delay_ns;     /* or this time is over; 0: never */
-    uint64_t duration_ns;  /* every recording ends after so long; 0: never */
-    uint64_t ring_bytes;   /* a flight recorder, which keeps so much at most; 0: none */
-    uint64_t ring_ns;      /* and at most so long; 0: any time */
+    bool manual;          /* nothing is recorded until gt_drain_command says so */
+    uint64_t delay_ns;    /* or this time is over; 0: never */
+    uint64_t duration_ns; /* every recording ends after so long; 0: never */
+    uint64_t ring_bytes;  /* a flight recorder, which keeps so much at most; 0: none */
+    uint64_t ring_ns;     /* and at most so long; 0: any time */
+    struct gt_rotation_config rotation;
     size_t memory;         /* of which stacks and strings have a share: see renewal.h */
     void (*started)(void); /* called when a recording has begun after gt_drain_open; or NULL */
+    void (*rotated)(void); /* called when it goes on in another file; or NULL */
     bool (*stopped)(void); /* called when one was ended; whether the user knows now; or NULL */
     void (*serve)(void);   /* called by the drain thread when woken, by gt_drain_attend; or NULL */
     /*

@@ -14,6 +14,7 @@
 #include "recording.h"
 #include "renewal.h"
 #include "ring.h"
+#include "rotation.h"
 #include "samples.h"
 #include "sched.h"
 #include "stacks.h"
@@ -52,6 +53,7 @@ static void (*const state[])(void) = {
     gt_ring_clear,         /* whose buffers go there */
 
     gt_recording_after_fork, /* there is none */
+    gt_rotation_after_fork,  /* nor has it any files */
     gt_drain_after_fork,     /* the last: from here on there may be a drain side */
 };
 

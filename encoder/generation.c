@@ -145,24 +145,38 @@ void gt_generation_stop(void)
 
 /* Its end ------------------------------------------------------------------------------------ */
 
+static bool is_last(enum gt_successor successor)
+{
+    return successor == GT_SUCCESSOR_MUTE || successor == GT_SUCCESSOR_NONE;
+}
+
 static uint32_t number_of(enum gt_successor successor)
 {
     uint32_t next = successor == GT_SUCCESSOR_NONE ? 0 : generation.now.gen + 1;
-    if (successor != GT_SUCCESSOR_WRITTEN)
+    if (is_last(successor))
         gt_account_expect_last();
     if (successor == GT_SUCCESSOR_MUTE) {
         atomic_store(&gt_gen.mute_since, next);
         atomic_store(&gt_gen.mute, next);
-    } else if (successor == GT_SUCCESSOR_WRITTEN) {
+    } else if (next) {
         gt_renewal_before_switch();
     }
+    if (successor == GT_SUCCESSOR_ELSEWHERE)
+        tell_all(next);
     return next;
+}
+
+static enum gt_account_look look_of(enum gt_successor successor)
+{
+    return is_last(successor)                    ? GT_ACCOUNT_LAST
+           : successor == GT_SUCCESSOR_ELSEWHERE ? GT_ACCOUNT_ALL
+                                                 : GT_ACCOUNT_TURNS;
 }
 
 /* The CPU samples from before that are of this generation. */
 static uint64_t samples_until(enum gt_successor successor)
 {
-    uint64_t until = successor == GT_SUCCESSOR_WRITTEN ? gt_clock_now() : UINT64_MAX;
+    uint64_t until = is_last(successor) ? UINT64_MAX : gt_clock_now();
     gt_watch_read();
     gt_samples_collect();
     return until;
@@ -207,7 +221,7 @@ void gt_generation_close(enum gt_successor successor)
     generation.past = move_on(next);
     watch_next();
     name_of(&generation.past);
-    gt_account_collect(generation.past.gen, successor != GT_SUCCESSOR_WRITTEN);
+    gt_account_collect(generation.past.gen, look_of(successor));
 }
 
 /* That may take long, and rings are filled meanwhile. */
@@ -272,18 +286,37 @@ static int write_v1(struct gt_buf *plain, bool whole)
     return error;
 }
 
-/* It is in the file: its buffers may go. */
-static int commit(uint32_t gen, int error)
+static void begin_end(struct gt_buf *early)
+{
+    bool covered = gt_sched_covers(generation.now.gen);
+    struct gt_buf *completed = covered ? gt_sched_end(generation.now.gen, early) : NULL;
+    gt_v2_begin(covered ? completed : early);
+    gt_buffers_put_all(completed);
+}
+
+/* What the next one begins with is not taken: that goes on, here or elsewhere. */
+static void write_end(void)
+{
+    if (gt_format->v1) {
+        gt_v1_end(generation.now.snapshot.units, true);
+    } else {
+        begin_end(generation.early.first);
+        gt_v2_end(generation.now.gen, &generation.now.snapshot, 0, true);
+    }
+}
+
+/* It is in the file: its buffers may go. next: where the ones after it will be, or NULL: there. */
+static int commit(uint32_t gen, const char *next, int error)
 {
     error = error ? error : gt_output_commit();
     if (!error)
-        gt_live_commit(gen, NULL);
+        gt_live_commit(gen, next);
     return error;
 }
 
-int gt_generation_write(bool whole)
+/* next: the path of another file, for which this one ends; or NULL. */
+static int write_past(bool whole, const char *next)
 {
-    GT_ASSERT_DRAIN_SIDE();
     struct gt_buf *plain = gt_buffers_take(generation.past.gen);
     int error = complete(generation.past.gen, &generation.past_early, &plain);
     if (!error && gt_format->v1)
@@ -292,7 +325,9 @@ int gt_generation_write(bool whole)
         write_v2(plain, whole);
     if (error)
         gt_output_fail(error);
-    error = commit(generation.past.gen, error);
+    if (!error && next)
+        write_end();
+    error = commit(generation.past.gen, next, error);
     gt_buffers_put_all(plain);
     gt_buffers_put_all(generation.past_early);
     generation.past_early = NULL;
@@ -304,24 +339,23 @@ int gt_generation_write(bool whole)
     return error;
 }
 
-static void begin_end(struct gt_buf *early)
+int gt_generation_write(bool whole)
 {
-    bool covered = gt_sched_covers(generation.now.gen);
-    struct gt_buf *completed = covered ? gt_sched_end(generation.now.gen, early) : NULL;
-    gt_v2_begin(covered ? completed : early);
-    gt_buffers_put_all(completed);
+    GT_ASSERT_DRAIN_SIDE();
+    return write_past(whole, NULL);
+}
+
+int gt_generation_write_last(const char *next)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    return write_past(false, next);
 }
 
 int gt_generation_write_end(bool goes_on)
 {
     GT_ASSERT_DRAIN_SIDE();
-    if (gt_format->v1) {
-        gt_v1_end(generation.now.snapshot.units, true);
-    } else {
-        begin_end(generation.early.first); /* not taken: a flight recorder may go on with that */
-        gt_v2_end(generation.now.gen, &generation.now.snapshot, 0, true);
-    }
-    return goes_on ? gt_output_commit() : commit(generation.now.gen, 0);
+    write_end();
+    return goes_on ? gt_output_commit() : commit(generation.now.gen, NULL, 0);
 }
 
 void gt_generation_forget(void)
@@ -340,7 +374,7 @@ void gt_generation_keep(enum gt_successor successor)
     struct gt_kept past = move_on(next);
     watch_next();
     name_of(&past);
-    gt_account_collect(past.gen, successor != GT_SUCCESSOR_WRITTEN);
+    gt_account_collect(past.gen, look_of(successor));
     struct gt_buf *plain = gt_buffers_take(past.gen);
     int error = complete(past.gen, &early, &plain);
     uint64_t events = gt_generation_events();

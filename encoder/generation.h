@@ -26,8 +26,9 @@ void gt_generation_stop(void);
 /* What comes after one that is written. */
 enum gt_successor {
     GT_SUCCESSOR_WRITTEN,
-    GT_SUCCESSOR_MUTE, /* the recording ends */
-    GT_SUCCESSOR_NONE, /* and threads are not followed any more */
+    GT_SUCCESSOR_ELSEWHERE, /* to another file */
+    GT_SUCCESSOR_MUTE,      /* the recording ends */
+    GT_SUCCESSOR_NONE,      /* and threads are not followed any more */
 };
 
 /*
@@ -47,6 +48,9 @@ void gt_generation_look_up(void);
  * should nothing follow. 0 or -errno.
  */
 int gt_generation_write(bool whole);
+
+/* The same for a file's last one, and the end; next: the path of the file that follows. */
+int gt_generation_write_last(const char *next);
 
 /*
  * The end of a file: what waits now, has waited until now, and nothing is missing. After the last

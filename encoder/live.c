@@ -84,22 +84,45 @@ static int move_both(const char *box, const char *trace, unsigned long long pid)
         snprintf(box_to, sizeof box_to, "%.*s%s" GT_LIVE_SUFFIX, length, box, number);
         error = move(box, box_to);
     }
-    snprintf(trace_to, sizeof trace_to, "%s%s", trace, number);
-    if (!error) {
+    if (!error && trace) {
+        snprintf(trace_to, sizeof trace_to, "%s%s", trace, number);
         move(trace, trace_to);
-        gt_log("process %llu did not end well, and has left %s: gotrace recover", pid, box_to);
     }
+    if (!error)
+        gt_log("process %llu did not end well, and has left %s: gotrace recover", pid, box_to);
     return error;
 }
 
-static int set_aside(const char *box, const char *trace)
+static bool is_that_file(const struct gt_live_whole *whole)
+{
+    struct stat st;
+    return memchr(whole->path, 0, sizeof whole->path) && lstat(whole->path, &st) == 0 &&
+           st.st_dev == whole->device && st.st_ino == whole->inode;
+}
+
+/*
+ * The trace that it goes on with, of several files the one that was written then; nobody else's
+ * box has a say in that. NULL: there was none yet, or it is gone.
+ */
+static const char *trace_of(int fd)
+{
+    static struct gt_live_whole both[2];
+    struct stat st;
+    long n = gt_syscall(SYS_pread64, fd, both, sizeof both,
+                        GT_BOX_PAGE + offsetof(struct gt_live, whole));
+    const struct gt_live_whole *whole = &both[both[1].gen > both[0].gen];
+    bool ours = fstat(fd, &st) == 0 && st.st_uid == (uid_t)gt_syscall(SYS_geteuid);
+    return n == sizeof both && ours && is_that_file(whole) ? whole->path : NULL;
+}
+
+static int set_aside(const char *box)
 {
     uint64_t pid = 0;
     int fd = open_locked(box, 0);
     if (fd < 0)
         return fd;
     gt_syscall(SYS_pread64, fd, &pid, sizeof pid, GT_BOX_PAGE + offsetof(struct gt_live, pid));
-    int error = move_both(box, trace, pid);
+    int error = move_both(box, trace_of(fd), pid);
     gt_syscall(SYS_close, fd);
     return error;
 }
@@ -129,7 +152,7 @@ static int create_somewhere(const char *trace, const char *directory)
     int fd = create();
     if (fd != -EEXIST)
         return fd;
-    int error = set_aside(path_of_box, trace);
+    int error = set_aside(path_of_box);
     if (error && error != -EWOULDBLOCK)
         return error;
     if (error && !name_box(trace, directory, true))

@@ -16,10 +16,9 @@
 #define FD_FROM \
     1000 /* where our descriptor should be: out of the way of small limits and numbers */
 
-static struct {
-    const char *asked; /* for */
-    const char *path;
-    char own_path[PATH_MAX]; /* where path is taken */
+struct file {
+    char asked[PATH_MAX]; /* for */
+    char path[PATH_MAX];  /* asked, or another one where that is taken */
     int fd;
     dev_t dev;
     ino_t ino;
@@ -27,19 +26,31 @@ static struct {
     bool unnamed; /* until the first commit: see publish */
     bool stale;   /* what an earlier run has left, until we have something */
     int error;
+    uint64_t written, committed;
+};
+
+/* That which is written, and in the other one that which is to be opened next. */
+static struct file files[2] = {{.fd = -1}, {.fd = -1}}, *file = &files[0];
+
+static struct {
     char *stage;
     size_t staged;
-    uint64_t written, committed;
     uint64_t limit;
     bool limited;
     bool (*in_vain)(void);
     _Atomic uint64_t stands_since; /* nothing could be written; 0: nothing was to be */
-} out = {.fd = -1};
+} out;
+
+static struct file *other(void)
+{
+    return &files[file == &files[0]];
+}
 
 static bool fd_is_ours(void)
 {
     struct stat st;
-    return out.fd >= 0 && fstat(out.fd, &st) == 0 && st.st_dev == out.dev && st.st_ino == out.ino;
+    return file->fd >= 0 && fstat(file->fd, &st) == 0 && st.st_dev == file->dev &&
+           st.st_ino == file->ino;
 }
 
 /* A high number is less likely to meet a program that counts on "the next free one". */
@@ -92,7 +103,7 @@ static int open_found(const char *path)
 
 static int create(void)
 {
-    return open_at(out.path, O_CREAT | O_EXCL | O_NOFOLLOW);
+    return open_at(file->path, O_CREAT | O_EXCL | O_NOFOLLOW);
 }
 
 /*
@@ -102,22 +113,22 @@ static int create(void)
 static int create_unnamed(void)
 {
     char directory[PATH_MAX];
-    const char *slash = strrchr(out.path, '/');
-    snprintf(directory, sizeof directory, "%.*s", slash ? (int)(slash - out.path) + 1 : 0,
-             out.path);
+    const char *slash = strrchr(file->path, '/');
+    snprintf(directory, sizeof directory, "%.*s", slash ? (int)(slash - file->path) + 1 : 0,
+             file->path);
     long fd = gt_syscall(SYS_openat, AT_FDCWD, directory, O_RDWR | O_CLOEXEC | O_TMPFILE, 0600);
-    out.unnamed = fd >= 0;
-    return out.unnamed ? move_up((int)fd) : create();
+    file->unnamed = fd >= 0;
+    return file->unnamed ? move_up((int)fd) : create();
 }
 
 static int open_path(bool fresh)
 {
     struct stat st;
-    bool found = lstat(out.path, &st) == 0;
+    bool found = lstat(file->path, &st) == 0;
     if (found && fresh)
         return -EEXIST;
     int fd = found ? -EEXIST : create_unnamed();
-    return fd == -EEXIST ? open_found(out.path) : fd;
+    return fd == -EEXIST ? open_found(file->path) : fd;
 }
 
 /*
@@ -126,18 +137,17 @@ static int open_path(bool fresh)
  */
 static bool taken(void)
 {
-    return out.fd >= 0 && gt_syscall(SYS_flock, out.fd, LOCK_EX | LOCK_NB) != 0 &&
+    return file->fd >= 0 && gt_syscall(SYS_flock, file->fd, LOCK_EX | LOCK_NB) != 0 &&
            errno == EWOULDBLOCK;
 }
 
 /* In a container others may have our number: the n-th has another name. */
 static void choose_own(int n)
 {
-    int size =
-        snprintf(out.own_path, sizeof out.own_path, "%s.%ld", out.asked, gt_syscall(SYS_getpid));
-    if (n > 1 && size < PATH_MAX)
-        snprintf(out.own_path + size, sizeof out.own_path - (size_t)size, ".%d", n);
-    out.path = out.own_path;
+    char number[48];
+    snprintf(number, sizeof number, n > 1 ? ".%ld.%d" : ".%ld", gt_syscall(SYS_getpid), n);
+    snprintf(file->path, sizeof file->path, "%.*s%s", (int)(PATH_MAX - sizeof number), file->asked,
+             number);
 }
 
 enum { OTHERS_MAX = 1000 };
@@ -145,38 +155,38 @@ enum { OTHERS_MAX = 1000 };
 static void open_own_while_taken(void)
 {
     for (int n = 1; n < OTHERS_MAX && taken(); n++) {
-        gt_syscall(SYS_close, out.fd);
+        gt_syscall(SYS_close, file->fd);
         choose_own(n);
-        out.fd = open_path(false);
+        file->fd = open_path(false);
     }
 }
 
 static int know_file(void)
 {
     struct stat st;
-    if (fstat(out.fd, &st) != 0)
+    if (fstat(file->fd, &st) != 0)
         return -errno;
-    out.dev = st.st_dev;
-    out.ino = st.st_ino;
-    out.regular = S_ISREG(st.st_mode);
+    file->dev = st.st_dev;
+    file->ino = st.st_ino;
+    file->regular = S_ISREG(st.st_mode);
     return 0;
 }
 
 const char *gt_output_path(void)
 {
-    return out.path;
+    return file->path;
 }
 
 void gt_output_identify(uint64_t *device, uint64_t *inode)
 {
-    bool known = out.fd >= 0 && out.regular;
-    *device = known ? out.dev : 0;
-    *inode = known ? out.ino : 0;
+    bool known = file->fd >= 0 && file->regular;
+    *device = known ? file->dev : 0;
+    *inode = known ? file->ino : 0;
 }
 
 int gt_output_descriptor(void)
 {
-    return fd_is_ours() ? out.fd : -1;
+    return fd_is_ours() ? file->fd : -1;
 }
 
 bool gt_output_reserve(void)
@@ -186,34 +196,54 @@ bool gt_output_reserve(void)
     return out.stage;
 }
 
+static int open_file(const char *path, bool fresh)
+{
+    snprintf(file->asked, sizeof file->asked, "%s", path);
+    snprintf(file->path, sizeof file->path, "%s", path);
+    file->error = 0;
+    file->unnamed = file->stale = false;
+    file->written = file->committed = 0;
+    if (!gt_output_reserve())
+        return file->error = -ENOMEM;
+    file->fd = open_path(fresh);
+    open_own_while_taken();
+    if (file->fd < 0)
+        return file->error = file->fd;
+    file->stale = !file->unnamed;
+    return file->error = know_file();
+}
+
+int gt_output_prepare(const char *path)
+{
+    file = other();
+    gt_output_close();
+    int error = open_file(path, false);
+    file = other();
+    return error;
+}
+
 int gt_output_open(const char *path, bool fresh)
 {
-    out.path = out.asked = path;
-    out.error = 0;
-    out.limited = out.unnamed = out.stale = false;
+    bool prepared = other()->fd >= 0 && strcmp(other()->asked, path) == 0;
+    out.limited = false;
     out.staged = 0;
-    out.written = out.committed = 0;
-    if (!gt_output_reserve())
-        return out.error = -ENOMEM;
-    out.fd = open_path(fresh);
-    open_own_while_taken();
-    if (out.fd < 0)
-        return out.error = out.fd;
-    out.stale = !out.unnamed;
-    return out.error = know_file();
+    if (!prepared)
+        return open_file(path, fresh);
+    file = other();
+    return 0;
 }
 
 /* Our descriptor again after the program closed or replaced it (then it is not ours to close). */
 static int reopen(void)
 {
-    out.fd = open_found(out.path);
-    if (out.fd >= 0 && fd_is_ours()) {
-        gt_syscall(SYS_lseek, out.fd, out.written, SEEK_SET);
+    file->fd = open_found(file->path);
+    if (file->fd >= 0 && fd_is_ours()) {
+        gt_syscall(SYS_lseek, file->fd, file->written, SEEK_SET);
         return 0;
     }
-    if (out.fd >= 0)
-        gt_syscall(SYS_close, out.fd);
-    out.fd = -1;
+    if (file->fd >= 0)
+        gt_syscall(SYS_close, file->fd);
+    file->fd = -1;
     return -EBADF;
 }
 
@@ -256,10 +286,10 @@ static long write_some(const char *p, size_t size)
     for (;;) {
         if (!fd_is_ours() && reopen() != 0)
             return -EBADF;
-        if (out.stale)
-            (void)!ftruncate(out.fd, 0); /* a device or a FIFO has nothing to truncate */
-        out.stale = false;
-        long n = gt_syscall(SYS_write, out.fd, p, size);
+        if (file->stale)
+            (void)!ftruncate(file->fd, 0); /* a device or a FIFO has nothing to truncate */
+        file->stale = false;
+        long n = gt_syscall(SYS_write, file->fd, p, size);
         int error = n < 0 ? errno : n == 0 ? EIO : 0;
         if (error == EAGAIN && !wait_for_reader(&nap))
             return -ETIMEDOUT;
@@ -271,7 +301,7 @@ static long write_some(const char *p, size_t size)
 static int write_all(const char *p, size_t size)
 {
     long n = 0;
-    out.limited = out.limit && size > out.limit - out.written;
+    out.limited = out.limit && size > out.limit - file->written;
     if (out.limited)
         return -EFBIG;
     while (size && n >= 0) {
@@ -280,7 +310,7 @@ static int write_all(const char *p, size_t size)
         size_t done = n > 0 ? (size_t)n : 0;
         p += done;
         size -= done;
-        out.written += done;
+        file->written += done;
     }
     atomic_store(&out.stands_since, 0);
     return n < 0 ? (int)n : 0;
@@ -288,26 +318,26 @@ static int write_all(const char *p, size_t size)
 
 static int flush(void)
 {
-    if (!out.error && out.staged)
-        out.error = write_all(out.stage, out.staged);
+    if (!file->error && out.staged)
+        file->error = write_all(out.stage, out.staged);
     out.staged = 0;
-    return out.error;
+    return file->error;
 }
 
 void gt_output_fail(int error)
 {
-    out.error = out.error ? out.error : error;
+    file->error = file->error ? file->error : error;
     out.staged = 0;
 }
 
 int gt_output_write(const void *data, size_t size)
 {
-    if (!out.error && size > STAGE - out.staged)
+    if (!file->error && size > STAGE - out.staged)
         flush();
-    if (out.error)
-        return out.error;
+    if (file->error)
+        return file->error;
     if (size > STAGE)
-        return out.error = write_all(data, size);
+        return file->error = write_all(data, size);
     memcpy(out.stage + out.staged, data, size);
     out.staged += size;
     return 0;
@@ -317,7 +347,7 @@ int gt_output_write(const void *data, size_t size)
 static int link_to(const char *path)
 {
     char self[64];
-    snprintf(self, sizeof self, "/proc/thread-self/fd/%d", out.fd);
+    snprintf(self, sizeof self, "/proc/thread-self/fd/%d", file->fd);
     return gt_syscall(SYS_linkat, AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 ? 0
                                                                                           : errno;
 }
@@ -325,15 +355,15 @@ static int link_to(const char *path)
 /* Where that is not to be had (no /proc): all of it again, in a file with a name. */
 static int copy_to_path(void)
 {
-    int unnamed = out.fd, fd = create(), error;
-    uint64_t whole = out.written;
+    int unnamed = file->fd, fd = create(), error;
+    uint64_t whole = file->written;
     if (fd < 0)
         return fd;
-    out.fd = fd;
-    out.written = 0;
+    file->fd = fd;
+    file->written = 0;
     error = taken() ? -EEXIST : know_file();
-    while (!error && out.written < whole) {
-        long n = gt_syscall(SYS_pread64, unnamed, out.stage, STAGE, out.written);
+    while (!error && file->written < whole) {
+        long n = gt_syscall(SYS_pread64, unnamed, out.stage, STAGE, file->written);
         error = n <= 0 ? -EIO : write_all(out.stage, (size_t)n);
     }
     gt_syscall(SYS_close, unnamed);
@@ -343,53 +373,53 @@ static int copy_to_path(void)
 /* The first whole that there is gets its name. Somebody else may have taken that meanwhile. */
 static int publish(void)
 {
-    int why = link_to(out.path);
+    int why = link_to(file->path);
     for (int n = 1; n < OTHERS_MAX && why == EEXIST; n++) {
         choose_own(n);
-        why = link_to(out.path);
+        why = link_to(file->path);
     }
-    out.unnamed = false;
+    file->unnamed = false;
     return why ? copy_to_path() : 0;
 }
 
 int gt_output_commit(void)
 {
-    if (flush() == 0 && out.unnamed)
-        out.error = publish();
-    if (!out.error)
-        out.committed = out.written;
-    return out.error;
+    if (flush() == 0 && file->unnamed)
+        file->error = publish();
+    if (!file->error)
+        file->committed = file->written;
+    return file->error;
 }
 
 int gt_output_rewind(void)
 {
-    if (!out.regular || !fd_is_ours())
+    if (!file->regular || !fd_is_ours())
         return -ESPIPE;
-    if (ftruncate(out.fd, 0) != 0 || gt_syscall(SYS_lseek, out.fd, 0, SEEK_SET) != 0)
+    if (ftruncate(file->fd, 0) != 0 || gt_syscall(SYS_lseek, file->fd, 0, SEEK_SET) != 0)
         return -errno;
-    out.written = out.committed = out.staged = 0;
+    file->written = file->committed = out.staged = 0;
     out.limited = false;
-    return out.error = 0;
+    return file->error = 0;
 }
 
 /* What cannot be read is no file; nor is what an earlier run has left the trace of this one. */
 static void remove_empty(void)
 {
     struct stat st;
-    if (out.regular && !out.committed && lstat(out.path, &st) == 0 && st.st_dev == out.dev &&
-        st.st_ino == out.ino)
-        gt_syscall(SYS_unlinkat, AT_FDCWD, out.path, 0);
+    if (file->regular && !file->committed && lstat(file->path, &st) == 0 &&
+        st.st_dev == file->dev && st.st_ino == file->ino)
+        gt_syscall(SYS_unlinkat, AT_FDCWD, file->path, 0);
 }
 
 void gt_output_close(void)
 {
     if (fd_is_ours()) {
-        if (out.stale || out.written != out.committed)
-            (void)!ftruncate(out.fd, (off_t)out.committed);
+        if (file->stale || file->written != file->committed)
+            (void)!ftruncate(file->fd, (off_t)file->committed);
         remove_empty();
-        gt_syscall(SYS_close, out.fd);
+        gt_syscall(SYS_close, file->fd);
     }
-    out.fd = -1;
+    file->fd = -1;
 }
 
 static int write_to(int fd, const char *p, size_t size)
@@ -409,10 +439,10 @@ static int write_to(int fd, const char *p, size_t size)
 int gt_output_beside(const char *suffix, const void *data, size_t size)
 {
     char path[PATH_MAX + 32], fresh[PATH_MAX + 32];
-    if (!out.regular || out.error)
+    if (!file->regular || file->error)
         return 0;
-    snprintf(path, sizeof path, "%s%s", out.path, suffix);
-    snprintf(fresh, sizeof fresh, "%s%s.new", out.path, suffix);
+    snprintf(path, sizeof path, "%s%s", file->path, suffix);
+    snprintf(fresh, sizeof fresh, "%s%s.new", file->path, suffix);
     gt_syscall(SYS_unlinkat, AT_FDCWD, fresh, 0);
     int fd = open_at(fresh, O_CREAT | O_EXCL | O_NOFOLLOW);
     if (fd < 0)
@@ -428,19 +458,22 @@ int gt_output_beside(const char *suffix, const void *data, size_t size)
 
 uint64_t gt_output_size(void)
 {
-    return out.committed;
+    return file->committed;
 }
 
 uint64_t gt_output_uncommitted(void)
 {
-    return out.written + out.staged - out.committed;
+    return file->written + out.staged - file->committed;
 }
 
 void gt_output_after_fork(void)
 {
-    if (fd_is_ours())
-        gt_syscall(SYS_close, out.fd);
-    out.fd = -1;
+    for (int i = 0; i < 2; i++) {
+        file = &files[i];
+        if (fd_is_ours())
+            gt_syscall(SYS_close, file->fd);
+        file->fd = -1;
+    }
     out.staged = 0;
     atomic_store(&out.stands_since, 0);
 }

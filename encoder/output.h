@@ -17,9 +17,15 @@
  * Creates the file (mode 0600; it is seen from the first commit on), or overwrites what is there
  * when nobody else can have placed it: never through a symbolic link (-ELOOP), no file or FIFO that
  * is not ours (-EPERM), no file with other names (-EMLINK). A FIFO's reader is awaited for a second
- * (-ENXIO). fresh: nothing must be there (-EEXIST). 0 or -errno. `path` must stay valid.
+ * (-ENXIO). fresh: nothing must be there (-EEXIST). 0 or -errno.
  */
 int gt_output_open(const char *path, bool fresh);
+
+/*
+ * The same for the file after the one that is open now, which stays that: when it is closed,
+ * gt_output_open with this path goes on there.
+ */
+int gt_output_prepare(const char *path);
 
 /* Takes the memory that writing needs, if it has not. false: there is none. */
 bool gt_output_reserve(void);

@@ -10,6 +10,7 @@
 #include "output.h"
 #include "renewal.h"
 #include "ring.h"
+#include "rotation.h"
 #include "samples.h"
 #include "sched.h"
 #include "switch.h"
@@ -51,6 +52,7 @@ static struct {
     int error;
     uint32_t generations; /* whole ones in the file */
     bool opened;          /* the file */
+    bool kept_on;         /* in it, for there could be no other */
 
     /* The flight recorder. */
     char path_given[PATH_MAX];
@@ -99,6 +101,8 @@ static void close_file(void)
     gt_output_close();
     if (gt_format->v1)
         gt_v1_elf_close();
+    if (gt_rotation_is_on() && gt_output_size())
+        gt_rotation_note(gt_output_path(), gt_output_size());
 }
 
 static int open_file(bool fresh)
@@ -152,7 +156,8 @@ static int write_ring(bool fresh)
  */
 static int write_generation(bool whole)
 {
-    if (!recording.opened) {
+    bool first = !recording.opened;
+    if (first) {
         gt_output_reserve(); /* the program may run out of memory meanwhile */
         gt_v2_reserve();
         gt_generation_look_up();
@@ -160,6 +165,8 @@ static int write_generation(bool whole)
     }
     int error = gt_generation_write(whole);
     recording.generations += error == 0;
+    if (first && !error)
+        gt_rotation_trim();
     return error;
 }
 
@@ -190,6 +197,56 @@ static void last_generation(enum gt_successor next)
     gt_generation_close(next);
     int error = write_generation(false);
     note(error ? error : gt_generation_write_end(false));
+}
+
+/* With what is on its way there, about. */
+static uint64_t file_bytes(void)
+{
+    uint64_t queued = atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed) * GT_BUF_BYTES;
+    return gt_output_size() + gt_output_uncommitted() + queued;
+}
+
+static bool rotation_is_due(uint64_t now)
+{
+    return gt_rotation_is_due(now, recording.opened ? file_bytes() : 0);
+}
+
+/* What goes on there for it cannot be opened, or made, any more. 0 or -errno. */
+static int prepare_next_file(void)
+{
+    uint64_t device, inode;
+    gt_output_identify(&device, &inode);
+    int error = !inode            ? -ESPIPE
+                : name_file(NULL) ? gt_output_prepare(recording.path)
+                                  : -ENAMETOOLONG;
+    if (error && !recording.kept_on)
+        gt_log("GOTRACE_ROTATE: %s: %s; recording goes on in %s",
+               inode ? recording.path : gt_output_path(),
+               inode ? gt_libc_error(-error) : "no regular file", gt_output_path());
+    recording.kept_on |= error != 0;
+    return error;
+}
+
+/* The next one's first generation is closed at once, like any file's. */
+static void rotate(uint64_t now)
+{
+    if (!recording.opened) /* without a thread of ours nothing has been due yet */
+        next_generation(false);
+    if (recording.error)
+        return;
+    int error = prepare_next_file();
+    gt_rotation_next(now, error ? file_bytes() : 0);
+    if (error)
+        return;
+    gt_generation_close(GT_SUCCESSOR_ELSEWHERE);
+    note(gt_generation_write_last(recording.path));
+    if (recording.error)
+        return;
+    close_file();
+    recording.opened = false;
+    if (recording.config->rotated)
+        recording.config->rotated();
+    next_generation(false);
 }
 
 /* Those of a flight recorder and of v1 formats, and where there is a black box, until they are
@@ -247,7 +304,9 @@ static bool renewal_is_due(uint64_t now)
 void gt_recording_renew(uint64_t now)
 {
     GT_ASSERT_DRAIN_SIDE();
-    if (recording.on && renewal_is_due(now))
+    if (recording.on && rotation_is_due(now))
+        rotate(now);
+    else if (recording.on && renewal_is_due(now))
         next_generation(false);
     if (recording.on || !gt_renewal_is_under_way() || now < recording.renew_at)
         return;
@@ -274,12 +333,12 @@ bool gt_recording_advance(uint64_t now)
     }
     gt_watch_poll(now);
     bool full = write_what_waits() || file_full() || renewal_is_due(now);
-    bool due = full || now >= recording.deadline;
+    bool rotates = rotation_is_due(now), due = full || rotates || now >= recording.deadline;
     bool ahead = due && !full && recording.opened && !in_ring();
     if (ahead)
         gt_generation_look_ahead(has_time);
     if (due && !(ahead && atomic_load(&recording.hasty)))
-        next_generation(false);
+        rotates ? rotate(now) : next_generation(false);
     return due;
 }
 
@@ -299,6 +358,7 @@ int64_t gt_recording_idle_ns(uint64_t now)
 {
     bool renews = !recording.on && gt_renewal_is_under_way();
     uint64_t due[] = {recording.on ? recording.deadline : 0, recording.start_at, recording.stop_at,
+                      gt_rotation_due_ns(),
                       recording.on ? gt_renewal_due_ns()
                       : renews     ? recording.renew_at
                                    : 0};
@@ -319,7 +379,7 @@ static void begin(void)
     const struct gt_drain_config *config = recording.config;
     recording.generations = 0;
     recording.error = 0;
-    recording.opened = false;
+    recording.opened = recording.kept_on = false;
     recording.samples_apart = false;
     recording.start_ns = gt_clock_monotonic_raw();
     recording.deadline = 0;
@@ -331,6 +391,7 @@ static void begin(void)
     recording.stacks_lost_before = gt_stacks_lost();
     recording.samples_lost_before = gt_samples_lost();
     recording.on = true;
+    gt_rotation_begin(recording.start_ns);
     gt_account_open();
     gt_sched_open();
     if (in_ring())
@@ -344,6 +405,7 @@ static void end(enum gt_successor next)
     last_generation(next);
     recording.stop_at = 0;
     recording.on = false;
+    gt_rotation_end();
     recording.unreported = true;
     close_file();
     if (in_ring()) {
@@ -456,7 +518,7 @@ void gt_recording_attend(bool toggle, uint64_t now)
 bool gt_recording_is_timed(void)
 {
     bool renews = recording.on ? gt_renewal_due_ns() : gt_renewal_is_under_way();
-    return recording.start_at || recording.stop_at || renews;
+    return recording.start_at || recording.stop_at || gt_rotation_due_ns() || renews;
 }
 
 void gt_recording_give_up(void)
@@ -483,6 +545,7 @@ void gt_recording_init(const struct gt_drain_config *config)
     recording.config = config;
     recording.path = config->path;
     gt_format = config->format;
+    gt_rotation_init(&config->rotation);
     gt_origin_open(config->program);
     if (config->live)
         open_box(config);
@@ -518,10 +581,12 @@ void gt_recording_finish(void)
 struct gt_recording_summary gt_recording_summary(void)
 {
     struct gt_buffers_stats buffers = gt_buffers_stats();
+    struct gt_rotation_files files = gt_rotation_files();
     bool ring = recording.config && in_ring();
     return (struct gt_recording_summary){
         .path = recording.opened ? gt_output_path() : recording.path,
-        .bytes = gt_output_size(),
+        .bytes = files.n ? files.bytes : gt_output_size(),
+        .files = files,
         .events = ring ? recording.ring_events : gt_generation_events() - recording.events_before,
         .duration_ns = ring ? recording.ring_ns : recording.end_ns - recording.start_ns,
         .waits = buffers.waits - recording.stats_before.waits,

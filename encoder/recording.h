@@ -6,6 +6,7 @@
 #define GT_RECORDING_H
 
 #include "drain.h"
+#include "rotation.h"
 
 /* Before writers are entered. The first recording begins, unless that is for later. */
 void gt_recording_init(const struct gt_drain_config *config);
@@ -42,7 +43,7 @@ void gt_recording_relieve(void);
 /* Whether a part of this one is in the file. Any thread. */
 bool gt_recording_has_written(void);
 
-/* What is due for the sake of memory alone (renewal.h). */
+/* What is due for the sake of memory (renewal.h) and of a file's age and size alone. */
 void gt_recording_renew(uint64_t now);
 
 /* Ends a recording whose file cannot be written any more. */
@@ -67,9 +68,10 @@ struct gt_recording_summary {
     uint64_t lost, stacks_lost, samples_lost; /* events; of others; CPU samples */
     uint64_t sched_gaps, sched_unwatched;     /* in the kernel's records; threads (sched.h) */
     uint32_t generations;
-    bool finished; /* false: its writing took too long to be waited for */
-    bool limited;  /* recording stopped at max_size */
-    int error;     /* 0 or the -errno that ended the file early */
+    struct gt_rotation_files files; /* with this one, unless it could not be written */
+    bool finished;                  /* false: its writing took too long to be waited for */
+    bool limited;                   /* recording stopped at max_size */
+    int error;                      /* 0 or the -errno that ended the file early */
 };
 struct gt_recording_summary gt_recording_summary(void);
 

@@ -182,10 +182,15 @@ PLAIN(duration, gt_options_time)
 PLAIN(cpu_hz, gt_options_hz)
 
 #define RING_DEFAULT (64u << 20) /* bytes */
-#define RING_MIN (1u << 20)
+#define PART_MIN (1u << 20)
+
+/* What a flight recorder keeps, and what a file has: a time, a size, or both. */
+struct extent {
+    uint64_t ns, bytes; /* 0: any */
+};
 
 /* A size as 64M or 64MiB. */
-static bool read_ring_size(const char *value)
+static bool read_extent_size(const char *value, struct extent *e)
 {
     char text[32];
     size_t n = strlen(value);
@@ -194,22 +199,20 @@ static bool read_ring_size(const char *value)
     strcpy(text, value);
     if (n > 3 && strcmp(text + n - 2, "iB") == 0)
         text[n - 2] = 0;
-    return strpbrk(text, "KMG") && read_size(text, &gt_options.ring_bytes) &&
-           gt_options.ring_bytes >= RING_MIN;
+    return strpbrk(text, "KMG") && read_size(text, &e->bytes) && e->bytes >= PART_MIN;
 }
 
-static bool read_ring_part(const char *value)
+static bool read_extent_part(const char *value, struct extent *e)
 {
     bool has_unit = *value && strpbrk(value, "smh");
-    return has_unit ? gt_options_time(value, &gt_options.ring_time) && gt_options.ring_time
-                    : read_ring_size(value);
+    return has_unit ? gt_options_time(value, &e->ns) && e->ns : read_extent_size(value, e);
 }
 
 /* A time, a size, or both with a comma between them. */
-static bool read_ring(const char *value)
+static bool read_extent(const char *value, struct extent *e)
 {
     char text[64];
-    gt_options.ring_bytes = gt_options.ring_time = 0;
+    *e = (struct extent){0};
     if (!*value)
         return true;
     if (strlen(value) >= sizeof text)
@@ -218,11 +221,37 @@ static bool read_ring(const char *value)
     char *comma = strchr(text, ',');
     if (comma)
         *comma = 0;
-    if (!read_ring_part(text) || (comma && !read_ring_part(comma + 1)))
-        return false;
-    if (!gt_options.ring_bytes)
-        gt_options.ring_bytes = RING_DEFAULT;
-    return true;
+    return read_extent_part(text, e) && (!comma || read_extent_part(comma + 1, e));
+}
+
+static bool read_ring(const char *value)
+{
+    struct extent e;
+    bool valid = read_extent(value, &e);
+    gt_options.ring_time = e.ns;
+    gt_options.ring_bytes = !valid ? 0 : e.bytes || !e.ns ? e.bytes : RING_DEFAULT;
+    return valid;
+}
+
+/* A file takes two changes of generation. */
+#define ROTATE_MIN_NS 100000000
+
+static bool read_rotate(const char *value)
+{
+    struct extent e;
+    bool valid = read_extent(value, &e) && (!e.ns || e.ns >= ROTATE_MIN_NS);
+    gt_options.rotation.ns = e.ns;
+    gt_options.rotation.bytes = e.bytes;
+    return valid;
+}
+
+static bool read_keep(const char *value)
+{
+    enum { MOST = 10000 }; /* each is remembered */
+    uint64_t n;
+    bool valid = read_size(value, &n) && n <= MOST;
+    gt_options.rotation.keep = valid ? (uint32_t)n : 0;
+    return valid;
 }
 
 /* Those that a handler may have and that are not the kernel's word that something is broken. */
@@ -303,6 +332,8 @@ static const struct {
     {"GOTRACE_DELAY", "a time such as 500ms or 10s", "0", read_delay},
     {"GOTRACE_DURATION", "a time such as 500ms or 10s", "0", read_duration},
     {"GOTRACE_RING", "a time and a size, such as 30s,64M, or one of them", "", read_ring},
+    {"GOTRACE_ROTATE", "a time and a size, such as 1h,1G, or one of them", "", read_rotate},
+    {"GOTRACE_KEEP", "a number up to 10000", "0", read_keep},
     {"GOTRACE_LIVE", "on, off or a directory, absolute", "off", read_live},
     {"GOTRACE_HANG", "a time such as 10s", "0", read_hang},
     {"GOTRACE_SIGNAL", "a signal that programs may use", "", read_signal},
@@ -334,6 +365,22 @@ static const char *value_of(const char *settings, const char *name)
     return settings ? NULL : getenv(name);
 }
 
+/* What cannot be had together. */
+static void refuse_together(void)
+{
+    bool rotates = gt_rotation_is_wanted(&gt_options.rotation);
+    if (rotates && gt_options.ring_bytes) {
+        gt_log("GOTRACE_ROTATE: not with GOTRACE_RING, which writes files when it is asked to");
+        gt_options.rotation = (struct gt_rotation_config){0};
+    } else if (gt_options.rotation.keep && !rotates) {
+        gt_log("GOTRACE_KEEP: nothing is removed without GOTRACE_ROTATE");
+    }
+    if (gt_options.names_later && gt_v1_global_order(gt_options.format)) {
+        gt_log("GOTRACE_NAMES=later: a go1.5 trace has no place for what that needs; using now");
+        gt_options.names_later = false;
+    }
+}
+
 void gt_options_read(const char *settings)
 {
     snprintf(program_name, sizeof program_name, "%s", program_invocation_short_name);
@@ -346,10 +393,7 @@ void gt_options_read(const char *settings)
             table[i].read(table[i].fallback);
         }
     }
-    if (gt_options.names_later && gt_v1_global_order(gt_options.format)) {
-        gt_log("GOTRACE_NAMES=later: a go1.5 trace has no place for what that needs; using now");
-        gt_options.names_later = false;
-    }
+    refuse_together();
 }
 
 bool gt_options_set_output(const char *pattern)

@@ -3,6 +3,7 @@
 #define GT_OPTIONS_H
 
 #include "encoder/format.h"
+#include "encoder/rotation.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -29,11 +30,12 @@ struct gt_options {
     uint64_t duration;     /* of a recording, in ns; 0: any */
     uint64_t ring_bytes;   /* the flight recorder's memory; 0: there is none */
     uint64_t ring_time;    /* and in ns how long it remembers; 0: as long as that lasts */
-    uint64_t hang;         /* in ns: a deadlock that has lasted so long is told; 0: never */
-    int signal;            /* starts and stops; 0: none */
-    char live[PATH_MAX];   /* where the black box is; "": beside the output */
-    bool boxed;            /* there is one */
-    uint32_t cpu_hz;       /* samples in a second of a thread's CPU time; 0: none */
+    struct gt_rotation_config rotation; /* of a recording's files; all 0: there is one */
+    uint64_t hang;       /* in ns: a deadlock that has lasted so long is told; 0: never */
+    int signal;          /* starts and stops; 0: none */
+    char live[PATH_MAX]; /* where the black box is; "": beside the output */
+    bool boxed;          /* there is one */
+    uint32_t cpu_hz;     /* samples in a second of a thread's CPU time; 0: none */
 };
 extern struct gt_options gt_options;
 

@@ -81,6 +81,13 @@ static void restart(void)
     gt_signalled_reset();
 }
 
+/* The same one, in another file. */
+static void go_on(void)
+{
+    gt_heap_restart();
+    gt_signalled_forget_told();
+}
+
 static void tell_at_end(gt_tell_fn *tell)
 {
     uint32_t caller = atomic_load(&process.execs);
@@ -112,12 +119,14 @@ static void start_recording(bool manual)
                                             .duration_ns = gt_options.duration,
                                             .ring_bytes = gt_options.ring_bytes,
                                             .ring_ns = gt_options.ring_time,
+                                            .rotation = gt_options.rotation,
                                             .live = gt_options.boxed ? gt_options.live : NULL,
                                             .leaves = gt_options.boxed ? gt_real_names() : 0,
                                             .program = gt_options_program(),
                                             .memory = gt_options.ring_bytes ? gt_options.ring_bytes
                                                                             : gt_options.max_mem,
                                             .started = restart,
+                                            .rotated = go_on,
                                             .stopped = gt_report_stopped,
                                             .serve = gt_control_serve,
                                             .resolve = gt_names_resolve,

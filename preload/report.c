@@ -45,11 +45,27 @@ static void describe_loss(char text[LOSS_TEXT], const struct gt_recording_summar
                  but, (unsigned long long)s->waits, (double)s->wait_ns / 1e9);
 }
 
+enum { FILES_TEXT = NAME_MAX + 100 };
+
+/* Of a recording in several files: how many, and from where on they are there. */
+static void describe_files(char text[FILES_TEXT], const struct gt_recording_summary *s)
+{
+    const struct gt_rotation_files *f = &s->files;
+    const char *slash = strrchr(f->oldest, '/'), *oldest = slash ? slash + 1 : f->oldest;
+    *text = 0;
+    if (f->n > 1 && f->removed)
+        snprintf(text, FILES_TEXT, " in %u files, of which the last %u are kept, from %s on", f->n,
+                 f->n - f->removed, oldest);
+    else if (f->n > 1)
+        snprintf(text, FILES_TEXT, " in %u files, from %s on", f->n, oldest);
+}
+
 void gt_report_describe(char line[GT_REPORT_LINE])
 {
     struct gt_recording_summary s = gt_recording_summary();
-    char lost[LOSS_TEXT];
+    char lost[LOSS_TEXT], files[FILES_TEXT];
     describe_loss(lost, &s);
+    describe_files(files, &s);
     if (!s.finished || s.error == -ETIMEDOUT)
         snprintf(line, GT_REPORT_LINE, NOT_IN_TIME, s.path);
     else if (s.error && !s.limited)
@@ -59,8 +75,8 @@ void gt_report_describe(char line[GT_REPORT_LINE])
         snprintf(line, GT_REPORT_LINE, "%s: no file: GOTRACE_MAX_SIZE is too small for any of it",
                  s.path);
     else
-        snprintf(line, GT_REPORT_LINE, "%s: %.1f KiB, %llu events in %.3f s, %s; view: %s %s",
-                 s.path, (double)s.bytes / 1024, (unsigned long long)s.events,
+        snprintf(line, GT_REPORT_LINE, "%s: %.1f KiB%s, %llu events in %.3f s, %s; view: %s %s",
+                 s.path, (double)s.bytes / 1024, files, (unsigned long long)s.events,
                  (double)s.duration_ns / 1e9, lost,
                  gt_options.names_later ? "gotrace view" : "go tool trace", s.path);
 }

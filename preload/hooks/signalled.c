@@ -18,10 +18,12 @@ static struct entry {
     _Atomic(const void *) pc; /* NULL: being filled in */
     uint32_t hook, epoch;
     _Atomic uint64_t signals, vain;
+    uint64_t told_signals, told_vain; /* the drain side's, of these */
 } entries[ENTRIES];
 
 static _Atomic bool used;       /* any */
 static _Atomic uint64_t untold; /* signals for which there was no entry */
+static uint64_t told_untold;
 
 void gt_signalled_expect(const void *cond)
 {
@@ -77,19 +79,32 @@ void gt_signalled_reset(void)
         atomic_store(&e->pc, NULL);
         atomic_store(&e->signals, 0);
         atomic_store(&e->vain, 0);
+        e->told_signals = e->told_vain = 0;
         atomic_store(&e->cond, NULL);
     }
     atomic_store(&untold, 0);
 }
 
+void gt_signalled_forget_told(void)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    for (struct entry *e = entries; e < entries + ENTRIES; e++) {
+        atomic_fetch_sub(&e->signals, e->told_signals);
+        atomic_fetch_sub(&e->vain, e->told_vain);
+        e->told_signals = e->told_vain = 0;
+    }
+    atomic_fetch_sub(&untold, told_untold);
+    told_untold = 0;
+}
+
 /* "12 3 pthread_cond_signal put (queue.c:12), not_empty" */
-static void describe(struct gt_strbuf *t, const struct entry *e)
+static void describe(struct gt_strbuf *t, struct entry *e)
 {
     uint64_t cond = (uintptr_t)atomic_load(&e->cond), pc = (uintptr_t)atomic_load(&e->pc);
     gt_strbuf_add(t, GT_SIGNALS);
-    gt_strbuf_decimal(t, atomic_load(&e->signals));
+    gt_strbuf_decimal(t, e->told_signals = atomic_load(&e->signals));
     gt_strbuf_add(t, " ");
-    gt_strbuf_decimal(t, atomic_load(&e->vain));
+    gt_strbuf_decimal(t, e->told_vain = atomic_load(&e->vain));
     gt_strbuf_add(t, " ");
     gt_strbuf_add(t, gt_real_name(e->hook));
     gt_strbuf_add(t, " ");
@@ -103,17 +118,18 @@ void gt_signalled_tell(gt_tell_fn *tell)
 {
     GT_ASSERT_DRAIN_SIDE();
     char text[GT_STRING_MAX];
-    for (const struct entry *e = entries; e < entries + ENTRIES; e++) {
+    for (struct entry *e = entries; e < entries + ENTRIES; e++) {
         if (!atomic_load_explicit(&e->pc, memory_order_acquire) || !atomic_load(&e->signals))
             continue;
         struct gt_strbuf t = gt_strbuf_start(text, sizeof text);
         describe(&t, e);
         tell(text, (uint32_t)(t.pos - text));
     }
-    if (atomic_load(&untold)) {
+    told_untold = atomic_load(&untold);
+    if (told_untold) {
         struct gt_strbuf t = gt_strbuf_start(text, sizeof text);
         gt_strbuf_add(&t, GT_SIGNALS);
-        gt_strbuf_decimal(&t, atomic_load(&untold));
+        gt_strbuf_decimal(&t, told_untold);
         gt_strbuf_add(&t, " 0 pthread_cond_signal ? (), (more variables and places than are kept)");
         tell(text, (uint32_t)(t.pos - text));
     }

@@ -25,6 +25,9 @@ static inline bool gt_signalled_is_expected(const void *cond)
 /* A recording begins, by the drain side; or a forked child. */
 void gt_signalled_reset(void);
 
+/* Drain side: what was told last is not told again. */
+void gt_signalled_forget_told(void);
+
 /* Drain side: a text for each variable and place, see GT_SIGNALS. */
 void gt_signalled_tell(gt_tell_fn *tell);
 

@@ -31,7 +31,7 @@ _gotrace_value() { # option, value so far; false: it is no option with a value
     --debug-dir) compopt -o filenames && mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
     --around) _gotrace_words "$2" longest log: task: ;;
     --frames | --skip | --focus | --thread | --from | --task | --idle | --margin | --threads) COMPREPLY=() ;;
-    --syscall-min | --max-processes | --max-size | --max-mem | --delay | --duration | --ring | --cpu-hz | --cpu | --hold-min | --hang | --last | --http | -n) COMPREPLY=() ;;
+    --syscall-min | --max-processes | --max-size | --max-mem | --delay | --duration | --ring | --rotate | --keep | --cpu-hz | --cpu | --hold-min | --hang | --last | --http | -n) COMPREPLY=() ;;
     *) return 1 ;;
     esac
 }
@@ -72,7 +72,7 @@ _gotrace_process() { # word
 _gotrace_attach() { # word
     if [[ $1 == -* ]]; then
         _gotrace_words "$1" --output= --format= --syscalls= --syscall-min= --no-heap --no-children --all-children --names= --max-size= --max-mem= \
-            --start= --duration= --ring= --hold-min= --verbose --help
+            --start= --duration= --ring= --rotate= --keep= --hold-min= --verbose --help
     else
         mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$1")
     fi
@@ -102,7 +102,7 @@ _gotrace_run() { # word
         _gotrace_files "$1"
     elif [[ $1 == -* ]]; then
         _gotrace_words "$1" --output= --format= --syscalls= --syscall-min= --no-heap --no-children --all-children --max-processes= --names= --max-size= \
-            --max-mem= --start= --delay= --duration= --signal= --ring= --live= --sched --cpu-hz= --hold-min= --hang= --quiet --family --force --help --version
+            --max-mem= --start= --delay= --duration= --signal= --ring= --rotate= --keep= --live= --sched --cpu-hz= --hold-min= --hang= --quiet --family --force --help --version
     else
         _gotrace_first "$1"
     fi

@@ -58,6 +58,8 @@ static void prepare(void)
     if (strchr(output, '%'))
         gt_fail(GT_EXIT_OURS, "--output=%s: of a family comes one file; its name has no %%",
                 output);
+    if (getenv("GOTRACE_ROTATE"))
+        gt_fail(GT_EXIT_OURS, "--rotate: of a family comes one file");
     family.quiet = quiet && strcmp(quiet, "1") == 0;
     family.output = strdup(output);
     if (!family.output || asprintf(&family.directory, "%s.XXXXXX", output) < 0)
