@@ -68,8 +68,8 @@ static bool is_valid(clockid_t clock, const struct timespec *until)
 
 LOCK(pthread_rwlock_rdlock, true, pthread_rwlock_tryrdlock, readers, (pthread_rwlock_t * lock),
      (lock), gt_timeout_after(0))
-LOCK(pthread_rwlock_wrlock, true, gt_real.pthread_rwlock_trywrlock, writers, (pthread_rwlock_t * lock),
-     (lock), gt_timeout_after(0))
+LOCK(pthread_rwlock_wrlock, true, gt_real.pthread_rwlock_trywrlock, writers,
+     (pthread_rwlock_t * lock), (lock), gt_timeout_after(0))
 LOCK_UNTIL(pthread_rwlock_timedrdlock, pthread_rwlock_tryrdlock, readers)
 LOCK_UNTIL(pthread_rwlock_timedwrlock, gt_real.pthread_rwlock_trywrlock, writers)
 LOCK_BY_CLOCK(pthread_rwlock_clockrdlock, pthread_rwlock_tryrdlock, readers)

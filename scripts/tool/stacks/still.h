@@ -133,6 +133,9 @@ bool gt_still_read(const struct gt_still *still, uint64_t at, void *to, size_t s
 
 const struct gt_mapping *gt_still_mapping(const struct gt_still *still, uint64_t at);
 
+/* A thread's id, before the word that joins of it wait for: struct pthread of glibc 2.43. */
+enum { GT_JOINED_ID = 856 };
+
 /* By the id that the process itself has for it; NULL: it has no such thread. */
 const struct gt_task *gt_still_own(const struct gt_still *still, pid_t own);
 const struct gt_task *gt_still_task(const struct gt_still *still, pid_t tid);

@@ -331,13 +331,11 @@ static const struct {
     const char *call;
     int argument, before, size;
 } pointed[] = {
-    {"futex", 0, 64, 128},         {"futex", 3, 0, 16},
-    {"poll", 0, 0, 512},           {"ppoll", 0, 0, 512},
-    {"ppoll", 2, 0, 16},           {"select", 1, 0, 128},
-    {"select", 2, 0, 128},         {"select", 3, 0, 128},
-    {"pselect6", 1, 0, 128},       {"pselect6", 2, 0, 128},
-    {"pselect6", 3, 0, 128},       {"nanosleep", 0, 0, 16},
-    {"clock_nanosleep", 2, 0, 16}, {"restart_syscall", 0, 64, 576},
+    {"futex", 0, 64, 128},         {"futex", 0, GT_JOINED_ID, 4}, {"futex", 3, 0, 16},
+    {"poll", 0, 0, 512},           {"ppoll", 0, 0, 512},          {"ppoll", 2, 0, 16},
+    {"select", 1, 0, 128},         {"select", 2, 0, 128},         {"select", 3, 0, 128},
+    {"pselect6", 1, 0, 128},       {"pselect6", 2, 0, 128},       {"pselect6", 3, 0, 128},
+    {"nanosleep", 0, 0, 16},       {"clock_nanosleep", 2, 0, 16}, {"restart_syscall", 0, 64, 576},
     {"restart_syscall", 2, 0, 16},
 };
 

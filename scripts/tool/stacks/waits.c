@@ -177,12 +177,21 @@ static bool barrier(struct waiting *w)
     return true;
 }
 
-/* The word is the id of the thread that is joined; the kernel clears it when that has ended. */
+/*
+ * The word is the id of the thread that is joined, which the kernel clears when that has ended;
+ * since glibc 2.43 a state of it, a small number, which lies so far behind its id.
+ */
 static bool join(struct waiting *w)
 {
+    enum { STATE_MOST = 8 };
+    uint32_t id = w->word, before;
     if (!w->word || w->word != (uint32_t)w->task->call.argument[2])
         return true;
-    set_owner(w, w->word, false);
+    if (id <= STATE_MOST &&
+        gt_still_read(w->still, w->wait->address - GT_JOINED_ID, &before, sizeof before) &&
+        gt_still_own(w->still, (pid_t)before))
+        id = before;
+    set_owner(w, id, false);
     w->wait->certain &= w->wait->owned == GT_OWNER_THREAD;
     return true;
 }
