@@ -192,6 +192,26 @@ def test_what_waits_still_waits(tmp_path):
     assert "pthread_cond_wait <- wait_for_ever (killed.c:" in text
 
 
+@pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
+def test_commands_take_it_for_the_trace(tmp_path, more):
+    """All that read traces say of it what they say of the one that is recovered from it; nothing is written beside it."""
+    child = spawn(tmp_path, "wait", **more)
+    box, trace = tmp_path / "t.out.live", tmp_path / "all.out"
+    running = proc.run([GOTRACE, "top", box])
+    assert running.returncode == 1 and running.stderr == f"gotrace: {box}: its process runs\n", running
+    child.kill()
+    end(child)
+    left = sorted(tmp_path.iterdir())
+    recover(box, trace).ok()
+    for command in (["top", "--json"], ["info", "--json"], ["why", "--json"], ["export", "--to=folded", "-o", "-"]):
+        of_box, of_trace = (proc.run([GOTRACE, *command, file]).ok() for file in (box, trace))
+        assert of_box.stdout.replace(str(box), str(trace)) == of_trace.stdout != ""
+        assert re.search(r"^gotrace: \S+/t\.out\.live: \d+ events ", of_box.stderr), of_box
+    proc.run([GOTRACE, "cut", box, "--from=-50ms", "-o", tmp_path / "part.out"]).ok()
+    check_readers(tmp_path / "part.out")
+    assert sorted(tmp_path.iterdir()) == sorted([*left, trace, tmp_path / "part.out"])
+
+
 def test_nothing_is_left_by_a_program_that_ends_well(tmp_path):
     end(spawn(tmp_path, "exit"))
     assert {path.name for path in tmp_path.iterdir()} == {"journal", "t.out"}

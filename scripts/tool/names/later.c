@@ -1,26 +1,19 @@
-/*
- * See later.h. The copy is a file without a name. A child makes it: what is known of modules there,
- * and what damaged files do to it, stays there.
- */
+/* See later.h. */
 #include "later.h"
 
 #include "naming.h"
 
+#include "scripts/tool/copy.h"
 #include "scripts/tool/tool.h"
 
 #include "encoder/read/batches.h"
-#include "encoder/read/need.h"
 #include "encoder/read/v1_records.h"
 #include "encoder/v1/pages.h"
 #include "symbolize/files.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* Whether a trace is one ---------------------------------------------------------------------- */
@@ -82,15 +75,17 @@ static void say_missing(const struct gt_naming *naming)
     }
 }
 
-/* In the child. */
-static bool write_copy(const struct gt_trace *trace, FILE *out)
+static bool write_copy(const void *of, const char *output)
 {
     static const char *const none = NULL;
     const struct gt_files_elsewhere elsewhere = {.directories = &none, .refused = refused};
+    const struct gt_trace *trace = of;
     struct gt_naming naming = {.last = true};
+    FILE *out = fopen(output, "we");
     gt_files_set_elsewhere(&elsewhere);
-    (trace->format->v1 ? gt_rename_v1 : gt_rename_v2)(&naming, trace, out);
-    bool whole = fflush(out) == 0 && !ferror(out);
+    if (out)
+        (trace->format->v1 ? gt_rename_v1 : gt_rename_v2)(&naming, trace, out);
+    bool whole = out && fflush(out) == 0 && !ferror(out);
     if (whole)
         say_missing(&naming);
     else
@@ -98,64 +93,11 @@ static bool write_copy(const struct gt_trace *trace, FILE *out)
     return whole;
 }
 
-/* NULL: it cannot be made, and why was said. */
-static FILE *nameless_file(const struct gt_trace *trace)
-{
-    const char *directory = getenv("TMPDIR");
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/gotrace-XXXXXX", directory && *directory ? directory : "/tmp");
-    int fd = mkostemp(path, O_CLOEXEC);
-    if (fd >= 0)
-        unlink(path);
-    FILE *file = fd >= 0 ? fdopen(fd, "w+") : NULL;
-    if (!file)
-        gt_say("%s: no names: %s: %s", trace->path, path, strerror(errno));
-    return file;
-}
-
-/* A path to the copy; NULL: there is none, and why was said. */
-static const char *copy(const struct gt_trace *trace)
-{
-    FILE *out = nameless_file(trace);
-    char *path;
-    int status;
-    if (!out)
-        return NULL;
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0)
-        _exit(write_copy(trace, out) ? 0 : GT_EXIT_FAILED);
-    if (child < 0 || TEMP_FAILURE_RETRY(waitpid(child, &status, 0)) != child)
-        gt_fail(GT_EXIT_FAILED, "%s", strerror(errno));
-    if (WIFSIGNALED(status))
-        gt_say("%s: no names: looking them up ended by signal %d", trace->path, WTERMSIG(status));
-    if (asprintf(&path, "/proc/%d/fd/%d", getpid(), fileno(out)) < 0)
-        gt_fail(GT_EXIT_FAILED, "no memory");
-    return WIFEXITED(status) && !WEXITSTATUS(status) ? path : NULL;
-}
-
-/* Commands open a trace more than once. */
-static const char *copy_once(const struct gt_trace *trace)
-{
-    static struct made {
-        struct made *next;
-        const char *of, *path;
-    } * all;
-    struct made *made = all;
-    while (made && strcmp(made->of, trace->path) != 0)
-        made = made->next;
-    if (!made) {
-        made = gt_need(malloc(sizeof *made));
-        *made = (struct made){all, gt_need(strdup(trace->path)), copy(trace)};
-        all = made;
-    }
-    return made->path;
-}
-
 void gt_later_fill_in(struct gt_trace *trace)
 {
     struct gt_trace named;
-    const char *path = says_so(trace) ? copy_once(trace) : NULL;
+    const char *path =
+        says_so(trace) ? gt_copy_once(trace->path, "no names", write_copy, trace) : NULL;
     const char *why = path ? gt_trace_open(&named, path) : NULL;
     if (why)
         gt_fail(GT_EXIT_FAILED, "%s: %s", path, why);

@@ -67,6 +67,19 @@ static const uint8_t *load_box(const char *path, size_t *size)
     return base;
 }
 
+bool gt_boxed_is(const char *path)
+{
+    uint64_t magic = 0;
+    struct stat st; /* opening a FIFO may take for ever */
+    int fd = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    bool is = fd >= 0 &&
+              pread(fd, &magic, sizeof magic, offsetof(struct gt_box, magic)) == sizeof magic &&
+              magic == GT_BOX_MAGIC;
+    if (fd >= 0)
+        close(fd);
+    return is;
+}
+
 void gt_boxed_open(struct gt_boxed *b, const char *path)
 {
     size_t size;

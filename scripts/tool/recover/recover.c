@@ -3,11 +3,14 @@
  * came after them is in the black box, and goes the way that it would have gone then: through the
  * tables and writers of encoder/.
  */
+#include "recover.h"
+
 #include "boxed.h"
 #include "cause.h"
 #include "kept.h"
 #include "names.h"
 
+#include "scripts/tool/copy.h"
 #include "scripts/tool/tool.h"
 
 #include "encoder/frames.h"
@@ -35,6 +38,7 @@ static void help(void)
          "Writes the trace of a program that was recorded with GOTRACE_LIVE and then killed: what\n"
          "its file or flight recorder has, and what was in memory only. BOX is what it has left,\n"
          "t.out.live; TRACE is needed where that is not beside it any more.\n\n"
+         "Other commands take a BOX as they take a trace.\n\n"
          "  -o, --output=FILE  the whole trace");
     exit(0);
 }
@@ -197,12 +201,49 @@ static void report_losses(const struct gt_boxed *b, const struct gt_boxed_sum *s
                b->box->buffers_outside ? "its last generation" : "what stood there");
 }
 
-static void report(const struct gt_boxed *b, const char *output, uint64_t events)
+static void report(const struct gt_boxed *b, const char *what, uint64_t events)
 {
     gt_say(gt_boxed_whole(b)->bytes ? "%s: %llu events more than the file of process %llu had"
                                     : "%s: %llu events of process %llu",
-           output, (unsigned long long)events, (unsigned long long)b->live->pid);
+           what, (unsigned long long)events, (unsigned long long)b->live->pid);
     gt_cause_say(b->live);
+}
+
+/* trace: where the file that it goes on with is now, or NULL. */
+static void recover(const char *path, const char *trace, const char *output, const char *what)
+{
+    struct gt_boxed b;
+    struct gt_boxed_sum sum = {0};
+    gt_boxed_open(&b, path);
+    check_is_dead(path);
+    if (is_the_file(output, gt_boxed_whole(&b)))
+        gt_fail(GT_EXIT_USAGE, "recover: not into its own trace");
+    begin(&b, output);
+    copy_trace(&b, trace);
+    write_generations(&b, &sum);
+    report_losses(&b, &sum);
+    if (!sum.events && !gt_boxed_whole(&b)->bytes)
+        gt_fail(GT_EXIT_FAILED, "%s: no events are in it", b.path);
+    if (gt_output_commit() != 0)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", output, strerror(-gt_output_commit()));
+    gt_output_close();
+    report(&b, what, sum.events);
+}
+
+static bool recover_for(const void *of, const char *output)
+{
+    recover(of, NULL, output, of);
+    return true;
+}
+
+const char *gt_recovered(const char *path)
+{
+    if (!gt_boxed_is(path))
+        return path;
+    const char *found = gt_copy_once(path, "not recovered", recover_for, path);
+    if (!found)
+        exit(GT_EXIT_FAILED); /* why was said */
+    return found;
 }
 
 int gt_command_recover(int argc, char **argv)
@@ -210,8 +251,6 @@ int gt_command_recover(int argc, char **argv)
     static const struct option longs[] = {
         {"output", required_argument, NULL, 'o'}, {"help", no_argument, NULL, 'h'}, {0}};
     const char *output = NULL;
-    struct gt_boxed b;
-    struct gt_boxed_sum sum = {0};
     for (int c; (c = getopt_long(argc, argv, "o:h", longs, NULL)) != -1;) {
         switch (c) {
         case 'o': output = optarg; break;
@@ -221,19 +260,6 @@ int gt_command_recover(int argc, char **argv)
     }
     if (optind == argc || argc - optind > 2 || !output)
         gt_fail(GT_EXIT_USAGE, "recover: what a killed program has left, and -o FILE");
-    gt_boxed_open(&b, argv[optind]);
-    check_is_dead(argv[optind]);
-    if (is_the_file(output, gt_boxed_whole(&b)))
-        gt_fail(GT_EXIT_USAGE, "recover: not into its own trace");
-    begin(&b, output);
-    copy_trace(&b, argv[optind + 1]);
-    write_generations(&b, &sum);
-    report_losses(&b, &sum);
-    if (!sum.events && !gt_boxed_whole(&b)->bytes)
-        gt_fail(GT_EXIT_FAILED, "%s: no events are in it", b.path);
-    if (gt_output_commit() != 0)
-        gt_fail(GT_EXIT_FAILED, "%s: %s", output, strerror(-gt_output_commit()));
-    gt_output_close();
-    report(&b, output, sum.events);
+    recover(argv[optind], argv[optind + 1], output, output);
     return 0;
 }

@@ -6,6 +6,7 @@
 #include "places.h"
 #include "select.h"
 #include "scripts/tool/names/later.h"
+#include "scripts/tool/recover/recover.h"
 #include "scripts/tool/tool.h"
 
 #include <stdio.h>
@@ -26,9 +27,11 @@ static void show_progress(const struct gt_trace *trace, uint64_t before, uint64_
 
 void gt_open_trace(struct gt_trace *trace, const char *path)
 {
-    const char *why = gt_trace_open(trace, path);
+    const char *found = gt_recovered(path), *why = gt_trace_open(trace, found);
     if (why)
         gt_fail(GT_EXIT_FAILED, "%s: %s", path, why);
+    trace->path = path;
+    trace->named = found == path ? NULL : found;
     gt_later_fill_in(trace);
     if (trace->size >= LARGE)
         trace->progress = show_progress;
