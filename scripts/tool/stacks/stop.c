@@ -349,9 +349,10 @@ static void copy_pointed(struct stop *s, const struct gt_task *t)
         if (!at || strcmp(pointed[i].call, row->name) != 0)
             continue;
         size_t pieces = s->still->pieces, before = (size_t)pointed[i].before;
-        copy(s, at - before, (size_t)pointed[i].size);
-        if (s->still->pieces == pieces && at % PAGE < before)
-            copy(s, at, (size_t)pointed[i].size - before);
+        size_t size = (size_t)pointed[i].size;
+        copy(s, at - before, size);
+        if (s->still->pieces == pieces && at % PAGE < before && size > before)
+            copy(s, at, size - before);
     }
 }
 
