@@ -127,7 +127,7 @@ _gotrace() {
     1export) _gotrace_options_or_files "$cur" --to= --output= --kind= --wakers --by-thread --unended --diff= --help ;;
     1recover) _gotrace_options_or_files "$cur" --output= --help ;;
     1cut) _gotrace_options_or_files "$cur" --from= --to= --around= --margin= --threads= --thorough --output= --help ;;
-    1convert) _gotrace_options_or_files "$cur" --format= --output= --help ;;
+    1convert) _gotrace_options_or_files "$cur" --format= --holds --output= --help ;;
     1merge) _gotrace_options_or_files "$cur" --format= --mark= --output= --help ;;
     1symbolize) _gotrace_options_or_files "$cur" --debug-dir= --debuginfod --perf-map= --output= --help ;;
     1stacks) _gotrace_stacks "$cur" ;;

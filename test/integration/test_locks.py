@@ -9,6 +9,7 @@ import pytest
 
 from lib import PROGRAMS, gotools, proc
 from lib.reports import GOTRACE, ns_of
+from lib.spans import check_readers
 
 LOGS = [format for format in gotools.FORMATS if format not in ("go1.5", "go1.7", "go1.8", "go1.9", "go1.10")]
 
@@ -92,6 +93,27 @@ def test_hold_times(tmp_path, format):
             found += 1
     assert found > 200 and {"timed", "tried", "c11_tried"} <= {lock for _, lock in told}, (found, told)
     check_holds(result.trace)
+
+
+@pytest.mark.parametrize("format", ["go1.11", "go1.21", "go1.23", "go1.26"])
+def test_holds_as_tasks(tmp_path, format):
+    """What Go's viewers have spans and a histogram for: on the thread that had the lock, for as long as it had it."""
+    env = {"GOTRACE_FORMAT": format, "GOTRACE_SYSCALLS": "none", "GOTRACE_HEAP": "off", "GOTRACE_HOLD_MIN": "100us"}
+    result = proc.traced([PROGRAMS / "locks", "200"], tmp_path / "t.out", env=env, timeout=120).ok()
+    spans = tmp_path / "spans.out"
+    proc.run([GOTRACE, "convert", "--holds", result.trace, "-o", spans]).ok()
+    check_readers(format, spans)
+    told = [(holder, re.fullmatch("held (.+), taken in .*|held (.+)", kind), ns_of(message.replace("µ", "u").split(",")[0].split()[0]))
+            for holder, kind, message in logs(result.trace, "held ") if kind != "held by"]  # fmt: skip
+    query = "SELECT tid, tasks.name, tasks.ns FROM tasks JOIN threads ON threads.id = thread_id WHERE tasks.ended AND ender_id = thread_id"
+    spans_of = collections.defaultdict(list)
+    for tid, name, ns in (row.split(",") for row in proc.run([GOTRACE, "sql", "--csv", spans, query]).ok().stdout.splitlines()[1:]):
+        spans_of[int(tid), name].append(int(ns))
+    assert sum(map(len, spans_of.values())) == len(told) > 100
+    wrong = [(tid, kind[1], ns) for tid, kind, ns in told  # kind[2]: it was held for that long or longer
+             if kind[1] and not any(abs(span - ns) < 0.02 * ns + 6_000 for span in spans_of[tid, f"hold {kind[1]}"])]  # fmt: skip
+    assert len(wrong) < len(told) / 20, wrong
+    assert "hold plain" in gotools.pages(spans, go=max(gotools.readers_of(format).items())[1])["/usertasks"]
 
 
 BRIEF = r"""

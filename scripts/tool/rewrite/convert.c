@@ -9,10 +9,12 @@
 
 static void help(void)
 {
-    printf("usage: gotrace convert --format=FORMAT TRACE -o FILE\n\n"
+    printf("usage: gotrace convert [--format=FORMAT] [--holds] TRACE -o FILE\n\n"
            "Writes the trace in another format: %s.\n"
            "What that has no words for is left out.\n\n"
-           "  --format=FORMAT    as in GOTRACE_FORMAT\n"
+           "  --format=FORMAT    as in GOTRACE_FORMAT; otherwise the same\n"
+           "  --holds            how long locks were held, as told in its logs, becomes tasks:\n"
+           "                     spans and histograms in Go's viewer\n"
            "  -o, --output=FILE  the new trace\n",
            gt_format_names());
     exit(0);
@@ -63,6 +65,7 @@ int gt_command_convert(int argc, char **argv)
 {
     static const struct option longs[] = {{"format", required_argument, NULL, 'f'},
                                           {"output", required_argument, NULL, 'o'},
+                                          {"holds", no_argument, NULL, 'l'},
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
     struct gt_rewrite r = {.to = UINT64_MAX};
@@ -72,21 +75,24 @@ int gt_command_convert(int argc, char **argv)
         switch (c) {
         case 'f': format = optarg; break;
         case 'o': r.output = optarg; break;
+        case 'l': r.holds = true; break;
         case 'h': help(); break;
         default: return GT_EXIT_USAGE;
         }
     }
-    if (optind + 1 != argc || !r.output || !format)
-        gt_fail(GT_EXIT_USAGE, "convert: gotrace convert --format=FORMAT TRACE -o FILE");
+    if (optind + 1 != argc || !r.output || !(format || r.holds))
+        gt_fail(GT_EXIT_USAGE,
+                "convert: gotrace convert [--format=FORMAT] [--holds] TRACE -o FILE");
     r.input = argv[optind];
-    r.format = gt_format_find(format);
-    if (!r.format)
+    r.format = format ? gt_format_find(format) : NULL;
+    if (format && !r.format)
         gt_fail(GT_EXIT_USAGE, "--format=%s: it is %s", format, gt_format_names());
     const char *why = gt_trace_open(&trace, r.input);
     if (why)
         gt_fail(GT_EXIT_FAILED, "%s: %s", r.input, why);
     gt_rewrite(&r);
-    say_loss(&r, trace.format);
+    if (r.format)
+        say_loss(&r, trace.format);
     gt_rewrite_say_experiments(&r);
     return 0;
 }

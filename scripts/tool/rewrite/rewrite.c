@@ -1,6 +1,7 @@
 /* See rewrite.h: what of the file is read, and what comes of it. */
 #include "rewrite.h"
 
+#include "holding.h"
 #include "numbers.h"
 
 #include "scripts/tool/report/reading.h"
@@ -218,6 +219,17 @@ static bool reads_to_end(const struct gt_trace *trace)
     return !trace->parts;
 }
 
+static struct gt_holdings *read_holds(const struct gt_rewrite *r, const struct gt_format *format)
+{
+    enum { TASKS_SINCE = 11 };
+    size_t n;
+    if (format->minor < TASKS_SINCE)
+        gt_fail(GT_EXIT_USAGE, "--holds: %s has no tasks", format->name);
+    struct gt_holdings *all = gt_holdings_read(r->input, &n);
+    gt_say("%s: %zu holds of locks are tasks", r->output, n);
+    return all;
+}
+
 static void resolve_times(struct gt_rewrite *r)
 {
     uint64_t end = r->from_end || r->to_before_end ? gt_rewrite_length(r->input) : 0;
@@ -241,6 +253,8 @@ void gt_rewrite(struct gt_rewrite *r)
     resolve_times(r);
     choose_parts(&trace, r);
     struct gt_rewriting rewriting = {.trace = &trace, .from = r->from, .to = r->to};
+    if (r->holds)
+        rewriting.holdings = read_holds(r, format);
     if (r->threads)
         choose_threads(&trace, r, &rewriting);
     gt_replacement_begin(r->output);

@@ -12,6 +12,7 @@ struct gt_rewrite {
     uint64_t from, to;              /* ns since the beginning; to: UINT64_MAX: the end */
     bool from_end, to_before_end;   /* these are counted back from the end */
     const regex_t *threads;         /* NULL: all; by name, routine or number */
+    bool holds;                     /* of locks become tasks */
     bool thorough;                  /* reads all that is before `from`, however large */
     /* Set: whether the trace is by a Go program; its experiments' events, which are left out. */
     bool of_go;

@@ -2,6 +2,7 @@
 #include "rewriting.h"
 
 #include "aligning.h"
+#include "holding.h"
 #include "joining.h"
 #include "numbers.h"
 #include "steps.h"
@@ -18,6 +19,8 @@ static void happen(const struct gt_happening *h, uint64_t ns)
     struct gt_g_row *on = gt_m_on(h->on)->g;
     if (on && on->next_step != NOTHING && !(h->type == GT_EV_GO_START && h->g == on->id))
         gt_step_finish(on);
+    if (gt_all->wanted.holdings && on && on->state == GT_G_RUNNING)
+        gt_holdings_tell(gt_all->wanted.holdings, h, on->id, ns);
     switch (h->type) {
     case GT_EV_PROC_STATUS: gt_tell_proc_status(h); break;
     case GT_EV_PROC_START: gt_tell_proc_start(h, ns); break;

@@ -14,6 +14,7 @@
 
 #include "encoder/read/trace.h"
 
+struct gt_holdings;
 struct gt_wakings;
 
 /* The rewriting of one trace: what is known of everybody in it (rewriting_state.h). */
@@ -25,6 +26,7 @@ struct gt_rewriting {
     /* Those that are wanted, as keys; or NULL: all. */
     const struct gt_memo *threads; /* as the kernel numbers them, plus 1 */
     const struct gt_memo *gs;
+    struct gt_holdings *holdings; /* that become tasks; NULL: none do */
     /* Of one of several that are put together, all of it: */
     bool together;
     uint64_t later;      /* ns from the beginning of what is written to its own */

@@ -1,0 +1,92 @@
+/* See holding.h. */
+#include "holding.h"
+
+#include "steps.h"
+
+#include "scripts/tool/report/reading.h"
+
+#include "encoder/read/need.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define FIRST_TASK (UINT64_C(1) << 40) /* programs count theirs from 1 */
+
+/*
+ * Logs come when it is over, and say to three digits how long it was: by so much it may have begun
+ * earlier, before what its thread did next.
+ */
+enum { LATE_NS = 5000, LATE_PART = 200 };
+
+struct moment {
+    uint64_t g, ns, before, task;
+    const char *name; /* NULL: it ends */
+};
+
+struct gt_holdings {
+    struct moment *at; /* by goroutine and time */
+    size_t n, room;
+    struct gt_memo next; /* by goroutine: index + 1 of the one that is to be told */
+};
+
+static void add(struct gt_holdings *all, const struct moment *moment)
+{
+    all->at = gt_need_room(all->at, all->n, &all->room, sizeof *all->at);
+    all->at[all->n++] = *moment;
+}
+
+static void add_hold(void *arg, const struct gt_lock_state *lock, const struct gt_hold_state *hold)
+{
+    struct gt_holdings *all = arg;
+    uint64_t g = hold->thread->g, task = FIRST_TASK + all->n / 2;
+    char *name;
+    if (asprintf(&name, "hold %s", lock->name) < 0)
+        name = NULL;
+    uint64_t before = LATE_NS + (hold->to - hold->from) / LATE_PART;
+    add(all, &(struct moment){g, hold->from, before, task, gt_need(name)});
+    add(all, &(struct moment){g, hold->to, 0, task, NULL});
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct moment *x = a, *y = b;
+    if (x->g != y->g)
+        return x->g < y->g ? -1 : 1;
+    if (x->ns != y->ns)
+        return x->ns < y->ns ? -1 : 1;
+    return (x->task > y->task) - (x->task < y->task) + 2 * (!x->name - !y->name);
+}
+
+struct gt_holdings *gt_holdings_read(const char *path, size_t *n)
+{
+    struct gt_holdings *all = gt_need(calloc(1, sizeof *all));
+    struct gt_threads threads = {.arg = all, .hold = add_hold};
+    struct gt_trace trace;
+    gt_open_trace(&trace, path);
+    gt_read_threads(&threads, &trace);
+    qsort(all->at, all->n, sizeof *all->at, by_time);
+    for (size_t i = all->n; i--;)
+        *(uint64_t *)gt_need(gt_memo_at(&all->next, all->at[i].g)) = i + 1;
+    *n = all->n / 2;
+    return all;
+}
+
+void gt_holdings_tell(struct gt_holdings *all, const struct gt_happening *next, uint64_t g,
+                      uint64_t ns)
+{
+    size_t i = gt_memo_find(&all->next, g);
+    if (!i--)
+        return;
+    for (; i < all->n && all->at[i].g == g && all->at[i].ns - all->at[i].before <= ns; i++) {
+        const struct moment *m = &all->at[i];
+        struct gt_happening h = {
+            .type = m->name ? GT_EV_USER_TASK_BEGIN : GT_EV_USER_TASK_END,
+            .on = next->on,
+            .g = g,
+            .task = m->task,
+            .text = m->name,
+        };
+        gt_tell_says(&h, m->ns < ns ? m->ns : ns);
+    }
+    *(uint64_t *)gt_need(gt_memo_at(&all->next, g)) = i + 1;
+}
