@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FIRST_TASK (UINT64_C(1) << 40) /* programs count theirs from 1 */
+#define FIRST_TASK UINT64_C(1000000000) /* programs count theirs from 1 */
 
 /*
  * Logs come when it is over, and say to three digits how long it was: by so much it may have begun
