@@ -208,8 +208,10 @@ def test_commands_take_it_for_the_trace(tmp_path, more):
         assert of_box.stdout.replace(str(box), str(trace)) == of_trace.stdout != ""
         assert re.search(r"^gotrace: \S+/t\.out\.live: \d+ events ", of_box.stderr), of_box
     proc.run([GOTRACE, "cut", box, "--from=-50ms", "-o", tmp_path / "part.out"]).ok()
+    proc.run([GOTRACE, "convert", "--format=go1.26", box, "-o", tmp_path / "new.out"]).ok()
     check_readers(tmp_path / "part.out")
-    assert sorted(tmp_path.iterdir()) == sorted([*left, trace, tmp_path / "part.out"])
+    check_readers(tmp_path / "new.out", format="go1.26")
+    assert sorted(tmp_path.iterdir()) == sorted([*left, trace, tmp_path / "part.out", tmp_path / "new.out"])
 
 
 def test_nothing_is_left_by_a_program_that_ends_well(tmp_path):

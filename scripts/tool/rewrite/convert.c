@@ -1,6 +1,7 @@
 /* `gotrace convert`: a trace in another format. */
 #include "rewrite.h"
 
+#include "scripts/tool/report/reading.h"
 #include "scripts/tool/tool.h"
 
 #include <getopt.h>
@@ -87,9 +88,7 @@ int gt_command_convert(int argc, char **argv)
     r.format = format ? gt_format_find(format) : NULL;
     if (format && !r.format)
         gt_fail(GT_EXIT_USAGE, "--format=%s: it is %s", format, gt_format_names());
-    const char *why = gt_trace_open(&trace, r.input);
-    if (why)
-        gt_fail(GT_EXIT_FAILED, "%s: %s", r.input, why);
+    gt_open_trace(&trace, r.input);
     gt_rewrite(&r);
     if (r.format)
         say_loss(&r, trace.format);
