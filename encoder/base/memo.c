@@ -6,7 +6,7 @@
 static struct gt_pair *probe(struct gt_pair *slots, size_t capacity, uint64_t key)
 {
     uint64_t hash = key * UINT64_C(0x9E3779B97F4A7C15);
-    size_t i = (size_t)(hash >> 20);
+    size_t i = (size_t)(hash ^ hash >> 32); /* its low half knows nothing of the key's high one */
     while (slots[i & (capacity - 1)].value && slots[i & (capacity - 1)].key != key)
         i++;
     return &slots[i & (capacity - 1)];

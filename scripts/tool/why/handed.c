@@ -87,7 +87,9 @@ static void find_places(struct look *l)
     l->place = gt_need(calloc(PLACES_MOST, sizeof *l->place));
     l->place_of = gt_need(calloc(graph->spots + 1, sizeof *l->place_of));
     for (uint32_t i = 0; i < graph->spots && l->places < PLACES_MOST; i++) {
-        if (graph->spot[i].alone_ns * LEAST_PART >= graph->trace.ns && is_handed(&graph->spot[i])) {
+        const struct gt_spot *its = &graph->spot[i];
+        if (its->alone_ns * LEAST_PART >= graph->trace.ns &&
+            its->alone * graph->lanes <= LOOKS_MOST && is_handed(its)) {
             l->place[l->places++].spot = i;
             l->place_of[i] = (uint32_t)l->places;
         }
