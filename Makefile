@@ -23,6 +23,7 @@ REQUIRED := -std=gnu11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -fexceptions \
 THREADS := -Wl,--no-as-needed -pthread -lrt
 # After the user's: preload/stacks/unwind.c follows our own frames by their pointers.
 FRAMES := -fno-omit-frame-pointer
+$(B)/scripts/tool/%.o $(B)/encoder/read/%.o: FRAMES := # which are no part of it
 LIBS := $(shell cat symbolize/libs 2>/dev/null)
 
 base_src := $(wildcard encoder/base/*.c)

@@ -3,15 +3,6 @@
 
 #include "arena.h"
 
-static struct gt_pair *probe(struct gt_pair *slots, size_t capacity, uint64_t key)
-{
-    uint64_t hash = key * UINT64_C(0x9E3779B97F4A7C15);
-    size_t i = (size_t)(hash ^ hash >> 32); /* its low half knows nothing of the key's high one */
-    while (slots[i & (capacity - 1)].value && slots[i & (capacity - 1)].key != key)
-        i++;
-    return &slots[i & (capacity - 1)];
-}
-
 static bool grow(struct gt_memo *memo)
 {
     size_t capacity = memo->capacity ? memo->capacity * 2 : 256;
@@ -20,7 +11,7 @@ static bool grow(struct gt_memo *memo)
         return false;
     for (size_t i = 0; i < memo->capacity; i++) {
         if (memo->slots[i].value)
-            *probe(slots, capacity, memo->slots[i].key) = memo->slots[i];
+            *gt_memo_probe(slots, capacity, memo->slots[i].key) = memo->slots[i];
     }
     gt_pages_free(memo->slots, memo->capacity * sizeof *slots);
     memo->slots = slots;
@@ -37,21 +28,14 @@ static bool make_room(struct gt_memo *memo)
     return memo->used * 4 < memo->capacity || grow(memo);
 }
 
-uint64_t *gt_memo_at(struct gt_memo *memo, uint64_t key)
+uint64_t *gt_memo_add(struct gt_memo *memo, uint64_t key)
 {
     if (memo->used * 2 >= memo->capacity && !make_room(memo))
         return NULL;
-    struct gt_pair *slot = probe(memo->slots, memo->capacity, key);
-    if (!slot->value) {
-        slot->key = key;
-        memo->used++;
-    }
+    struct gt_pair *slot = gt_memo_probe(memo->slots, memo->capacity, key);
+    slot->key = key;
+    memo->used++;
     return &slot->value;
-}
-
-uint64_t gt_memo_find(const struct gt_memo *memo, uint64_t key)
-{
-    return memo->capacity ? probe(memo->slots, memo->capacity, key)->value : 0;
 }
 
 void gt_memo_free(struct gt_memo *memo)

@@ -40,9 +40,7 @@ void gt_account_rows_keep(struct gt_account_rows *rows, struct gt_bytes bytes)
 
 const struct gt_account_row *gt_account_rows_next(struct gt_account_rows *rows, uint64_t ts)
 {
-    if (!rows->queue.n || rows->queue.at[0].key > ts)
-        return NULL;
-    return &rows->row[gt_queue_pop(&rows->queue)];
+    return gt_account_rows_due(rows, ts) ? &rows->row[gt_queue_pop(&rows->queue)] : NULL;
 }
 
 void gt_account_rows_free(struct gt_account_rows *rows)

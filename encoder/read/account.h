@@ -26,6 +26,12 @@ struct gt_account_rows {
 /* Keeps what stands in a string or a stack, behind its mark. */
 void gt_account_rows_keep(struct gt_account_rows *rows, struct gt_bytes bytes);
 
+/* Whether there is one that is not from after ts. */
+static inline bool gt_account_rows_due(const struct gt_account_rows *rows, uint64_t ts)
+{
+    return rows->queue.n && rows->queue.at[0].key <= ts;
+}
+
 /* The earliest that is not from after ts, and is told with that; NULL: there is none. */
 const struct gt_account_row *gt_account_rows_next(struct gt_account_rows *rows, uint64_t ts);
 

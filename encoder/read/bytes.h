@@ -17,9 +17,12 @@ static inline size_t gt_bytes_left(const struct gt_bytes *b)
     return (size_t)(b->end - b->p);
 }
 
+/* Most are of one byte. */
 static inline uint64_t gt_get_varint(struct gt_bytes *b)
 {
     uint64_t v = 0;
+    if (b->p < b->end && *b->p < 0x80)
+        return *b->p++;
     for (unsigned shift = 0; b->p < b->end && shift < 64; shift += 7) {
         uint8_t byte = *b->p++;
         v |= (uint64_t)(byte & 0x7f) << shift;

@@ -18,6 +18,8 @@ struct text {
 const char *gt_contents_text(struct gt_contents *c, const void *bytes, size_t size)
 {
     uint64_t hash = size, word;
+    if (!size)
+        return "";
     for (size_t i = 0; i < size; i += sizeof word) {
         word = 0;
         memcpy(&word, (const char *)bytes + i, size - i < sizeof word ? size - i : sizeof word);

@@ -150,7 +150,7 @@ static bool is_possible(const struct gt_audience *audience, const struct gt_sour
  * The earliest event is not possible: looks among the next ones for one that is, and brings it to
  * the top. Without any, the trace is wrong; the earliest is told all the same.
  */
-static void find_possible(struct gt_reader *r)
+static __attribute__((noinline, cold)) void find_possible(struct gt_reader *r)
 {
     struct gt_queue *h = &r->queue;
     size_t n = 0, all = h->n;
@@ -252,7 +252,8 @@ void gt_order_tell(struct gt_reader *r)
     struct gt_source *s = first(&r->queue);
     if (s->next.own_ns > r->trace->ns)
         r->trace->ns = s->next.own_ns;
-    gt_order_accounts(r, s->next.ts);
+    if (gt_account_rows_due(&r->accounts, s->next.ts))
+        gt_order_accounts(r, s->next.ts);
     if (audience->samples_in_time)
         tell_samples(r, s->next.ts);
     if (audience->tell)

@@ -239,18 +239,13 @@ static void begin(struct gt_happening *h, uint8_t type, uint64_t ts)
 }
 
 /* Arguments that the event does not have are 0. */
-static bool read_args(struct gt_reader *r, struct gt_source *s, uint8_t type)
+static bool read_args(struct gt_bytes *bytes, uint8_t type, uint64_t arg[GT_EVENT_ARGS_MAX])
 {
-    uint64_t *arg = s->next.arg;
-    int n = args_of(type), i = 0;
-    for (; i < n; i++)
-        arg[i] = gt_get_varint(&s->bytes);
-    for (; i < GT_EVENT_ARGS_MAX; i++)
-        arg[i] = 0;
-    if (n < 0 || s->bytes.bad)
-        snprintf(r->trace->damage, sizeof r->trace->damage, "event type %u of thread %" PRIu64,
-                 type, s->id);
-    return n >= 0 && !s->bytes.bad;
+    int n = args_of(type);
+    memset(arg, 0, GT_EVENT_ARGS_MAX * sizeof *arg);
+    for (int i = 0; i < n; i++)
+        arg[i] = gt_get_varint(bytes);
+    return n >= 0 && !bytes->bad;
 }
 
 /* The stream's next event as it stands there; false: there is none. */
@@ -260,12 +255,16 @@ static bool read_event(struct gt_reader *r, struct gt_source *s, uint8_t *type)
         if (!gt_source_next_piece(r->trace, s))
             return false;
     }
-    *type = gt_get_byte(&s->bytes);
-    s->ts += gt_get_varint(&s->bytes);
-    if (!read_args(r, s, *type))
-        return false;
-    r->trace->events++;
-    return true;
+    struct gt_bytes bytes = s->bytes; /* a copy stays in registers */
+    *type = gt_get_byte(&bytes);
+    s->ts += gt_get_varint(&bytes);
+    bool good = read_args(&bytes, *type, s->next.arg);
+    s->bytes = bytes;
+    if (!good)
+        snprintf(r->trace->damage, sizeof r->trace->damage, "event type %u of thread %" PRIu64,
+                 *type, s->id);
+    r->trace->events += good;
+    return good;
 }
 
 static bool next(struct gt_reader *r, struct gt_source *s)

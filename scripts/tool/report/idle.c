@@ -51,6 +51,8 @@ struct visits {
 struct worker {
     struct visits *last; /* where it waited last */
     uint64_t from, to;   /* when */
+    uint64_t role;       /* see role_of; */
+    const char *routine; /* for this one */
 };
 
 /* A place, for all threads that wait there. */
@@ -62,7 +64,9 @@ struct verdict {
 static struct {
     bool off;
     struct visits *first;
-    struct gt_memo visits, workers; /* by thread and place; by thread */
+    struct worker **worker;         /* by the number of the thread; or NULL */
+    size_t workers;                 /* for so many there is room */
+    struct gt_memo visits;          /* by thread and place */
     struct gt_memo verdicts;        /* by place */
     struct gt_memo own, kinds;      /* of a stack: functions, what they are, + 1 */
     struct gt_memo first_waker;     /* of two roles: which has woken the other first */
@@ -221,20 +225,44 @@ static bool is_for_lock(const struct gt_span *span)
     return way_of(call) == NEVER || kinds_on(span->stack) & GT_FRAME_BUSY;
 }
 
+static struct worker *worker_of(const struct gt_thread_state *t)
+{
+    if (t->number >= all.workers) {
+        size_t n = 2 * (size_t)t->number + 64;
+        all.worker = gt_need(realloc(all.worker, n * sizeof *all.worker));
+        memset(all.worker + all.workers, 0, (n - all.workers) * sizeof *all.worker);
+        all.workers = n;
+    }
+    struct worker **its = &all.worker[t->number];
+    if (!*its)
+        *its = gt_need(calloc(1, sizeof **its));
+    return *its;
+}
+
 /* Who has ended somebody's wait for a lock that began while it waited itself, had that lock. */
 static void note_end(const struct gt_span *span)
 {
-    struct worker *by = item_of(&all.workers, span->by->g, sizeof *by);
+    struct worker *by = worker_of(span->by);
     if (by->last && span->from < by->to && is_for_lock(span))
         by->last->awaited += by->to - (span->from > by->from ? span->from : by->from);
+}
+
+static uint64_t find_role(const struct gt_thread_state *t)
+{
+    bool told = *t->routine && !(t->its && t->its->n &&
+                                 gt_frame_kinds(t->its, 0) & (GT_FRAME_START | GT_FRAME_SKIP));
+    return told ? (uintptr_t)t->routine : t->g;
 }
 
 /* What threads are for: those of one routine are alike, unless it is one for all that there are. */
 static uint64_t role_of(const struct gt_thread_state *t)
 {
-    bool told = *t->routine && !(t->its && t->its->n &&
-                                 gt_frame_kinds(t->its, 0) & (GT_FRAME_START | GT_FRAME_SKIP));
-    return told ? (uintptr_t)t->routine : t->g;
+    struct worker *w = worker_of(t);
+    if (w->routine != t->routine) {
+        w->routine = t->routine;
+        w->role = find_role(t);
+    }
+    return w->role;
 }
 
 /*
@@ -307,7 +335,7 @@ void gt_idle_note(const struct gt_span *span)
     if (all.off || span->kind == GT_RUNNING || span->kind == GT_SCHED || !span->stack ||
         !span->stack->n)
         return;
-    struct worker *w = item_of(&all.workers, span->thread->g, sizeof *w);
+    struct worker *w = worker_of(span->thread);
     bool same = w->last && w->last->stack == span->stack && w->last->kind == span->kind;
     struct visits *v = same ? w->last : visits_of(span);
     v->count++;

@@ -159,16 +159,22 @@ static uint32_t text_number(struct gt_graph *graph, const char *text)
     return (uint32_t)(*slot - 1);
 }
 
-static uint32_t stack_number(struct gt_graph *graph, const struct gt_callers *stack)
+static void make_room_for_stack(struct gt_graph *graph, uint32_t number)
+{
+    size_t room = graph->stacks_room ? graph->stacks_room : 1024;
+    while (number >= room)
+        room *= 2;
+    graph->stack = gt_need(realloc(graph->stack, room * sizeof(void *)));
+    memset(graph->stack + graph->stacks_room, 0, (room - graph->stacks_room) * sizeof(void *));
+    graph->stacks_room = room;
+}
+
+static inline uint32_t stack_number(struct gt_graph *graph, const struct gt_callers *stack)
 {
     if (!stack)
         return 0;
-    while (stack->number >= graph->stacks_room) {
-        size_t room = graph->stacks_room ? 2 * graph->stacks_room : 1024;
-        graph->stack = gt_need(realloc(graph->stack, room * sizeof(void *)));
-        memset(graph->stack + graph->stacks_room, 0, (room - graph->stacks_room) * sizeof(void *));
-        graph->stacks_room = room;
-    }
+    if (stack->number >= graph->stacks_room)
+        make_room_for_stack(graph, stack->number);
     graph->stack[stack->number] = stack;
     return stack->number;
 }
@@ -344,12 +350,9 @@ static void add_sample(void *arg, const struct gt_thread_state *thread,
     graph->samples++;
 }
 
-static void add_event(void *arg, const struct gt_happening *h, const struct gt_thread_state *thread,
-                      uint64_t ns)
+static __attribute__((noinline)) void note_task(struct gt_graph *graph, const struct gt_happening *h,
+                      const struct gt_thread_state *thread, uint64_t ns)
 {
-    struct gt_graph *graph = arg;
-    if (!thread || (h->type != GT_EV_USER_TASK_BEGIN && h->type != GT_EV_USER_TASK_END))
-        return;
     uint64_t *slot = index_at(&graph->task_of, h->task + 1);
     if (h->type == GT_EV_USER_TASK_BEGIN) {
         graph->task =
@@ -363,6 +366,13 @@ static void add_event(void *arg, const struct gt_happening *h, const struct gt_t
         task->ender = thread->number;
         task->ended = true;
     }
+}
+
+static void add_event(void *arg, const struct gt_happening *h, const struct gt_thread_state *thread,
+                      uint64_t ns)
+{
+    if (thread && (h->type == GT_EV_USER_TASK_BEGIN || h->type == GT_EV_USER_TASK_END))
+        note_task(arg, h, thread, ns);
 }
 
 static int by_time(const void *a, const void *b)
