@@ -102,28 +102,19 @@ static void unpack(const struct gt_lane_chunk *chunk, struct gt_step *out)
 {
     const uint8_t *p = chunk->data, *end = p + chunk->bytes;
     uint64_t from = chunk->from;
-    for (uint32_t i = 0; i < chunk->steps; i++) {
+    for (struct gt_step *s = out; s < out + chunk->steps; s++) {
         uint8_t head = *p++;
-        struct gt_step s = {.from = from,
-                            .kind = head & KIND,
-                            .ended = head & ENDED,
-                            .by = GT_NOBODY,
-                            .lock = GT_NOBODY,
-                            .owner = GT_NOBODY,
-                            .p = GT_NOBODY};
-        s.to = from += gt_varint_get(&p, end);
-        s.spot = (uint32_t)gt_varint_get(&p, end);
-        if (head & HAS_WAKER) {
-            s.by = (uint32_t)gt_varint_get(&p, end);
-            s.waker = (uint32_t)gt_varint_get(&p, end);
-        }
-        if (head & HAS_LOCK) {
-            s.lock = (uint32_t)gt_varint_get(&p, end);
-            s.owner = (uint32_t)gt_varint_get(&p, end) - 1;
-        }
-        if (head & HAS_P)
-            s.p = (uint32_t)gt_varint_get(&p, end);
-        out[i] = s;
+        bool waker = head & HAS_WAKER, lock = head & HAS_LOCK;
+        s->from = from;
+        s->to = from += gt_varint_get(&p, end);
+        s->kind = head & KIND;
+        s->ended = head & ENDED;
+        s->spot = (uint32_t)gt_varint_get(&p, end);
+        s->by = waker ? (uint32_t)gt_varint_get(&p, end) : GT_NOBODY;
+        s->waker = waker ? (uint32_t)gt_varint_get(&p, end) : 0;
+        s->lock = lock ? (uint32_t)gt_varint_get(&p, end) : GT_NOBODY;
+        s->owner = lock ? (uint32_t)gt_varint_get(&p, end) - 1 : GT_NOBODY;
+        s->p = head & HAS_P ? (uint32_t)gt_varint_get(&p, end) : GT_NOBODY;
     }
 }
 
