@@ -34,8 +34,7 @@ static inline uint64_t gt_memo_find(const struct gt_memo *memo, uint64_t key)
  */
 static inline uint64_t *gt_memo_at(struct gt_memo *memo, uint64_t key)
 {
-    struct gt_pair *slot =
-        memo->capacity ? gt_memo_probe(memo->slots, memo->capacity, key) : NULL;
+    struct gt_pair *slot = memo->capacity ? gt_memo_probe(memo->slots, memo->capacity, key) : NULL;
     return slot && slot->value ? &slot->value : gt_memo_add(memo, key);
 }
 

@@ -125,6 +125,23 @@ def test_descriptors_of_others(traced):
     assert heard * 2 > report["path"]["ns"], report["path"]
 
 
+CROWD = """
+import os, threading
+ends = [os.pipe() for _ in range(130)]
+threads = [threading.Thread(target=os.read, args=(end, 1)) for end, _ in ends]
+for thread in threads: thread.start()
+for _, end in ends: os.write(end, b"x")
+for thread in threads: thread.join()
+"""
+
+
+def test_descriptors_of_too_many(traced):
+    """That nobody looked who ended their waits is said."""
+    trace = traced(["/usr/bin/python3", "-c", CROWD]).ok().trace
+    told = re.search(r"\(Who ended (\d+) waits for descriptors is not looked for: of a smaller cut it is", page(trace))
+    assert told and 100 <= int(told[1]) == why(trace)["wakers_not_looked_for"]
+
+
 def test_one_long_piece(traced):
     """More threads do not share one long piece of work: it is what takes long."""
     known_gain(traced, "rare", "rebuild_index", None, 35 / (1 + 30 + 70))

@@ -64,15 +64,15 @@ struct verdict {
 static struct {
     bool off;
     struct visits *first;
-    struct worker **worker;         /* by the number of the thread; or NULL */
-    size_t workers;                 /* for so many there is room */
-    struct gt_memo visits;          /* by thread and place */
-    struct gt_memo verdicts;        /* by place */
-    struct gt_memo own, kinds;      /* of a stack: functions, what they are, + 1 */
-    struct gt_memo first_waker;     /* of two roles: which has woken the other first */
-    struct gt_memo common;          /* functions of two, + 1 */
-    struct gt_memo ways;            /* of a call, + 1 */
-    struct gt_memo idle_ns;         /* by thread: of each kind */
+    struct worker **worker;     /* by the number of the thread; or NULL */
+    size_t workers;             /* for so many there is room */
+    struct gt_memo visits;      /* by thread and place */
+    struct gt_memo verdicts;    /* by place */
+    struct gt_memo own, kinds;  /* of a stack: functions, what they are, + 1 */
+    struct gt_memo first_waker; /* of two roles: which has woken the other first */
+    struct gt_memo common;      /* functions of two, + 1 */
+    struct gt_memo ways;        /* of a call, + 1 */
+    struct gt_memo idle_ns;     /* by thread: of each kind */
 } all;
 
 void gt_idle_option(const char *value)

@@ -341,8 +341,9 @@ static void add_sample(void *arg, const struct gt_thread_state *thread,
     graph->samples++;
 }
 
-static __attribute__((noinline)) void note_task(struct gt_graph *graph, const struct gt_happening *h,
-                      const struct gt_thread_state *thread, uint64_t ns)
+static __attribute__((noinline)) void note_task(struct gt_graph *graph,
+                                                const struct gt_happening *h,
+                                                const struct gt_thread_state *thread, uint64_t ns)
 {
     uint64_t *slot = index_at(&graph->task_of, h->task + 1);
     if (h->type == GT_EV_USER_TASK_BEGIN) {

@@ -99,6 +99,7 @@ struct gt_graph {
     size_t tasks, tasks_room;
     uint64_t steps, holds, samples;
     uint64_t inferred; /* waits of which nobody says who ended them, and it is taken to be known */
+    uint64_t unasked;  /* and of which that is not looked for: there are too many */
     struct gt_memo spot_of, lock_of, text_of, task_of;
 };
 

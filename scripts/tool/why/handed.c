@@ -88,8 +88,11 @@ static void find_places(struct look *l)
     l->place_of = gt_need(calloc(graph->spots + 1, sizeof *l->place_of));
     for (uint32_t i = 0; i < graph->spots && l->places < PLACES_MOST; i++) {
         const struct gt_spot *its = &graph->spot[i];
-        if (its->alone_ns * LEAST_PART >= graph->trace.ns &&
-            its->alone * graph->lanes <= LOOKS_MOST && is_handed(its)) {
+        if (its->alone_ns * LEAST_PART < graph->trace.ns || !is_handed(its))
+            continue;
+        if (its->alone * graph->lanes > LOOKS_MOST || graph->lanes > THREADS_MOST) {
+            l->graph->unasked += its->alone;
+        } else {
             l->place[l->places++].spot = i;
             l->place_of[i] = (uint32_t)l->places;
         }
@@ -211,6 +214,8 @@ static void find_givers(struct look *l, struct place *place)
 {
     double best = 0;
     uint64_t looks = place->waits * l->graph->lanes;
+    if (l->looks + looks > LOOKS_MOST)
+        l->graph->unasked += place->waits;
     if (place->n < LEAST_WAITS || l->looks + looks > LOOKS_MOST)
         return;
     for (size_t k = 0; k < l->kinds; k++) {
@@ -260,7 +265,7 @@ void gt_handed_find(struct gt_graph *graph)
     struct look l = {.graph = graph};
     find_places(&l);
     find_kinds(&l);
-    if (l.places && graph->lanes > 1 && graph->lanes <= THREADS_MOST && l.kinds <= KINDS_MOST) {
+    if (l.places && graph->lanes > 1 && l.kinds <= KINDS_MOST) {
         l.cursor = gt_need(calloc(graph->lanes, sizeof *l.cursor));
         l.found = gt_need(calloc(graph->lanes, sizeof *l.found));
         each_wait(&l, sample);

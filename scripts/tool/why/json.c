@@ -137,6 +137,7 @@ void gt_why_print_json(struct gt_why *why)
     } else {
         put_number("pieces", why->pieces.n);
         put_number("inferred_wakers", why->graph.inferred);
+        put_number("wakers_not_looked_for", why->graph.unasked);
         put_path(why, "path", &why->path);
         put_whatifs(why);
         put_findings(why);

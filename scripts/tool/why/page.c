@@ -100,6 +100,10 @@ static void print_path(struct gt_why *why)
     if (why->graph.inferred)
         printf("(Who ended %" PRIu64 " waits for descriptors is inferred, from when they ended.)\n",
                why->graph.inferred);
+    if (why->graph.unasked)
+        printf("(Who ended %" PRIu64
+               " waits for descriptors is not looked for: of a smaller cut it is.)\n",
+               why->graph.unasked);
     if (!why->pieces.n)
         print_off_path(why);
 }
