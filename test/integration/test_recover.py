@@ -209,9 +209,13 @@ def test_commands_take_it_for_the_trace(tmp_path, more):
         assert re.search(r"^gotrace: \S+/t\.out\.live: \d+ events ", of_box.stderr), of_box
     proc.run([GOTRACE, "cut", box, "--from=-50ms", "-o", tmp_path / "part.out"]).ok()
     proc.run([GOTRACE, "convert", "--format=go1.26", box, "-o", tmp_path / "new.out"]).ok()
-    check_readers(tmp_path / "part.out")
-    check_readers(tmp_path / "new.out", format="go1.26")
-    assert sorted(tmp_path.iterdir()) == sorted([*left, trace, tmp_path / "part.out", tmp_path / "new.out"])
+    proc.run([GOTRACE, "symbolize", box, "-o", tmp_path / "named.out"]).ok()
+    refused = proc.run([GOTRACE, "symbolize", box])
+    assert refused.returncode == 2 and "a black box stays as it is" in refused.stderr, refused
+    made = {"part.out": "go1.23", "new.out": "go1.26", "named.out": "go1.23"}
+    for name, format in made.items():
+        check_readers(tmp_path / name, format=format)
+    assert sorted(tmp_path.iterdir()) == sorted([*left, trace, *(tmp_path / name for name in made)])
 
 
 def test_nothing_is_left_by_a_program_that_ends_well(tmp_path):

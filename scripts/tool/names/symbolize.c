@@ -5,6 +5,7 @@
  */
 #include "naming.h"
 
+#include "scripts/tool/recover/recover.h"
 #include "scripts/tool/replacement.h"
 #include "scripts/tool/tool.h"
 
@@ -140,7 +141,9 @@ int gt_command_symbolize(int argc, char **argv)
     struct gt_trace trace;
     struct gt_naming naming = {0};
     read_options(argc, argv);
-    const char *why = gt_trace_open(&trace, argv[optind]);
+    const char *found = gt_recovered(argv[optind]), *why = gt_trace_open(&trace, found);
+    if (found != argv[optind] && !options.output)
+        gt_fail(GT_EXIT_USAGE, "symbolize: a black box stays as it is: where to, with -o?");
     if (why)
         gt_fail(GT_EXIT_FAILED, "%s: %s", argv[optind], why);
     if (trace.format->v1 && gt_v1_global_order(trace.format))
