@@ -10,8 +10,8 @@ static struct {
     bool given;
     struct gt_origin its; /* if so */
     const char *program;
-    uint64_t pid;                    /* of who records here; else 0 */
-    uint64_t parent, forker, forked; /* of a forked child */
+    uint64_t pid;          /* of who records here; else 0 */
+    struct gt_maker maker; /* of a forked child */
 } origin;
 
 void gt_origin_open(const char *program)
@@ -28,14 +28,24 @@ void gt_origin_use(const struct gt_origin *o)
 
 void gt_origin_after_fork(void)
 {
-    origin.parent = origin.pid;
-    origin.pid = origin.forker = 0;
-    origin.forked = gt_clock_counter();
+    origin.maker = (struct gt_maker){.process = origin.pid, .counter = gt_clock_counter()};
+    origin.pid = 0;
 }
 
-void gt_origin_forked_by(uint32_t tid)
+void gt_origin_forked_by(uint32_t tid, uint64_t counter)
 {
-    origin.forker = tid;
+    origin.maker.thread = tid;
+    origin.maker.counter = counter ? counter : origin.maker.counter;
+}
+
+struct gt_maker gt_origin_maker(void)
+{
+    return origin.maker;
+}
+
+void gt_origin_made_by(const struct gt_maker *maker)
+{
+    origin.maker = *maker;
 }
 
 static int digit(char c)
@@ -97,9 +107,9 @@ struct gt_origin gt_origin_here(void)
                           .ticks = UINT64_C(1) << (32 + gt_clock.shift),
                           .mono_ns = gt_clock.mono0,
                           .pid = origin.pid,
-                          .parent = origin.parent,
-                          .forker = origin.forker,
-                          .forked = origin.forked};
+                          .parent = origin.maker.process,
+                          .forker = origin.maker.thread,
+                          .forked = origin.maker.counter};
     size_t length = strlen(origin.program);
     memcpy(o.program, origin.program, length < sizeof o.program ? length : sizeof o.program);
     read_boot(o.boot);

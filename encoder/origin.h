@@ -46,8 +46,20 @@ uint32_t gt_origin_text(uint8_t text[GT_ORIGIN_MAX]);
 /* What is written instead, by who writes what another process recorded; NULL: nothing is known. */
 void gt_origin_use(const struct gt_origin *origin);
 
-/* In a forked child: now; and by which thread of the parent's, as the kernel numbers them. */
+/*
+ * In a forked child; and by which thread of the parent's, as the kernel numbers them, and what the
+ * counter was when that still ran: it may wait for the child already. 0: about now.
+ */
 void gt_origin_after_fork(void);
-void gt_origin_forked_by(uint32_t tid);
+void gt_origin_forked_by(uint32_t tid, uint64_t counter);
+
+/* Whose thread has made this process, and the counter then; zeros: not known. */
+struct gt_maker {
+    uint64_t process, thread, counter;
+};
+struct gt_maker gt_origin_maker(void);
+
+/* Who is told that by another program, which this process was. */
+void gt_origin_made_by(const struct gt_maker *maker);
 
 #endif

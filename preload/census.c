@@ -3,6 +3,8 @@
 
 #include "options.h"
 
+#include "encoder/base/hash.h"
+
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +14,15 @@
 #define FAMILY "GOTRACE_FAMILY"
 #define MAGIC 0x796c696d61667467u /* "gtfamily" */
 
+enum { ROOM = 512 };
+
 static struct counters {
     uint64_t magic;
     _Atomic uint32_t recorded, refused, told;
+    struct made {
+        struct gt_maker by;
+        uint64_t sum; /* of that and the process; two may write at a time */
+    } made[ROOM];
 } * family; /* NULL: there is no bound */
 
 static enum { UNASKED, ADMITTED, REFUSED } answer;
@@ -84,6 +92,28 @@ void gt_census_withdraw(void)
 uint32_t gt_census_refused(void)
 {
     return family ? atomic_load(&family->refused) : 0;
+}
+
+static uint64_t sum_of(pid_t process, const struct gt_maker *by)
+{
+    uint64_t sum = gt_hash_mix(gt_hash_mix(1, (uint64_t)process), by->process);
+    return gt_hash_mix(gt_hash_mix(sum, by->thread), by->counter);
+}
+
+void gt_census_note_maker(pid_t process, const struct gt_maker *by)
+{
+    if (family)
+        family->made[process % ROOM] = (struct made){*by, sum_of(process, by)};
+}
+
+bool gt_census_take_maker(pid_t process, struct gt_maker *by)
+{
+    struct made *made = family ? &family->made[process % ROOM] : NULL;
+    *by = made ? made->by : (struct gt_maker){0};
+    if (!by->thread || made->sum != sum_of(process, by))
+        return false;
+    *made = (struct made){.sum = 0};
+    return true;
 }
 
 bool gt_census_tells(void)

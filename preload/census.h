@@ -1,11 +1,13 @@
 /*
- * How many processes of a family are recorded, where GOTRACE_MAX_PROCESSES bounds that. All of them
- * count in a page that the first one makes: System V shared memory, which has a number, here in the
- * environment, but neither a name nor a descriptor that a program could meet, and goes with the
- * last one that has it. Without a bound there is none, and nothing is done.
+ * How many processes of a family are recorded, where GOTRACE_MAX_PROCESSES bounds that, and who
+ * made them. All of them count in a page that the first one makes: System V shared memory, which
+ * has a number, here in the environment, but neither a name nor a descriptor that a program could
+ * meet, and goes with the last one that has it. Without a bound there is none, and nothing is done.
  */
 #ifndef GT_CENSUS_H
 #define GT_CENSUS_H
+
+#include "encoder/origin.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,6 +33,13 @@ uint32_t gt_census_refused(void);
 
 /* Whether this process was not, and is the first of its family to say so. */
 bool gt_census_tells(void);
+
+/*
+ * The process is about to become another program, which cannot know who has made the process; the
+ * other half is for that one. Of so many processes at a time that a place is seldom another one's.
+ */
+void gt_census_note_maker(pid_t process, const struct gt_maker *by);
+bool gt_census_take_maker(pid_t process, struct gt_maker *by);
 
 /* In a forked child, which has not asked. */
 void gt_census_after_fork(void);

@@ -70,8 +70,16 @@ static void become_child(void)
 
 enum { HELD_SYMBOLS = 1, HELD_MODULES = 2 };
 
+static __thread uint64_t began; /* the counter before libc's fork; 0: that is not under way */
+
+uint64_t gt_fork_began(void)
+{
+    return began;
+}
+
 unsigned gt_fork_begin(void)
 {
+    began = gt_clock_counter();
     gt_log_let_go();
     unsigned held = gt_symbolize_fork_begin() ? HELD_SYMBOLS : 0;
     return held | (gt_modules_fork_begin() ? HELD_MODULES : 0);
@@ -89,6 +97,7 @@ void gt_fork_end(unsigned held)
 {
     release(held);
     gt_fork_check();
+    began = 0;
 }
 
 static __thread unsigned held_over_fork;
@@ -111,6 +120,7 @@ static void in_libcs_child(void)
     GT_KEEP_ERRNO;
     release(held_over_fork);
     become_child();
+    began = 0;
 }
 
 void gt_fork_watch(void)

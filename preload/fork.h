@@ -2,6 +2,8 @@
 #ifndef GT_FORK_H
 #define GT_FORK_H
 
+#include <stdint.h>
+
 /* In the constructor. */
 void gt_fork_watch(void);
 
@@ -12,6 +14,10 @@ void gt_fork_watch(void);
  */
 unsigned gt_fork_begin(void);
 void gt_fork_end(unsigned held);
+
+/* In a child that such a fork has made, until that is over: the counter before. 0: not such a one.
+ */
+uint64_t gt_fork_began(void);
 
 /*
  * The caller may have been forked behind libc's back, by clone(2) or _Fork: then what a forked

@@ -6,6 +6,7 @@
 #include "encoder/base/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -423,6 +424,12 @@ struct text {
     size_t most; /* bytes of each name in it */
 };
 
+/* What is counted in a name. */
+struct counts {
+    unsigned n;      /* files of the process */
+    unsigned unused; /* names that there are already, and this one */
+};
+
 static void add(struct text *t, const char *s)
 {
     size_t n = strlen(s), room = (size_t)(t->end - t->pos);
@@ -467,26 +474,27 @@ static void add_host(struct text *t)
 }
 
 /* One %-escape; false: not one of ours, taken literally. */
-static bool expand(struct text *t, char escape, unsigned n)
+static bool expand(struct text *t, char escape, const struct counts *counts)
 {
     switch (escape) {
     case 'p': add_number(t, gt_syscall(SYS_getpid)); return true;
     case 'e': add_name(t, program_name); return true;
     case 'h': add_host(t); return true;
     case 't': add_number(t, (long)time(NULL)); return true;
-    case 'n': add_number(t, n); return true;
+    case 'n': add_number(t, counts->n); return true;
+    case 'u': add_number(t, counts->unused); return true;
     case '%': add(t, "%"); return true;
     default: return false;
     }
 }
 
-static bool put_path(char path[PATH_MAX], bool descendant, unsigned n, size_t most)
+static bool put_path(char path[PATH_MAX], bool descendant, const struct counts *counts, size_t most)
 {
     struct text t = {path, path + PATH_MAX, true, most};
     const char *p = gt_options.output;
     bool has_pid = false, has_n = false;
     for (; *p; p++) {
-        if (*p == '%' && expand(&t, p[1], n)) {
+        if (*p == '%' && expand(&t, p[1], counts)) {
             has_pid |= p[1] == 'p';
             has_n |= p[1] == 'n';
             p++;
@@ -498,9 +506,9 @@ static bool put_path(char path[PATH_MAX], bool descendant, unsigned n, size_t mo
         add(&t, ".");
         add_number(&t, gt_syscall(SYS_getpid));
     }
-    if (n > 1 && !has_n) {
+    if (counts->n > 1 && !has_n) {
         add(&t, ".");
-        add_number(&t, n);
+        add_number(&t, counts->n);
     }
     return t.whole;
 }
@@ -517,12 +525,35 @@ static bool has_long_part(const char *path)
     return false;
 }
 
-bool gt_options_output_path(char path[PATH_MAX], bool descendant, unsigned n)
+static bool put_short_path(char path[PATH_MAX], bool descendant, const struct counts *counts)
 {
     size_t most = NAME_MAX;
     bool whole;
     do
-        whole = put_path(path, descendant, n, most);
+        whole = put_path(path, descendant, counts, most);
     while (has_long_part(path) && (most /= 2));
+    return whole;
+}
+
+static bool exists(const char *path)
+{
+    return gt_syscall(SYS_faccessat, AT_FDCWD, path, F_OK) == 0;
+}
+
+bool gt_options_output_is_unused(void)
+{
+    return strstr(gt_options.output, "%u");
+}
+
+bool gt_options_output_path(char path[PATH_MAX], bool descendant, unsigned n)
+{
+    enum { MOST = 100000 };
+    struct counts counts = {.n = n, .unused = 1};
+    bool looks = gt_options_output_is_unused();
+    bool whole = put_short_path(path, descendant, &counts);
+    while (looks && whole && counts.unused < MOST && exists(path)) {
+        counts.unused++;
+        whole = put_short_path(path, descendant, &counts);
+    }
     return whole;
 }

@@ -60,8 +60,12 @@ bool gt_options_time(const char *value, uint64_t *ns);
 /*
  * The output pattern expanded for the nth file of this process, absolute. A descendant of the
  * process the user started gets .<pid> appended where the pattern has no %p, files after the first
- * one .<n> where it has no %n. false: longer than PATH_MAX.
+ * one .<n> where it has no %n; %u is the first number of which there is no file yet. false: longer
+ * than PATH_MAX.
  */
 bool gt_options_output_path(char path[PATH_MAX], bool descendant, unsigned n);
+
+/* Whether it has %u: no trace takes the place of another one. */
+bool gt_options_output_is_unused(void);
 
 #endif

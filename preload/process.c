@@ -389,15 +389,39 @@ static void complete_file(struct gt_thread *t)
     gt_names_roughly(false);
 }
 
+/*
+ * A single-threaded program that turns into another has hardly a trace of its own to leave, unless
+ * it has lived, and the other one's would not have its name.
+ */
+static bool leaves_trace(void)
+{
+    enum { LIVED_NS = 5000000 };
+    bool has = atomic_load(&process.drain_started) || gt_recording_has_written() ||
+               gt_recording_is_unreported();
+    return has || (gt_options_output_is_unused() && gt_recording() &&
+                   gt_clock_now() > gt_clock_units(LIVED_NS));
+}
+
+/* A child of vfork's has our memory, and so the thread that has made it, which stands still. */
+static void note_maker(void)
+{
+    struct gt_maker maker = {0};
+    pid_t pid = (pid_t)gt_syscall(SYS_getpid);
+    if (process.pid == pid)
+        maker = gt_origin_maker();
+    else if (gt_recording() && gt_self && gt_syscall(SYS_getppid) == process.pid)
+        maker = (struct gt_maker){(uint64_t)process.pid, gt_self->w.m, gt_clock_counter()};
+    if (maker.thread)
+        gt_census_note_maker(pid, &maker);
+}
+
 void gt_process_before_exec(void)
 {
     struct gt_thread *t;
-    /* A single-threaded program that turns into another has hardly a trace of its own to leave. */
-    bool leaves = atomic_load(&process.drain_started) || gt_recording_has_written() ||
-                  gt_recording_is_unreported();
+    note_maker();
     if (!gt_process_is_ours())
         return;
-    if (!leaves)
+    if (!leaves_trace())
         gt_census_withdraw();
     else if ((t = gt_thread_enter()))
         act(t, complete_file);
@@ -530,6 +554,9 @@ static void start(void)
         return;
     gt_census_open(0600);
     prepare();
+    struct gt_maker maker;
+    if (gt_census_take_maker(process.pid, &maker))
+        gt_origin_made_by(&maker);
     prepare_symbols();
     gt_real_clear_dlerror();
     gt_signals_init();

@@ -367,7 +367,7 @@ bool gt_thread_is_interrupted(struct gt_thread *t)
 void gt_thread_after_fork(void)
 {
     if (gt_self && gt_self != &gt_nobody) {
-        gt_origin_forked_by(gt_self->w.m);
+        gt_origin_forked_by(gt_self->w.m, gt_fork_began());
         gt_owner_forked(gt_self->w.m);
         disown_parents(gt_self);
     }

@@ -67,8 +67,8 @@ static void prepare(void)
     /* A server's processes may give up being root, and write there all the same. */
     if (!mkdtemp(family.directory) || (geteuid() == 0 && chmod(family.directory, 01733) != 0))
         gt_fail(GT_EXIT_OURS, "%s: %s", family.directory, strerror(errno));
-    /* A program that becomes another one keeps its number. */
-    if (asprintf(&pattern, "%s/%%p-%%e", family.directory) < 0)
+    /* A program that becomes another one keeps its number, and perhaps its name. */
+    if (asprintf(&pattern, "%s/%%p-%%u-%%e", family.directory) < 0)
         gt_fail(GT_EXIT_OURS, "no memory");
     set("GOTRACE_OUTPUT", pattern);
     set("GOTRACE_CHILDREN", "all");
@@ -166,10 +166,23 @@ static bool merge(const struct traces *t)
     return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+/* A process has several when it became another program. */
+static size_t processes_of(const struct traces *t)
+{
+    size_t n = 0;
+    long before = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        long pid = strtol(t->path[i] + strlen(family.directory) + 1, NULL, 10);
+        n += pid != before;
+        before = pid;
+    }
+    return n;
+}
+
 static bool put_together(const struct traces *t)
 {
     if (t->n > GT_MERGED_MAX)
-        gt_say("%zu processes are more than %d, which can be merged", t->n, GT_MERGED_MAX);
+        gt_say("%zu traces are more than %d, which can be merged", t->n, GT_MERGED_MAX);
     return t->n <= GT_MERGED_MAX && merge(t);
 }
 
@@ -183,11 +196,12 @@ static void clean_up(const struct traces *t)
 static void report(const struct traces *t)
 {
     struct stat st = {0};
+    size_t n = processes_of(t);
     uint32_t more = gt_census_refused();
     stat(family.output, &st);
     if (!family.quiet)
         gt_say("%s: %.1f KiB, %zu process%s; view: gotrace view %s", family.output,
-               (double)st.st_size / 1024, t->n, t->n == 1 ? "" : "es", family.output);
+               (double)st.st_size / 1024, n, n == 1 ? "" : "es", family.output);
     if (more && !family.quiet)
         gt_say("GOTRACE_MAX_PROCESSES=%u: %u more were not recorded",
                (unsigned)gt_options.max_processes, more);

@@ -122,3 +122,88 @@ def test_who_becomes_another_program(tmp_path, format):
     assert made == [mains[-1].g] and mains[-1].g != mains[0].g, (made, mains)
     states = [(e.old, e.new) for e in events if e.goid == made[0]]
     assert ("Waiting", "Runnable") in states, states  # it begins to be recorded
+
+
+def mains_of(events):
+    """The processes' main threads, by when they are first told of."""
+    return list(dict.fromkeys(e.g for e in events if e.kind == "Label" and e.fields["Label"].strip('"').endswith("/main")))
+
+
+AGAIN = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void *nothing(void *arg) { return arg; }
+int main(int argc, char **argv)
+{
+    int left = atoi(argv[1]);
+    char next[16];
+    pthread_t thread;
+    if (argc > 2 && pthread_create(&thread, NULL, nothing, NULL) == 0)
+        pthread_join(thread, NULL);
+    usleep(10000);
+    snprintf(next, sizeof next, "%d", left - 1);
+    return left ? execl(argv[0], argv[0], next, argv[2], NULL) : 3;
+}
+"""
+
+
+@pytest.mark.parametrize("threads", [[], ["with"]], ids=["alone", "threads"])
+def test_who_becomes_itself(tmp_path, threads):
+    """Each time it has a trace, and is made by what it was before."""
+    program = proc.compile(AGAIN, tmp_path / "again", "-pthread")
+    result = family(program, "4", *threads, trace=tmp_path / "t.out")
+    assert result.returncode == 3 and ", 1 process; " in result.stderr, result
+    waits = reports.waits(tmp_path / "t.out", "sleep")
+    assert sum(n for _, n, what in waits if what.startswith("usleep")) == 5, waits
+    events = gotools.parse(tmp_path / "t.out")
+    mains = mains_of(events)
+    made = {e.goid: e.g for e in events if e.is_go("NotExist", "Runnable")}
+    assert [made[g] for g in mains[1:]] == mains[:-1], (mains, made)
+
+
+MAKES = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static char **args;
+static void make_by_fork(void)
+{
+    if (fork() == 0)
+        _exit(execl(args[0], "made", "again", NULL));
+    wait(NULL);
+}
+static void *run(void *arg)
+{
+    dprintf(1, "%d\n", gettid());
+    make_by_fork();
+    if (vfork() == 0)
+        _exit(execl(args[0], "made", "again", NULL));
+    wait(NULL);
+    return arg;
+}
+int main(int argc, char **argv)
+{
+    pthread_t thread;
+    args = argv;
+    if (argc > 1)
+        return usleep(2000);
+    pthread_create(&thread, NULL, run, NULL);
+    pthread_join(thread, NULL);
+}
+"""
+
+
+@pytest.mark.parametrize("format", ["go1.23", "go1.21"])
+def test_who_executes_at_once(tmp_path, format):
+    """A child that is another program before it has a trace is made by the thread that forked."""
+    program = proc.compile(MAKES, tmp_path / "makes", "-D_GNU_SOURCE", "-pthread")
+    result = family(program, trace=tmp_path / "t.out", env={"GOTRACE_FORMAT": format}).ok()
+    assert ", 3 processes; " in result.stderr
+    gotools.check_all(tmp_path / "t.out")
+    events = gotools.parse(tmp_path / "t.out")
+    mains = mains_of(events)
+    made = [e.goid for e in events if e.is_go("NotExist", "Runnable") and e.m == int(result.stdout)]
+    assert len(mains) == 3 and made == mains[1:], (mains, made)

@@ -145,6 +145,16 @@ def test_output_pattern(tmp_path):
     assert f"{tmp_path}/{name}" in result.stderr
 
 
+def test_no_file_is_overwritten(tmp_path):
+    for expected in (["1.out"], ["1.out", "2.out"], ["1.out", "2.out", "3.out"]):
+        proc.run(THREADS, env=proc.traced_env("%u.out"), cwd=tmp_path).ok()
+        assert sorted(os.listdir(tmp_path)) == expected
+    (tmp_path / "2.out").unlink()
+    proc.run(THREADS, env=proc.traced_env("%u.out"), cwd=tmp_path).ok()
+    for name in expected:
+        gotools.check(tmp_path / name)
+
+
 def names_of(directory):
     """The traces of a directory by their names without the number of the process, all of them read."""
     for path in directory.iterdir():
