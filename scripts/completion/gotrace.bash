@@ -102,7 +102,7 @@ _gotrace_run() { # word
         _gotrace_files "$1"
     elif [[ $1 == -* ]]; then
         _gotrace_words "$1" --output= --format= --syscalls= --syscall-min= --no-heap --no-children --all-children --max-processes= --names= --max-size= \
-            --max-mem= --start= --delay= --duration= --signal= --ring= --rotate= --keep= --live= --sched --cpu-hz= --hold-min= --hang= --quiet --family --force --help --version
+            --max-mem= --start= --delay= --duration= --signal= --ring= --rotate= --keep= --live= --sched --cpu-hz= --hold-min= --hang= --quiet --family --wait --force --help --version
     else
         _gotrace_first "$1"
     fi

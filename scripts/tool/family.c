@@ -1,8 +1,10 @@
 /* See family.h. */
 #include "family.h"
 
+#include "parent.h"
 #include "tool.h"
 
+#include "encoder/live.h"
 #include "preload/census.h"
 #include "preload/options.h"
 #include "scripts/tool/rewrite/merging.h"
@@ -14,19 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static struct {
-    pid_t program;
     char *output, *directory;
     bool quiet;
 } family;
-
-static volatile sig_atomic_t enough; /* nobody is waited for any more */
-static volatile sig_atomic_t ended;  /* the program has */
 
 /* Where the traces go ------------------------------------------------------------------------ */
 
@@ -77,47 +74,6 @@ static void prepare(void)
     bound();
 }
 
-/* Waiting ------------------------------------------------------------------------------------ */
-
-/* The program gets it, too; once that is over, its descendants are not waited for. */
-static void on_signal(int number)
-{
-    if (ended)
-        enough = 1;
-    else if (number == SIGTERM || number == SIGHUP)
-        kill(family.program, number); /* the others come from a terminal, for all of its group */
-}
-
-static void catch_signals(void)
-{
-    static const int signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = on_signal};
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        sigaction(signals[i], &action, NULL);
-}
-
-/*
- * Orphans of the family are ours: all of it has ended when there is no child left. A signal that
- * comes meanwhile must not be for the number that the program had, which may be another's by then.
- */
-static int await(void)
-{
-    int status, result = 0;
-    siginfo_t dead;
-    while (!enough) {
-        if (waitid(P_ALL, 0, &dead, WEXITED | WNOWAIT) != 0) {
-            if (errno != EINTR)
-                break;
-            continue;
-        }
-        bool is_program = dead.si_pid == family.program;
-        ended |= is_program;
-        if (waitpid(dead.si_pid, &status, 0) == dead.si_pid && is_program)
-            result = status;
-    }
-    return result;
-}
-
 /* Merging ------------------------------------------------------------------------------------ */
 
 struct traces {
@@ -130,13 +86,21 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Then that is read: it has all of this one, and more. */
+static bool has_box(const char *name)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/%s" GT_LIVE_SUFFIX, family.directory, name);
+    return n < (int)sizeof path && access(path, F_OK) == 0;
+}
+
 /* Of those that were killed before their file was made there is none. */
 static struct traces find(void)
 {
     struct traces found = {0};
     DIR *dir = opendir(family.directory);
     for (struct dirent *e; dir && (e = readdir(dir));) {
-        if (*e->d_name == '.')
+        if (*e->d_name == '.' || has_box(e->d_name))
             continue;
         found.path = realloc(found.path, (found.n + 1) * sizeof *found.path);
         if (!found.path ||
@@ -186,10 +150,13 @@ static bool put_together(const struct traces *t)
     return t->n <= GT_MERGED_MAX && merge(t);
 }
 
-static void clean_up(const struct traces *t)
+static void clean_up(void)
 {
-    for (size_t i = 0; i < t->n; i++)
-        unlink(t->path[i]);
+    DIR *dir = opendir(family.directory);
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        unlinkat(dirfd(dir), e->d_name, 0);
+    if (dir)
+        closedir(dir);
     rmdir(family.directory);
 }
 
@@ -209,20 +176,9 @@ static void report(const struct traces *t)
 
 /* The end ------------------------------------------------------------------------------------ */
 
-/* A parent sees what it would have seen of the program; the core file is the program's. */
-static _Noreturn void end_as(int status)
-{
-    if (WIFSIGNALED(status)) {
-        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-        signal(WTERMSIG(status), SIG_DFL);
-        raise(WTERMSIG(status));
-    }
-    exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-}
-
 static _Noreturn void lead(void)
 {
-    int status = await();
+    int status = gt_parent_await(true);
     struct traces t = find();
     bool merged = t.n && put_together(&t);
     if (!t.n)
@@ -232,24 +188,14 @@ static _Noreturn void lead(void)
     else
         report(&t);
     if (!t.n || merged)
-        clean_up(&t);
-    end_as(status);
+        clean_up();
+    gt_parent_end_as(status);
 }
 
 void gt_family_begin(void)
 {
     prepare();
-    fflush(NULL);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    sigset_t all, before;
-    sigfillset(&all);
-    sigprocmask(SIG_BLOCK, &all, &before);
-    family.program = fork();
-    if (family.program < 0)
-        gt_fail(GT_EXIT_OURS, "fork: %s", strerror(errno));
-    if (family.program > 0)
-        catch_signals();
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    if (family.program > 0)
+    if (gt_parent_begin() > 0)
         lead();
 }

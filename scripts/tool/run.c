@@ -1,11 +1,13 @@
 /*
  * `gotrace [options] [--] program …`: sets the environment, looks whether the program can be
  * traced, and becomes it. Nothing stays between the program and its parent: its process id,
- * signals, descriptors and exit status are its own. (With -f this process stays: family.h.)
+ * signals, descriptors and exit status are its own. (With -f or --wait this process stays:
+ * family.h, wait.h.)
  */
 #include "family.h"
 #include "target.h"
 #include "tool.h"
+#include "wait.h"
 
 #include "preload/options.h"
 
@@ -19,7 +21,13 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-enum { FAMILY = 'f', HELP = 'h', FORCE = 0x80, VARIABLE = 0x100 }; /* and on: rows of the table */
+enum {
+    FAMILY = 'f',
+    HELP = 'h',
+    FORCE = 0x80,
+    WAIT,
+    VARIABLE = 0x100
+}; /* and on: rows of the table */
 
 /* An option is a variable of the library. value: NULL when the option has an argument. */
 static const struct {
@@ -88,6 +96,7 @@ void gt_run_print_options(bool running)
     }
     static const char *const others[][2] = {
         {"-f, --family", "one trace of the program and all processes that come of it"},
+        {"    --wait", "stay until it ends, and make its trace whole if it is killed (--live)"},
         {"    --force", "run also what cannot be traced"},
         {"-h, --help", "this"},
         {"-V, --version", "of this command"}};
@@ -180,12 +189,13 @@ static void describe(struct option *longs, char *letters)
     *p = 0;
     longs[OPTIONS] = (struct option){"force", no_argument, NULL, FORCE};
     longs[OPTIONS + 1] = (struct option){"family", no_argument, NULL, FAMILY};
-    longs[OPTIONS + 2] = (struct option){0};
+    longs[OPTIONS + 2] = (struct option){"wait", no_argument, NULL, WAIT};
+    longs[OPTIONS + 3] = (struct option){0};
 }
 
 struct gt_ways gt_run_read_options(int argc, char **argv)
 {
-    struct option longs[OPTIONS + 3];
+    struct option longs[OPTIONS + 4];
     char letters[3 + 2 * OPTIONS + 1];
     struct gt_ways ways = {0};
     int c;
@@ -196,6 +206,8 @@ struct gt_ways gt_run_read_options(int argc, char **argv)
             ways.force = true;
         else if (c == FAMILY)
             ways.family = true;
+        else if (c == WAIT)
+            ways.wait = true;
         else if (row >= 0)
             set(row, options[row].value ? options[row].value : optarg);
         else
@@ -240,8 +252,12 @@ int gt_command_run(int argc, char **argv)
     if (target.status && !ways.force)
         gt_fail(target.status, "cannot trace: %s. (--force runs it all the same.)", target.why);
     preload(library, target.first);
+    if (ways.wait)
+        setenv("GOTRACE_LIVE", "on", false); /* or where it is said to be */
     if (ways.family)
         gt_family_begin();
+    else if (ways.wait)
+        gt_wait_begin();
     execvp(*program, program);
     int status = errno == ENOENT ? GT_EXIT_NOT_FOUND : GT_EXIT_CANNOT_RUN;
     gt_fail(status, "%s: %s", *program, strerror(errno));

@@ -58,7 +58,7 @@ void gt_run_print_options(bool running);
  */
 struct gt_ways {
     bool force; /* run what cannot be traced, too */
-    bool family;
+    bool family, wait;
 };
 struct gt_ways gt_run_read_options(int argc, char **argv);
 

@@ -19,9 +19,10 @@ ROOMS = {  # folder: the folders that it may need, besides itself
     "encoder": {"encoder/base", "encoder/v1"},
     **{f"scripts/tool/{name}": TOOL for name in ("why", "sql", "export", "stacks")},
     "scripts/tool/report": TOOL | {"scripts/tool/recover"},
-    "scripts/tool/names": TOOL - {"scripts/tool/report"},
+    "scripts/tool/names": TOOL - {"scripts/tool/report"} | {"scripts/tool/recover"},
     "scripts/tool/attach": {*TOOL, "scripts/tool/stacks"},
-    **{f"scripts/tool/{name}": {*TOOL, "encoder/v1"} for name in ("recover", "rewrite")},
+    "scripts/tool/recover": {*TOOL, "encoder/v1"} - {"scripts/tool/names", "scripts/tool/report"},
+    "scripts/tool/rewrite": {*TOOL, "encoder/v1"},
 }
 
 

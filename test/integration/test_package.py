@@ -17,7 +17,7 @@ pytestmark = pytest.mark.beside
 THREADS = PROGRAMS / "threads"
 TOOL = ROOT / "scripts/tool"
 COMMANDS = dict(re.findall(r'^    {"([a-z]+)", "([^"]*)"', (TOOL / "main.c").read_text(), re.M))  # with arguments
-OPTIONS = re.findall(r'^    {"([a-z-]+)", ', (TOOL / "run.c").read_text(), re.M) + ["family", "force", "help", "version"]
+OPTIONS = re.findall(r'^    {"([a-z-]+)", ', (TOOL / "run.c").read_text(), re.M) + ["family", "wait", "force", "help", "version"]
 VERSION = re.search(r"^## (\d\S*)", (ROOT / "scripts/CHANGELOG.md").read_text(), re.M)[1]
 
 

@@ -67,13 +67,15 @@ static const uint8_t *load_box(const char *path, size_t *size)
     return base;
 }
 
-bool gt_boxed_is(const char *path)
+bool gt_boxed_is(const char *path, uint64_t *pid)
 {
     uint64_t magic = 0;
     struct stat st; /* opening a FIFO may take for ever */
     int fd = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    *pid = 0;
     bool is = fd >= 0 &&
               pread(fd, &magic, sizeof magic, offsetof(struct gt_box, magic)) == sizeof magic &&
+              pread(fd, pid, sizeof *pid, GT_BOX_PAGE + offsetof(struct gt_live, pid)) > 0 &&
               magic == GT_BOX_MAGIC;
     if (fd >= 0)
         close(fd);

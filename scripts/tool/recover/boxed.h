@@ -17,8 +17,8 @@ struct gt_boxed {
     struct gt_memo stacks, strings; /* by the addresses that they had */
 };
 
-/* Whether a file is one, by how it begins. */
-bool gt_boxed_is(const char *path);
+/* Whether a file is one, by how it begins; *pid: of which process. */
+bool gt_boxed_is(const char *path, uint64_t *pid);
 
 /* Ends the program with a message where that is none. */
 void gt_boxed_open(struct gt_boxed *b, const char *path);

@@ -17,11 +17,13 @@
 #include "encoder/held.h"
 #include "encoder/output.h"
 #include "encoder/read/batches.h"
+#include "encoder/read/need.h"
 #include "encoder/read/trace.h"
 #include "encoder/v1/v1.h"
 #include "encoder/v2.h"
 #include "encoder/writer.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -238,11 +240,56 @@ static bool recover_for(const void *of, const char *output)
 
 const char *gt_recovered(const char *path)
 {
-    if (!gt_boxed_is(path))
+    uint64_t pid;
+    if (!gt_boxed_is(path, &pid))
         return path;
     const char *found = gt_copy_once(path, "not recovered", recover_for, path);
     if (!found)
         exit(GT_EXIT_FAILED); /* why was said */
+    return found;
+}
+
+/* Where the trace of that process is, or, of a flight recorder, would be. */
+static void find_place(char place[PATH_MAX + NAME_MAX], const char *box, const char *directory)
+{
+    struct gt_boxed b;
+    gt_boxed_open(&b, box);
+    const struct gt_live_whole *whole = gt_boxed_whole(&b);
+    const char *name = strrchr(box, '/') + 1;
+    int length = (int)(strlen(name) - (sizeof GT_LIVE_SUFFIX - 1));
+    if (whole->bytes)
+        snprintf(place, PATH_MAX, "%.*s", PATH_MAX - 1, whole->path);
+    else
+        snprintf(place, PATH_MAX + NAME_MAX, "%s/%.*s", directory, length, name);
+}
+
+void gt_recover_in_place(const char *box, const char *directory)
+{
+    char place[PATH_MAX + NAME_MAX], output[sizeof place + 16];
+    find_place(place, box, directory);
+    snprintf(output, sizeof output, "%s.recovered", place);
+    recover(box, NULL, output, place);
+    if (rename(output, place) != 0)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", place, strerror(errno));
+    unlink(box);
+}
+
+char *gt_recover_find(const char *directory, pid_t pid)
+{
+    char *found = NULL;
+    DIR *dir = opendir(directory);
+    for (struct dirent *e; !found && dir && (e = readdir(dir));) {
+        char path[PATH_MAX];
+        uint64_t its;
+        size_t length = strlen(e->d_name), suffix = sizeof GT_LIVE_SUFFIX - 1;
+        if (length <= suffix || strcmp(e->d_name + length - suffix, GT_LIVE_SUFFIX) != 0 ||
+            (size_t)snprintf(path, sizeof path, "%s/%s", directory, e->d_name) >= sizeof path)
+            continue;
+        if (gt_boxed_is(path, &its) && its == (uint64_t)pid)
+            found = gt_need(strdup(path));
+    }
+    if (dir)
+        closedir(dir);
     return found;
 }
 

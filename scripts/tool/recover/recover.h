@@ -2,10 +2,22 @@
 #ifndef GT_RECOVER_H
 #define GT_RECOVER_H
 
+#include <sys/types.h>
+
 /*
  * Where the trace is that such a file makes with the one which it goes on with, for as long as we
  * run; any other file itself. Ends the program with a message where that cannot be made.
  */
 const char *gt_recovered(const char *path);
+
+/* What that process has left in the directory; NULL: nothing. The caller frees it. */
+char *gt_recover_find(const char *directory, pid_t pid);
+
+/*
+ * Makes of it the trace of that process, in place of the one which it goes on with, or, where there
+ * is none, in the directory. It is removed then. Ends the program with a message where that cannot
+ * be.
+ */
+void gt_recover_in_place(const char *box, const char *directory);
 
 #endif

@@ -1,0 +1,85 @@
+/* See parent.h. */
+#include "parent.h"
+
+#include "tool.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static pid_t program;
+static volatile sig_atomic_t enough; /* nobody is waited for any more */
+static volatile sig_atomic_t ended;  /* the program has */
+
+/* What a terminal sends is for all of its group, and the program has it already. */
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    static const int ends[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+    (void)context;
+    if (!ended && info->si_code <= 0)
+        kill(program, number);
+    for (size_t i = 0; ended && i < sizeof ends / sizeof *ends; i++)
+        enough |= number == ends[i];
+}
+
+static void catch_signals(void)
+{
+    static const int signals[] = {SIGINT,  SIGQUIT, SIGTERM,  SIGHUP, SIGUSR1,
+                                  SIGUSR2, SIGCONT, SIGWINCH, SIGALRM};
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        sigaction(signals[i], &action, NULL);
+}
+
+pid_t gt_parent_begin(void)
+{
+    sigset_t all, before;
+    fflush(NULL);
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    program = fork();
+    if (program < 0)
+        gt_fail(GT_EXIT_OURS, "fork: %s", strerror(errno));
+    if (program > 0)
+        catch_signals();
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return program;
+}
+
+/*
+ * Orphans may be ours: all of a family has ended when there is no child left. A signal that comes
+ * meanwhile must not be for the number that the program had, which may be another's by then.
+ */
+int gt_parent_await(bool descendants)
+{
+    int status, result = 0;
+    siginfo_t dead;
+    while (!enough && (descendants || !ended)) {
+        if (waitid(P_ALL, 0, &dead, WEXITED | WNOWAIT) != 0) {
+            if (errno != EINTR)
+                break;
+            continue;
+        }
+        bool is_program = dead.si_pid == program;
+        ended |= is_program;
+        if (waitpid(dead.si_pid, &status, 0) == dead.si_pid && is_program)
+            result = status;
+    }
+    return result;
+}
+
+/* The core file is the program's. */
+void gt_parent_end_as(int status)
+{
+    if (WIFSIGNALED(status)) {
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+        signal(WTERMSIG(status), SIG_DFL);
+        raise(WTERMSIG(status));
+    }
+    exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
