@@ -39,9 +39,13 @@ static bool is_loaded(const struct link_map *map)
     return m;
 }
 
-/* Look-ups first: what is bound meanwhile is bound as it shall be. Other libraries may be gone. */
+/*
+ * Look-ups first: what is bound meanwhile is bound as it shall be. Other libraries may be gone. Ours
+ * is left out: its gt_syscall stays libc's.
+ */
 static bool bind_all(bool to_hooks)
 {
+    struct link_map *const ours[2] = {gt_elf_ours(), gt_elf_ours()};
     static struct gt_elf_binding list[GT_BINDINGS_MAX];
     bool all = true;
     int n = 0;
@@ -54,7 +58,7 @@ static bool bind_all(bool to_hooks)
         all &= done || i >= attached.of_libc;
         n++;
     }
-    return gt_elf_rebind(list, n, NULL) && all;
+    return gt_elf_rebind(list, n, ours) && all;
 }
 
 static void find_all(void)
