@@ -64,14 +64,18 @@ static uint32_t behind(const struct gt_writer *w)
     return (uint32_t)(w->events - w->piece) + 3; /* the next event, the batch, and one more */
 }
 
-/* Now; later, if need be, so that readers see it after its cause, in another stream (rule 6). */
+/* At ts; later, if need be, so that readers see it after its cause, in another stream (rule 6). */
+static inline uint64_t at_after(const struct gt_writer *w, uint64_t ts, uint64_t cause)
+{
+    if (__builtin_expect(ts > cause + behind(w), 1)) /* a unit is a nanosecond or more */
+        return ts;
+    uint64_t least = cause + 2 + gt_clock_units(behind(w));
+    return ts > least ? ts : least;
+}
+
 static uint64_t now_after(const struct gt_writer *w, uint64_t cause)
 {
-    uint64_t now = gt_clock_now();
-    if (__builtin_expect(now > cause + behind(w), 1)) /* a unit is a nanosecond or more */
-        return now;
-    uint64_t least = cause + 2 + gt_clock_units(behind(w));
-    return now > least ? now : least;
+    return at_after(w, gt_clock_now(), cause);
 }
 
 /* Its own thread has just said what the goroutine's state is. */
@@ -272,10 +276,10 @@ static __attribute__((noinline, cold)) void after_call_slow(struct gt_writer *w)
     commit(w, gt_varint_put(p, ++w->g.seq));
 }
 
-static void syscall_end(struct gt_writer *w)
+static void syscall_end(struct gt_writer *w, uint64_t ts)
 {
     struct gt_g *g = &w->g;
-    event0(w, GT_EV_GO_SYSCALL_END);
+    commit(w, begin_at(w, GT_EV_GO_SYSCALL_END, ts));
     g->state = GT_G_RUNNING;
     w->p->state = GT_P_RUNNING;
     if (__builtin_expect(gt_format->after_call != GT_AFTER_CALL_STATUS, 0)) {
@@ -330,11 +334,16 @@ static void proc_start(struct gt_writer *w)
     commit(w, gt_varint_put(gt_varint_put(p, w->p->id), ++w->p->seq));
 }
 
-static void go_start(struct gt_writer *w)
+static void go_start_at(struct gt_writer *w, uint64_t ts)
 {
     w->g.state = GT_G_RUNNING;
-    uint8_t *p = begin_at(w, GT_EV_GO_START, now_after(w, w->g.changed));
+    uint8_t *p = begin_at(w, GT_EV_GO_START, at_after(w, ts, w->g.changed));
     commit(w, gt_varint_put(gt_varint_put(p, w->g.id), ++w->g.seq));
+}
+
+static void go_start(struct gt_writer *w)
+{
+    go_start_at(w, gt_clock_now());
 }
 
 /* What a reused writer, or a goroutine created in an earlier generation, still owes this one. */
@@ -443,12 +452,25 @@ void gt_ev_go_resume(struct gt_writer *w, struct gt_stack *stack)
 {
     own_rewaits(w);
     if (w->g.state == GT_G_SYSCALL)
-        syscall_end(w);
+        syscall_end(w, gt_clock_now());
     if (w->g.state == GT_G_WAITING)
         unblock_at(w, &w->g, stack, woken_at(w));
     w->woken = 0;
     if (w->g.state == GT_G_RUNNABLE)
         go_start(w);
+    if (w->g.state == GT_G_RUNNING)
+        tell(w, gt_writer_gen(w));
+}
+
+void gt_ev_go_resume_since(struct gt_writer *w, struct gt_stack *stack, uint64_t since)
+{
+    own_rewaits(w);
+    if (w->g.state == GT_G_SYSCALL)
+        syscall_end(w, since);
+    if (w->g.state == GT_G_WAITING)
+        unblock_at(w, &w->g, stack, since);
+    if (w->g.state == GT_G_RUNNABLE)
+        go_start_at(w, since);
     if (w->g.state == GT_G_RUNNING)
         tell(w, gt_writer_gen(w));
 }

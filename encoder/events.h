@@ -55,6 +55,12 @@ void gt_ev_go_syscall(struct gt_writer *w, uint64_t since, struct gt_stack *stac
 void gt_ev_go_resume(struct gt_writer *w, struct gt_stack *stack);
 
 /*
+ * The same for one that has gone on `since` then, unnoticed; not before its last event. By whoever
+ * stands in for the owner.
+ */
+void gt_ev_go_resume_since(struct gt_writer *w, struct gt_stack *stack, uint64_t since);
+
+/*
  * Ends the wait of another goroutine. The caller found it in a registry that keeps it from going
  * on meanwhile. Takes target->lock for a moment. false: this pin is too old (rule 4): unpin, pin
  * and try again. Does nothing, returning true, when the target does not wait. Nor when

@@ -13,6 +13,8 @@
 
 static _Atomic(struct gt_writer *) writers; /* push only */
 
+void (*gt_switch_before)(void);
+
 static long membarrier(int command)
 {
     return gt_syscall(SYS_membarrier, command, 0, 0);
@@ -355,6 +357,8 @@ static void tell_unstarted(const struct emitter *e)
 void gt_switch_all(uint32_t next, uint32_t told, void (*emit)(struct gt_buf *batch))
 {
     GT_ASSERT_DRAIN_SIDE();
+    if (gt_switch_before)
+        gt_switch_before();
     gt_urgent_working(true);
     atomic_store(&gt_gen.current, next);
     if (atomic_load(&gt_gen.fence))

@@ -32,6 +32,12 @@ void gt_switch_set_deadline(uint64_t ns);
  */
 bool gt_switch_all_outside(uint32_t mark, bool (*inside)(const struct gt_writer *w));
 
+/*
+ * Called before a generation ends: the last moment to write of those who cannot do so themselves.
+ * NULL: there are none.
+ */
+extern void (*gt_switch_before)(void);
+
 /* Every writer that there ever was; its thread may have ended. */
 void gt_switch_each(void (*fn)(void *arg, struct gt_writer *w), void *arg);
 

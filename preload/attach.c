@@ -2,6 +2,7 @@
 #include "attach.h"
 
 #include "control.h"
+#include "met.h"
 #include "process.h"
 #include "real.h"
 #include "sampler.h"
@@ -39,9 +40,13 @@ static bool is_loaded(const struct link_map *map)
     return m;
 }
 
-/* Look-ups first: what is bound meanwhile is bound as it shall be. Other libraries may be gone. */
+/*
+ * Look-ups first: what is bound meanwhile is bound as it shall be. Other libraries may be gone.
+ * Ours is left out: its gt_syscall stays libc's.
+ */
 static bool bind_all(bool to_hooks)
 {
+    struct link_map *const ours[2] = {gt_elf_ours(), gt_elf_ours()};
     static struct gt_elf_binding list[GT_BINDINGS_MAX];
     bool all = true;
     int n = 0;
@@ -54,7 +59,7 @@ static bool bind_all(bool to_hooks)
         all &= done || i >= attached.of_libc;
         n++;
     }
-    return gt_elf_rebind(list, n, NULL) && all;
+    return gt_elf_rebind(list, n, ours) && all;
 }
 
 static void find_all(void)
@@ -126,11 +131,18 @@ int gt_attach_undo(void)
     return move_calls(false) ? 0 : -EACCES;
 }
 
-/* settings: as gt_options_read has them. 0 or -errno: nothing is bound, and we stay, inert. */
-GT_EXPORT int gotrace_attached(const char *settings);
-int gotrace_attached(const char *settings)
+/*
+ * settings: as gt_options_read has them. 0 or -errno: nothing is bound, and we stay, inert. The
+ * program's threads are met before they can call a hook.
+ */
+GT_EXPORT int gotrace_attached(const char *settings, const struct gt_picture *picture);
+int gotrace_attached(const char *settings, const struct gt_picture *picture)
 {
     GT_HEAP_OWN(own);
+    gt_met_expect(picture);
     int error = attached.state == NEVER ? gt_process_attach(settings) : -EALREADY;
-    return error ? error : bind_to_hooks();
+    if (error)
+        return error;
+    gt_met_await();
+    return bind_to_hooks();
 }

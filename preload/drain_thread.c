@@ -3,6 +3,7 @@
 
 #include "control.h"
 #include "libc_signal.h"
+#include "met.h"
 #include "options.h"
 #include "process.h"
 #include "real.h"
@@ -75,6 +76,7 @@ static void *run(void *unused)
         gt_control_open();
         gt_usage_apart();
     }
+    gt_met_all();
     if (gt_options.ring_bytes)
         gt_symbolize_prepare(); /* not when it is too late: see gt_process_crash */
     gt_drain_run();

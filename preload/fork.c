@@ -6,6 +6,7 @@
 #include "drain_thread.h"
 #include "fatal.h"
 #include "made.h"
+#include "met.h"
 #include "names.h"
 #include "process.h"
 #include "real.h"
@@ -40,6 +41,7 @@ static void (*const state[])(void) = {
     gt_drain_thread_after_fork, /* nobody waits for its end */
     gt_encoder_after_fork,      /* a table of its own */
 
+    gt_met_after_fork,      /* nobody has yet to be met */
     gt_registry_after_fork, /* nobody waits */
     gt_signalled_reset,     /* or has signalled */
     gt_modules_after_fork,  /* they stay, as far as they were known */

@@ -2,6 +2,7 @@
 #include "thread.h"
 
 #include "fork.h"
+#include "met.h"
 #include "process.h"
 #include "seccomp.h"
 
@@ -85,15 +86,21 @@ static bool set_key(struct gt_thread *t)
     return set;
 }
 
-/* The calling thread becomes t. */
-static void adopt(struct gt_thread *t)
+/* The calling thread is t. */
+static void settle(struct gt_thread *t)
 {
     note_stack(t);
     gt_trail_begin(&t->trail, t->stack_bytes);
-    t->w.m = (uint32_t)gt_syscall(SYS_gettid);
-    t->w.last = gt_clock_now();
     t->self = pthread_self();
     gt_self = t;
+}
+
+/* It becomes that. */
+static void adopt(struct gt_thread *t)
+{
+    t->w.m = (uint32_t)gt_syscall(SYS_gettid);
+    t->w.last = gt_clock_now();
+    settle(t);
 }
 
 void gt_thread_ignore(void)
@@ -173,7 +180,11 @@ struct gt_thread *gt_thread_appear(void)
 {
     gt_process_second_thread();
     gt_self = &gt_nobody; /* whatever happens below goes straight through */
-    struct gt_thread *t = thread_alloc();
+    bool now;
+    struct gt_thread *t = gt_met_claim(&now);
+    if (t || !now)
+        return t;
+    t = thread_alloc();
     if (!t)
         return NULL;
     t->inside = 1;
@@ -188,6 +199,54 @@ struct gt_thread *gt_thread_appear(void)
     }
     t->w.may_lose = true;
     return t;
+}
+
+struct gt_thread *gt_thread_meet(uint32_t tid, pthread_t self, struct gt_stack *routine,
+                                 struct gt_string *label)
+{
+    struct gt_thread *t = thread_alloc();
+    if (!t)
+        return NULL;
+    atomic_fetch_add(&threads.live, 1);
+    t->self = self;
+    t->w.m = tid;
+    t->w.last = gt_clock_now();
+    t->w.label = label;
+    if (gt_writer_pin(&t->w)) {
+        gt_ev_thread_appear(&t->w, routine);
+        gt_writer_unpin(&t->w);
+    }
+    return t;
+}
+
+void gt_thread_become(struct gt_thread *t)
+{
+    t->inside = 1;
+    settle(t);
+}
+
+void gt_thread_became(struct gt_thread *t)
+{
+    set_key(t);
+    gt_sampler_thread_begin(t, false);
+    t->w.may_lose = true;
+}
+
+void gt_thread_forget_self(void)
+{
+    gt_self->inside = 0;
+    gt_self = NULL;
+}
+
+/* Its memory stays with it. What it had used by then nobody knows. */
+void gt_thread_gone(struct gt_thread *t)
+{
+    t->w.account = NULL;
+    if (gt_writer_pin_at_once(&t->w)) {
+        gt_ev_thread_end(&t->w);
+        gt_writer_unpin(&t->w);
+    }
+    atomic_fetch_sub(&threads.live, 1);
 }
 
 static struct gt_thread *find_cloned(uint32_t tid)

@@ -64,6 +64,23 @@ static inline struct gt_thread *gt_thread_of(const struct gt_writer *w)
 struct gt_thread *gt_thread_appear(void);
 
 /*
+ * For met.c. A thread of the program's that nobody has seen calling appears in the trace, and runs,
+ * as far as that says; its pthread_t and name, NULL: it has none of its own. The caller stands in
+ * for it from then on. NULL: no memory.
+ */
+struct gt_string;
+struct gt_thread *gt_thread_meet(uint32_t tid, pthread_t self, struct gt_stack *routine,
+                                 struct gt_string *label);
+
+/* The calling thread is that one, and inside; and then it writes for itself, or is nobody again. */
+void gt_thread_become(struct gt_thread *t);
+void gt_thread_became(struct gt_thread *t);
+void gt_thread_forget_self(void);
+
+/* It has ended unseen. */
+void gt_thread_gone(struct gt_thread *t);
+
+/*
  * t's thread runs on another stack than before: a signal stack, a coroutine. Or it is not t's
  * thread at all: clone(2) without CLONE_SETTLS makes a thread that has its parent's thread-local
  * variables. Returns whose it really is; NULL when it cannot be traced.

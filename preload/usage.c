@@ -82,7 +82,7 @@ static bool may_open(void)
 }
 
 /* "": it cannot be read. */
-static void read_file(char text[FILE_MAX], uint32_t tid, const char *name)
+size_t gt_usage_read_file(char *text, size_t size, uint32_t tid, const char *name)
 {
     char path[64];
     struct gt_strbuf p = gt_strbuf_start(path, sizeof path);
@@ -90,10 +90,11 @@ static void read_file(char text[FILE_MAX], uint32_t tid, const char *name)
     gt_strbuf_decimal(&p, tid);
     gt_strbuf_add(&p, name);
     int fd = may_open() ? gt_file_open(path, 0) : -1;
-    ssize_t n = fd < 0 ? 0 : gt_file_read(fd, text, FILE_MAX - 1, 0);
+    ssize_t n = fd < 0 ? 0 : gt_file_read(fd, text, size - 1, 0);
     text[n > 0 ? n : 0] = 0;
     if (fd >= 0)
         gt_file_close(fd);
+    return strlen(text);
 }
 
 /* The number at *p, behind blanks; moves *p behind it. */
@@ -118,7 +119,7 @@ static int read_queue(uint32_t tid, struct gt_usage *usage)
     char text[FILE_MAX];
     const char *p = text;
     uint64_t ran, queue, slices;
-    read_file(text, tid, "/schedstat");
+    gt_usage_read_file(text, sizeof text, tid, "/schedstat");
     bool whole = number(&p, &ran) && number(&p, &queue) && number(&p, &slices);
     int error = read_clock_of(tid, usage);
     if (error && whole) { /* a filter's answer: that will do */
@@ -149,7 +150,7 @@ struct stat_line {
 
 static bool read_stat(struct stat_line *line, uint32_t tid)
 {
-    read_file(line->text, tid, "/stat");
+    gt_usage_read_file(line->text, sizeof line->text, tid, "/stat");
     line->behind = strrchr(line->text, ')');
     return line->behind && strlen(line->behind) > 3;
 }
@@ -215,7 +216,7 @@ static void read_switches(uint32_t tid, struct gt_usage *usage)
         read_own_switches(usage);
         return;
     }
-    read_file(text, tid, "/status");
+    gt_usage_read_file(text, sizeof text, tid, "/status");
     bool whole =
         find_number(text, "\nvoluntary_ctxt_switches:", &usage->of[GT_USED_VOLUNTARY]) &&
         find_number(text, "\nnonvoluntary_ctxt_switches:", &usage->of[GT_USED_INVOLUNTARY]) &&

@@ -15,6 +15,12 @@ bool gt_usage_where(uint32_t tid, struct gt_where_now *where);
 void gt_usage_apart(void);
 bool gt_usage_is_apart(void);
 
+/*
+ * A file of /proc about a thread, as a text; how much of it, 0: it cannot be read. As gt_usage_read
+ * with a tid.
+ */
+size_t gt_usage_read_file(char *text, size_t size, uint32_t tid, const char *name);
+
 /* From here on no clock of a thread is read (seccomp.c). Any thread. */
 void gt_usage_forbid(void);
 

@@ -19,6 +19,7 @@
 enum gt_rank {
     GT_RANK_CLIENT,  /* drain.c: who commands the drain side */
     GT_RANK_SIDE,    /* drain.c: who is the drain side */
+    GT_RANK_MET,     /* preload/met.c: a thread that was there before us */
     GT_RANK_KEY,     /* thread.c: the key of threads' ends */
     GT_RANK_SIGNALS, /* signals.c: a taken signal's action */
     GT_RANK_SHARD,   /* registry.c: by their addresses where it takes two */

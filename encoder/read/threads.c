@@ -22,6 +22,32 @@ static enum gt_kind kind_of_reason(const char *reason)
                                                                                         : GT_OTHER;
 }
 
+/*
+ * Of a wait that was there before the trace no reason is told, but its stack. What is no wait but a
+ * system call is another state.
+ */
+static enum gt_kind kind_of_call(const char *call)
+{
+    static const struct {
+        enum gt_kind kind;
+        const char *begins[10];
+    } kinds[] = {
+        {GT_SLEEP, {"sleep", "usleep", "nanosleep", "clock_nanosleep", "thrd_sleep"}},
+        {GT_SYNC,
+         {"pthread_", "sem_", "mtx_", "cnd_", "thrd_join", "call_once", "futex", "GOMP_", "omp"}},
+        {GT_NETWORK,
+         {"read", "__read", "write", "recv", "__recv", "send", "connect", "accept", "poll"}},
+        {GT_NETWORK, {"ppoll", "__poll", "__ppoll", "select", "pselect", "epoll_"}},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        for (const char *const *begins = kinds[i].begins; *begins; begins++) {
+            if (strncmp(call, *begins, strlen(*begins)) == 0)
+                return kinds[i].kind;
+        }
+    }
+    return GT_OTHER;
+}
+
 enum gt_kind gt_kind_of(const struct gt_thread_state *t)
 {
     switch (t->state) {
@@ -178,6 +204,31 @@ static void note_running(struct gt_threads *all, uint64_t p, const struct gt_thr
         gt_running_note(&all->running, p, t, ns);
 }
 
+/* The outermost function of a whole stack that is not libc's; "": it is not known. */
+static const char *routine_of(const struct gt_callers *stack)
+{
+    static const char *const below[] = {"start_thread", "clone",        "__clone",
+                                        "_start",       "__libc_start", "libc.so"};
+    for (uint32_t i = (uint32_t)stack->n; i-- > 1;) {
+        size_t k = 0, n = sizeof below / sizeof *below;
+        while (k < n && strncmp(stack->frame[i].func, below[k], strlen(below[k])) != 0)
+            k++;
+        if (k == n)
+            return i + 1 < stack->n ? stack->frame[i].func : "";
+    }
+    return "";
+}
+
+/* A thread that nobody else tells of says what its P does, and then what it does itself. */
+static void waits_already(struct gt_thread_state *t, const struct gt_happening *h)
+{
+    if (h->on->says_p && t->thread == GT_NO_THREAD)
+        t->thread = h->on->thread;
+    if (*t->reason || !t->stack || !t->stack->n)
+        return;
+    t->waits_as = kind_of_call(t->stack->frame[0].func);
+}
+
 /* At the beginning of the trace, or of a generation, where it repeats what is known. */
 static void status(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
                    uint64_t ns)
@@ -192,8 +243,12 @@ static void status(struct gt_threads *all, struct gt_thread_state *t, const stru
     }
     if (h->thread != GT_NO_THREAD)
         t->thread = h->thread;
+    if (h->state == GT_G_WAITING && all->trace->ours)
+        waits_already(t, h);
     if (h->its)
         begin_at(t, h->its);
+    else if (all->trace->ours && !*t->routine && t->stack)
+        t->routine = routine_of(t->stack);
     if (h->state == GT_G_SYSCALL)
         t->call = h->on;
     if (h->state == GT_G_RUNNING || h->state == GT_G_SYSCALL) {
@@ -360,6 +415,7 @@ static void tell(void *arg, const struct gt_happening *h, uint64_t ns)
     struct gt_threads *all = arg;
     if (is_of_p(h->type)) {
         tell_p(all, h, ns);
+        h->on->says_p = h->type == GT_EV_PROC_STATUS;
         return;
     }
     bool names = h->type == GT_EV_GO_CREATE || h->type == GT_EV_GO_STATUS ||
@@ -369,6 +425,7 @@ static void tell(void *arg, const struct gt_happening *h, uint64_t ns)
     struct gt_thread_state *t = get(all, names || h->g ? h->g : h->on->g, ns);
     if (t)
         change(all, t, h, ns);
+    h->on->says_p = false;
     if (all->event)
         all->event(all->arg, h, t, ns);
 }

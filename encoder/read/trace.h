@@ -21,6 +21,7 @@ struct gt_stream {
     uint64_t thread; /* as the kernel numbers them, or GT_NO_THREAD */
     uint64_t g;      /* the goroutine that runs here, 0: none */
     uint64_t p;      /* the P that it has or had last, or is (v1) */
+    bool says_p;     /* the last event here was the status of its P */
 };
 
 struct gt_happening {

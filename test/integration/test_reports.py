@@ -201,7 +201,7 @@ def test_what_was_so_before(traced, format):
         assert state == "Running" or cpu + queue < 90, (hook, shares[int(waiter)])
     if gotools.FORMATS[format][0] >= 23:
         report = proc.run([GOTRACE, "top", "--idle=none", "--kind=all", "--by-thread", result.trace]).ok().stdout
-        assert re.search(r"other +sem_wait <- wait_sem \(control.c:\d+\)", report), report
+        assert re.search(r"sync +sem_wait <- wait_sem \(control.c:\d+\)", report), report
 
 
 def test_every_kind_of_wait(traced):

@@ -8,6 +8,7 @@
 #include "carry.h"
 #include "choose.h"
 #include "modules.h"
+#include "picture.h"
 
 #include "scripts/tool/alone.h"
 #include "scripts/tool/tool.h"
@@ -175,6 +176,15 @@ static void get(struct attach *a, off_t at, void *to, size_t size)
         FAIL(a->still.pid, "has ended");
 }
 
+static void put_picture(struct attach *a)
+{
+    gt_find_waits(&a->still);
+    size_t size;
+    struct gt_picture *picture = gt_attach_picture(&a->still, GT_STUB_PICTURE_BYTES, &size);
+    put(a, (off_t)a->borrowed.pages + GT_STUB_PICTURE, picture, size);
+    free(picture);
+}
+
 static void await_load(struct attach *a)
 {
     uint32_t done = 0;
@@ -203,6 +213,7 @@ static void load(struct attach *a, const char *settings, size_t size)
         FAIL(a->still.pid, "could not make a thread: %s", strerror(not_made));
     put(a, AT(a, path), carried.path, strlen(carried.path) + 1);
     put(a, AT(a, settings), settings, size);
+    put_picture(a);
     put(a, AT(a, go), &yes, sizeof yes);
     await_load(a);
     get(a, AT(a, result), &answer.result, sizeof answer.result);

@@ -133,7 +133,7 @@ static bool is_same_call(const struct user_regs_struct *a, const struct user_reg
            is_patient(gt_registers_call(b, &none, &eintr).number);
 }
 
-static bool is_return_address(const struct gt_task *t, uint64_t word)
+bool gt_choose_returns(const struct gt_task *t, uint64_t word)
 {
     for (size_t i = 0; i < t->frames; i++) {
         if (t->frame[i].pc + 1 == word)
@@ -142,8 +142,7 @@ static bool is_return_address(const struct gt_task *t, uint64_t word)
     return false;
 }
 
-/* The stack, as far as it was copied. */
-static const struct gt_piece *stack_of(const struct gt_still *s, const struct gt_task *t)
+const struct gt_piece *gt_choose_stack(const struct gt_still *s, const struct gt_task *t)
 {
     uint64_t sp = gt_registers_sp(&t->registers);
     for (size_t i = 0; i < s->pieces; i++) {
@@ -157,7 +156,7 @@ static const struct gt_piece *stack_of(const struct gt_still *s, const struct gt
 bool gt_choose_again(const struct gt_still *still, const struct gt_task *task,
                      const struct user_regs_struct *registers, int memory)
 {
-    const struct gt_piece *then = stack_of(still, task);
+    const struct gt_piece *then = gt_choose_stack(still, task);
     if (!then || !is_same_call(&task->registers, registers))
         return false;
     uint64_t *now = gt_need(malloc(then->size)), word;
@@ -165,7 +164,7 @@ bool gt_choose_again(const struct gt_still *still, const struct gt_task *task,
     for (size_t i = 0; same && i < then->size / sizeof word; i++) {
         memcpy(&word, then->bytes + i * sizeof word, sizeof word);
         same =
-            now[i] == word || (!is_return_address(task, word) && !is_return_address(task, now[i]));
+            now[i] == word || (!gt_choose_returns(task, word) && !gt_choose_returns(task, now[i]));
     }
     free(now);
     return same;
@@ -177,7 +176,7 @@ bool gt_choose_is_in_use(const struct gt_still *still, uint64_t code, size_t siz
         const struct gt_task *t = &still->task[i];
         if (gt_registers_pc(&t->registers) - code < size)
             return true;
-        const struct gt_piece *stack = stack_of(still, t);
+        const struct gt_piece *stack = gt_choose_stack(still, t);
         for (size_t k = 0; stack && k < stack->size / 8; k++) {
             uint64_t word;
             memcpy(&word, stack->bytes + 8 * k, 8);

@@ -17,6 +17,11 @@ size_t gt_choose(const struct gt_still *still, bool own_malloc, const struct gt_
 bool gt_choose_again(const struct gt_still *still, const struct gt_task *task,
                      const struct user_regs_struct *registers, int memory);
 
+/* A thread's stack, as far as it was copied, or NULL; whether a word there is one of its frames'
+ * return addresses. */
+const struct gt_piece *gt_choose_stack(const struct gt_still *still, const struct gt_task *task);
+bool gt_choose_returns(const struct gt_task *task, uint64_t word);
+
 /* Whether a thread executes code there, or will come back to it. */
 bool gt_choose_is_in_use(const struct gt_still *still, uint64_t code, size_t size);
 

@@ -6,15 +6,17 @@
 #include <cpuid.h>
 #include <sys/syscall.h>
 
-/* The pages: what stub.h has of them, vector registers, and the borrowed thread's stack meanwhile.
- */
-#define PAGES 0x20000
+/* The pages: what stub.h has of them, vector registers, the borrowed thread's stack meanwhile, and
+ * the picture. */
+#define PAGES 0x220000
 #define VECTORS 0x8000
-#define STACK_TOP PAGES
+#define STACK_TOP 0x20000 /* GT_STUB_PICTURE */
 #define CLOCK 0x7000
 #define PATIENCE 3 /* GT_STUB_PATIENCE_S */
 
 _Static_assert(GT_STUB_PATIENCE_S == PATIENCE, "");
+_Static_assert(GT_STUB_PICTURE == STACK_TOP, "");
+_Static_assert(GT_STUB_PICTURE + GT_STUB_PICTURE_BYTES == PAGES, "");
 _Static_assert(sizeof(struct gt_stub_pages) < CLOCK, "room for what both threads share");
 _Static_assert(offsetof(struct gt_stub_pages, thread) == 0, "");
 _Static_assert(offsetof(struct gt_stub_pages, not_made) == 8, "");
@@ -204,6 +206,7 @@ __asm__(".pushsection .rodata\n"
         "  test %rax, %rax\n"
         "  jz failed_\n"
         "  lea 28 + 4096(%rbx), %rdi\n"
+        "  lea " NUMBER(STACK_TOP) "(%rbx), %rsi\n"
         "  call *%rax\n"
         "  mov %eax, 20(%rbx)\n"
         "  movl $1, 16(%rbx)\n"

@@ -40,6 +40,9 @@ struct gt_stub_pages {
 };
 enum { GT_STUB_RESULT = 1, GT_STUB_NOT_LOADED };
 
+/* Where in them, far behind that, the library finds its picture (preload/picture.h). */
+enum { GT_STUB_PICTURE = 0x20000, GT_STUB_PICTURE_BYTES = 0x200000 };
+
 /* How many seconds the new thread waits for `go`, and as long for `seen`. */
 enum { GT_STUB_PATIENCE_S = 3 };
 
