@@ -257,16 +257,25 @@ static void status(struct gt_threads *all, struct gt_thread_state *t, const stru
     }
 }
 
+enum { LOG_NS = 1000 }; /* a wait begins with the log of what it is for */
+
+/* That a page of v1 ends there: what is read as losing the CPU at that time, 0: not at all. */
+static bool between_log_and_wait(const struct gt_thread_state *t, uint64_t lost)
+{
+    return lost && t->wanted.lock && t->wanted_at <= lost && lost <= t->wanted_at + LOG_NS;
+}
+
 static void start(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
                   uint64_t ns)
 {
     enter(all, t, GT_G_RUNNING, h->on->p, ns);
     if (all->keep_running && t->lost && ns > t->lost)
         gt_stretches_add(&t->off, t->lost, ns, NULL);
+    if (!between_log_and_wait(t, t->lost))
+        t->woke = ns;
     t->lost = 0;
     t->seq += !h->part;
     t->stack = NULL;
-    t->woke = ns;
     if (h->on->thread != GT_NO_THREAD)
         t->thread = h->on->thread;
     if (*h->text)
@@ -282,8 +291,6 @@ static void lend(struct gt_threads *all, uint64_t p, const struct gt_stream *to)
         *(uint64_t *)gt_need(gt_memo_at(&all->lent, p + 1)) = (uintptr_t)to;
 }
 
-enum { LOG_NS = 1000 }; /* a wait begins with the log of what it is for */
-
 static void stop(struct gt_threads *all, struct gt_thread_state *t, const struct gt_happening *h,
                  enum gt_g_state state, uint64_t ns)
 {
@@ -293,8 +300,9 @@ static void stop(struct gt_threads *all, struct gt_thread_state *t, const struct
     t->again = again && t->woke == ns;
     t->waits_as = t->reason == h->text ? t->waits_as : kind_of_reason(h->text); /* interned */
     t->reason = h->text;
+    bool page_ends = state == GT_G_RUNNABLE && between_log_and_wait(t, ns);
     if (again ? t->woke < ns : t->wanted_at + LOG_NS < ns || gt_kind_of(t) != GT_SYNC)
-        t->wanted.lock = NULL;
+        t->wanted.lock = page_ends ? t->wanted.lock : NULL;
     if (again) { /* who had it then has given it up */
         t->wanted.holder = 0;
         t->wanted.who = "";

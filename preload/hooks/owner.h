@@ -9,14 +9,15 @@
 
 /* What a wait is for, as far as its address tells who holds it. */
 enum gt_lock_kind {
-    GT_LOCK_NONE,   /* nothing that is worth a name: the end of a thread, a sleep */
-    GT_LOCK_OTHER,  /* nobody's: futexes of others than libc */
-    GT_LOCK_SEM,    /* sem_t, nobody's */
-    GT_LOCK_COND,   /* pthread_cond_t, nobody's */
-    GT_LOCK_MUTEX,  /* pthread_mutex_t */
-    GT_LOCK_RWLOCK, /* pthread_rwlock_t */
-    GT_LOCK_PI,     /* a futex whose word says it: FUTEX_LOCK_PI */
-    GT_LOCK_JOIN,   /* the end of a thread: its pthread_t */
+    GT_LOCK_NONE,    /* nothing that is worth a name: the end of a thread, a sleep */
+    GT_LOCK_OTHER,   /* nobody's: futexes of others than libc */
+    GT_LOCK_SEM,     /* sem_t, nobody's */
+    GT_LOCK_COND,    /* pthread_cond_t, nobody's */
+    GT_LOCK_BARRIER, /* pthread_barrier_t that processes share, nobody's */
+    GT_LOCK_MUTEX,   /* pthread_mutex_t */
+    GT_LOCK_RWLOCK,  /* pthread_rwlock_t */
+    GT_LOCK_PI,      /* a futex whose word says it: FUTEX_LOCK_PI */
+    GT_LOCK_JOIN,    /* the end of a thread: its pthread_t */
 };
 
 /* The lock of those that wait at an address: of a read-write lock in two lines (sync_rwlock.c). */

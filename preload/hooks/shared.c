@@ -12,6 +12,7 @@ bool gt_shared_is(enum gt_lock_kind kind, const void *lock)
     case GT_LOCK_SEM: return ((const struct gt_sem *)lock)->shared;
     case GT_LOCK_COND: return ((const pthread_cond_t *)lock)->__data.__wrefs & 1;
     case GT_LOCK_MUTEX: return ((const pthread_mutex_t *)lock)->__data.__kind & GT_MUTEX_SHARED;
+    case GT_LOCK_BARRIER: return ((const struct gt_barrier *)lock)->shared;
     case GT_LOCK_RWLOCK: return ((const pthread_rwlock_t *)lock)->__data.__shared;
     default: return kind == GT_LOCK_PI; /* for all that its word tells */
     }

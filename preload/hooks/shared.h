@@ -27,12 +27,35 @@ static inline bool gt_shared_mutex_is_awaited(const pthread_mutex_t *mutex)
     return word == 2 || word & FUTEX_WAITERS;
 }
 
-/* Of read-write locks and barriers nothing is told; so is of others than libc's. */
+/*
+ * Read-write locks of glibc (nptl/pthread_rwlock_common.c). Whether the one who is about to unlock
+ * it, which is a writer in the write phase, lets anybody in. `writers` has a flag on top, and is of
+ * those locks that prefer writers.
+ */
+static inline bool gt_shared_rwlock_is_awaited(const pthread_rwlock_t *lock)
+{
+    enum { WRITE_PHASE = 1, WRITER = 2, READERS_WAIT = 4, READER = 8, FUTEX_USED = 2 };
+    uint32_t readers = __atomic_load_n(&lock->__data.__readers, __ATOMIC_RELAXED);
+    uint32_t writers = __atomic_load_n(&lock->__data.__writers, __ATOMIC_RELAXED);
+    uint32_t futex = __atomic_load_n(&lock->__data.__writers_futex, __ATOMIC_RELAXED);
+    if (readers & WRITE_PHASE)
+        return readers / READER || readers & READERS_WAIT || writers << 1 || futex & FUTEX_USED;
+    return readers / READER == 1 && readers & WRITER;
+}
+
+/* pthread_barrier_t of glibc (sysdeps/nptl/internaltypes.h, the same everywhere since 2.25). */
+struct gt_barrier {
+    uint32_t come, round; /* all who ever have; and until the round before was complete */
+    uint32_t count, shared;
+} __attribute__((may_alias));
+
+/* Barriers are not awaited, but complete; of others than libc's nothing is told. */
 static inline bool gt_shared_is_awaited(enum gt_lock_kind kind, const void *lock)
 {
     const struct gt_sem *sem = lock;
     const pthread_mutex_t *mutex = lock;
     const pthread_cond_t *cond = lock;
+    const pthread_rwlock_t *rwlock = lock;
     uint32_t waiters;
     switch (kind) {
     case GT_LOCK_SEM:
@@ -42,6 +65,7 @@ static inline bool gt_shared_is_awaited(enum gt_lock_kind kind, const void *lock
         return waiters & 1 && waiters >> 3;
     case GT_LOCK_MUTEX:
         return mutex->__data.__kind & GT_MUTEX_SHARED && gt_shared_mutex_is_awaited(mutex);
+    case GT_LOCK_RWLOCK: return rwlock->__data.__shared && gt_shared_rwlock_is_awaited(rwlock);
     default: return false;
     }
 }

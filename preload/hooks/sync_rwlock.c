@@ -105,15 +105,23 @@ static __attribute__((noinline)) int release(pthread_rwlock_t *lock)
     } else if (gt_wake(hook, writers(lock), 1) == 0) {
         gt_wake_all(hook, readers(lock));
     }
+    if (gt_shared_is_awaited(GT_LOCK_RWLOCK, lock))
+        gt_shared_wakes(hook, lock, false);
     int r = gt_real.pthread_rwlock_unlock(lock);
     if (told && !awaited)
         gt_hot_given_up(hook, lock, false, until, shared);
     return r;
 }
 
+static inline bool is_awaited(const pthread_rwlock_t *lock)
+{
+    return gt_registry_any(readers(lock)) || gt_registry_any(writers(lock)) ||
+           gt_shared_is_awaited(GT_LOCK_RWLOCK, lock);
+}
+
 GT_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 {
-    if (__builtin_expect(gt_registry_any(readers(lock)) || gt_registry_any(writers(lock)), 0))
+    if (__builtin_expect(is_awaited(lock), 0))
         return release(lock);
     return gt_real.pthread_rwlock_unlock(lock);
 }

@@ -4,6 +4,7 @@ import collections
 import os
 import random
 import re
+import shutil
 
 import pytest
 
@@ -190,6 +191,17 @@ def test_all_commands_read_it(family, tmp_path):
         proc.run([GOTRACE, *command, all]).ok()
     who = proc.run([GOTRACE, "top", "--holders", all]).ok().stdout
     assert re.search(rf"{its.parent} family\.{its.parent}/main .*: usleep <- main", who), who
+
+
+def test_a_thousand(family, tmp_path):
+    """As many as can be: all of them are there, and have done the same."""
+    its, n = family("go1.23"), 1000
+    one = its.traces[1]
+    traces = [shutil.copy(one, tmp_path / f"{i}.out") for i in range(n)]
+    all = merged_of(traces, tmp_path / "all.out")
+    expected = collections.Counter({key: n * ns for key, ns in totals(sums(one)).items()})
+    assert not differences(totals(sums(all)), expected, n * 10 * SLACK)
+    gotools.check(all)
 
 
 # --- Of several hosts

@@ -11,7 +11,9 @@ from lib.spans import check_readers
 SLACK = 20_000  # ns between our clock and the program's: what it takes to leave a log
 AT_ONCE = 8_000_000  # a waiter that runs so soon was woken just before, also for the command
 WAKERS = {"sem": "sem_post", "two": "sem_post", "mutex": "pthread_mutex_unlock", "chain": "pthread_mutex_unlock",
-          "cond": "pthread_cond_signal", "all": "pthread_cond_broadcast"}  # fmt: skip
+          "cond": "pthread_cond_signal", "all": "pthread_cond_broadcast",
+          "read": "pthread_rwlock_unlock", "write": "pthread_rwlock_unlock", "writers": "pthread_rwlock_unlock",
+          "barrier": "pthread_barrier_wait"}  # fmt: skip
 FORMATS = [format for format in gotools.FORMATS if int(format.removeprefix("go1.")) >= 11]  # which have logs
 
 Wait = collections.namedtuple("Wait", "kind memory waiter waker since until")
@@ -86,7 +88,7 @@ def test_who_is_not_there_wakes_nobody(recorded, tmp_path):
         there = [trace for thread, trace in traces.items() if thread != missing]
         merged = tmp_path / f"without-{missing}.out"
         proc.run([GOTRACE, "merge", *there, "-o", merged]).ok()
-        alone = [w for w in waits if w.waiter != missing and w.kind not in ("chain", "two")]
+        alone = [w for w in waits if w.waiter != missing and w.kind not in ("chain", "writers", "two")]
         check(arrows_of(merged), [w._replace(waker=None) if w.waker == missing else w for w in alone])
 
 

@@ -6,7 +6,7 @@
  * And leaves logs "clock" that say what that is.
  *
  * Where two wait for one semaphore it is not known who ended which wait: "wait two ...". Where two
- * wait for a mutex the first one lets in the other: "wait chain ...".
+ * wait for a mutex the first one lets in the other: "wait chain ..."; likewise "wait writers ...".
  */
 #include "truth.h"
 
@@ -24,7 +24,9 @@ struct place { /* where they wait */
     sem_t sem;
     pthread_mutex_t mutex, guard;
     pthread_cond_t cond;
-    bool come; /* what is waited for at cond */
+    pthread_rwlock_t rwlock;
+    pthread_barrier_t two, three; /* of so many */
+    bool come;                    /* what is waited for at cond */
     _Atomic int waker;
     _Atomic uint64_t woke; /* just before that */
 };
@@ -119,20 +121,99 @@ static int waiters_of_cond(void)
     return (int)(*(volatile unsigned *)&place->cond.__data.__wrefs >> 3);
 }
 
+static void read_lock(void)
+{
+    pthread_rwlock_rdlock(&place->rwlock);
+}
+
+static void write_lock(void)
+{
+    pthread_rwlock_wrlock(&place->rwlock);
+}
+
+static void wake_rwlock(int waiters)
+{
+    (void)waiters;
+    about_to_wake();
+    pthread_rwlock_unlock(&place->rwlock);
+}
+
+/* Of several readers, who have all been let in by one. */
+static void leave_rwlock(int waiters)
+{
+    (void)waiters;
+    pthread_rwlock_unlock(&place->rwlock);
+}
+
+/* All readers behind a writer; else that there is a writer. */
+static int waiters_of_rwlock(void)
+{
+    unsigned readers = *(volatile unsigned *)&place->rwlock.__data.__readers;
+    unsigned writers = *(volatile unsigned *)&place->rwlock.__data.__writers_futex;
+    bool written = readers & 1;
+    if (written && !(writers & 2))
+        return (int)(readers >> 3);
+    return written || readers & 2 ? PROCESSES : 0;
+}
+
+static void wait_two(void)
+{
+    pthread_barrier_wait(&place->two);
+}
+
+static void wait_three(void)
+{
+    pthread_barrier_wait(&place->three);
+}
+
+static void arrive(int waiters)
+{
+    about_to_wake();
+    if (waiters == 1)
+        wait_two();
+    else
+        wait_three();
+}
+
+/* How many have come, less when the round began. */
+static int waiters_of(pthread_barrier_t *barrier)
+{
+    volatile unsigned *words = (volatile unsigned *)barrier;
+    return (int)(words[0] - words[1]);
+}
+
+static int waiters_of_two(void)
+{
+    return waiters_of(&place->two);
+}
+
+static int waiters_of_three(void)
+{
+    return waiters_of(&place->three);
+}
+
 static const struct step {
     const char *kind;
     void (*wait)(void), (*wake)(int waiters);
     int (*waiters)(void);
-    int waker, waiter, other; /* processes; other: who waits, too */
+    int waker, waiter, other;  /* processes; other: who waits, too */
+    void (*take)(void);        /* by the waker, before; NULL: nothing */
+    void (*give)(int waiters); /* by who has waited; likewise */
 } steps[] = {
-    {"sem", wait_sem, wake_sem, waiters_of_sem, 0, 1, NOBODY},
-    {"sem", wait_sem, wake_sem, waiters_of_sem, 1, 2, NOBODY},
-    {"mutex", wait_mutex, wake_mutex, waiters_of_mutex, 0, 1, NOBODY},
-    {"chain", wait_mutex, wake_mutex, waiters_of_mutex, 1, 0, 2},
-    {"cond", wait_cond, wake_cond, waiters_of_cond, 0, 2, NOBODY},
-    {"cond", wait_cond, wake_cond, waiters_of_cond, 2, 1, NOBODY},
-    {"all", wait_cond, wake_all, waiters_of_cond, 0, 1, 2},
-    {"two", wait_sem, wake_sem, waiters_of_sem, 0, 1, 2},
+    {"sem", wait_sem, wake_sem, waiters_of_sem, 0, 1, NOBODY, NULL, NULL},
+    {"sem", wait_sem, wake_sem, waiters_of_sem, 1, 2, NOBODY, NULL, NULL},
+    {"mutex", wait_mutex, wake_mutex, waiters_of_mutex, 0, 1, NOBODY, wait_mutex, wake_mutex},
+    {"chain", wait_mutex, wake_mutex, waiters_of_mutex, 1, 0, 2, wait_mutex, wake_mutex},
+    {"cond", wait_cond, wake_cond, waiters_of_cond, 0, 2, NOBODY, NULL, NULL},
+    {"cond", wait_cond, wake_cond, waiters_of_cond, 2, 1, NOBODY, NULL, NULL},
+    {"all", wait_cond, wake_all, waiters_of_cond, 0, 1, 2, NULL, NULL},
+    {"two", wait_sem, wake_sem, waiters_of_sem, 0, 1, 2, NULL, NULL},
+    {"read", read_lock, wake_rwlock, waiters_of_rwlock, 0, 2, NOBODY, write_lock, leave_rwlock},
+    {"read", read_lock, wake_rwlock, waiters_of_rwlock, 1, 0, 2, write_lock, leave_rwlock},
+    {"write", write_lock, wake_rwlock, waiters_of_rwlock, 2, 1, NOBODY, read_lock, leave_rwlock},
+    {"writers", write_lock, wake_rwlock, waiters_of_rwlock, 0, 1, 2, write_lock, wake_rwlock},
+    {"barrier", wait_two, arrive, waiters_of_two, 0, 1, NOBODY, NULL, NULL},
+    {"barrier", wait_three, arrive, waiters_of_three, 1, 2, 0, NULL, NULL},
 };
 enum { STEPS = sizeof steps / sizeof *steps };
 
@@ -156,8 +237,8 @@ static void run_waiter(const struct step *s, const char *memory)
     uint64_t end = now();
     int waker = place->waker;
     uint64_t woke = place->woke;
-    if (s->wait == wait_mutex)
-        wake_mutex(0);
+    if (s->give)
+        s->give(0);
     dprintf(1, "wait %s %s %d %d %llu %llu\n", s->kind, memory, tid(), waker,
             (unsigned long long)woke, (unsigned long long)end);
 }
@@ -177,8 +258,8 @@ static void run_step(const struct step *s, const char *memory)
 {
     place->come = false;
     course->thread[self] = 0;
-    if (self == s->waker && s->wait == wait_mutex)
-        pthread_mutex_lock(&place->mutex);
+    if (self == s->waker && s->take)
+        s->take();
     come_together();
     if (self == s->waker)
         run_waker(s);
@@ -238,6 +319,8 @@ static void set_up(struct place *at, bool robust)
 {
     pthread_mutexattr_t mutex;
     pthread_condattr_t cond;
+    pthread_rwlockattr_t rwlock;
+    pthread_barrierattr_t barrier;
     pthread_mutexattr_init(&mutex);
     pthread_mutexattr_setpshared(&mutex, PTHREAD_PROCESS_SHARED);
     pthread_condattr_init(&cond);
@@ -248,6 +331,13 @@ static void set_up(struct place *at, bool robust)
     pthread_mutex_init(&at->mutex, &mutex);
     pthread_cond_init(&at->cond, &cond);
     sem_init(&at->sem, 1, 0);
+    pthread_rwlockattr_init(&rwlock);
+    pthread_rwlockattr_setpshared(&rwlock, PTHREAD_PROCESS_SHARED);
+    pthread_rwlock_init(&at->rwlock, &rwlock);
+    pthread_barrierattr_init(&barrier);
+    pthread_barrierattr_setpshared(&barrier, PTHREAD_PROCESS_SHARED);
+    pthread_barrier_init(&at->two, &barrier, 2);
+    pthread_barrier_init(&at->three, &barrier, 3);
 }
 
 int main(void)

@@ -14,7 +14,7 @@
 enum { AT_ONCE_NS = 20000000 };
 
 /* What happens at a lock, in the order in which it does when it happens at the same time. */
-enum what { BEGINS, BEGINS_MUTEX, WAKES, WAKES_ALL, ENDS, ENDS_BY_ITSELF };
+enum what { BEGINS, BEGINS_LOCK, WAKES, WAKES_ALL, ENDS, ENDS_BY_ITSELF };
 
 static struct {
     struct row {
@@ -47,9 +47,10 @@ static bool is_shared(const char *lock)
     return strncmp(lock, GT_SHARED, sizeof GT_SHARED - 1) == 0;
 }
 
-static bool is_of_mutex(const struct gt_callers *stack)
+static bool is_of_lock(const struct gt_callers *stack)
 {
-    return stack && stack->n && strstr(stack->frame[0].func, "mutex");
+    const char *call = stack && stack->n ? stack->frame[0].func : "";
+    return strstr(call, "mutex") || strstr(call, "rwlock");
 }
 
 static void note_wait(void *arg, const struct gt_span *span)
@@ -59,7 +60,7 @@ static void note_wait(void *arg, const struct gt_span *span)
         return;
     const char *lock = span->wanted->lock->name;
     uint64_t from = r->later + span->from, g = span->thread->g;
-    add(lock, r->in, from, g, is_of_mutex(span->stack) ? BEGINS_MUTEX : BEGINS);
+    add(lock, r->in, from, g, is_of_lock(span->stack) ? BEGINS_LOCK : BEGINS);
     add(lock, r->in, from + span->ns, g, span->ended && !span->by ? ENDS_BY_ITSELF : ENDS);
 }
 
@@ -116,7 +117,7 @@ static void note_wake(const struct row *waker)
 
 static bool is_certain(const struct open *o, const struct row *end)
 {
-    bool certain = o->begin->what == BEGINS_MUTEX || (o->wakers == 1 && o->meant);
+    bool certain = o->begin->what == BEGINS_LOCK || (o->wakers == 1 && o->meant);
     return end->what == ENDS_BY_ITSELF && o->waker && certain &&
            end->ns - o->waker->ns <= AT_ONCE_NS;
 }
@@ -147,7 +148,7 @@ static void happen(struct gt_waking_in *in, const struct row *row)
 {
     switch ((enum what)row->what) {
     case BEGINS:
-    case BEGINS_MUTEX:
+    case BEGINS_LOCK:
         open.at = gt_need_room(open.at, open.n, &open.room, sizeof *open.at);
         open.at[open.n++] = (struct open){.begin = row};
         break;

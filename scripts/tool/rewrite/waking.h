@@ -4,8 +4,8 @@
  * of them are looked through for that before they are put together, and only what is certain is
  * kept:
  *
- * - a mutex: who gave it up last before the wait was over, for nobody can have had it then, as far
- *   as all who take it are there;
+ * - a mutex or read-write lock: who let somebody in last before the wait was over, for nobody can
+ *   have had it then, as far as all who take it are there;
  * - all others: nobody else has let anybody in there during the wait, and either it was the only
  *   one there, or all were let in.
  *
