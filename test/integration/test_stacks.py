@@ -15,7 +15,7 @@ import time
 import pytest
 
 from lib import LIBRARY, PROGRAMS, ROOT, proc
-from lib.reports import ns_of
+from lib.reports import ns_of, without_cancellation
 
 GOTRACE = ROOT / "build/gotrace"
 DEADLOCK = 3
@@ -71,8 +71,7 @@ def threads_in(found):
 
 
 def functions(thread):
-    """But for those of glibc's, from 2.41 on, in which a thread that may be cancelled waits."""
-    return [f["function"] for f in thread["stack"] if not re.fullmatch("_*(internal_)?syscall_cancel(_arch)?", f["function"])]
+    return without_cancellation(f["function"] for f in thread["stack"])
 
 
 # --- deadlocks
