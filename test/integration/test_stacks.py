@@ -254,6 +254,8 @@ def test_a_mutex_on_a_stack_that_has_just_come_free(tmp_path):
 
         _, found = await_stacks(program.pid, two_wait)
         assert two_wait(found)
+        while {state_of(f"{program.pid}/task/{t['tid']}") for t in found["threads"]} != {"S"}:
+            time.sleep(0.001)  # they go on with their calls, and would take a free mutex then
         program.child.stdin.write("\n")
         program.child.stdin.flush()
         assert program.line() == "free"
