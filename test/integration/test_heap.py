@@ -1,6 +1,5 @@
 """HeapAlloc and HeapGoal against what test/prog/heap.c and heap_cxx.cc know of themselves, with four allocators."""
 
-import os
 import pathlib
 import re
 import subprocess
@@ -8,7 +7,7 @@ import sys
 
 import pytest
 
-from lib import AARCH64, LIBRARY, PROGRAMS, ROOT, gotools, proc
+from lib import AARCH64, LIBC, LIBRARY, PROGRAMS, ROOT, gotools, proc
 
 LIBRARIES = pathlib.Path("/usr/lib") / subprocess.getoutput("gcc -print-multiarch")
 ALLOCATORS = {
@@ -17,7 +16,7 @@ ALLOCATORS = {
     "tcmalloc": LIBRARIES / "libtcmalloc_minimal.so.4",
     "mimalloc": max(LIBRARIES.glob("libmimalloc.so.[0-9]*"), default=None),  # 2.0 in Debian 12, 3 in Debian 13
 }
-if os.confstr("CS_GNU_LIBC_VERSION") == "glibc 2.31":  # Debian 11 has none
+if LIBC == 31:  # Debian 11 has none
     del ALLOCATORS["mimalloc"]
 there = all(ALLOCATORS[name] and ALLOCATORS[name].exists() for name in ALLOCATORS if name != "glibc")
 assert there or AARCH64, "scripts/deps test"

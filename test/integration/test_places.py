@@ -564,7 +564,9 @@ def columns(trace, *options):
     rows = re.findall(r"^ +\d+  \S+ +(\S+) +\S+ +[\d.]+[mun]?s[ +]((?: +[\d.]+%)+)$", text, re.M)
     found = collections.defaultdict(list)
     for routine, rest in rows:
-        found[routine].append(dict(zip(names, map(float, re.findall(r"[\d.]+", rest)), strict=True)))
+        numbers = [float(number) for number in re.findall(r"[\d.]+", rest)]
+        assert len(numbers) == len(names), rest
+        found[routine].append(dict(zip(names, numbers)))
     return found
 
 

@@ -665,7 +665,7 @@ def test_yama(tmp_path, scope, advice):
         pytest.skip("no mount namespace may be made here")
     built = proc.compile(source, tmp_path / "forbids")
     gotrace = pathlib.Path(shutil.copy(GOTRACE, tmp_path))  # where that user may come
-    for path in (built, gotrace, *tmp_path.parents[:-2], tmp_path):
+    for path in (built, gotrace, *list(tmp_path.parents)[:-2], tmp_path):
         path.chmod(path.stat().st_mode | 0o055)
     with Program(*user, built) as program:
         assert program.line() == "ready"

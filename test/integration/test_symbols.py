@@ -162,9 +162,11 @@ def started(start, tmp_path):
     file, link = tmp_path / "file", tmp_path / "dir" / "called"
     loader = re.search(r"interpreter: (\S+)\]", proc.run(["readelf", "-lW", file]).ok().stdout)[1]
     other, script = tmp_path / "other", tmp_path / "script"
-    other.symlink_to(link)
-    script.write_text(f"#!{link}\n")
-    script.chmod(0o755)
+    if start == "link to a link":
+        other.symlink_to(link)
+    if start == "script":
+        script.write_text(f"#!{link}\n")
+        script.chmod(0o755)
     return {
         "file": ([file], file),
         "link": ([link], link),
