@@ -44,8 +44,8 @@ def _beside(item):
 
 def pytest_collection_modifyitems(items):
     """Files that have both kinds come after those that have nothing to wait for."""
-    waiting = {item.path for item in items if not _beside(item)}
-    items.sort(key=lambda item: (not _beside(item), item.path in waiting))
+    waiting = {item.location[0] for item in items if not _beside(item)}
+    items.sort(key=lambda item: (not _beside(item), item.location[0] in waiting))
     for item in items:
         needs = [command for marker in item.iter_markers("needs") for command in marker.args]
         for command in needs if not ALL else []:
@@ -163,15 +163,26 @@ def go(request):
 # --- test/unit/*.c: one program each, built by `make tests`, which exits with 0 (pass), 77 (skip) or anything else
 
 
-def pytest_collect_file(file_path, parent):
+def _unit_test_file(file_path, parent, **where):
     if file_path.suffix in (".c", ".cc") and file_path.parent.name == UNIT_TESTS.name:
-        return UnitTestFile.from_parent(parent, path=file_path)
+        return UnitTestFile.from_parent(parent, **where)
     return None
+
+
+if int(pytest.__version__.partition(".")[0]) >= 7:
+
+    def pytest_collect_file(file_path, parent):
+        return _unit_test_file(file_path, parent, path=file_path)
+
+else:
+
+    def pytest_collect_file(path, parent):
+        return _unit_test_file(pathlib.Path(path), parent, fspath=path)
 
 
 class UnitTestFile(pytest.File):
     def collect(self):
-        yield UnitTest.from_parent(self, name=self.path.stem)
+        yield UnitTest.from_parent(self, name=pathlib.Path(self.fspath).stem)
 
 
 class UnitTest(pytest.Item):
@@ -189,4 +200,4 @@ class UnitTest(pytest.Item):
         return str(excinfo.value)
 
     def reportinfo(self):
-        return self.path, None, self.name
+        return self.fspath, None, self.name

@@ -13,6 +13,7 @@
 
 #include "encoder/base/hash.h"
 #include "symbolize/elf_names.h"
+#include "symbolize/modules.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -25,6 +26,7 @@ static struct {
     struct gt_python_layout layout;
     uintptr_t code_type, text_type, bytes_type;
     uintptr_t interpreter, interpreter_size; /* its function */
+    uintptr_t lo, hi;                        /* the module that has it */
     void *(*thread)(void);
     int (*is_initialized)(void);
 } python;
@@ -73,6 +75,9 @@ void gt_python_init(void)
     const struct link_map *in = gt_elf_definer(INTERPRETER);
     python.interpreter = address_of(INTERPRETER);
     python.interpreter_size = in ? gt_elf_definition(in, INTERPRETER)->st_size : 0;
+    const struct gt_module *module = gt_modules_now(python.interpreter);
+    python.lo = module ? module->lo : 0;
+    python.hi = module ? module->hi : 0;
     python.thread = (void *(*)(void))address_of("PyGILState_GetThisThreadState");
     python.is_initialized = (int (*)(void))address_of("Py_IsInitialized");
     gt_python_runs =
@@ -336,6 +341,15 @@ static bool is_interpreter(uint64_t pc)
     return pc - 1 - python.interpreter < python.interpreter_size;
 }
 
+/*
+ * With -X perf each function has a bit of code that calls the interpreter for it, made at run time:
+ * it says no more than the function itself.
+ */
+static bool is_trampoline(uint64_t pc)
+{
+    return (pc < python.lo || pc >= python.hi) && !gt_modules_now(pc);
+}
+
 /* A part of that function may stand elsewhere, unseen: there must be as many of both. */
 static bool is_paired(struct chain c, const uint64_t *pcs, uint32_t n, uint32_t max)
 {
@@ -366,6 +380,7 @@ static uint32_t merge(uintptr_t thread, const uint64_t *pcs, const uintptr_t *sp
         if (!named)
             to[kept++] = pcs[i];
         kept += named;
+        i += named && i + 1 < n && is_trampoline(pcs[i + 1]);
         more = is_its ? next_call(&chain, &call) : more;
     }
     return kept;

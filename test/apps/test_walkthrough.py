@@ -21,7 +21,10 @@ SECONDS = 3
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
     """memcached's source directory, built with debug information."""
-    (original,) = (ROOT / "build/sources").glob("memcached-*/")
+    sources = ROOT / "build/sources"
+    if (sources / "memcached.gone").exists():
+        pytest.skip("the sources of this system's memcached are gone from where its packages come from: scripts/deps says which")
+    (original,) = sources.glob("memcached-*/")
     source = tmp_path_factory.mktemp("memcached") / "source"
     subprocess.run(["cp", "-a", original, source], check=True)
     for command in (["./configure", "CFLAGS=-g -O2"], ["make", "-j2", "memcached"]):

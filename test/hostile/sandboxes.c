@@ -5,7 +5,6 @@
 #include "../prog/libc.h"
 
 #include <fcntl.h>
-#include <linux/landlock.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,6 +16,16 @@
 #include <unistd.h>
 
 enum { ROUNDS = 20, PAUSE_US = 1000 };
+
+/* What <linux/landlock.h> calls LANDLOCK_ACCESS_FS_…, since Linux 5.13. */
+enum {
+    EXECUTE = 1 << 0,
+    WRITE_FILE = 1 << 1,
+    READ_FILE = 1 << 2,
+    READ_DIR = 1 << 3,
+    REMOVE_FILE = 1 << 5,
+    MAKE_REG = 1 << 8,
+};
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
@@ -53,8 +62,7 @@ static void work(void)
 
 static void confine(uint64_t rights)
 {
-    struct landlock_ruleset_attr attr = {.handled_access_fs = rights};
-    int rules = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
+    int rules = (int)syscall(SYS_landlock_create_ruleset, &rights, sizeof rights, 0);
     if (rules < 0)
         _exit(77);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -65,10 +73,9 @@ static void confine(uint64_t rights)
 /* Step by step, as xz does. */
 static void sandbox(void)
 {
-    confine(LANDLOCK_ACCESS_FS_EXECUTE);
-    confine(LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG |
-            LANDLOCK_ACCESS_FS_REMOVE_FILE);
-    confine(LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR);
+    confine(EXECUTE);
+    confine(WRITE_FILE | MAKE_REG | REMOVE_FILE);
+    confine(READ_FILE | READ_DIR);
     printf("open: %d %d\n", open("/proc/self/exe", O_RDONLY),
            open("new", O_WRONLY | O_CREAT, 0600));
     fflush(stdout);

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -273,6 +274,13 @@ static void crash(const char *how, int handle_it)
     abort();
 }
 
+/* Kernels before 5.14 do not tell. */
+static size_t least_stack(void)
+{
+    size_t least = getauxval(AT_MINSIGSTKSZ);
+    return least ? least : (size_t)MINSIGSTKSZ;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -286,7 +294,7 @@ int main(int argc, char **argv)
     else if (strcmp(what, "storm-restart") == 0)
         storm(SA_RESTART);
     else if (strcmp(what, "altstack") == 0)
-        altstack((size_t)sysconf(_SC_MINSIGSTKSZ) + 2048);
+        altstack(least_stack() + 2048);
     else if (strcmp(what, "jumps") == 0)
         jumps();
     else if (strcmp(what, "interrupts") == 0)

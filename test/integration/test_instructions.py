@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from lib import ROOT
+from lib import ROOT, proc
 
 sys.path.append(str(ROOT / "test/bench"))
 import instructions  # noqa: E402
@@ -16,7 +16,9 @@ import instructions  # noqa: E402
 @pytest.mark.parametrize("op, frames, depth", instructions.CASES)
 def test_hot_path_is_not_longer(op, frames, depth):
     kept = instructions.kept()[op, frames, depth]
+    compiler = proc.run(["gcc", "-dumpversion"]).ok().stdout.strip()
+    most = 1.1 if compiler == "12" else 1.2  # the table's is 12
     for mode, added in instructions.added(op, frames, depth)[1].items():
-        assert added <= kept[mode] * 1.1 + 5, (
+        assert added <= kept[mode] * most + 5, (
             f"{op} at depth {depth} of {frames}, {mode}: {added:.0f} instructions added, {kept[mode]} in {instructions.TABLE}"
         )

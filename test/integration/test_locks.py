@@ -391,7 +391,7 @@ def test_held_across_a_slow_call(tmp_path, format):
 
 
 ENDLESS = ["mutex", "recursive", "adaptive", "inherit", "robust", "rwlock", "c11"]
-DEADLOCKS = [("ring", kind, n) for kind, n in zip(ENDLESS * 2, [2, 3, 4, 5, 2, 3, 4, 5, 2, 2, 3, 2, 5, 4], strict=True)]
+DEADLOCKS = [("ring", kind, n) for kind, n in zip(ENDLESS * 2, [2, 3, 4, 5, 2, 3, 4, 5, 2, 2, 3, 2, 5, 4])]
 DEADLOCKS += [("join", "mutex", 2), ("join", "rwlock", 2), ("readers", "rwlock", 2), ("readers", "rwlock", 5)]
 
 

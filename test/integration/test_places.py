@@ -316,7 +316,7 @@ def test_times_are_cut_exactly(traced, format):
     cuts = ["0.03", "70ms", "123456us", "0.2"]
     whole = totals(top(trace, "--idle=none"))
     parts = collections.Counter()
-    for start, end in zip([None, *cuts], [*cuts, None], strict=True):
+    for start, end in zip([None, *cuts], [*cuts, None]):
         options = [f"--from={start}"] * (start is not None) + [f"--to={end}"] * (end is not None)
         parts += totals(top(trace, "--idle=none", *options))
     assert parts.keys() == whole.keys()
@@ -564,7 +564,9 @@ def columns(trace, *options):
     rows = re.findall(r"^ +\d+  \S+ +(\S+) +\S+ +[\d.]+[mun]?s[ +]((?: +[\d.]+%)+)$", text, re.M)
     found = collections.defaultdict(list)
     for routine, rest in rows:
-        found[routine].append(dict(zip(names, map(float, re.findall(r"[\d.]+", rest)), strict=True)))
+        numbers = [float(number) for number in re.findall(r"[\d.]+", rest)]
+        assert len(numbers) == len(names), rest
+        found[routine].append(dict(zip(names, numbers)))
     return found
 
 

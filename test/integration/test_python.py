@@ -46,7 +46,7 @@ def run(python, traced, tmp_path):
     def run(text, **options):
         program = tmp_path / "app.py"
         program.write_text(TELLS + text)
-        env = {"PYTHONUTF8": "1", **options.pop("env", {})}
+        env = {"PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1", **options.pop("env", {})}
         result = traced([python, program], env=env, timeout=60, **options).ok()
         return result, [[tuple(frame) for frame in json.loads(line)] for line in result.stdout.splitlines() if line.startswith("[")]
 

@@ -1,10 +1,12 @@
 """`gotrace sql`: against what programs know of themselves, and against the other reports."""
 
 import collections
+import contextlib
 import csv
 import io
 import json
 import os
+import pathlib
 import pty
 import re
 import resource
@@ -367,16 +369,17 @@ def test_one_of_ours_that_is_damaged(copy):
 @pytest.mark.parametrize("what", ["text", "empty", "database", "trace", "directory", "fifo"])
 def test_what_is_not_ours_stays(copy, what):
     database = f"{copy}.db"
-    match what:
-        case "text": open(database, "w").write("mine\n" * 100)
-        case "empty": open(database, "w").close()
-        case "database":
-            with sqlite3.connect(database) as db:
-                db.execute("CREATE TABLE mine (x)")
-            db.close()
-        case "trace": shutil.copy(copy, database)
-        case "directory": os.mkdir(database)
-        case "fifo": os.mkfifo(database)
+    if what == "database":
+        with contextlib.closing(sqlite3.connect(database)) as db:
+            db.execute("CREATE TABLE mine (x)")
+    elif what == "trace":
+        shutil.copy(copy, database)
+    elif what == "directory":
+        os.mkdir(database)
+    elif what == "fifo":
+        os.mkfifo(database)
+    else:
+        pathlib.Path(database).write_text("mine\n" * 100 if what == "text" else "")
     before = os.stat(database)
     result = ask(copy, "SELECT 1")
     assert result.returncode == 1 and result.stderr.startswith(f"gotrace: {database} is no database of gotrace's"), result
@@ -568,6 +571,7 @@ def test_prompt(trace, path):
         while text not in shown:
             select.select([terminal], [], [])
             shown += os.read(terminal, 65536).decode(errors="replace")
+        shown = shown.partition(text)[2]
 
     until("> ")
     os.write(terminal, b"SELEC;\n")
@@ -576,6 +580,7 @@ def test_prompt(trace, path):
     until("readonly database")
     os.write(terminal, b"SELECT 1000 +\n337;\n")
     until("1337")
+    until("> ")  # or else the terminal takes the next one as sqlite3 does not read it
     os.write(terminal, b"\x04")
     assert child.wait(20) in ((0, 1) if path else (0,))  # sqlite3 tells by that of errors
     os.close(terminal)

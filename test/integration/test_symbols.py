@@ -161,24 +161,21 @@ def started(start, tmp_path):
     """How the program `file`, which has the links `dir/called`, is started; and what it is to be called."""
     file, link = tmp_path / "file", tmp_path / "dir" / "called"
     loader = re.search(r"interpreter: (\S+)\]", proc.run(["readelf", "-lW", file]).ok().stdout)[1]
-    match start:
-        case "file":
-            return [file], file
-        case "link":
-            return [link], link
-        case "link to a link":
-            (tmp_path / "other").symlink_to(link)
-            return [tmp_path / "other"], tmp_path / "other"
-        case "relative":
-            return ["./dir/called"], link
-        case "script":
-            (tmp_path / "script").write_text(f"#!{link}\n")
-            (tmp_path / "script").chmod(0o755)
-            return [tmp_path / "script"], file
-        case "loader":
-            return [loader, link], link
-        case "descriptor":
-            return ["bash", "-c", f"exec 9<{file}; exec /proc/self/fd/9"], file
+    other, script = tmp_path / "other", tmp_path / "script"
+    if start == "link to a link":
+        other.symlink_to(link)
+    if start == "script":
+        script.write_text(f"#!{link}\n")
+        script.chmod(0o755)
+    return {
+        "file": ([file], file),
+        "link": ([link], link),
+        "link to a link": ([other], other),
+        "relative": (["./dir/called"], link),
+        "script": ([script], file),
+        "loader": ([loader, link], link),
+        "descriptor": (["bash", "-c", f"exec 9<{file}; exec /proc/self/fd/9"], file),
+    }[start]
 
 
 STARTS = ["file", "link", "link to a link", "relative", "script", "loader", "descriptor"]

@@ -1,5 +1,6 @@
 """Shared helpers of the tests: `proc` runs programs, `gotools` runs the Go tools, `pprof` decodes profiles."""
 
+import collections
 import os
 import pathlib
 
@@ -11,3 +12,7 @@ BUILT = BUILD if AARCH64 else ROOT / "build"  # what is not the library
 PROGRAMS = BUILT / "test/prog"
 UNIT_TESTS = BUILD / "test/unit"
 HOSTILE = BUILT / "test/hostile"
+LIBC = int(os.confstr("CS_GNU_LIBC_VERSION").split(".")[1])  # 2.N
+
+if not hasattr(collections.Counter, "total"):  # Python 3.9
+    collections.Counter.total = lambda counter: sum(counter.values())

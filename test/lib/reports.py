@@ -14,6 +14,11 @@ def ns_of(text):
     return float(number) * UNITS[unit]
 
 
+def without_cancellation(functions):
+    """But for those of glibc's, from 2.41 on, in which a thread that may be cancelled makes its calls."""
+    return [name for name in functions if not re.fullmatch("_*(internal_)?syscall_cancel(_arch)?", name)]
+
+
 @dataclasses.dataclass
 class Shares:
     name: str

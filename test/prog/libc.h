@@ -7,6 +7,10 @@
 #define SYS_landlock_create_ruleset 444
 #define SYS_landlock_restrict_self 446
 #endif
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv 449
+#endif
+#define FUTEX_LOCK_PI2 13 /* as <linux/futex.h> has it */
 
 #if !__GLIBC_PREREQ(2, 34)
 #define _Fork fork

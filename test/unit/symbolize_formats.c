@@ -219,12 +219,10 @@ static void check_build_id_directory(struct gt_symbolizer *s)
     }
     const char *got = describe(s, gt_modules_epoch(), inside_qsort, true);
     CHECK(strstr(got, " msort.c:") || strstr(got, " qsort.c:"), "got %s", got);
-    void *libc = dlopen("libc.so.6", RTLD_NOW);
-    CHECK(libc, "libc");
     /* In its source it is called ___pthread_mutex_lock. */
     check_starts("public name",
                  describe(s, gt_modules_epoch(),
-                          (uint64_t)(uintptr_t)dlsym(libc, "pthread_mutex_lock"), false),
+                          (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "pthread_mutex_lock"), false),
                  "pthread_mutex_lock pthread_mutex_lock.c:");
 }
 

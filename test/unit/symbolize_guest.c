@@ -108,7 +108,12 @@ static jmp_buf bail;
 static void check_calls(void)
 {
     const struct gt_elfutils *api = gt_elfutils_enter(&bail);
-    CHECK(api && api->private_libc, "no namespace");
+    CHECK(api, "no elfutils");
+    if (!api->private_libc && !dlvsym(RTLD_DEFAULT, "pthread_create", "GLIBC_2.34")) {
+        fprintf(stderr, "skipped: elfutils has no namespace of its own before glibc 2.34\n");
+        exit(77);
+    }
+    CHECK(api->private_libc, "no namespace");
     struct link_map *libdw;
     Dl_info info;
     CHECK(dladdr1((void *)api->dwarf_end, &info, (void **)&libdw, RTLD_DL_LINKMAP), "libdw");
