@@ -252,8 +252,12 @@ def test_around(recorded, tmp_path):
     assert before + after < sums(part)[None]
     cut(trace, part, "--around=task:inner", "--margin=1ms").ok()
     assert before + after < sums(part)[None]
-    refused = cut(trace, tmp_path / "none.out", "--around=task:nothing")
-    assert refused.returncode == 1 and "nothing like" in refused.stderr, refused
+    cut(trace, part, "--around=log:middle", "--margin=1ms").ok()
+    (log,) = (e for e in gotools.parse(part) if e.fields.get("Message") == "middle")
+    assert log.kind == "Log" and 1e6 < sums(part)[None] < 3e6
+    for what in ("task:nothing", "log:nothing"):
+        refused = cut(trace, tmp_path / "none.out", f"--around={what}")
+        assert refused.returncode == 1 and "nothing like" in refused.stderr, refused
 
 
 def test_from_the_end(recorded, tmp_path):
