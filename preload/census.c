@@ -69,6 +69,11 @@ void gt_census_open(mode_t mode)
         gt_census_begin(mode);
 }
 
+bool gt_census_is_open(void)
+{
+    return family;
+}
+
 bool gt_census_admit(void)
 {
     if (!family || answer != UNASKED)

@@ -22,6 +22,9 @@ void gt_census_open(mode_t mode);
 /* The same for who leads a family that is not its own. */
 void gt_census_begin(mode_t mode);
 
+/* Whether there is such a page. */
+bool gt_census_is_open(void);
+
 /* Whether this process may be recorded; from then on it counts. The answer stays. */
 bool gt_census_admit(void);
 

@@ -406,6 +406,8 @@ static bool leaves_trace(void)
 static void note_maker(void)
 {
     struct gt_maker maker = {0};
+    if (!gt_census_is_open())
+        return;
     pid_t pid = (pid_t)gt_syscall(SYS_getpid);
     if (process.pid == pid)
         maker = gt_origin_maker();

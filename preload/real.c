@@ -52,19 +52,22 @@ static void *find_definer(const char *name)
 
 /*
  * Before glibc 2.34 the first dlsym makes a key, for dlerror, and every other one waits until it
- * has: so this comes without.
+ * has; and a thread's first one allocates: an allocator that was preloaded before us may call us
+ * with its locks held, and would wait for these then. So such calls come without.
  */
-static void *find_key_create(void)
+static bool may_be_within_dlsym(enum gt_hook hook)
 {
-    const char *name = "__pthread_key_create";
-    return gt_elf_definer_before_us(name) ? NULL : find_definer(name);
+    return hook == GT_HOOK___pthread_key_create || gt_elf_definer_before_us("malloc");
 }
 
 static void resolve_for(enum gt_hook hook)
 {
-    void *found = hook == GT_HOOK___pthread_key_create ? find_key_create() : NULL;
+    const struct row *row = &rows[hook];
+    void *found = NULL;
+    if (may_be_within_dlsym(hook) && !gt_elf_definer_before_us(row->name))
+        found = find_definer(row->name);
     if (found)
-        gt_real.__pthread_key_create = found;
+        *row->slot = found;
     else
         gt_real_resolve();
 }
