@@ -93,14 +93,14 @@ static void put_stop(const struct gt_merge_event *ev, enum gt_v1_type type, cons
     gt_v1_pages_running(ev->p, NULL);
 }
 
-static void go_create(const struct gt_merge_event *ev, uint64_t its_stack, uint64_t stack)
+/* its: where it began, or 0. */
+static void go_create(const struct gt_merge_event *ev, uint64_t its, uint64_t stack)
 {
+    uint64_t unknown = ev->g->id == 1 ? GT_V1_STACK_MAIN : GT_V1_STACK_UNKNOWN;
     ev->g->known = true;
     ev->g->v1_seq = 0;
     ev->g->v1_p = ev->p;
-    put_at(
-        ev, GT_V1_GO_CREATE,
-        ARGS(ev->g->id, gt_v1_tables_routine(its_stack ? its_stack : GT_V1_STACK_UNKNOWN), stack));
+    put_at(ev, GT_V1_GO_CREATE, ARGS(ev->g->id, gt_v1_tables_routine(its ? its : unknown), stack));
 }
 
 /* Of a collection, whose events stand together in its thread's stream. */
@@ -109,13 +109,13 @@ static void hold(const struct gt_merge_event *ev, enum gt_v1_type type, const ui
     gt_v1_pages_hold(type, ev->p, ev->ts, args);
 }
 
-/* Goroutines that were there when recording began. its: where they began, or 0. */
+/* Goroutines that were there when recording began. */
 static void go_status(const struct gt_merge_event *ev, uint64_t its)
 {
     struct gt_merge_g *g = ev->g;
     if (g->known)
         return;
-    go_create(ev, its ? its : g->id == 1 ? GT_V1_STACK_MAIN : GT_V1_STACK_UNKNOWN, 0);
+    go_create(ev, its, 0);
     if (g->state == GT_G_RUNNING) {
         go_start(ev);
     } else if (g->state != GT_G_RUNNABLE) {
@@ -230,7 +230,7 @@ static bool settle_call(const struct gt_merge_event *ev)
 /* Go's alone: a thread of C's has called Go, and that one ends. */
 static void create_in_call(const struct gt_merge_event *ev)
 {
-    go_create(ev, GT_V1_STACK_UNKNOWN, 0);
+    go_create(ev, 0, 0);
     ev->g->v1_seq++;
     put_at(ev, GT_V1_GO_IN_SYSCALL, ARGS(ev->g->id));
 }
