@@ -11,13 +11,11 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static struct {
@@ -114,20 +112,11 @@ static struct traces find(void)
     return found;
 }
 
-/* In a process of its own: what it says about a file ends that one. */
-static bool merge(const struct traces *t)
+/* What it says about a file ends the process. */
+static void merge(const void *arg)
 {
-    int status;
-    pid_t pid = fork();
-    if (pid == 0) {
-        signal(SIGINT, SIG_DFL);
-        signal(SIGTERM, SIG_DFL);
-        gt_merging_do(&(struct gt_merging){.inputs = t->path, .n = t->n, .output = family.output});
-        exit(0);
-    }
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    const struct traces *t = arg;
+    gt_merging_do(&(struct gt_merging){.inputs = t->path, .n = t->n, .output = family.output});
 }
 
 /* A process has several when it became another program. */
@@ -147,7 +136,7 @@ static bool put_together(const struct traces *t)
 {
     if (t->n > GT_MERGED_MAX)
         gt_say("%zu traces are more than %d, which can be merged", t->n, GT_MERGED_MAX);
-    return t->n <= GT_MERGED_MAX && merge(t);
+    return t->n <= GT_MERGED_MAX && gt_parent_aside(merge, t);
 }
 
 static void clean_up(void)

@@ -73,6 +73,22 @@ int gt_parent_await(bool descendants)
     return result;
 }
 
+bool gt_parent_aside(void (*fn)(const void *arg), const void *arg)
+{
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGINT, SIG_DFL);
+        signal(SIGTERM, SIG_DFL);
+        fn(arg);
+        exit(0);
+    }
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 /* The core file is the program's. */
 void gt_parent_end_as(int status)
 {

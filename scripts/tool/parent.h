@@ -17,6 +17,12 @@ pid_t gt_parent_begin(void);
  */
 int gt_parent_await(bool descendants);
 
+/*
+ * Calls fn in a process of its own, which may end with a message; SIGINT and SIGTERM end it, too.
+ * Whether fn came back.
+ */
+bool gt_parent_aside(void (*fn)(const void *arg), const void *arg);
+
 /* Ends as the program did: our parent sees what it would have seen of that. */
 _Noreturn void gt_parent_end_as(int status);
 

@@ -9,18 +9,14 @@
 
 #include <errno.h>
 #include <libgen.h>
-#include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static struct {
     char *output; /* the directory of the trace */
     const char *boxes;
-    bool quiet;
 } where;
 
 /* As the library reads it. */
@@ -34,7 +30,7 @@ static const char *setting(const char *variable)
 
 static void prepare(void)
 {
-    const char *quiet = getenv("GOTRACE_QUIET");
+    setting("GOTRACE_QUIET");
     setting("GOTRACE_LIVE");
     const char *output = setting("GOTRACE_OUTPUT") ? gt_options.output : "trace.out";
     char *copy = strdup(output);
@@ -43,26 +39,14 @@ static void prepare(void)
         gt_fail(GT_EXIT_OURS, "--output=%s: --wait takes a directory that is there: %s", output,
                 strerror(errno));
     where.boxes = *gt_options.live ? gt_options.live : where.output;
-    where.quiet = quiet && strcmp(quiet, "1") == 0;
     free(copy);
 }
 
-/* In a process of its own, which ends where that cannot be. */
-static void make_whole(const char *box)
+static void make_whole(const void *box)
 {
-    int status;
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        if (where.quiet)
-            (void)!freopen("/dev/null", "w", stderr);
-        gt_recover_in_place(box, where.output);
-        exit(0);
-    }
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (child < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        gt_say("%s: not recovered", box);
+    if (gt_options.quiet)
+        (void)!freopen("/dev/null", "w", stderr);
+    gt_recover_in_place(box, where.output);
 }
 
 void gt_wait_begin(void)
@@ -73,7 +57,7 @@ void gt_wait_begin(void)
         return;
     int status = gt_parent_await(false);
     char *box = gt_recover_find(where.boxes, program);
-    if (box)
-        make_whole(box);
+    if (box && !gt_parent_aside(make_whole, box))
+        gt_say("%s: not recovered", box);
     gt_parent_end_as(status);
 }

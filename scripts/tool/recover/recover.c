@@ -212,24 +212,29 @@ static void report(const struct gt_boxed *b, const char *what, uint64_t events)
 }
 
 /* trace: where the file that it goes on with is now, or NULL. */
-static void recover(const char *path, const char *trace, const char *output, const char *what)
+static void recover_box(struct gt_boxed *b, const char *trace, const char *output, const char *what)
 {
-    struct gt_boxed b;
     struct gt_boxed_sum sum = {0};
-    gt_boxed_open(&b, path);
-    check_is_dead(path);
-    if (is_the_file(output, gt_boxed_whole(&b)))
+    check_is_dead(b->path);
+    if (is_the_file(output, gt_boxed_whole(b)))
         gt_fail(GT_EXIT_USAGE, "recover: not into its own trace");
-    begin(&b, output);
-    copy_trace(&b, trace);
-    write_generations(&b, &sum);
-    report_losses(&b, &sum);
-    if (!sum.events && !gt_boxed_whole(&b)->bytes)
-        gt_fail(GT_EXIT_FAILED, "%s: no events are in it", b.path);
+    begin(b, output);
+    copy_trace(b, trace);
+    write_generations(b, &sum);
+    report_losses(b, &sum);
+    if (!sum.events && !gt_boxed_whole(b)->bytes)
+        gt_fail(GT_EXIT_FAILED, "%s: no events are in it", b->path);
     if (gt_output_commit() != 0)
         gt_fail(GT_EXIT_FAILED, "%s: %s", output, strerror(-gt_output_commit()));
     gt_output_close();
-    report(&b, what, sum.events);
+    report(b, what, sum.events);
+}
+
+static void recover(const char *path, const char *trace, const char *output, const char *what)
+{
+    struct gt_boxed b;
+    gt_boxed_open(&b, path);
+    recover_box(&b, trace, output, what);
 }
 
 static bool recover_for(const void *of, const char *output)
@@ -250,12 +255,11 @@ const char *gt_recovered(const char *path)
 }
 
 /* Where the trace of that process is, or, of a flight recorder, would be. */
-static void find_place(char place[PATH_MAX + NAME_MAX], const char *box, const char *directory)
+static void find_place(char place[PATH_MAX + NAME_MAX], const struct gt_boxed *b,
+                       const char *directory)
 {
-    struct gt_boxed b;
-    gt_boxed_open(&b, box);
-    const struct gt_live_whole *whole = gt_boxed_whole(&b);
-    const char *name = strrchr(box, '/') + 1;
+    const struct gt_live_whole *whole = gt_boxed_whole(b);
+    const char *name = strrchr(b->path, '/') + 1;
     int length = (int)(strlen(name) - (sizeof GT_LIVE_SUFFIX - 1));
     if (whole->bytes)
         snprintf(place, PATH_MAX, "%.*s", PATH_MAX - 1, whole->path);
@@ -266,9 +270,11 @@ static void find_place(char place[PATH_MAX + NAME_MAX], const char *box, const c
 void gt_recover_in_place(const char *box, const char *directory)
 {
     char place[PATH_MAX + NAME_MAX], output[sizeof place + 16];
-    find_place(place, box, directory);
+    struct gt_boxed b;
+    gt_boxed_open(&b, box);
+    find_place(place, &b, directory);
     snprintf(output, sizeof output, "%s.recovered", place);
-    recover(box, NULL, output, place);
+    recover_box(&b, NULL, output, place);
     if (rename(output, place) != 0)
         gt_fail(GT_EXIT_FAILED, "%s: %s", place, strerror(errno));
     unlink(box);
