@@ -12,6 +12,7 @@
 #include "encoder/base/queue.h"
 #include "encoder/base/varint.h"
 #include "encoder/texts.h"
+#include "encoder/watch.h"
 
 #include <errno.h>
 #include <string.h>
@@ -591,6 +592,7 @@ static int run(gt_merge_fn *fn)
             continue;
         if (!step(s, fn))
             return -EPROTO;
+        gt_watch_meanwhile();
         if (advance(s))
             push(s);
         else

@@ -178,12 +178,12 @@ static void tell(struct gt_perf *perf, uint64_t at, const struct perf_event_head
     }
 }
 
-void gt_perf_read(struct gt_perf *perf, const struct gt_perf_reader *reader, void *arg)
+size_t gt_perf_read(struct gt_perf *perf, const struct gt_perf_reader *reader, void *arg)
 {
     struct perf_event_mmap_page *page = (void *)perf->pages;
     struct perf_event_header head;
     bool gap = false;
-    uint64_t tail = page->data_tail;
+    uint64_t begin = page->data_tail, tail = begin;
     uint64_t end =
         __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE); /* pairs with the kernel's */
     for (; end - tail >= sizeof head; tail += head.size) {
@@ -193,4 +193,5 @@ void gt_perf_read(struct gt_perf *perf, const struct gt_perf_reader *reader, voi
         tell(perf, tail, &head, reader, arg, &gap);
     }
     __atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
+    return tail - begin;
 }

@@ -61,13 +61,16 @@ struct gt_perf_wanted {
 int gt_perf_open(struct gt_perf *perf, uint32_t tid, const struct gt_perf_wanted *wanted,
                  size_t most, size_t least);
 
-/* Tells what was recorded since, in its order. Also after the thread has ended. */
+/*
+ * Tells what was recorded since, in its order. Also after the thread has ended. Returns how many
+ * bytes of the ring that was.
+ */
 struct gt_perf_reader {
     void (*note_switch)(void *arg, const struct gt_perf_switch *s);
     void (*note_sample)(void *arg, const struct gt_perf_sample *s);
     void (*note_lost)(void *arg, uint64_t n); /* so many records are missing here, of any kind */
 };
-void gt_perf_read(struct gt_perf *perf, const struct gt_perf_reader *reader, void *arg);
+size_t gt_perf_read(struct gt_perf *perf, const struct gt_perf_reader *reader, void *arg);
 
 /* Whether something was recorded since. */
 bool gt_perf_has_more(const struct gt_perf *perf);

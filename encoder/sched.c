@@ -44,7 +44,7 @@ uint64_t gt_sched_gaps(void)
 
 static struct gt_absence *at(const struct gt_absences *a)
 {
-    return a->memory.at;
+    return a->known.at;
 }
 
 static void end_absence(struct gt_absences *a, uint64_t ts, uint32_t cpu)
@@ -56,10 +56,18 @@ static void end_absence(struct gt_absences *a, uint64_t ts, uint32_t cpu)
 
 static void begin_absence(struct gt_absences *a, uint64_t ts, bool preempted)
 {
-    if (a->n == ABSENCES_MAX || !gt_vector_reserve(&a->memory, (a->n + 1) * sizeof *at(a)))
+    if (a->n == ABSENCES_MAX || !gt_vector_reserve(&a->known, (a->n + 1) * sizeof *at(a)))
         return;
     at(a)[a->n++] = (struct gt_absence){ts, GT_ABSENT, preempted, GT_NO_CPU};
     a->away = true;
+}
+
+/* There is no memory. */
+static void drop(struct gt_absences *a)
+{
+    sched.gaps++;
+    a->n = 0;
+    a->away = false;
 }
 
 static void note(struct gt_watch *w, const struct gt_perf_switch *s, uint64_t ts)
@@ -103,7 +111,8 @@ static void note_end(struct gt_watch *w)
 
 static void forget(struct gt_watch *w)
 {
-    gt_vector_empty(&w->absences.memory);
+    gt_vector_empty(&w->absences.told);
+    gt_vector_empty(&w->absences.known);
 }
 
 struct gt_watch_switches gt_sched_init(gt_where_fn *where)
@@ -137,40 +146,43 @@ void gt_sched_next(uint32_t gen)
 
 /* A generation's ------------------------------------------------------------------------------ */
 
-/* Of what is known of a thread, what is of the generation that is over for it. */
+/*
+ * Of what is known of a thread, what is of the generation that is over for it. That stands apart:
+ * rings are read while it is told. One that goes on is of both.
+ */
 static void divide(struct gt_watch *w)
 {
     struct gt_absences *a = &w->absences;
-    struct gt_absence *last;
-    a->rest = (struct gt_absence){0};
-    for (a->used = 0; a->used < a->n && at(a)[a->used].from < w->end;)
-        a->used++;
-    last = at(a) + a->used - 1;
-    if (!a->used || (last->to <= w->end && last->to != GT_ABSENT))
+    size_t n = 0;
+    while (n < a->n && at(a)[n].from < w->end)
+        n++;
+    a->n_told = 0;
+    if (!n)
         return;
-    a->rest = *last;
-    a->rest.from = 0;
-    last->to = GT_ABSENT;
-}
-
-static void go_on(struct gt_watch *w)
-{
-    struct gt_absences *a = &w->absences;
-    size_t more = a->n - a->used, kept = a->rest.to ? 1 : 0;
-    if (!a->used)
+    uint64_t until = at(a)[n - 1].to;
+    bool goes_on = until > w->end || until == GT_ABSENT;
+    size_t before = goes_on ? n - 1 : n;
+    struct gt_vector known = a->told;
+    if (!gt_vector_reserve(&known, (a->n - before + 1) * sizeof *at(a))) {
+        drop(a);
         return;
-    if (kept)
-        at(a)[0] = a->rest;
-    memmove(at(a) + kept, at(a) + a->used, more * sizeof *at(a));
-    a->n = more + kept;
-    a->used = 0;
+    }
+    memcpy(known.at, at(a) + before, (a->n - before) * sizeof *at(a));
+    a->told = a->known;
+    a->n_told = n;
+    a->known = known;
+    a->n -= before;
+    if (goes_on) {
+        ((struct gt_absence *)a->told.at)[n - 1].to = GT_ABSENT;
+        at(a)->from = 0;
+    }
 }
 
 static const struct gt_absence *absences_of(uint32_t m, size_t *n)
 {
     const struct gt_watch *w = gt_watch_of(m);
-    *n = w ? w->absences.used : 0;
-    return w ? at(&w->absences) : NULL;
+    *n = w ? w->absences.n_told : 0;
+    return w ? w->absences.told.at : NULL;
 }
 
 /* What is still the case when everything is over: for the file's end. */
@@ -219,7 +231,6 @@ int gt_sched_complete(uint32_t gen, struct gt_buf **packed, struct gt_buf **plai
     struct gt_packed completed = {0};
     gt_watch_each(divide);
     int error = rewrite(gen, *packed, *plain, absences_of, &completed);
-    gt_watch_each(go_on);
     if (error) {
         gt_buffers_put_all(completed.first);
         return error;

@@ -15,8 +15,12 @@
 #include <limits.h>
 #include <string.h>
 
-/* Rings of all threads together, at most; and of one, but a page at least. */
-enum { RINGS_BYTES = 4 << 20, RING_MOST = 256 << 10, RING_LEAST = 4 << 10 };
+/*
+ * Rings of all threads together, at most; and of one, but a page at least. One grows until what a
+ * thread does in LATE_NS finds room: so long our thread may wait for a CPU where many want one.
+ */
+enum { RINGS_BYTES = 8 << 20, RING_MOST = 256 << 10, RING_LEAST = 4 << 10 };
+enum { RING_GROWN = 1 << 20, LATE_NS = 200000000 };
 
 /*
  * The same of threads that are sampled. Of a stack so much is copied: the less, the more rings. A
@@ -36,8 +40,12 @@ static struct {
     struct gt_watch *bucket[BUCKETS]; /* by thread */
     struct gt_arena arena;
     struct gt_watch *free;
-    size_t mapped; /* bytes of rings that are not sampled */
-    uint64_t polled;
+    size_t mapped;             /* bytes of rings that are not sampled */
+    uint64_t polled, interval; /* the next time is due so long after that one */
+    uint64_t read;             /* when the rings were */
+    uint64_t elapsed;          /* until then, since the time before */
+    double fullest;            /* of them, how full that was then */
+    bool grown;                /* there is no memory for larger ones */
     /* The records' clock and the trace's at two moments, between which both go evenly. */
     uint64_t ns0, units0;
     double units_per_ns;
@@ -213,9 +221,14 @@ static void drop_ring(struct gt_watch *w)
 
 /* Records ------------------------------------------------------------------------------------ */
 
+/* While a ring takes another one's place a switch is in both, a moment earlier or later. */
 static void note_switch(void *arg, const struct gt_perf_switch *s)
 {
-    config.switches.note(arg, s, units_of(s->ns));
+    struct gt_watch *w = arg;
+    if (s->ns < w->told)
+        return;
+    w->told = s->ns;
+    config.switches.note(w, s, units_of(s->ns));
 }
 
 static uint32_t walk(struct gt_watch *w, const struct gt_perf_sample *sample, uint64_t *pcs,
@@ -254,11 +267,15 @@ static void note_lost(void *arg, uint64_t n)
         gt_samples_lose(n);
 }
 
-static void empty_ring(struct gt_watch *w)
+/* Returns how full it was. */
+static double empty_ring(struct gt_watch *w)
 {
     static const struct gt_perf_reader reader = {note_switch, note_sample, note_lost};
-    if (w->perf.bytes)
-        gt_perf_read(&w->perf, &reader, w);
+    if (!w->perf.bytes)
+        return 0;
+    double full = (double)gt_perf_read(&w->perf, &reader, w) / (double)w->perf.bytes;
+    watch.fullest = full > watch.fullest ? full : watch.fullest;
+    return full;
 }
 
 static void close_ring(struct gt_watch *w)
@@ -276,15 +293,41 @@ static void renew_ring(struct gt_watch *w)
     open_ring(w);
 }
 
+/* A ring twice as large takes its place: it records already when the other one is emptied. */
+static void grow_ring(struct gt_watch *w)
+{
+    struct gt_perf_wanted wanted = {.switches = true};
+    struct gt_perf larger;
+    size_t bytes = 2 * w->perf.bytes;
+    int error = gt_perf_open(&larger, w->thread.tid, &wanted, bytes, bytes);
+    watch.grown = error == -ENOMEM;
+    if (error)
+        return;
+    empty_ring(w);
+    count(w, -1);
+    gt_perf_close(&w->perf);
+    w->perf = larger;
+    count(w, 1);
+}
+
+static bool is_small(const struct gt_watch *w, double full)
+{
+    size_t bytes = w->perf.bytes;
+    bool may_grow = bytes && bytes < RING_GROWN && watch.mapped + bytes <= RINGS_BYTES;
+    return may_grow && !w->sampled && !watch.grown && full * LATE_NS > (double)watch.elapsed;
+}
+
 /* The ring of a thread that has ended makes room for others'. */
 static void read_ring(struct gt_watch *w)
 {
     bool over = gt_account_is_over(&w->thread);
-    empty_ring(w);
+    double full = empty_ring(w);
     if (over)
         drop_ring(w);
     else if (w->cut && w->sampled)
         renew_ring(w);
+    else if (is_small(w, full))
+        grow_ring(w);
 }
 
 /* Threads ------------------------------------------------------------------------------------ */
@@ -388,14 +431,27 @@ void gt_watch_let_go(void)
 
 /* Reading, and unloading --------------------------------------------------------------------- */
 
+/* The fullest ring should be a quarter full the next time: we may be late. */
+static void pace(void)
+{
+    enum { LEAST_NS = 2000000 };
+    double ns = watch.fullest > 0 ? (double)watch.elapsed / (4 * watch.fullest) : GT_WATCH_NS;
+    watch.interval = ns > GT_WATCH_NS ? GT_WATCH_NS : ns < LEAST_NS ? LEAST_NS : (uint64_t)ns;
+}
+
 void gt_watch_read(void)
 {
     GT_ASSERT_DRAIN_SIDE();
     uint32_t number = atomic_load(&asked);
     if (!watch.on)
         return;
+    uint64_t now = gt_clock_monotonic_raw();
+    watch.elapsed = now - watch.read;
+    watch.read = now;
+    watch.fullest = 0;
     compare_clocks();
     gt_watch_each(read_ring);
+    pace();
     if (atomic_exchange(&served, number) != number)
         gt_futex_wake(&served, INT_MAX);
 }
@@ -448,7 +504,7 @@ static bool is_of_use(void)
 void gt_watch_poll(uint64_t now)
 {
     GT_ASSERT_DRAIN_SIDE();
-    bool soon = now - watch.polled < GT_WATCH_NS / 2 && atomic_load(&asked) == served;
+    bool soon = now - watch.polled < watch.interval / 2 && atomic_load(&asked) == served;
     if (!is_of_use() || soon)
         return;
     watch.polled = now;
@@ -458,7 +514,7 @@ void gt_watch_poll(uint64_t now)
 
 int64_t gt_watch_idle_ns(uint64_t now)
 {
-    uint64_t due = watch.polled + GT_WATCH_NS;
+    uint64_t due = watch.polled + watch.interval;
     return !is_of_use() ? -1 : due > now ? (int64_t)(due - now) : 0;
 }
 
@@ -481,6 +537,9 @@ static void begin(void)
     watch.on = true;
     watch.refused = watch.samples_refused = false;
     watch.polled = 0;
+    watch.interval = GT_WATCH_NS;
+    watch.grown = false;
+    watch.read = gt_clock_monotonic_raw();
     atomic_store(&unwatched, 0);
     gt_clock_pair(gt_perf_clock(), &watch.units0, &watch.ns0);
     watch.units_per_ns = (double)gt_clock_hz() / 1e9;

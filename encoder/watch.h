@@ -17,11 +17,13 @@
 #include "perf.h"
 
 #include "encoder/base/arena.h"
+#include "encoder/base/clock.h"
 
 struct gt_watch {
     struct gt_watch *next;
     struct gt_thread_view thread;
     struct gt_perf perf; /* bytes 0: there is none */
+    uint64_t told;       /* when its last switch was that was told */
     bool sampled;        /* with samples */
     bool owes;           /* a sample, of the time since its last one by a signal */
     bool cut;            /* its stack is deeper than what is copied */
@@ -29,10 +31,9 @@ struct gt_watch {
     bool ended, gone;    /* its thread, in that generation or the next one; certainly */
     /* What sched.c knows of it: when it had no CPU. */
     struct gt_absences {
-        struct gt_vector memory; /* those of this generation, and later ones */
-        size_t n, used;          /* used: of this generation */
-        bool away;               /* the last one is not over */
-        struct gt_absence rest;  /* what of the last one used is of the next one; to 0: none */
+        struct gt_vector told, known; /* in the generation that is written; since then */
+        size_t n_told, n;
+        bool away; /* the last one known is not over */
     } absences;
 };
 
@@ -86,10 +87,22 @@ void gt_watch_end(void);
 /* So many CPU samples from here on, during a recording. */
 void gt_watch_sample(uint32_t hz);
 
-/* Finds new threads and empties the rings, at least so often; when that is due, -1: never. */
+/*
+ * Finds new threads and empties the rings, at least so often, and more often where they fill up
+ * sooner; when that is due, -1: never.
+ */
 #define GT_WATCH_NS 20000000
 void gt_watch_poll(uint64_t now);
 int64_t gt_watch_idle_ns(uint64_t now);
+
+/* For each event where many are gone through: rings are filled meanwhile. */
+static inline void gt_watch_meanwhile(void)
+{
+    enum { EVENTS = 1024 }; /* take less than a millisecond */
+    static uint32_t n;
+    if (++n % EVENTS == 0 && gt_watch_is_on())
+        gt_watch_poll(gt_clock_monotonic_raw());
+}
 
 /* Empties the rings. */
 void gt_watch_read(void);

@@ -134,12 +134,13 @@ bool gt_perf_has_more(const struct gt_perf *perf)
     return task[perf->fd].n;
 }
 
-void gt_perf_read(struct gt_perf *perf, const struct gt_perf_reader *reader, void *arg)
+size_t gt_perf_read(struct gt_perf *perf, const struct gt_perf_reader *reader, void *arg)
 {
     struct task *t = &task[perf->fd];
     for (unsigned i = 0; i < t->n; i++)
         reader->note_switch(arg, &t->record[i]);
     t->n = 0;
+    return 0; /* it never fills up */
 }
 
 uint64_t gt_perf_close(struct gt_perf *perf)

@@ -590,43 +590,57 @@ int main(void)
         gotools.check(proc.traced([program], tmp_path / f"{n}.out", env=env).ok().trace)
 
 
-def test_many_switches(tmp_path):
-    """Two threads that wake each other as fast as they can: no record is missing."""
+@pytest.mark.parametrize("pairs, format", [(1, "go1.23"), (3, "go1.23"), (3, "go1.11")])
+def test_many_switches(tmp_path, pairs, format):
+    """Threads that wake each other as fast as they can: no record is missing, also while a generation is written."""
     source = r"""
 #include <stdio.h>
 #include <sys/resource.h>
 #include <pthread.h>
 #include <unistd.h>
-static int there[2], back[2];
+#include <stdlib.h>
+#define PAIRS 3
+static struct pair { int there[2], back[2]; } pair[PAIRS];
 static void *answer(void *arg)
 {
+    struct pair *p = arg;
     char c;
-    while (read(there[0], &c, 1) == 1 && write(back[1], &c, 1) == 1)
+    while (read(p->there[0], &c, 1) == 1 && write(p->back[1], &c, 1) == 1)
         ;
     return arg;
 }
-int main(void)
+static void *ask(void *arg)
 {
-    pthread_t t;
-    struct rusage used;
+    struct pair *p = arg;
     char c = 0;
-    if (pipe(there) != 0 || pipe(back) != 0)
-        return 1;
-    pthread_create(&t, 0, answer, 0);
     usleep(50000);
     for (int i = 0; i < 100000; i++)
-        if (write(there[1], &c, 1) != 1 || read(back[0], &c, 1) != 1)
+        if (write(p->there[1], &c, 1) != 1 || read(p->back[0], &c, 1) != 1)
+            abort();
+    close(p->there[1]);
+    return arg;
+}
+int main(int argc, char **argv)
+{
+    pthread_t t[2 * PAIRS];
+    struct rusage used;
+    int n = atoi(argv[1]);
+    for (int i = 0; i < n; i++) {
+        if (pipe(pair[i].there) != 0 || pipe(pair[i].back) != 0)
             return 1;
-    close(there[1]);
-    pthread_join(t, 0);
+        pthread_create(&t[2 * i], 0, ask, &pair[i]);
+        pthread_create(&t[2 * i + 1], 0, answer, &pair[i]);
+    }
+    for (int i = 0; i < 2 * n; i++)
+        pthread_join(t[i], 0);
     getrusage(RUSAGE_SELF, &used);
     printf("%ld\n", used.ru_nvcsw);
     return 0;
 }
 """
     program = proc.compile(source, tmp_path / "prog")
-    env = ON | {"GOTRACE_SYSCALLS": "none"}  # so that all of it is unseen
-    result = proc.traced([program], tmp_path / "t.out", env=env, timeout=60).ok()
+    env = ON | {"GOTRACE_SYSCALLS": "none", "GOTRACE_FORMAT": format}  # so that all of it is unseen
+    result = proc.traced([program, str(pairs)], tmp_path / "t.out", env=env, timeout=60).ok()
     assert "nothing lost" in result.stderr
     count = sum(count for _, count, _ in waits(result.trace, "unseen"))
     assert count > 0.97 * int(result.stdout) - 1000, (count, result.stdout)
