@@ -44,6 +44,7 @@ static void (*const state[])(void) = {
     gt_account_after_fork, /* accounts */
     gt_held_after_fork,    /* or holds a lock */
     gt_watch_after_fork,   /* nor is one watched */
+    gt_copies_after_fork,  /* nor its stack copied */
     gt_sched_after_fork,   /* or to be completed */
     gt_events_after_fork,  /* collections: the clock begins anew */
     gt_writer_after_fork,  /* none has jumped, nothing is lost */

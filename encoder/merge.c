@@ -48,7 +48,7 @@ struct gt_merge_stream {
         bool has_own;
         uint64_t last;    /* time of its last one */
         uint64_t started; /* when the wait was over that the last one ended */
-        uint64_t stack;   /* and stack */
+        uint64_t stack;   /* where the thread was seen last */
     } absent;
     struct gt_merge_stream *next; /* parked at the same place */
 };
@@ -236,6 +236,8 @@ static bool leave(struct gt_merge_stream *s)
     a->now.from = a->last = from;
     a->g = runs(s) ? s->g : NULL;
     a->at = a->g ? LEAVING : AWAY;
+    if (a->now.stack)
+        a->stack = a->now.stack;
     if (!a->g)
         put(s, GT_EV_PROC_STOP, a->now.from, 0, 0, 0);
     else if (a->now.preempted)

@@ -59,8 +59,9 @@ void gt_merge_after_fork(void);
 #define GT_NO_CPU UINT32_MAX /* it is not known which */
 struct gt_absence {
     uint64_t from, to;
-    bool preempted; /* it could have gone on */
-    uint32_t cpu;   /* on which it was back */
+    uint32_t stack : 31;    /* where that was; 0: where the thread was seen last */
+    uint32_t preempted : 1; /* it could have gone on */
+    uint32_t cpu;           /* on which it was back */
 };
 
 /* Those of thread m in the generation, in their order. */

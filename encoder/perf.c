@@ -22,15 +22,22 @@ clockid_t gt_perf_clock(void)
     return gt_clock.hardware ? CLOCK_MONOTONIC_RAW : CLOCK_MONOTONIC;
 }
 
+static uint64_t event_of(const struct gt_perf_wanted *wanted)
+{
+    return wanted->every       ? PERF_COUNT_SW_CONTEXT_SWITCHES
+           : wanted->period_ns ? PERF_COUNT_SW_TASK_CLOCK
+                               : PERF_COUNT_SW_DUMMY;
+}
+
 static int open_event_reading(uint32_t tid, const struct gt_perf_wanted *wanted,
                               uint64_t read_format)
 {
-    bool samples = wanted->period_ns;
+    uint64_t samples = wanted->every ? wanted->every : wanted->period_ns;
     struct perf_event_attr attr = {
         .type = PERF_TYPE_SOFTWARE,
         .size = sizeof attr,
-        .config = samples ? PERF_COUNT_SW_TASK_CLOCK : PERF_COUNT_SW_DUMMY,
-        .sample_period = wanted->period_ns,
+        .config = event_of(wanted),
+        .sample_period = samples,
         .sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
                        (samples ? PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER : 0),
         .sample_regs_user = samples ? GT_ARCH_PERF_REGISTERS : 0,

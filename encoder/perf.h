@@ -4,8 +4,8 @@
  * kernel fills. Drain side only, with descriptors of its own.
  *
  * Any user may ask for switches where kernel.perf_event_paranoid is 2 or less. Samples are taken in
- * the kernel, too, or those of a thread that spends its time in system calls would be missing; that
- * takes CAP_PERFMON, or 1 or less.
+ * the kernel, too, or those of a thread that spends its time in system calls would be missing, and
+ * it is the kernel where a CPU is lost; that takes CAP_PERFMON, or 1 or less.
  */
 #ifndef GT_PERF_H
 #define GT_PERF_H
@@ -49,6 +49,7 @@ clockid_t gt_perf_clock(void);
 struct gt_perf_wanted {
     bool switches;
     uint64_t period_ns;   /* of CPU time between two samples; 0: none */
+    uint32_t every;       /* or: a sample at every such loss of the CPU; 0: none */
     uint32_t stack_bytes; /* to copy: a multiple of 8, less than 64 KiB with what is beside it */
 };
 #define GT_PERF_SAMPLE_BYTES 128 /* of a sample's record beside the stack, at most */

@@ -553,10 +553,10 @@ void gt_recording_init(const struct gt_drain_config *config)
     gt_frames_init(config);
     gt_held_init(config->lock, config->function, config->at_end);
     gt_account_init(config->usage);
+    gt_copies_init(config->walk);
     gt_watch_init(&(struct gt_watch_config){
         .switches = config->sched ? gt_sched_init(config->where) : (struct gt_watch_switches){0},
         .hz = config->cpu_hz,
-        .walk = config->walk,
         .by_copy = config->by_copy,
         .by_timers = config->by_timers,
         .may_watch = config->may_watch});

@@ -2,7 +2,9 @@
 #include "sched.h"
 
 #include "cpus.h"
+#include "stacks.h"
 #include "texts.h"
+#include "writer.h"
 
 #include "encoder/base/clock.h"
 #include "encoder/base/debug.h"
@@ -54,11 +56,23 @@ static void end_absence(struct gt_absences *a, uint64_t ts, uint32_t cpu)
     a->away = false;
 }
 
+/* Whether the thread left its CPU at ts with the copy of its stack at `copied`. */
+static bool is_departure(uint64_t copied, uint64_t ts)
+{
+    enum { COPY_NS = 200000 }; /* takes a few us, unless an interrupt comes in between */
+    return copied && copied <= ts && ts - copied < gt_clock_units(COPY_NS);
+}
+
 static void begin_absence(struct gt_absences *a, uint64_t ts, bool preempted)
 {
     if (a->n == ABSENCES_MAX || !gt_vector_reserve(&a->known, (a->n + 1) * sizeof *at(a)))
         return;
-    at(a)[a->n++] = (struct gt_absence){ts, GT_ABSENT, preempted, GT_NO_CPU};
+    at(a)[a->n] =
+        (struct gt_absence){.from = ts, .to = GT_ABSENT, .preempted = preempted, .cpu = GT_NO_CPU};
+    if (is_departure(a->departed, ts))
+        at(a)[a->n].stack = a->at;
+    a->departed = 0;
+    a->n++;
     a->away = true;
 }
 
@@ -109,8 +123,31 @@ static void note_end(struct gt_watch *w)
         end_absence(&w->absences, gt_clock_now(), GT_NO_CPU);
 }
 
+/* Of the absences so far, or the next one. */
+static void note_departure(void *arg, uint64_t ns, struct gt_stack *stack)
+{
+    struct gt_watch *w = arg;
+    struct gt_absences *a = &w->absences;
+    uint64_t ts = gt_watch_time(ns);
+    size_t i = a->n;
+    uint32_t gen = atomic_load(&gt_gen.current);
+    gt_stack_use(stack, gen - 1);
+    a->at = gt_stack_use(stack, gen);
+    while (i && at(a)[i - 1].from >= ts)
+        i--;
+    a->departed = i < a->n ? 0 : ts;
+    if (i < a->n && is_departure(ts, at(a)[i].from))
+        at(a)[i].stack = a->at;
+}
+
+static void note_off_cpu(struct gt_watch *w)
+{
+    gt_off_cpu_read(&w->absences.off_cpu, note_departure, w);
+}
+
 static void forget(struct gt_watch *w)
 {
+    gt_off_cpu_want(&w->absences.off_cpu, 0, 0);
     gt_vector_empty(&w->absences.told);
     gt_vector_empty(&w->absences.known);
 }
@@ -119,7 +156,7 @@ struct gt_watch_switches gt_sched_init(gt_where_fn *where)
 {
     where_now = where;
     gt_cpus_init((uint32_t)sysconf(_SC_NPROCESSORS_CONF));
-    return (struct gt_watch_switches){note_beginning, note_end, note, forget};
+    return (struct gt_watch_switches){note_beginning, note_end, note, note_off_cpu, forget};
 }
 
 /* Recordings --------------------------------------------------------------------------------- */
@@ -130,6 +167,7 @@ void gt_sched_open(void)
     sched.gaps = 0;
     gt_merge_reset(&gt_merge_for_sched);
     gt_cpus_reset();
+    gt_off_cpu_open();
 }
 
 void gt_sched_close(void)
@@ -175,6 +213,7 @@ static void divide(struct gt_watch *w)
     if (goes_on) {
         ((struct gt_absence *)a->told.at)[n - 1].to = GT_ABSENT;
         at(a)->from = 0;
+        at(a)->stack = 0; /* of a generation that is over */
     }
 }
 
@@ -188,11 +227,20 @@ static const struct gt_absence *absences_of(uint32_t m, size_t *n)
 /* What is still the case when everything is over: for the file's end. */
 static const struct gt_absence *absences_at_end(uint32_t m, size_t *n)
 {
-    static const struct gt_absence away[] = {{0, GT_ABSENT, false, GT_NO_CPU},
-                                             {0, GT_ABSENT, true, GT_NO_CPU}};
+    static const struct gt_absence away[] = {
+        {.to = GT_ABSENT, .preempted = false, .cpu = GT_NO_CPU},
+        {.to = GT_ABSENT, .preempted = true, .cpu = GT_NO_CPU}};
     const struct gt_watch *w = gt_watch_of(m);
     *n = w && w->absences.n && !at(&w->absences)->from;
     return *n ? &away[at(&w->absences)->preempted] : NULL;
+}
+
+static void put(const struct gt_merge_event *ev)
+{
+    struct gt_watch *w = ev->added && ev->type == GT_EV_GO_BLOCK ? gt_watch_of(ev->m) : NULL;
+    if (w)
+        w->absences.unseen++;
+    gt_cpus_put(ev);
 }
 
 /* Encodes the events anew. 0 or -errno. */
@@ -201,7 +249,7 @@ static int rewrite(uint32_t gen, struct gt_buf *packed, struct gt_buf *plain, gt
 {
     if (!gt_cpus_begin(gen, gt_merge_streams(packed, plain)))
         return -ENOMEM;
-    int error = gt_merge(&gt_merge_for_sched, gen, packed, plain, away, gt_cpus_put);
+    int error = gt_merge(&gt_merge_for_sched, gen, packed, plain, away, put);
     bool whole = gt_cpus_end(to);
     return error ? error : whole ? 0 : -ENOMEM;
 }
@@ -223,6 +271,20 @@ static struct gt_buf *take_texts(struct gt_buf *plain)
     return texts;
 }
 
+/*
+ * Stacks are copied of who waits for what no hook sees, unless it loses its CPU so much more often
+ * for other reasons that they would cost more than they tell; and of a thousand a second.
+ */
+static void want_off_cpu(struct gt_watch *w)
+{
+    enum { SWITCHES_EACH = 20, A_SECOND = 1000 };
+    struct gt_absences *a = &w->absences;
+    bool wanted = a->n_told <= (size_t)SWITCHES_EACH * a->unseen && a->unseen && !w->ended;
+    uint32_t every = 1 + (uint32_t)(a->n_told / A_SECOND);
+    gt_off_cpu_want(&a->off_cpu, w->thread.tid, wanted && gt_watch_is_allowed() ? every : 0);
+    a->unseen = 0;
+}
+
 int gt_sched_complete(uint32_t gen, struct gt_buf **packed, struct gt_buf **plain)
 {
     GT_ASSERT_DRAIN_SIDE();
@@ -231,6 +293,7 @@ int gt_sched_complete(uint32_t gen, struct gt_buf **packed, struct gt_buf **plai
     struct gt_packed completed = {0};
     gt_watch_each(divide);
     int error = rewrite(gen, *packed, *plain, absences_of, &completed);
+    gt_watch_each(want_off_cpu);
     if (error) {
         gt_buffers_put_all(completed.first);
         return error;

@@ -22,11 +22,7 @@
 enum { RINGS_BYTES = 8 << 20, RING_MOST = 256 << 10, RING_LEAST = 4 << 10 };
 enum { RING_GROWN = 1 << 20, LATE_NS = 200000000 };
 
-/*
- * The same of threads that are sampled. Of a stack so much is copied: the less, the more rings. A
- * ring is for samples of so long, as our thread may be late; or of SHORT, rather than none.
- */
-enum { COPIES_BYTES = 16 << 20, COPY_MOST = 32 << 10, COPY_LEAST = 8 << 10 };
+/* With samples (copies.h): for those of so long; or of SHORT, rather than none. */
 enum { LONG_MS = 200, SHORT_MS = 60 };
 
 enum { BUCKETS = 1024 };
@@ -40,7 +36,8 @@ static struct {
     struct gt_watch *bucket[BUCKETS]; /* by thread */
     struct gt_arena arena;
     struct gt_watch *free;
-    size_t mapped;             /* bytes of rings that are not sampled */
+    size_t rings;              /* how many there are */
+    size_t mapped;             /* bytes of those that are not sampled */
     uint64_t polled, interval; /* the next time is due so long after that one */
     uint64_t read;             /* when the rings were */
     uint64_t elapsed;          /* until then, since the time before */
@@ -53,16 +50,6 @@ static struct {
 
 static _Atomic bool forbidden;
 static _Atomic uint64_t unwatched;
-
-/*
- * Threads that unload code; and walks' beginnings and ends, so that it is odd during one: the
- * walker says that it walks, then looks whether it may; who unloads, the other way round.
- */
-static _Atomic uint32_t holds, walks; /* walks: futex */
-
-/* Numbers of requests to read the rings, and of the last one that was served. */
-static _Atomic uint32_t asked, served; /* served: futex */
-static _Atomic size_t copies;          /* bytes of rings that are sampled */
 
 void gt_watch_init(const struct gt_watch_config *c)
 {
@@ -95,7 +82,7 @@ static void compare_clocks(void)
         watch.units_per_ns = (double)(units - watch.units0) / (double)(ns - watch.ns0);
 }
 
-static uint64_t units_of(uint64_t ns)
+uint64_t gt_watch_time(uint64_t ns)
 {
     double since = (double)(int64_t)(ns - watch.ns0) * watch.units_per_ns;
     return since > 0 ? watch.units0 + (uint64_t)since : watch.units0;
@@ -104,14 +91,10 @@ static uint64_t units_of(uint64_t ns)
 /* Rings -------------------------------------------------------------------------------------- */
 
 /* The more there are, the smaller: each takes an eighth of what is left. */
-static size_t share(size_t all, size_t mapped)
-{
-    return mapped < all ? (all - mapped) / 8 : 0;
-}
-
 static size_t ring_bytes(void)
 {
-    size_t most = share(RINGS_BYTES, watch.mapped), bytes = RING_MOST;
+    size_t most = watch.mapped < RINGS_BYTES ? (RINGS_BYTES - watch.mapped) / 8 : 0;
+    size_t bytes = RING_MOST;
     while (bytes > RING_LEAST && bytes > most)
         bytes /= 2;
     return bytes;
@@ -139,14 +122,14 @@ static int try_sampled(struct gt_watch *w, size_t copied, size_t bytes)
 static int open_sampled(struct gt_watch *w)
 {
     int error = -ENOMEM;
-    for (size_t copied = COPY_MOST; copied >= COPY_LEAST && error == -ENOMEM; copied /= 2) {
+    for (size_t copied = GT_COPY_MOST; copied >= GT_COPY_LEAST && error == -ENOMEM; copied /= 2) {
         size_t bytes = ring_for(copied, LONG_MS);
-        if (bytes <= share(COPIES_BYTES, copies))
+        if (bytes <= gt_copies_share())
             error = try_sampled(w, copied, bytes);
     }
-    size_t bytes = ring_for(COPY_LEAST, SHORT_MS);
-    if (error == -ENOMEM && copies + bytes <= COPIES_BYTES)
-        error = try_sampled(w, COPY_LEAST, bytes);
+    size_t bytes = ring_for(GT_COPY_LEAST, SHORT_MS);
+    if (error == -ENOMEM && gt_copies_have_room(bytes))
+        error = try_sampled(w, GT_COPY_LEAST, bytes);
     return error;
 }
 
@@ -173,7 +156,7 @@ static int open_unsampled(struct gt_watch *w)
 
 static bool may_sample(void)
 {
-    return watch.hz && config.walk && !watch.samples_refused && !atomic_load(&forbidden);
+    return watch.hz && gt_copies_are_walked() && !watch.samples_refused && !atomic_load(&forbidden);
 }
 
 static bool may_note(void)
@@ -183,9 +166,12 @@ static bool may_note(void)
 
 static void count(const struct gt_watch *w, int sign)
 {
-    size_t bytes = (size_t)sign * w->perf.bytes;
-    watch.mapped += w->sampled ? 0 : bytes;
-    atomic_fetch_add(&copies, w->sampled ? bytes : 0);
+    int64_t bytes = sign * (int64_t)w->perf.bytes;
+    watch.rings += (size_t)sign;
+    if (w->sampled)
+        gt_copies_count(bytes);
+    else
+        watch.mapped += (size_t)bytes;
 }
 
 static bool open_ring(struct gt_watch *w)
@@ -228,34 +214,23 @@ static void note_switch(void *arg, const struct gt_perf_switch *s)
     if (s->ns < w->told)
         return;
     w->told = s->ns;
-    config.switches.note(w, s, units_of(s->ns));
-}
-
-static uint32_t walk(struct gt_watch *w, const struct gt_perf_sample *sample, uint64_t *pcs,
-                     uint32_t *epoch)
-{
-    bool cut;
-    atomic_fetch_add(&walks, 1);
-    uint32_t n = config.walk(sample, !atomic_load(&holds), pcs, epoch, &cut);
-    atomic_fetch_add(&walks, 1);
-    if (atomic_load(&holds))
-        gt_futex_wake(&walks, INT_MAX);
-    w->cut |= cut;
-    return n;
+    config.switches.note(w, s, gt_watch_time(s->ns));
 }
 
 static void note_sample(void *arg, const struct gt_perf_sample *sample)
 {
     struct gt_watch *w = arg;
     uint64_t pcs[GT_FRAMES_MAX];
-    struct gt_sample s = {.ts = units_of(sample->ns),
+    struct gt_sample s = {.ts = gt_watch_time(sample->ns),
                           .g = w->thread.g,
                           .m = w->thread.tid,
                           .p = w->thread.p,
                           .cpu = sample->cpu,
                           .times = 1 + w->owes};
+    bool cut;
     w->owes = false;
-    s.n = walk(w, sample, pcs, &s.epoch);
+    s.n = gt_copies_walk(sample, pcs, &s.epoch, &cut);
+    w->cut |= cut;
     gt_samples_take(&s, pcs);
 }
 
@@ -322,6 +297,8 @@ static void read_ring(struct gt_watch *w)
 {
     bool over = gt_account_is_over(&w->thread);
     double full = empty_ring(w);
+    if (config.switches.noted)
+        config.switches.noted(w);
     if (over)
         drop_ring(w);
     else if (w->cut && w->sampled)
@@ -429,7 +406,7 @@ void gt_watch_let_go(void)
     gt_watch_each(let_go);
 }
 
-/* Reading, and unloading --------------------------------------------------------------------- */
+/* Reading ------------------------------------------------------------------------------------ */
 
 /* The fullest ring should be a quarter full the next time: we may be late. */
 static void pace(void)
@@ -442,7 +419,7 @@ static void pace(void)
 void gt_watch_read(void)
 {
     GT_ASSERT_DRAIN_SIDE();
-    uint32_t number = atomic_load(&asked);
+    uint32_t request = gt_copies_request();
     if (!watch.on)
         return;
     uint64_t now = gt_clock_monotonic_raw();
@@ -452,59 +429,19 @@ void gt_watch_read(void)
     compare_clocks();
     gt_watch_each(read_ring);
     pace();
-    if (atomic_exchange(&served, number) != number)
-        gt_futex_wake(&served, INT_MAX);
-}
-
-/* Waits until the word is that, or later; a signal handler may end a wait. */
-static void await(_Atomic uint32_t *word, uint32_t value, int64_t ns)
-{
-    int64_t end = (int64_t)gt_clock_monotonic_raw() + ns, left = ns;
-    for (uint32_t now; (int32_t)((now = atomic_load(word)) - value) < 0 && left > 0;
-         left = end - (int64_t)gt_clock_monotonic_raw())
-        gt_futex_wait(word, now, left);
-}
-
-static void flush(void)
-{
-    enum { FLUSH_NS = 100000000 };
-    uint32_t number = atomic_fetch_add(&asked, 1) + 1;
-    gt_buffers_kick();
-    await(&served, number, FLUSH_NS);
-}
-
-void gt_watch_hold(void)
-{
-    int saved = errno;
-    if (atomic_load(&copies) && !atomic_load(&holds) && !gt_urgent())
-        flush();
-    atomic_fetch_add(&holds, 1);
-    uint32_t now = atomic_load(&walks);
-    if (now & 1) {
-        gt_urgent_lend();
-        await(&walks, now + 1, GT_LOCK_PATIENCE_NS);
-    }
-    errno = saved;
-}
-
-/* A child that was forked meanwhile has none. */
-void gt_watch_go_on(void)
-{
-    uint32_t n = atomic_load(&holds);
-    while (n && !atomic_compare_exchange_weak(&holds, &n, n - 1))
-        ;
+    gt_copies_serve(request);
 }
 
 /* Whether there is anything to be read, or somebody may be watched. */
 static bool is_of_use(void)
 {
-    return watch.on && (watch.mapped || copies || may_sample() || may_note());
+    return watch.on && (watch.rings || may_sample() || may_note());
 }
 
 void gt_watch_poll(uint64_t now)
 {
     GT_ASSERT_DRAIN_SIDE();
-    bool soon = now - watch.polled < watch.interval / 2 && atomic_load(&asked) == served;
+    bool soon = now - watch.polled < watch.interval / 2 && !gt_copies_are_awaited();
     if (!is_of_use() || soon)
         return;
     watch.polled = now;
@@ -597,6 +534,4 @@ void gt_watch_after_fork(void)
 {
     memset(&watch, 0, sizeof watch); /* not `forbidden`: filters are inherited */
     unwatched = 0;
-    holds = walks = asked = served = 0;
-    copies = 0;
 }

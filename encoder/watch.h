@@ -13,8 +13,8 @@
 #define GT_WATCH_H
 
 #include "account.h"
+#include "off_cpu.h"
 #include "merge.h"
-#include "perf.h"
 
 #include "encoder/base/arena.h"
 #include "encoder/base/clock.h"
@@ -34,6 +34,10 @@ struct gt_watch {
         struct gt_vector told, known; /* in the generation that is written; since then */
         size_t n_told, n;
         bool away; /* the last one known is not over */
+        struct gt_off_cpu off_cpu;
+        uint64_t departed; /* when it did that at this stack, whose switch was not told yet */
+        uint32_t at;
+        uint32_t unseen; /* how many no hook saw, in the generation that is written */
     } absences;
 };
 
@@ -42,15 +46,9 @@ struct gt_watch_switches {
     void (*begin)(struct gt_watch *w); /* nothing is recorded yet */
     void (*end)(struct gt_watch *w);   /* nothing follows, but perhaps after another beginning */
     void (*note)(struct gt_watch *w, const struct gt_perf_switch *s, uint64_t ts);
+    void (*noted)(struct gt_watch *w); /* all so far */
     void (*forget)(struct gt_watch *w);
 };
-
-/*
- * The stack of a sample into pcs, at most GT_FRAMES_MAX, as gt_stacks_get wants it with *epoch; how
- * many. Without callers just what was interrupted. *cut: the copy ended before the stack.
- */
-typedef uint32_t gt_walk_fn(const struct gt_perf_sample *sample, bool callers, uint64_t *pcs,
-                            uint32_t *epoch, bool *cut);
 
 /*
  * Thread g, which this writer is or was of, is sampled by us from now on, or is not. Whether more
@@ -63,9 +61,8 @@ typedef void gt_by_timers_fn(uint32_t hz);
 
 struct gt_watch_config {
     struct gt_watch_switches switches;
-    uint32_t hz;      /* of CPU samples, with timers already, until gt_watch_sample; 0: none */
-    gt_walk_fn *walk; /* NULL: only timers sample; these three where there are never samples */
-    gt_by_copy_fn *by_copy;
+    uint32_t hz; /* of CPU samples, with timers already, until gt_watch_sample; 0: none */
+    gt_by_copy_fn *by_copy; /* these two may be NULL where there are never samples */
     gt_by_timers_fn *by_timers;
     bool (*may_watch)(void); /* whether the caller has descriptors of its own; NULL: no */
 };
@@ -107,20 +104,15 @@ static inline void gt_watch_meanwhile(void)
 /* Empties the rings. */
 void gt_watch_read(void);
 
+/* Trace time of a record's. */
+uint64_t gt_watch_time(uint64_t ns);
+
 struct gt_watch *gt_watch_of(uint32_t tid);
 void gt_watch_each(void (*fn)(struct gt_watch *w));
 
 /* A generation is over for all threads: notes who has ended. And is written: those are let go. */
 void gt_watch_note_ends(void);
 void gt_watch_let_go(void);
-
-/*
- * Around an unloading of code: samples of it are walked before, unless our thread takes more than
- * 0.1 s; and meanwhile none is walked: they are told without callers. Waits for a walk that is
- * under way, 1 s at most. Any thread, not in signal handlers.
- */
-void gt_watch_hold(void);
-void gt_watch_go_on(void);
 
 /* Threads whose switches are not told, for limits of descriptors or locked memory. Any thread. */
 uint64_t gt_watch_unwatched(void);

@@ -66,9 +66,9 @@ GT_EXPORT int dlclose(void *handle)
         gt_modules_refresh();
     if (t)
         gt_thread_leave(t);
-    gt_watch_hold();
+    gt_copies_hold();
     int r = gt_real.dlclose(handle);
-    gt_watch_go_on();
+    gt_copies_go_on();
     gt_foreign_forget();
     t = gt_thread_enter();
     if (t)

@@ -3,13 +3,16 @@
 import collections
 import os
 import pathlib
+import platform
 import re
+import shutil
 import subprocess
+import tempfile
 import time
 
 import pytest
 
-from lib import PROGRAMS, ROOT, gotools, proc
+from lib import LIBRARY, PROGRAMS, ROOT, gotools, proc
 from lib.reports import waits
 
 ACCOUNT = PROGRAMS / "account"
@@ -644,6 +647,94 @@ int main(int argc, char **argv)
     assert "nothing lost" in result.stderr
     count = sum(count for _, count, _ in waits(result.trace, "unseen"))
     assert count > 0.97 * int(result.stdout) - 1000, (count, result.stdout)
+
+
+UNSEEN = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+static long now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000 + t.tv_nsec;
+}
+/* Without libc, so that no hook sees it. */
+static void nap(long ns)
+{
+    struct timespec t = {0, ns};
+    long r;
+    __asm__ volatile("syscall" : "=a"(r) : "0"((long)SYS_nanosleep), "D"(&t), "S"(0L) : "rcx", "r11", "memory");
+}
+#define PLACE(name)                                                       \
+    __attribute__((noinline)) static long name(long ns)                   \
+    {                                                                     \
+        long begin = now();                                               \
+        nap(ns);                                                          \
+        return now() - begin;                                             \
+    }
+PLACE(before)
+PLACE(long_one)
+PLACE(short_one)
+static void *work(void *arg)
+{
+    long all[2] = {0}, end = now() + 1000000000;
+    while (now() < end)
+        before(5000000);
+    for (int i = 0; i < 300; i++) {
+        all[0] += long_one(3000000);
+        all[1] += short_one(1000000);
+    }
+    printf("%ld %ld\n", all[0], all[1]);
+    return arg;
+}
+int main(void)
+{
+    pthread_t t;
+    pthread_create(&t, 0, work, 0);
+    pthread_join(t, 0);
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="a system call in its assembly")
+@pytest.mark.parametrize("format", ["go1.11", "go1.22", "go1.26"])
+def test_where_nobody_saw_it_wait(tmp_path, format):
+    """The kernel copies its stack, once it is known to do so."""
+    if not proc.may_sample_kernel():
+        pytest.skip("the kernel does not let this user sample")
+    program = proc.compile(UNSEEN, tmp_path / "prog", "-g")
+    env = ON | {"GOTRACE_FORMAT": format}
+    result = proc.traced([program], tmp_path / "t.out", env=env).ok()
+    gotools.check(result.trace)
+    rows = waits(result.trace, "unseen")
+    for name, ns in zip(["long_one", "short_one"], map(int, result.stdout.split())):
+        (found,) = [(ns, count) for ns, count, what in rows if name in what]
+        assert found[1] == pytest.approx(300, abs=3) and 0.95 * ns < found[0] <= 1.01 * ns, (name, ns, rows)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="a system call in its assembly")
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+@pytest.mark.needs("setpriv")
+def test_where_that_is_not_told(tmp_path):
+    """To a user who may not sample the kernel: the waits are there, at the place that was known before."""
+    if pathlib.Path("/proc/sys/kernel/perf_event_paranoid").read_text() != "2\n":
+        pytest.skip("another user may do more, or nothing")
+    program = proc.compile(UNSEEN, tmp_path / "prog", "-g")
+    directory = pathlib.Path(tempfile.mkdtemp())
+    try:
+        shutil.copy(program, directory), shutil.copy(LIBRARY, directory)
+        shutil.chown(directory, 65534, 65534), directory.chmod(0o755)
+        argv = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", f"LD_PRELOAD={directory / LIBRARY.name}"]
+        env = {name: value for name, value in proc.traced_env(directory / "t.out", ON).items() if name != "LD_PRELOAD"}
+        result = proc.run([*argv, directory / program.name], env=env).ok()
+        assert "nothing lost" in result.stderr and REFUSED not in result.stderr, result.stderr
+        ((ns, count, what),) = [row for row in waits(directory / "t.out", "unseen") if row[1] > 100]
+        assert "work" in what and 0.9 * 600 < count and 0.8 * sum(map(int, result.stdout.split())) < ns
+    finally:
+        shutil.rmtree(directory)
 
 
 def test_two_thousand_threads(tmp_path):

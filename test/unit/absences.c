@@ -78,7 +78,8 @@ static void statuses(int p, int g, int m, enum gt_g_state state, uint64_t ts)
 
 static void absent(uint64_t from, uint64_t to, bool preempted)
 {
-    away[n_away++] = (struct gt_absence){from, to, preempted, CPU};
+    away[n_away++] =
+        (struct gt_absence){.from = from, .to = to, .preempted = preempted, .cpu = CPU};
 }
 
 static const struct gt_absence *absences_of(uint32_t m, size_t *n)
