@@ -33,6 +33,13 @@ static enum gt_reason reason_of(int on)
     return on == GT_NETWORK ? GT_REASON_NETWORK : on == GT_SYNC ? GT_REASON_SYNC : GT_REASON_NONE;
 }
 
+bool gt_slice_is_left_out(void)
+{
+    if (__builtin_expect(gt_drain_unattended, 0))
+        gt_process_attend();
+    return gt_options.call_min;
+}
+
 /* Most calls turn out to be too short to be written: their stacks are never looked at. */
 static struct gt_stack *stack_now(struct gt_thread *t, enum gt_hook hook, struct gt_here here,
                                   bool muted)

@@ -35,6 +35,9 @@ void gt_slice_end(struct gt_slice *slice);
 /* here: the hook, whose frame lasts as long as the call. */
 struct gt_slice gt_slice_begin_in(enum gt_hook hook, int on, struct gt_here here);
 
+/* Whether a call that returns at once need not be a slice: not all calls are shown. */
+bool gt_slice_is_left_out(void);
+
 /* It is over because its timeout is. See gt_wait_expired. */
 void gt_slice_expired(struct gt_slice *slice, const struct gt_timeout *timeout);
 

@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD, TABLE = ROOT / "build/test/bench", pathlib.Path(__file__).with_name("instructions.md")
 STACKS = {"C": "micro", "C++": "micro-cxx"}
 DEEP = [("C", 5), ("C", 20), ("C", 100), ("C++", 20), ("C++", 100)]
-CASES = [("lock", "C", 5), ("malloc", "C", 5), *((op, *deep) for op in ("read", "yield") for deep in DEEP)]
+CASES = [("lock", "C", 5), ("malloc", "C", 5), ("look", "C", 5), *((op, *deep) for op in ("read", "yield") for deep in DEEP)]
 MODES = {"recording": {}, "ring": {"GOTRACE_RING": "30s"}, "manual": {"GOTRACE_START": "manual"}}
 HEAD = """# Instructions of hot paths
 

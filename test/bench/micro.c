@@ -8,6 +8,7 @@
 #include "descend.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
@@ -60,6 +61,12 @@ static void heap(void)
 {
     void *volatile p = malloc(64);
     free(p);
+}
+
+static void look(void)
+{
+    if (poll(NULL, 0, 0) != 0)
+        abort();
 }
 
 static void read_byte(void)
@@ -165,6 +172,7 @@ static const struct operation {
     {"malloc", heap, sleeper, 1},
     {"malloc2", heap, rival, 1},
     {"read", read_byte, sleeper, 1},
+    {"look", look, sleeper, 1},
     {"yield", yield, sleeper, 1},
     {"cond", cond_pingpong, cond_partner, 1},
     {"pipe", pipe_pingpong, pipe_partner, 1},

@@ -39,6 +39,7 @@ MICRO = {
     "malloc": "malloc+free",
     "malloc2": "malloc+free, 2 threads",
     "read": "read 1 byte of /dev/zero",
+    "look": "poll that does not wait",
     "pipe": "pipe, a byte there and back",
     "create": "create+join",
 }

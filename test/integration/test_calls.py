@@ -5,6 +5,7 @@ import functools
 import pytest
 
 from lib import PROGRAMS, gotools, proc, truth
+from lib.reports import waits
 
 CALLS = PROGRAMS / "calls"
 EVERYTHING = {"GOTRACE_SYSCALLS": "all", "GOTRACE_SYSCALL_MIN": "0"}
@@ -168,6 +169,59 @@ def test_all_shows_short_ones_but_blocking_does_not(traced):
     for env, count in [(EVERYTHING, 9), (hidden, 0)]:
         expected, events, _ = run(traced, *FIRST, *rows, env=env)
         assert len(of_threads(later(expected), events)) == count
+
+
+def test_what_returns_at_once_is_no_wait(traced, tmp_path):
+    """However long it takes; a wait in the same functions is one as ever."""
+    source = r"""
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#define MANY 500
+static long now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000 + t.tv_nsec;
+}
+static void *work(void *arg)
+{
+    static struct pollfd fds[MANY];
+    struct epoll_event event;
+    char c;
+    int s[2], e = epoll_create1(0), longer = 0;
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, s))
+        abort();
+    for (int i = 0; i < MANY; i++)
+        fds[i] = (struct pollfd){.fd = s[0], .events = POLLIN};
+    for (int i = 0; i < 100; i++) { /* 10 of those longer than the minimum, at least */
+        long begin = now();
+        if (poll(fds, MANY, 0) != 0 || epoll_wait(e, &event, 1, 0) != 0 || recv(s[0], &c, 1, MSG_DONTWAIT) != -1 ||
+            send(s[1], "", 1, MSG_DONTWAIT) != 1 || recv(s[0], &c, 1, MSG_DONTWAIT) != 1)
+            abort();
+        longer += now() - begin > 5000;
+    }
+    if (longer < 10 || poll(fds, 1, 20) != 0 || epoll_wait(e, &event, 1, 20) != 0)
+        abort();
+    return arg;
+}
+int main(void)
+{
+    pthread_t t;
+    pthread_create(&t, 0, work, 0);
+    return pthread_join(t, 0);
+}
+"""
+    program = proc.compile(source, tmp_path / "prog")
+    for env, expected in [({"GOTRACE_SYSCALL_MIN": "1000"}, {"poll": 1, "epoll_wait": 1}),
+                          (EVERYTHING, {"poll": 101, "epoll_wait": 101, "recv": 200, "send": 100})]:
+        trace = traced([program], tmp_path / "t.out", env=env).ok().trace
+        found = {name: sum(count for _, count, what in waits(trace, "network") if what.startswith(f"{name} ")) for name in expected}
+        assert found == expected
+        assert sum(count for _, count, what in waits(trace, "network")) == sum(expected.values())
 
 
 @pytest.mark.parametrize("row", ["ten", "ten-network"])
