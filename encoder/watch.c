@@ -207,13 +207,14 @@ static void drop_ring(struct gt_watch *w)
 
 /* Records ------------------------------------------------------------------------------------ */
 
-/* While a ring takes another one's place a switch is in both, a moment earlier or later. */
+/* While a ring takes another one's place a switch is in both, perhaps a moment later: that is none.
+ */
 static void note_switch(void *arg, const struct gt_perf_switch *s)
 {
     struct gt_watch *w = arg;
-    if (s->ns < w->told)
+    if (s->ns <= w->told)
         return;
-    w->told = s->ns;
+    w->last = s->ns;
     config.switches.note(w, s, gt_watch_time(s->ns));
 }
 
@@ -282,6 +283,7 @@ static void grow_ring(struct gt_watch *w)
     count(w, -1);
     gt_perf_close(&w->perf);
     w->perf = larger;
+    w->told = w->last;
     count(w, 1);
 }
 

@@ -23,7 +23,7 @@ struct gt_watch {
     struct gt_watch *next;
     struct gt_thread_view thread;
     struct gt_perf perf; /* bytes 0: there is none */
-    uint64_t told;       /* when its last switch was that was told */
+    uint64_t last, told; /* when its last switch was; and that which a ring before this one told */
     bool sampled;        /* with samples */
     bool owes;           /* a sample, of the time since its last one by a signal */
     bool cut;            /* its stack is deeper than what is copied */

@@ -10,12 +10,15 @@
 
 enum { CPUS = 3, TASKS = 4096, RECORDS = 64, JITTER_NS = 400 };
 
-/* A thread, and what was recorded of it and not yet read. */
+/* A thread, and what was recorded of it and not yet read: by two rings while one follows another.
+ */
 struct task {
     uint32_t tid, cpu; /* cpu + 1; 0: it has none */
-    bool watched, gap;
-    struct gt_perf_switch record[RECORDS];
-    unsigned n;
+    struct ring {
+        bool open, gap;
+        struct gt_perf_switch record[RECORDS];
+        unsigned n;
+    } ring[2];
 };
 
 static struct task task[TASKS];
@@ -41,21 +44,26 @@ static struct task *task_of(uint32_t tid)
     }
 }
 
+static void put(struct ring *ring, struct gt_perf_switch s)
+{
+    if (!ring->open)
+        return;
+    if (ring->n == RECORDS || random_below(500) == 0) {
+        ring->gap = true;
+        return;
+    }
+    s.gap = ring->gap;
+    ring->record[ring->n++] = s;
+    ring->gap = false;
+}
+
 /* Its clock is not quite that of the events; a full ring loses some. */
 static void record(struct task *t, uint64_t ns, bool out, bool preempted)
 {
-    if (!t->watched)
-        return;
-    if (t->n == RECORDS || random_below(500) == 0) {
-        t->gap = true;
-        return;
-    }
-    t->record[t->n++] = (struct gt_perf_switch){.ns = ns + random_below(JITTER_NS),
-                                                .cpu = t->cpu - 1,
-                                                .out = out,
-                                                .preempted = preempted,
-                                                .gap = t->gap};
-    t->gap = false;
+    struct gt_perf_switch s = {
+        .ns = ns + random_below(JITTER_NS), .cpu = t->cpu - 1, .out = out, .preempted = preempted};
+    for (int i = 0; i < 2; i++, s.ns += random_below(2))
+        put(&t->ring[i], s);
 }
 
 static void leave(struct task *t, bool preempted, uint64_t ns)
@@ -119,35 +127,44 @@ int gt_perf_open(struct gt_perf *perf, uint32_t tid, const struct gt_perf_wanted
                  size_t most, size_t least)
 {
     struct task *t = task_of(tid);
+    int i = t->ring[0].open;
     (void)least;
     if (wanted->every)
         return -EACCES;
     CHECK(wanted->switches && !wanted->period_ns, "no samples are played");
+    CHECK(!t->ring[i].open, "a third ring");
+    *perf = (struct gt_perf){.fd = -1};
     if (random_below(20) == 0)
         return -ENFILE;
-    t->watched = true;
-    t->n = 0;
-    *perf = (struct gt_perf){.fd = (int)(t - task), .bytes = most};
+    t->ring[i] = (struct ring){.open = true};
+    *perf = (struct gt_perf){.fd = (int)(t - task) * 2 + i, .bytes = most};
     return 0;
+}
+
+static struct ring *ring_of(const struct gt_perf *perf)
+{
+    return &task[perf->fd / 2].ring[perf->fd % 2];
 }
 
 bool gt_perf_has_more(const struct gt_perf *perf)
 {
-    return task[perf->fd].n;
+    return ring_of(perf)->n;
 }
 
 size_t gt_perf_read(struct gt_perf *perf, const struct gt_perf_reader *reader, void *arg)
 {
-    struct task *t = &task[perf->fd];
-    for (unsigned i = 0; i < t->n; i++)
-        reader->note_switch(arg, &t->record[i]);
-    t->n = 0;
-    return 0; /* it never fills up */
+    struct ring *ring = ring_of(perf);
+    unsigned n = ring->n;
+    for (unsigned i = 0; i < n; i++)
+        reader->note_switch(arg, &ring->record[i]);
+    ring->n = 0;
+    return random_below(4) ? 0
+                           : perf->bytes * n / RECORDS; /* rings grow, and take others' places */
 }
 
 uint64_t gt_perf_close(struct gt_perf *perf)
 {
-    task[perf->fd].watched = false;
+    ring_of(perf)->open = false;
     perf->fd = -1;
     return 0;
 }
