@@ -165,6 +165,6 @@ size_t gt_perf_read(struct gt_perf *perf, const struct gt_perf_reader *reader, v
 uint64_t gt_perf_close(struct gt_perf *perf)
 {
     ring_of(perf)->open = false;
-    perf->fd = -1;
+    *perf = (struct gt_perf){.fd = -1};
     return 0;
 }
