@@ -155,11 +155,12 @@ static const struct need usage_need[] = {
     {SYS_getrusage, {RUSAGE_THREAD}},
 };
 
-/* What a thread asks of a socket that it reads or writes; it can do without. */
+/* What a thread asks of a socket or pipe that it reads or writes; it can do without. */
 static const struct need channels_need[] = {
     {SYS_getsockname, {0}},
     {SYS_getpeername, {0}},
     {SYS_getsockopt, {0}},
+    {SYS_fcntl, {0, F_GETPIPE_SZ}},
 };
 
 /* What it takes to find who has the program's standard error when the first thread has ended. */

@@ -171,6 +171,8 @@ static int control(enum gt_hook hook, int (*real)(int, int, ...), int fd, int co
 {
     if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
         return gt_channel_copy(fd, gt_fd_forget(real(fd, command, arg)));
+    if (command == F_SETPIPE_SZ)
+        gt_fd_forget(fd);
     if (command != F_SETLKW && command != F_OFD_SETLKW)
         return real(fd, command, arg);
     GT_SLICE(slice) = gt_slice_begin(hook, GT_FILE);

@@ -24,11 +24,11 @@ enum way { NOTHING, READS, WRITES, POLLS };
 /*
  * Of a descriptor: how often it has had a name, twice; odd while that is written. What is read is
  * right if that number is the same before and after. name: of what is read there, and of what is
- * written; "": not known.
+ * written; "": not known. room: how many bytes fit in there; 0: not known.
  */
 enum { NAME = 128, WORDS = NAME / 8, TOGETHER = 64 };
 struct ends {
-    _Atomic uint32_t number;
+    _Atomic uint32_t number, room;
     _Atomic uint64_t name[2][WORDS];
 };
 
@@ -55,7 +55,7 @@ static void copy_in(_Atomic uint64_t *to, const char *name)
 }
 
 /* false: somebody else does so at the moment. */
-static bool set_names(int fd, const char in[NAME], const char out[NAME])
+static bool set_names(int fd, const char in[NAME], const char out[NAME], uint32_t room)
 {
     struct ends *e = ends_of(fd, true);
     uint32_t number = e ? atomic_load_explicit(&e->number, memory_order_relaxed) : 1;
@@ -64,6 +64,7 @@ static bool set_names(int fd, const char in[NAME], const char out[NAME])
     atomic_thread_fence(memory_order_release); /* pairs with name_of's */
     copy_in(e->name[0], in);
     copy_in(e->name[1], out);
+    atomic_store_explicit(&e->room, room, memory_order_relaxed);
     atomic_store_explicit(&e->number, number + 2, memory_order_release);
     return true;
 }
@@ -75,7 +76,7 @@ uint32_t gt_channel_name(int fd)
 }
 
 /* false: it has no such name any more. */
-static bool name_of(int fd, uint32_t number, bool written, char name[NAME])
+static bool name_of(int fd, uint32_t number, bool written, char name[NAME], uint32_t *room)
 {
     struct ends *e = number && gt_fd_known(fd) == GT_FD_NAMED ? ends_of(fd, false) : NULL;
     uint64_t words[WORDS];
@@ -83,6 +84,7 @@ static bool name_of(int fd, uint32_t number, bool written, char name[NAME])
         return false;
     for (int i = 0; i < WORDS; i++)
         words[i] = atomic_load_explicit(&e->name[written][i], memory_order_relaxed);
+    *room = atomic_load_explicit(&e->room, memory_order_relaxed);
     atomic_thread_fence(memory_order_acquire);
     memcpy(name, words, sizeof words);
     return atomic_load_explicit(&e->number, memory_order_relaxed) == number && *name;
@@ -167,7 +169,7 @@ static bool find_tcp(int fd, const union address *own)
         return false;
     put_flow(in, &peer, own, space);
     put_flow(out, own, &peer, space);
-    return set_names(fd, in, out);
+    return set_names(fd, in, out, 0);
 }
 
 static bool find_socket(int fd, const struct stat *is)
@@ -181,7 +183,7 @@ static bool find_socket(int fd, const struct stat *is)
     if (own.any.sa_family == AF_INET || own.any.sa_family == AF_INET6)
         return find_tcp(fd, &own);
     put_inode(in, "unix ", is, false);
-    return own.any.sa_family == AF_UNIX && set_names(fd, in, (char[NAME]){""});
+    return own.any.sa_family == AF_UNIX && set_names(fd, in, (char[NAME]){""}, 0);
 }
 
 /* Finding them out ---------------------------------------------------------------------------- */
@@ -191,13 +193,17 @@ bool gt_channel_find(int fd, const struct stat *is)
     char pipe[NAME] = "";
     if (S_ISSOCK(is->st_mode))
         return find_socket(fd, is);
+    if (!S_ISFIFO(is->st_mode))
+        return false;
     put_inode(pipe, "pipe ", is, true);
-    return S_ISFIFO(is->st_mode) && set_names(fd, pipe, pipe);
+    bool asks = !atomic_load_explicit(&forbidden, memory_order_relaxed);
+    long room = asks ? gt_syscall(SYS_fcntl, fd, F_GETPIPE_SZ) : 0;
+    return set_names(fd, pipe, pipe, room > 0 ? (uint32_t)room : 0);
 }
 
-static void name(int fd, const char in[NAME], const char out[NAME])
+static void name(int fd, const char in[NAME], const char out[NAME], uint32_t room)
 {
-    if (fd < GT_FDS && set_names(fd, in, out))
+    if (fd < GT_FDS && set_names(fd, in, out, room))
         gt_fd_set(fd, GT_FD_NAMED);
 }
 
@@ -214,7 +220,7 @@ int gt_channel_of_event(int fd)
     gt_strbuf_decimal(&t, gt_clock_now());
     gt_strbuf_add(&t, ".");
     gt_strbuf_decimal(&t, (uint64_t)fd);
-    name(fd, text, text);
+    name(fd, text, text, 0);
     return fd;
 }
 
@@ -230,8 +236,8 @@ int gt_channels_of_pair(int made, const int fds[2])
             return made;
         put_inode(text[i], "unix ", &is[i], false);
     }
-    name(fds[0], text[0], text[1]);
-    name(fds[1], text[1], text[0]);
+    name(fds[0], text[0], text[1], 0);
+    name(fds[1], text[1], text[0], 0);
     return made;
 }
 
@@ -240,10 +246,10 @@ int gt_channel_copy(int fd, int copy)
     char in[NAME], out[NAME] = "";
     if (copy < 0 || copy == fd || fd >= GT_FDS || !gt_channels_wanted())
         return copy;
-    uint32_t number = gt_channel_name(fd);
-    if (name_of(fd, number, false, in)) {
-        name_of(fd, number, true, out);
-        name(copy, in, out);
+    uint32_t number = gt_channel_name(fd), room;
+    if (name_of(fd, number, false, in, &room)) {
+        name_of(fd, number, true, out, &room);
+        name(copy, in, out, room);
     }
     return copy;
 }
@@ -289,19 +295,31 @@ static bool of_event(const char *channel, const struct gt_slice *slice, uint64_t
     return *moved;
 }
 
+/* "wrote 512 of 65536" */
+static void tell_moved(struct gt_thread *t, const struct gt_slice *slice, bool written)
+{
+    char channel[sizeof GT_CHANNEL + NAME] = GT_CHANNEL, what[64];
+    struct gt_strbuf text = gt_strbuf_start(what, sizeof what);
+    uint64_t moved = (uint64_t)slice->moved;
+    uint32_t room = 0;
+    if (t->channel.since != slice->since ||
+        !name_of(t->channel.fd, t->channel.name, written, channel + sizeof GT_CHANNEL - 1, &room) ||
+        !of_event(channel, slice, &moved))
+        return;
+    gt_strbuf_add(&text, written ? GT_CHANNEL_WROTE : GT_CHANNEL_READ);
+    gt_strbuf_decimal(&text, moved);
+    if (written && room) {
+        gt_strbuf_add(&text, GT_CHANNEL_OF);
+        gt_strbuf_decimal(&text, room);
+    }
+    tell(&t->w, channel, what);
+}
+
 void gt_channel_tell(struct gt_thread *t, const struct gt_slice *slice)
 {
     enum way way = ways[slice->hook];
-    char channel[sizeof GT_CHANNEL + NAME] = GT_CHANNEL, what[32];
-    struct gt_strbuf text = gt_strbuf_start(what, sizeof what);
     if (way == POLLS && gt_channels_wanted() && slice->moved == 1)
         tell(&t->w, GT_CHANNELS, GT_CHANNELS_ONE_READY);
-    uint64_t moved = (uint64_t)slice->moved;
-    if ((way != READS && way != WRITES) || t->channel.since != slice->since ||
-        !name_of(t->channel.fd, t->channel.name, way == WRITES, channel + sizeof GT_CHANNEL - 1) ||
-        !of_event(channel, slice, &moved))
-        return;
-    gt_strbuf_add(&text, way == READS ? GT_CHANNEL_READ : GT_CHANNEL_WROTE);
-    gt_strbuf_decimal(&text, moved);
-    tell(&t->w, channel, what);
+    else if (way == READS || way == WRITES)
+        tell_moved(t, slice, way == WRITES);
 }

@@ -43,7 +43,7 @@ int gt_channel_copy(int fd, int copy);
 /* t's thread, inside, has just written this call, which has returned more than 0. */
 void gt_channel_tell(struct gt_thread *t, const struct gt_slice *slice);
 
-/* What is asked of sockets would end the process: a filter of the program's. */
+/* What is asked of sockets and pipes would end the process: a filter of the program's. */
 void gt_channels_forbid(void);
 
 #endif

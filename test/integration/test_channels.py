@@ -6,15 +6,15 @@ import dataclasses
 
 import pytest
 
-from lib import BUILD, PROGRAMS, gotools, proc
+from lib import PROGRAMS, ROOT, gotools, proc
 from lib.spans import check_readers
 
 pytestmark = [pytest.mark.beside, pytest.mark.limit(300)]
 
-GOTRACE = BUILD / "gotrace"
+GOTRACE = ROOT / "build/gotrace"
 PROGRAM = PROGRAMS / "channels"
 ROUNDS = 200
-CALLS = {"read", "recv", "epoll_wait"}  # of a reader; one of them in each round can wait
+READS, WRITES = {"read", "recv", "epoll_wait"}, {"write", "send"}  # of them one in each round can wait
 FORMATS = ["go1.21", "go1.23", "go1.26"]
 SURE = 30_000  # ns from the program's look at its clock to when its call has begun, at most, mostly
 BOTH = 1001  # what was read, when it was of both writers
@@ -36,7 +36,7 @@ class Wait:
     ender: str  # what it says it is: "writer"; None: nobody else
 
 
-def waits_of(events, who):
+def waits_of(events, who, calls=READS):
     """All waits of that one in such calls, in their order."""
     names = {e.g: e.fields["Message"] for e in events if e.kind == "Log" and e.fields["Category"] == "who"}
     (its,) = (g for g, name in names.items() if name == who)
@@ -50,7 +50,7 @@ def waits_of(events, who):
             found.append(Wait(leaf[0].func if leaf else "", None))
         elif e.is_go("Waiting", "Runnable") and found:
             found[-1].ender = names.get(e.g) if e.g != its else None
-    return [wait for wait in found if wait.call in CALLS]
+    return [wait for wait in found if wait.call in calls]
 
 
 @pytest.fixture
@@ -132,8 +132,18 @@ def test_two_writers_at_once(record, kind, how):
 def test_what_was_left(record, kind, how):
     """No read has to wait, though somebody writes just then."""
     *_, events = record(kind, how, "go1.23")
-    told = enders(waits_of(events, "reader"))
-    assert told == {None: ROUNDS}
+    assert enders(waits_of(events, "reader")) == {None: ROUNDS}
+    assert enders(waits_of(events, "writer", WRITES)) == {None: ROUNDS + 1}, "there was room, too"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("how", ["f", "ft"])
+@pytest.mark.parametrize("kind", ["pipe", "fifo"])
+def test_who_makes_room(record, kind, how, format):
+    *_, events = record(kind, how, format)
+    told = enders(waits_of(events, "writer", WRITES))
+    assert set(told) <= {"reader", None} and told["reader"] >= 0.95 * ROUNDS and told[None] >= 1, told
+    assert enders(waits_of(events, "reader")) == {None: ROUNDS + 1}
 
 
 @pytest.mark.parametrize("how", ["o", "oe"])

@@ -8,6 +8,7 @@
  *   o  the second writer in turn with the first, and says "outside", for who is to leave it out
  *   l  something is left in the stream at each read, so that none has to wait
  *   p  each answers the other one
+ *   f  the writer fills a pipe, and the reader reads when that is asleep; in the end all the rest
  * else a write is made when the reader is asleep. A line for each round: round <reader's and
  * writers' threads, 0: there is none> <what was read: 1 of the first writer, 1000 of the second>
  * <ns from when the writer begins to wait for an answer to when that is begun, may be less than 0>.
@@ -27,7 +28,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { ROUNDS_MAX = 2000, WRITERS = 2, UNIT_OF_SECOND = 1000, PAUSE_NS = 50000 };
+enum { ROUNDS_MAX = 2000, WRITERS = 2, UNIT_OF_SECOND = 1000, PAUSE_NS = 50000, MUCH = 40000 };
 
 static struct shared {
     char kind[16], how[16];
@@ -35,7 +36,7 @@ static struct shared {
     _Atomic int reader;    /* the thread */
     _Atomic int asked, met,
         left; /* rounds that the reader has begun; writers, of all of them; writes */
-    int writer[WRITERS];
+    _Atomic int writer[WRITERS];
     uint64_t got[ROUNDS_MAX];
     uint64_t waits[ROUNDS_MAX], answers[ROUNDS_MAX]; /* when the writer begins to, and the reader */
 } * shared;
@@ -194,9 +195,39 @@ static uint64_t all_of_round(void)
     return is('2') ? 1 + UNIT_OF_SECOND : 1;
 }
 
+/* Two of them are more than a pipe takes. */
+static void write_much(void)
+{
+    static char bytes[MUCH];
+    gotrace_log(0, "who", "writer");
+    shared->writer[0] = tid();
+    for (int i = 0; i <= shared->rounds; i++) {
+        shared->left++;
+        pass(write(shared->fds[0][1], bytes, sizeof bytes) == sizeof bytes);
+    }
+}
+
+static void read_much(void)
+{
+    static char bytes[MUCH];
+    gotrace_log(0, "who", "reader");
+    for (int i = 0; i <= shared->rounds; i++) {
+        if (i < shared->rounds) {
+            until_all(&shared->left, i + 2);
+            until_asleep(&shared->writer[0]);
+            shared->got[i] = 1;
+        }
+        pass(read(shared->fds[0][0], bytes, sizeof bytes) == sizeof bytes);
+    }
+}
+
 static void *read_all(void *unused)
 {
     (void)unused;
+    if (is('f')) {
+        read_much();
+        return NULL;
+    }
     int fd = shared->fds[0][0], poll = is('e') ? make_poll(fd) : -1;
     shared->reader = tid();
     gotrace_log(0, "who", "reader");
@@ -237,6 +268,10 @@ static void wait_for_reader(int round)
 
 static void write_all(int writer)
 {
+    if (is('f')) {
+        write_much();
+        return;
+    }
     shared->writer[writer] = tid();
     gotrace_log(0, "who", writer ? is('o') ? "outside" : "second" : "writer");
     for (int i = 0; i < shared->rounds + is('l'); i++) {
