@@ -143,7 +143,7 @@ def test_who_makes_room(record, kind, how, format):
     *_, events = record(kind, how, format)
     told = enders(waits_of(events, "writer", WRITES))
     assert set(told) <= {"reader", None} and told["reader"] >= 0.95 * ROUNDS and told[None] >= 1, told
-    assert enders(waits_of(events, "reader")) == {None: ROUNDS + 1}
+    assert set(enders(waits_of(events, "reader"))) <= {"writer", None}
 
 
 @pytest.mark.parametrize("how", ["o", "oe"])
