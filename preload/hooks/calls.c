@@ -93,6 +93,13 @@ static struct gt_timeout end_of_ms(int ms)
     {                                                \
         return gt_fd_forget(gt_real.name arguments); \
     }
+#define CONNECT(result, name, parameters, arguments)                  \
+    GT_EXPORT result name parameters                                  \
+    {                                                                 \
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_NETWORK); \
+        gt_fd_forget(fd);                                             \
+        return gt_real.name arguments;                                \
+    }
 #define DUP(result, name, parameters, arguments)                          \
     GT_EXPORT result name parameters                                      \
     {                                                                     \

@@ -270,6 +270,7 @@ static const uint8_t ways[GT_LEAVES_END] = {
 #define WAY_OF_NEW_SOCKETS(name)
 #define WAY_OF_NEW_EVENT(name)
 #define WAY_OF_DUP(name)
+#define WAY_OF_CONNECT(name)
 #include "calls.def"
 };
 
