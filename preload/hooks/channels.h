@@ -21,9 +21,10 @@
 
 #include <sys/stat.h>
 
+/* Formats before Go 1.11 have no logs. */
 static inline bool gt_channels_wanted(void)
 {
-    return gt_options.every_call;
+    return gt_options.every_call && (!gt_format->v1 || gt_v1_has(gt_format, GT_V1_USER_LOG));
 }
 
 /* Finds out what fd, below GT_FDS, of which that is known, is called. false: it has no name. */
