@@ -3,17 +3,6 @@
 
 #include "events.h"
 
-bool gt_call_announce(struct gt_writer *w, uint64_t since, enum gt_reason reason,
-                      struct gt_stack *stack)
-{
-    if (w->g.state != GT_G_RUNNING)
-        return false;
-    w->call.reason = reason;
-    atomic_store_explicit(&w->call.stack, stack, memory_order_relaxed);
-    atomic_store_explicit(&w->call.since, since, memory_order_release);
-    return true;
-}
-
 void gt_call_write(struct gt_writer *w, uint64_t since, enum gt_reason reason,
                    struct gt_stack *stack)
 {

@@ -8,8 +8,16 @@
  * By the owner, pinned: a call begins, which may be short. false: w's goroutine is not running.
  * reason, stack: see struct gt_call.
  */
-bool gt_call_announce(struct gt_writer *w, uint64_t since, enum gt_reason reason,
-                      struct gt_stack *stack);
+static inline bool gt_call_announce(struct gt_writer *w, uint64_t since, enum gt_reason reason,
+                                    struct gt_stack *stack)
+{
+    if (w->g.state != GT_G_RUNNING)
+        return false;
+    w->call.reason = reason;
+    atomic_store_explicit(&w->call.stack, stack, memory_order_relaxed);
+    atomic_store_explicit(&w->call.since, since, memory_order_release);
+    return true;
+}
 
 /*
  * By the owner, not pinned: the announced call is over. true: nothing of it is in the trace. false:

@@ -75,12 +75,20 @@ uint32_t gt_texts_length(const char *text)
     return (text[cut] & MASK) == CONTINUATION ? GT_STRING_MAX : (uint32_t)cut;
 }
 
-static uint32_t slot_of(const char *text, uint32_t len)
+/* So many texts have one place, the last one first. */
+enum { WAYS = 4 };
+
+static uint32_t place_of(const char *text, uint32_t len)
 {
     uint32_t hash = len;
     for (uint32_t i = 0; i < len; i++)
         hash = (hash ^ (uint8_t)text[i]) * 0x01000193u; /* FNV-1a */
-    return (hash ^ hash >> 16) % GT_TEXTS_RECENT;
+    return (hash ^ hash >> 16) % (GT_TEXTS_RECENT / WAYS) * WAYS;
+}
+
+static bool is(const struct gt_recent_text *t, const char *text, uint32_t len)
+{
+    return t->text && t->len == len && memcmp(t->text, text, len) == 0;
 }
 
 uint64_t gt_texts_new_id(void)
@@ -110,10 +118,14 @@ uint64_t gt_texts_put(struct gt_writer *w, const char *text, uint32_t len)
 {
     if (!len)
         return 0;
-    struct gt_recent_text *t = &w->texts.recent[slot_of(text, len)];
-    if (!t->text || t->len != len || memcmp(t->text, text, len) != 0)
-        *t = gt_texts_append(w->texts.buf, text, len);
-    return t->id;
+    struct gt_recent_text *these = &w->texts.recent[place_of(text, len)], found;
+    uint32_t i = 0;
+    while (i < WAYS - 1 && !is(&these[i], text, len))
+        i++;
+    found = is(&these[i], text, len) ? these[i] : gt_texts_append(w->texts.buf, text, len);
+    memmove(these + 1, these, i * sizeof *these);
+    these[0] = found;
+    return found.id;
 }
 
 uint64_t gt_texts_put_again(struct gt_writer *w, uint64_t id, const char *text, uint32_t len)

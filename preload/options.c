@@ -133,6 +133,7 @@ static bool read_call_min(const char *value)
 static bool read_calls(const char *value)
 {
     bool all = strcmp(value, "all") == 0;
+    gt_options.every_call = all;
     gt_options.calls = all || strcmp(value, "blocking") == 0;
     gt_options.call_min = all ? 0 : call_min;
     return gt_options.calls || strcmp(value, "none") == 0;

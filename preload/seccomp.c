@@ -16,6 +16,7 @@
 #include "encoder/base/urgent.h"
 #include "encoder/drain.h"
 #include "encoder/watch.h"
+#include "preload/hooks/channels.h"
 #include "preload/stacks/layouts.h"
 
 #include <fcntl.h>
@@ -152,6 +153,14 @@ static const struct need usage_need[] = {
     {SYS_clock_gettime, {CLOCK_THREAD_CPUTIME_ID}},
     {SYS_clock_gettime, {~1000u << 3 | 6}}, /* of a thread, see usage.c */
     {SYS_getrusage, {RUSAGE_THREAD}},
+};
+
+/* What a thread asks of a socket or pipe that it reads or writes; it can do without. */
+static const struct need channels_need[] = {
+    {SYS_getsockname, {0}},
+    {SYS_getpeername, {0}},
+    {SYS_getsockopt, {0}},
+    {SYS_fcntl, {0, F_GETPIPE_SZ}},
 };
 
 /* What it takes to find who has the program's standard error when the first thread has ended. */
@@ -304,6 +313,8 @@ static void filter_begins(unsigned long flags, const struct sock_fprog *program)
         gt_usage_forbid();
     if (!ALLOWS(program, log_need))
         gt_log_forbid_search();
+    if (!ALLOWS(program, channels_need))
+        gt_channels_forbid();
     if (!ALLOWS(program, watch_need))
         gt_watch_forbid();
     bool for_all = !gt_drain_is_threaded() || (flags & SECCOMP_FILTER_FLAG_TSYNC);

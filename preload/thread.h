@@ -29,6 +29,13 @@ struct gt_site {
     _Atomic uint32_t looked_at;       /* futex: another thread walks from there */
 };
 
+/* What its last call was about that was about something with a name: hooks/channels.h. */
+struct gt_channel {
+    uint64_t since; /* when that began */
+    int fd;
+    uint32_t name;
+};
+
 enum { GT_INSIDE_FOR_GOOD = 2 }; /* the process ends, or nothing is recorded yet */
 
 struct gt_thread {
@@ -46,6 +53,7 @@ struct gt_thread {
     void *arg;
     size_t stack_bytes;  /* of a thread to be made; 0: not known */
     struct gt_site call; /* the last one announced without a stack */
+    struct gt_channel channel;
     struct gt_trail trail;
     struct gt_regions regions;
     struct gt_holds holds;

@@ -1,4 +1,5 @@
 /* The hooks of calls.def, and the calls whose parameters a row cannot express. */
+#include "channels.h"
 #include "fds.h"
 #include "slice.h"
 #include "wait.h"
@@ -90,6 +91,15 @@ static bool is_unknown(const void *timeout)
         GT_SLICE(gt_slice) = gt_slice_begin(GT_HOOK_##name, what); \
         return gt_real.name arguments;                             \
     }
+#define MOVES(what, at, result, name, parameters, arguments)       \
+    GT_EXPORT result name parameters                               \
+    {                                                              \
+        GT_SLICE(gt_slice) = gt_slice_begin(GT_HOOK_##name, what); \
+        gt_slice.bytes = at;                                       \
+        return gt_slice.moved = gt_real.name arguments;            \
+    }
+#define GT_READS MOVES
+#define GT_WRITES MOVES
 #define GT_NEW_FD(what, name, parameters, arguments)            \
     GT_EXPORT int name parameters                               \
     {                                                           \
@@ -101,6 +111,28 @@ static bool is_unknown(const void *timeout)
     GT_EXPORT result name parameters                 \
     {                                                \
         return gt_fd_forget(gt_real.name arguments); \
+    }
+#define CONNECT(result, name, parameters, arguments)                  \
+    GT_EXPORT result name parameters                                  \
+    {                                                                 \
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_NETWORK); \
+        gt_fd_forget(fd);                                             \
+        return gt_real.name arguments;                                \
+    }
+#define DUP(result, name, parameters, arguments)                          \
+    GT_EXPORT result name parameters                                      \
+    {                                                                     \
+        return gt_channel_copy(fd, gt_fd_forget(gt_real.name arguments)); \
+    }
+#define NEW_EVENT(result, name, parameters, arguments)                    \
+    GT_EXPORT result name parameters                                      \
+    {                                                                     \
+        return gt_channel_of_event(gt_fd_forget(gt_real.name arguments)); \
+    }
+#define NEW_SOCKETS(result, name, parameters, arguments)                           \
+    GT_EXPORT result name parameters                                               \
+    {                                                                              \
+        return gt_channels_of_pair(forget_pair(gt_real.name arguments, fds), fds); \
     }
 #define NEW_PAIR(result, name, parameters, arguments)    \
     GT_EXPORT result name parameters                     \
@@ -125,11 +157,12 @@ static bool is_unknown(const void *timeout)
         struct gt_timeout end = END_OF(timeout);                      \
         GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_NETWORK); \
         result r = gt_real.name arguments;                            \
+        slice.moved = r;                                              \
         if (r == 0)                                                   \
             gt_slice_expired(&slice, &end);                           \
         return r;                                                     \
     }
-#define MESSAGE(result, name, parameters, arguments)                  \
+#define MESSAGES(result, name, parameters, arguments)                 \
     GT_EXPORT result name parameters                                  \
     {                                                                 \
         if (flags & MSG_DONTWAIT && gt_slice_is_left_out())           \
@@ -137,6 +170,19 @@ static bool is_unknown(const void *timeout)
         GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_NETWORK); \
         return gt_real.name arguments;                                \
     }
+#define MESSAGE(what, result, name, parameters, arguments)      \
+    GT_EXPORT result name parameters                            \
+    {                                                           \
+        if (flags & MSG_DONTWAIT && gt_slice_is_left_out())     \
+            return gt_real.name arguments;                      \
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, what); \
+        return slice.moved = gt_real.name arguments;            \
+    }
+#define SEND(...) MESSAGE(GT_SOCKET(fd), __VA_ARGS__)
+/* As what it looks into does not leave the stream, or is waited for longer, that is not told. */
+#define RECEIVE(...)                                                                               \
+    MESSAGE(flags &(MSG_PEEK | MSG_WAITALL | MSG_OOB | MSG_ERRQUEUE) ? GT_NETWORK : GT_SOCKET(fd), \
+            __VA_ARGS__)
 #define EXEC(result, name, parameters, arguments) \
     GT_EXPORT result name parameters              \
     {                                             \
@@ -173,7 +219,9 @@ OPEN(openat64, (int dir, const char *path, int flags, ...), (dir, path, flags, m
 static int control(enum gt_hook hook, int (*real)(int, int, ...), int fd, int command, void *arg)
 {
     if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
-        return gt_fd_forget(real(fd, command, arg));
+        return gt_channel_copy(fd, gt_fd_forget(real(fd, command, arg)));
+    if (command == F_SETPIPE_SZ)
+        gt_fd_forget(fd);
     if (command != F_SETLKW && command != F_OFD_SETLKW)
         return real(fd, command, arg);
     GT_SLICE(slice) = gt_slice_begin(hook, GT_FILE);

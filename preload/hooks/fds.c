@@ -1,6 +1,7 @@
 /* See fds.h; and the calls that change what a descriptor is. */
 #include "fds.h"
 
+#include "channels.h"
 #include "slice.h"
 
 #include "encoder/base/futex.h"
@@ -9,15 +10,19 @@
 
 _Atomic uint8_t gt_fd_kind[GT_FDS];
 
-bool gt_fd_is_socket_slow(int fd)
+enum gt_fd_kind gt_fd_find(int fd)
 {
     struct stat st;
+    enum gt_fd_kind kind = gt_fd_known(fd);
+    if (kind != GT_FD_UNKNOWN)
+        return kind;
     GT_KEEP_ERRNO;
-    bool socket = fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
-    if (fd < GT_FDS)
-        atomic_store_explicit(&gt_fd_kind[fd], socket ? GT_FD_SOCKET : GT_FD_OTHER,
-                              memory_order_relaxed);
-    return socket;
+    bool there = fstat(fd, &st) == 0;
+    kind = there && S_ISSOCK(st.st_mode) ? GT_FD_SOCKET : GT_FD_OTHER;
+    if (there && gt_channels_wanted() && fd < GT_FDS && gt_channel_find(fd, &st))
+        kind = GT_FD_NAMED;
+    gt_fd_set(fd, kind);
+    return kind;
 }
 
 static void forget_from(unsigned first, unsigned last)

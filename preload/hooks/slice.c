@@ -1,6 +1,7 @@
 /* See slice.h, and rule 5 of encoder/writer.h. */
 #include "slice.h"
 
+#include "channels.h"
 #include "fds.h"
 #include "wait.h"
 
@@ -26,11 +27,28 @@ bool gt_call_is_short(uint64_t units)
 /* When a call began of which only its being under way counts, until recording starts. */
 #define UNTIMED 1
 
-static enum gt_reason reason_of(int on)
+/* Of a descriptor that has a name, or is not known yet. */
+static __attribute__((noinline)) enum gt_reason look_at(struct gt_thread *t, int fd, uint64_t since)
 {
-    if (on >= 0)
-        return gt_fd_is_socket(on) ? GT_REASON_NETWORK : GT_REASON_NONE;
-    return on == GT_NETWORK ? GT_REASON_NETWORK : on == GT_SYNC ? GT_REASON_SYNC : GT_REASON_NONE;
+    enum gt_fd_kind kind = gt_fd_find(fd);
+    if (kind == GT_FD_NAMED && since != UNTIMED)
+        t->channel = (struct gt_channel){since, fd, gt_channel_name(fd)};
+    return kind == GT_FD_OTHER ? GT_REASON_NONE : GT_REASON_NETWORK;
+}
+
+static enum gt_reason reason_of(struct gt_thread *t, int on, uint64_t since)
+{
+    if (on >= 0) {
+        enum gt_fd_kind kind = gt_fd_known(on);
+        if (__builtin_expect(!(kind & 1), 0))
+            return look_at(t, on, since);
+        return kind == GT_FD_SOCKET ? GT_REASON_NETWORK : GT_REASON_NONE;
+    }
+    if (on > GT_NETWORK)
+        return on == GT_SYNC ? GT_REASON_SYNC : GT_REASON_NONE;
+    if (__builtin_expect(gt_channels_wanted(), 0) && on < GT_NETWORK)
+        look_at(t, GT_NETWORK - 1 - on, since);
+    return GT_REASON_NETWORK;
 }
 
 bool gt_slice_is_left_out(void)
@@ -61,7 +79,7 @@ __attribute__((noinline)) struct gt_slice gt_slice_begin_in(enum gt_hook hook, i
     if (gt_wait_ready(t, slice.frame)) {
         bool muted = gt_muted();
         slice.since = muted ? UNTIMED : gt_clock_now();
-        slice.reason = reason_of(on);
+        slice.reason = reason_of(t, on, slice.since);
         struct gt_stack *stack = stack_now(t, hook, here, muted);
         if (gt_writer_pin(&t->w)) {
             if (gt_call_announce(&t->w, slice.since, slice.reason, stack))
@@ -95,6 +113,8 @@ static void write_slice(struct gt_thread *t, struct gt_slice *slice, bool unseen
         gt_ev_go_resume(&t->w, t->w.g.wait_stack);
         gt_writer_unpin(&t->w);
         gt_hot_spent(&t->holds, slice->hook, slice->since, t->w.last);
+        if (slice->moved > 0)
+            gt_channel_tell(t, slice);
     }
     if (!entered && !unseen) {
         gt_call_keep(&t->w);

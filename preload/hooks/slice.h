@@ -12,15 +12,19 @@
 #include "preload/stacks/capture.h"
 #include "preload/thread.h"
 
-/* What a call works on, where that is not a file descriptor. */
-enum { GT_FILE = -1, GT_NETWORK = -2, GT_NOTHING = -3, GT_SYNC = -4 };
+/* What a call works on, where that is not a file descriptor; or one that is a socket for certain.
+ */
+enum { GT_FILE = -1, GT_NOTHING = -2, GT_SYNC = -3, GT_NETWORK = -4 };
+#define GT_SOCKET(fd) (GT_NETWORK - 1 - (fd))
 
 /* A call under way, on the stack of the hook. */
 struct gt_slice {
     struct gt_thread *thread; /* NULL: nothing recorded */
     uint64_t since;
-    uintptr_t frame; /* tells this call from others of the thread */
-    uint64_t woken;  /* as in struct gt_wait */
+    uintptr_t frame;   /* tells this call from others of the thread */
+    uint64_t woken;    /* as in struct gt_wait */
+    int64_t moved;     /* what it has returned, where channels.h wants to know */
+    const void *bytes; /* that it has moved, or NULL; set where `moved` is */
     enum gt_hook hook;
     enum gt_reason reason;
 };

@@ -270,7 +270,7 @@ def test_exported_symbols_are_the_hooks():
     """Whatever else became visible would take part in the program's symbol resolution."""
     tables = "".join(table.read_text() for table in (ROOT / "preload").rglob("*.def"))
     hooks = set(re.findall(r"^GT_(?:HOOK|NEW|DELETE)\((\w+)", tables, re.M)) | {"prctl", "execl", "execlp", "execle"}
-    hooks |= set(re.findall(r"^(?:GT_CALL|STDIO)\(.*?,\s*[\w *]+,\s*(\w+),\s*\(", tables, re.M))
+    hooks |= set(re.findall(r"^(?:GT_CALL|GT_READS|GT_WRITES|STDIO)\(.*?,\s*[\w *]+,\s*(\w+),\s*\(", tables, re.M))
     hooks |= set(re.findall(r"^GT_NEW_FD\(\w+,\s*(\w+),", tables, re.M))
     hooks |= set(re.findall(r"^GT_ROW\(\w+,\s*[\w *]+,\s*(\w+),", tables, re.M))
     hooks |= set(re.findall(r"(gotrace_\w+)\(.*GOTRACE_WEAK;", (ROOT / "preload/gotrace.h").read_text()))

@@ -76,7 +76,7 @@ def directory(tmp_path_factory):
 def test_what_is_made_is_listed(directory, way, options):
     bare, none = calls(way, None, directory)
     program, tracer = calls(way, options, directory)
-    threads = listed("threads_need", "handlers_need", "urgent_need", "usage_need")
+    threads = listed("threads_need", "handlers_need", "urgent_need", "usage_need", "channels_need")
     both = threads | listed("drain_needs", "watch_need")
     assert bare and not none and (tracer or way == "alone")
     assert not tracer - both - THREAD

@@ -22,7 +22,7 @@ void gt_join_forked(struct gt_everybody *parent, uint64_t forker, struct gt_ever
 /* Whether m's first goroutine was made by a fork: g is that from here on, and can run. */
 bool gt_join_made(struct gt_m *m, struct gt_g_row *g, uint64_t ts);
 
-/* m's goroutine leaves the log of a waker: waits of other traces end. */
+/* m's goroutine leaves the log of a waker, or begins a call: waits end, of other traces, too. */
 void gt_join_wakes(struct gt_m *m, const struct gt_happening *h);
 
 /* All threads of the trace end, and nothing more is told of it. whole: it says so itself. */

@@ -172,6 +172,7 @@ void gt_tell_leave(const struct gt_happening *h, enum gt_g_state state, uint64_t
     struct gt_g_row *g = m->g;
     if (!g)
         return;
+    gt_join_wakes(m, h);
     g->source.state = state;
     bool preempted = state == GT_G_RUNNABLE && strcmp(h->text, "preempted") == 0;
     if (preempted && gt_reads_ours() && ((gt_reads_our_v1() && !h->stack) || g->call_ns == ns)) {

@@ -1,6 +1,8 @@
 /* See waking.h. */
 #include "waking.h"
 
+#include "channels.h"
+
 #include "scripts/tool/report/reading.h"
 
 #include "encoder/held.h"
@@ -9,9 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
-/* A thread that could run does not take longer to, or it is not known that it could. */
-enum { AT_ONCE_NS = 20000000 };
 
 /* What happens at a lock, in the order in which it does when it happens at the same time. */
 enum what { BEGINS, BEGINS_LOCK, WAKES, WAKES_ALL, ENDS, ENDS_BY_ITSELF };
@@ -40,6 +39,7 @@ static void add(const char *lock, uint32_t in, uint64_t ns, uint64_t g, enum wha
 struct reading {
     uint32_t in;
     uint64_t later;
+    struct gt_channels channels;
 };
 
 static bool is_shared(const char *lock)
@@ -55,7 +55,8 @@ static bool is_of_lock(const struct gt_callers *stack)
 
 static void note_wait(void *arg, const struct gt_span *span)
 {
-    const struct reading *r = arg;
+    struct reading *r = arg;
+    gt_channels_span(&r->channels, span);
     if (!span->wanted || !is_shared(span->wanted->lock->name))
         return;
     const char *lock = span->wanted->lock->name;
@@ -68,7 +69,8 @@ static void note_waker(void *arg, const struct gt_happening *h, const struct gt_
                        uint64_t ns)
 {
     (void)ns;
-    const struct reading *r = arg;
+    struct reading *r = arg;
+    gt_channels_event(&r->channels, h, t);
     if (h->type != GT_EV_USER_LOG || h->task || !t || !gt_locks_is_waker(h->text) ||
         !is_shared(h->more))
         return;
@@ -76,20 +78,24 @@ static void note_waker(void *arg, const struct gt_happening *h, const struct gt_
     add(h->more, r->in, r->later + h->own_ns, t->g, all ? WAKES_ALL : WAKES);
 }
 
-/* By another reading of it, if there is any such lock in it at all, and its clock is the others'.
- */
+static bool has_any(const struct gt_trace *t)
+{
+    return memmem(t->base, t->size, GT_SHARED, sizeof GT_SHARED - 1) || gt_channels_has(t);
+}
+
+/* By another reading of it, if there is any such thing in it, and its clock is the others'. */
 static void read_one(const struct gt_aligned *a, uint32_t in)
 {
     struct gt_trace trace;
-    struct reading reading = {in, a->later};
+    struct reading reading = {in, a->later, .channels = {.in = in, .later = a->later}};
     struct gt_threads threads = {.span = note_wait, .event = note_waker, .arg = &reading};
-    if (a->by != GT_BY_COUNTER || !a->trace->origin.ticks ||
-        !memmem(a->trace->base, a->trace->size, GT_SHARED, sizeof GT_SHARED - 1))
+    if (a->by != GT_BY_COUNTER || !a->trace->origin.ticks || !has_any(a->trace))
         return;
     gt_open_trace(&trace, a->trace->path);
     trace.progress = NULL;
     trace.scale = a->trace->scale;
     gt_threads_read(&threads, &trace); /* what is damaged is told of later */
+    gt_channels_end(&reading.channels);
     gt_contents_free(&trace.contents);
     munmap((void *)(uintptr_t)trace.base, trace.size);
 }
@@ -119,17 +125,18 @@ static bool is_certain(const struct open *o, const struct row *end)
 {
     bool certain = o->begin->what == BEGINS_LOCK || (o->wakers == 1 && o->meant);
     return end->what == ENDS_BY_ITSELF && o->waker && certain &&
-           end->ns - o->waker->ns <= AT_ONCE_NS;
+           end->ns - o->waker->ns <= GT_AT_ONCE_NS;
 }
 
-static void keep(struct gt_waking_in *in, const struct row *waker, const struct row *woken)
+/* ns: of the waker's trace. */
+static void keep(void *arg, struct gt_channel_thread waker, uint64_t ns,
+                 struct gt_channel_thread woken)
 {
-    struct gt_wakings *its = &in[waker->in].wakings;
+    struct gt_waking_in *in = arg;
+    struct gt_wakings *its = &in[waker.in].wakings;
     its->at = gt_need_room(its->at, its->n, &its->room, sizeof *its->at);
-    its->at[its->n++] = (struct gt_woken){.ns = waker->ns - in[waker->in].aligned->later,
-                                          .by = waker->g,
-                                          .whose = in[woken->in].all,
-                                          .g = woken->g};
+    its->at[its->n++] =
+        (struct gt_woken){.ns = ns, .by = waker.g, .whose = in[woken.in].all, .g = woken.g};
 }
 
 static void end_wait(struct gt_waking_in *in, const struct row *end)
@@ -139,8 +146,10 @@ static void end_wait(struct gt_waking_in *in, const struct row *end)
         i++;
     if (i == open.n)
         return;
+    const struct row *waker = open.at[i].waker;
     if (is_certain(&open.at[i], end))
-        keep(in, open.at[i].waker, end);
+        keep(in, (struct gt_channel_thread){waker->in, waker->g},
+             waker->ns - in[waker->in].aligned->later, (struct gt_channel_thread){end->in, end->g});
     open.at[i] = open.at[--open.n];
 }
 
@@ -180,14 +189,14 @@ void gt_waking_find(struct gt_waking_in *in, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         read_one(in[i].aligned, (uint32_t)i);
-    if (!found.n)
-        return;
-    qsort(found.row, found.n, sizeof *found.row, by_lock_and_time);
+    if (found.n)
+        qsort(found.row, found.n, sizeof *found.row, by_lock_and_time);
     for (size_t i = 0; i < found.n; i++) {
         if (i && found.row[i].lock != found.row[i - 1].lock)
             open.n = 0;
         happen(in, &found.row[i]);
     }
+    gt_channels_pair(keep, in);
     for (size_t i = 0; i < n; i++) {
         if (in[i].wakings.n)
             qsort(in[i].wakings.at, in[i].wakings.n, sizeof *in[i].wakings.at, by_time);

@@ -18,7 +18,10 @@
 #include "aligning.h"
 #include "rewriting.h"
 
-/* A log of a waker's, and whose wait that ended. */
+/* A thread that could run does not take longer to, or it is not known that it could. */
+enum { GT_AT_ONCE_NS = 20000000 };
+
+/* A log of a waker's, or the beginning of a call, and whose wait that ended. */
 struct gt_woken {
     uint64_t ns, by; /* in the waker's trace: when, since it began; the goroutine */
     struct gt_everybody *const *whose;
