@@ -13,8 +13,10 @@ import pytest
 
 from lib import PROGRAMS, ROOT, UNIT_TESTS, gotools, proc
 from lib.exported import (
-    EXTENSIONS, GOTRACE, Perfetto, assert_is_valid, boxes_of, export, firefox, firefox_stack, folded, go_pprof, leaves
+    EXTENSIONS, GOTRACE, Perfetto, assert_is_valid, boxes_of, export, firefox, firefox_painted, firefox_stack, firefox_weighed, folded,
+    go_pprof, leaves,
 )  # fmt: skip
+from lib.names import ARGUMENTS, SHOWN
 
 pytestmark = pytest.mark.beside
 
@@ -320,6 +322,17 @@ def test_firefox(server):
     assert any(texts[d["lock"]] == "journal_lock" and "owner" in d for d in data if d["type"] == "Wait" and "lock" in d)
 
 
+@pytest.mark.parametrize("program", ["rounds", "truth", "server"])
+def test_timeline_of_firefox(request, program):
+    """Shows each state from its begin to its end, as long as it weighs; the last one until the trace ends."""
+    profile = firefox(export(request.getfixturevalue(program).trace, "firefox"))
+    for thread in profile["threads"]:
+        weighed, painted = firefox_weighed(profile, thread), firefox_painted(profile, thread)
+        assert weighed.total() > 0
+        for category in weighed | painted:
+            assert painted[category] == pytest.approx(weighed[category], abs=1e-6 * thread["samples"]["length"]), (thread["name"], category)
+
+
 # --- flame graphs
 
 
@@ -435,6 +448,37 @@ def test_foreign(tmp_path, to):
         assert result.returncode == 1 and result.stderr.startswith(f"gotrace: {name}: ") and not (tmp_path / "o").exists(), str(result)
 
 
+@pytest.fixture(scope="module")
+def named(tmp_path_factory):
+    return record(tmp_path_factory, "named", *ARGUMENTS).trace
+
+
+def threads_in(trace, to):
+    """The names of its threads, as the format has them."""
+    if to == "perfetto":
+        return {track.thread.thread_name for track in Perfetto(export(trace, to)).tracks.values()}
+    if to == "firefox":
+        return {thread["name"] for thread in firefox(export(trace, to))["threads"]}
+    if to == "chrome":
+        events = json.loads(export(trace, to).read_text(encoding="utf-8"))["traceEvents"]
+        return {event["args"]["name"].rsplit(" ", 1)[0] for event in events if event["name"] == "thread_name"}
+    if to == "pprof":
+        tags = proc.run([gotools.compiler(), "tool", "pprof", "-tags", export(trace, to)]).ok().stdout
+        return set(re.findall(r"^ .*%\): (.*)$", tags, re.M))
+    if to == "folded":
+        lines = export(trace, to, "--by-thread").read_bytes().decode("utf-8").splitlines()
+        assert all(re.fullmatch(r"[^;]+(;[^;]+)+ \d+", line) for line in lines), lines
+        return {line.split(";")[0] for line in lines}
+    return {box["name"] for box in boxes_of(export(trace, to, "--by-thread"))}
+
+
+@formats
+def test_names(named, to):
+    """Whatever threads are called, the file is what its reader takes, and says it."""
+    instead = {"folded": (";", ":"), "flame": ("\ufffe", "\ufffd")}.get(to, ("", ""))
+    assert {name.replace(*instead) if instead[0] else name for name in SHOWN.values()} <= threads_in(named, to)
+
+
 # --- where it is written
 
 
@@ -491,9 +535,17 @@ def test_usage(tmp_path, server, argv, says):
     assert trace.read_bytes() == server.trace.read_bytes() and list(tmp_path.iterdir()) == [trace]
 
 
-def test_view_without_go(server):
-    """It says what opens the trace instead."""
-    result = proc.run([GOTRACE, "view", "--go=/bin/true", server.trace])
-    assert result.returncode == 1 and f"gotrace export --to=perfetto {server.trace}" in result.stderr
-    for to in re.findall(r"--to=(\w+)", result.stderr):
-        export(server.trace, to)
+def test_view_without_go(tmp_path, server):
+    """It says what opens the trace instead, and that does."""
+    hide = 'for at in /usr/local/go /usr/lib/go /usr/lib/go-1.*; do [ ! -d "$at" ] || mount -t tmpfs none "$at" || exit 9; done; exec "$@"'
+    enter = ["unshare", *(["-r"] if os.geteuid() else []), "-m", "sh", "-c", hide, "sh"]
+    if proc.run([*enter, "true"]).returncode:
+        pytest.skip("no mount namespaces here")
+    env = {"PATH": "/usr/bin:/bin", "HOME": tmp_path}
+    result = proc.run([*enter, GOTRACE, "view", server.trace], env=env)
+    assert result.returncode == 1 and "here is no Go (install one" in result.stderr, str(result)
+    assert f"gotrace export --to=perfetto {server.trace}" in result.stderr and f"gotrace top {server.trace}" in result.stderr
+    offered = re.findall(r"--to=(\w+)", result.stderr)
+    assert {"perfetto", "firefox", "flame"} == set(offered)
+    for to in offered:
+        assert_is_valid(export(server.trace, to), to)
