@@ -17,6 +17,7 @@ from lib.exported import (
     go_pprof, leaves,
 )  # fmt: skip
 from lib.names import ARGUMENTS, SHOWN
+from lib.reports import ns_of
 
 pytestmark = pytest.mark.beside
 
@@ -387,8 +388,27 @@ def test_speedscope(server):
     if not SPEEDSCOPE.exists() and not os.environ.get("ALL_NEEDS"):
         pytest.skip("speedscope is not here; ./scripts/deps all installs it")
     files = [export(server.trace, to) for to in ("chrome", "pprof", "folded")]
-    titles = json.loads(proc.run(["node", "speedscope.js", SPEEDSCOPE, *files], cwd=VIEWER, timeout=110).ok().stdout)
-    assert titles == [f"{file.name} - speedscope" for file in files]
+    shown = json.loads(proc.run(["node", "speedscope.js", SPEEDSCOPE, *files], cwd=VIEWER, timeout=110).ok().stdout)
+    assert [its["title"] for its in shown] == [f"{file.name} - speedscope" for file in files]
+    chrome, pprof, plain = shown
+
+    lived = collections.Counter()
+    for event in json.loads(files[0].read_text())["traceEvents"]:
+        lived[event["tid"]] += event["dur"] * 1000 if event["ph"] == "X" else 0
+    times = {int(re.search(r"\(tid (\d+)\)$", name)[1]): ns_of(time) for name, time in chrome["threads"].items()}
+    assert times == pytest.approx(+lived, rel=0.01)
+
+    theirs = go_pprof(files[1], "-sample_index=off_cpu")
+    selves = {name: ns_of(self.split()[0]) for name, (_, self) in pprof["functions"].items()}
+    assert selves == pytest.approx({name: theirs[name] for name in selves}, rel=0.01) and sum(selves.values()) > 0.99 * theirs.total()
+
+    cumulated, flat = collections.Counter(), collections.Counter()
+    for frames, ns in folded(server.trace):
+        flat[frames[-1]] += ns
+        for name in set(frames):
+            cumulated[name] += ns
+    number = lambda text: int(text.split()[0].replace(",", ""))
+    assert {name: tuple(map(number, its)) for name, its in plain["functions"].items()} == {name: (cumulated[name], flat[name]) for name in cumulated}
 
 
 # --- traces of any kind
