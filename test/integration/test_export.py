@@ -318,6 +318,11 @@ def test_firefox(server):
             stacks[tuple(firefox_stack(profile, stack))] += weight * 1e6
     append = sum(ns for stack, ns in stacks.items() if stack[:2] == ("pthread_mutex_lock", "append"))
     assert is_near(append, sum(ns for frames, ns in folded(server.trace, "--kind=sync") if frames[-2:] == ["append", "pthread_mutex_lock"]))
+    colours, shared = collections.defaultdict(set), profile["shared"]
+    for i, frame in enumerate(shared["stackTable"]["frame"]):
+        colours[tuple(firefox_stack(profile, i))].add(shared["frameTable"]["category"][frame])
+    waits = [stack for stack in stacks if stack[0] in ("pthread_mutex_lock", "fsync", "usleep")]
+    assert len(waits) >= 4 and all(len(colours[stack]) == 1 for stack in waits), "a box of two kinds has no colour"
     data = [data for thread in profile["threads"] for data in thread["markers"]["data"]]
     assert any(texts[d["lock"]] == "journal_lock" and "where" in d and texts[d["where"]].startswith("append") for d in data if d["type"] == "Hold")
     assert any(texts[d["lock"]] == "journal_lock" and "owner" in d for d in data if d["type"] == "Wait" and "lock" in d)
