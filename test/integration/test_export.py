@@ -13,8 +13,11 @@ import pytest
 
 from lib import PROGRAMS, ROOT, UNIT_TESTS, gotools, proc
 from lib.exported import (
-    EXTENSIONS, GOTRACE, Perfetto, assert_is_valid, boxes_of, export, firefox, firefox_stack, folded, go_pprof, leaves
+    EXTENSIONS, GOTRACE, Perfetto, assert_is_valid, boxes_of, export, firefox, firefox_painted, firefox_stack, firefox_weighed, folded,
+    go_pprof, leaves,
 )  # fmt: skip
+from lib.names import ARGUMENTS, SHOWN
+from lib.reports import ns_of
 
 pytestmark = pytest.mark.beside
 
@@ -315,9 +318,25 @@ def test_firefox(server):
             stacks[tuple(firefox_stack(profile, stack))] += weight * 1e6
     append = sum(ns for stack, ns in stacks.items() if stack[:2] == ("pthread_mutex_lock", "append"))
     assert is_near(append, sum(ns for frames, ns in folded(server.trace, "--kind=sync") if frames[-2:] == ["append", "pthread_mutex_lock"]))
+    colours, shared = collections.defaultdict(set), profile["shared"]
+    for i, frame in enumerate(shared["stackTable"]["frame"]):
+        colours[tuple(firefox_stack(profile, i))].add(shared["frameTable"]["category"][frame])
+    waits = [stack for stack in stacks if stack[0] in ("pthread_mutex_lock", "fsync", "usleep")]
+    assert len(waits) >= 4 and all(len(colours[stack]) == 1 for stack in waits), "a box of two kinds has no colour"
     data = [data for thread in profile["threads"] for data in thread["markers"]["data"]]
     assert any(texts[d["lock"]] == "journal_lock" and "where" in d and texts[d["where"]].startswith("append") for d in data if d["type"] == "Hold")
     assert any(texts[d["lock"]] == "journal_lock" and "owner" in d for d in data if d["type"] == "Wait" and "lock" in d)
+
+
+@pytest.mark.parametrize("program", ["rounds", "truth", "server"])
+def test_timeline_of_firefox(request, program):
+    """Shows each state from its begin to its end, as long as it weighs; the last one until the trace ends."""
+    profile = firefox(export(request.getfixturevalue(program).trace, "firefox"))
+    for thread in profile["threads"]:
+        weighed, painted = firefox_weighed(profile, thread), firefox_painted(profile, thread)
+        assert weighed.total() > 0
+        for category in weighed | painted:
+            assert painted[category] == pytest.approx(weighed[category], abs=1e-6 * thread["samples"]["length"]), (thread["name"], category)
 
 
 # --- flame graphs
@@ -374,8 +393,27 @@ def test_speedscope(server):
     if not SPEEDSCOPE.exists() and not os.environ.get("ALL_NEEDS"):
         pytest.skip("speedscope is not here; ./scripts/deps all installs it")
     files = [export(server.trace, to) for to in ("chrome", "pprof", "folded")]
-    titles = json.loads(proc.run(["node", "speedscope.js", SPEEDSCOPE, *files], cwd=VIEWER, timeout=110).ok().stdout)
-    assert titles == [f"{file.name} - speedscope" for file in files]
+    shown = json.loads(proc.run(["node", "speedscope.js", SPEEDSCOPE, *files], cwd=VIEWER, timeout=110).ok().stdout)
+    assert [its["title"] for its in shown] == [f"{file.name} - speedscope" for file in files]
+    chrome, pprof, plain = shown
+
+    lived = collections.Counter()
+    for event in json.loads(files[0].read_text())["traceEvents"]:
+        lived[event["tid"]] += event["dur"] * 1000 if event["ph"] == "X" else 0
+    times = {int(re.search(r"\(tid (\d+)\)$", name)[1]): ns_of(time) for name, time in chrome["threads"].items()}
+    assert times == pytest.approx(+lived, rel=0.01)
+
+    theirs = go_pprof(files[1], "-sample_index=off_cpu")
+    selves = {name: ns_of(self.split()[0]) for name, (_, self) in pprof["functions"].items()}
+    assert selves == pytest.approx({name: theirs[name] for name in selves}, rel=0.01) and sum(selves.values()) > 0.99 * theirs.total()
+
+    cumulated, flat = collections.Counter(), collections.Counter()
+    for frames, ns in folded(server.trace):
+        flat[frames[-1]] += ns
+        for name in set(frames):
+            cumulated[name] += ns
+    number = lambda text: int(text.split()[0].replace(",", ""))
+    assert {name: tuple(map(number, its)) for name, its in plain["functions"].items()} == {name: (cumulated[name], flat[name]) for name in cumulated}
 
 
 # --- traces of any kind
@@ -435,6 +473,37 @@ def test_foreign(tmp_path, to):
         assert result.returncode == 1 and result.stderr.startswith(f"gotrace: {name}: ") and not (tmp_path / "o").exists(), str(result)
 
 
+@pytest.fixture(scope="module")
+def named(tmp_path_factory):
+    return record(tmp_path_factory, "named", *ARGUMENTS).trace
+
+
+def threads_in(trace, to):
+    """The names of its threads, as the format has them."""
+    if to == "perfetto":
+        return {track.thread.thread_name for track in Perfetto(export(trace, to)).tracks.values()}
+    if to == "firefox":
+        return {thread["name"] for thread in firefox(export(trace, to))["threads"]}
+    if to == "chrome":
+        events = json.loads(export(trace, to).read_text(encoding="utf-8"))["traceEvents"]
+        return {event["args"]["name"].rsplit(" ", 1)[0] for event in events if event["name"] == "thread_name"}
+    if to == "pprof":
+        tags = proc.run([gotools.compiler(), "tool", "pprof", "-tags", export(trace, to)]).ok().stdout
+        return set(re.findall(r"^ .*%\): (.*)$", tags, re.M))
+    if to == "folded":
+        lines = export(trace, to, "--by-thread").read_bytes().decode("utf-8").splitlines()
+        assert all(re.fullmatch(r"[^;]+(;[^;]+)+ \d+", line) for line in lines), lines
+        return {line.split(";")[0] for line in lines}
+    return {box["name"] for box in boxes_of(export(trace, to, "--by-thread"))}
+
+
+@formats
+def test_names(named, to):
+    """Whatever threads are called, the file is what its reader takes, and says it."""
+    instead = {"folded": (";", ":"), "flame": ("\ufffe", "\ufffd")}.get(to, ("", ""))
+    assert {name.replace(*instead) if instead[0] else name for name in SHOWN.values()} <= threads_in(named, to)
+
+
 # --- where it is written
 
 
@@ -491,9 +560,17 @@ def test_usage(tmp_path, server, argv, says):
     assert trace.read_bytes() == server.trace.read_bytes() and list(tmp_path.iterdir()) == [trace]
 
 
-def test_view_without_go(server):
-    """It says what opens the trace instead."""
-    result = proc.run([GOTRACE, "view", "--go=/bin/true", server.trace])
-    assert result.returncode == 1 and f"gotrace export --to=perfetto {server.trace}" in result.stderr
-    for to in re.findall(r"--to=(\w+)", result.stderr):
-        export(server.trace, to)
+def test_view_without_go(tmp_path, server):
+    """It says what opens the trace instead, and that does."""
+    hide = 'for at in /usr/local/go /usr/lib/go /usr/lib/go-1.*; do [ ! -d "$at" ] || mount -t tmpfs none "$at" || exit 9; done; exec "$@"'
+    enter = ["unshare", *(["-r"] if os.geteuid() else []), "-m", "sh", "-c", hide, "sh"]
+    if proc.run([*enter, "true"]).returncode:
+        pytest.skip("no mount namespaces here")
+    env = {"PATH": "/usr/bin:/bin", "HOME": tmp_path}
+    result = proc.run([*enter, GOTRACE, "view", server.trace], env=env)
+    assert result.returncode == 1 and "here is no Go (install one" in result.stderr, str(result)
+    assert f"gotrace export --to=perfetto {server.trace}" in result.stderr and f"gotrace top {server.trace}" in result.stderr
+    offered = re.findall(r"--to=(\w+)", result.stderr)
+    assert {"perfetto", "firefox", "flame"} == set(offered)
+    for to in offered:
+        assert_is_valid(export(server.trace, to), to)

@@ -73,18 +73,24 @@ def decode(path):
 class Perfetto:
     """Tracks by uuid, and of each: its slices, instants and values; all numbers resolved where they are first used."""
 
-    TABLES = ["event_categories", "event_names", "debug_annotation_names", "debug_annotation_string_values", "function_names", "frames", "callstacks"]
+    TABLES = [
+        "event_categories", "event_names", "debug_annotation_names", "debug_annotation_string_values", "function_names", "frames", "callstacks",
+        "mappings", "mapping_paths", "source_paths", "build_ids",
+    ]  # fmt: skip
 
     def __init__(self, path):
         self.tracks, self.slices, self.flows, self.ends, self.instants, self.values, self.samples = {}, [], {}, {}, [], [], []
         packets, pb = decode(path)
         known = {table: {} for table in self.TABLES}
         begun, later = collections.defaultdict(list), []
-        for packet in packets:
+        for i, packet in enumerate(packets):
+            flags = pb.TracePacket.SEQ_NEEDS_INCREMENTAL_STATE if i else pb.TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
+            assert packet.trusted_packet_sequence_id == 1 and packet.sequence_flags == flags and packet.HasField("timestamp")
             for table in self.TABLES:
                 for row in getattr(packet.interned_data, table):
                     assert row.iid not in known[table]
                     known[table][row.iid] = row
+            self.check(known, packet.interned_data)
             if packet.HasField("track_descriptor"):
                 self.tracks[packet.track_descriptor.uuid] = packet.track_descriptor
             elif packet.HasField("perf_sample"):
@@ -103,6 +109,18 @@ class Perfetto:
             else:
                 self.values.append((event["track"], ns, event["value"]))
         assert not any(begun.values()), "slices without an end"
+
+    @staticmethod
+    def check(known, data):
+        """What new frames and files refer to was there before, or comes with them."""
+        for frame in data.frames:
+            assert frame.function_name_id in known["function_names"] and frame.mapping_id in known["mappings"]
+            assert not frame.source_path_iid or frame.source_path_iid in known["source_paths"]
+        for mapping in data.mappings:
+            assert not mapping.build_id or mapping.build_id in known["build_ids"]
+            assert mapping.path_string_ids and set(mapping.path_string_ids) <= set(known["mapping_paths"])
+        for stack in data.callstacks:
+            assert stack.frame_ids and set(stack.frame_ids) <= set(known["frames"])
 
     @staticmethod
     def stack(known, iid):
@@ -153,6 +171,29 @@ def firefox(path):
         assert all(i is None or i < length for i in column)
     assert {data["type"] for thread in profile["threads"] for data in thread["markers"]["data"]} <= {schema["name"] for schema in meta["markerSchema"]}
     return profile
+
+
+def firefox_weighed(profile, thread):
+    """ms of each category: what the call tree adds up."""
+    sums, samples = collections.Counter(), thread["samples"]
+    for stack, weight in zip(samples["stack"], samples["weight"]):
+        sums[_category(profile, stack)] += weight
+    return sums
+
+
+def firefox_painted(profile, thread):
+    """The same as the timeline shows it: half way between two samples it goes over to the second; those at the end it leaves out."""
+    sums, samples, end = collections.Counter(), thread["samples"], profile["meta"]["profilingEndTime"]
+    shown = [(time, stack) for time, stack in zip(samples["time"], samples["stack"]) if time < end]
+    bounds = [shown[0][0], *((a + b) / 2 for (a, _), (b, _) in zip(shown, shown[1:])), shown[-1][0]] if shown else []
+    for (_, stack), begin, end in zip(shown, bounds, bounds[1:]):
+        sums[_category(profile, stack)] += end - begin
+    return sums
+
+
+def _category(profile, stack):
+    shared = profile["shared"]
+    return profile["meta"]["categories"][shared["frameTable"]["category"][shared["stackTable"]["frame"][stack]]]["name"]
 
 
 def firefox_stack(profile, i):

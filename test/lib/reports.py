@@ -6,11 +6,11 @@ import re
 from . import ROOT, proc
 
 GOTRACE = ROOT / "build/gotrace"
-UNITS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}
+UNITS = {"s": 1e9, "ms": 1e6, "us": 1e3, "µs": 1e3, "ns": 1}
 
 
 def ns_of(text):
-    number, unit = re.fullmatch(r"([\d.]+)([mun]?s)", text).groups()
+    number, unit = re.fullmatch(r"([\d.]+)([muµn]?s)", text).groups()
     return float(number) * UNITS[unit]
 
 

@@ -1,7 +1,8 @@
 // usage: node speedscope.js DIRECTORY FILE...
 //
-// Opens files in speedscope, which lies in the directory, in Chromium. Prints the title of its page for each, which
-// names the file once speedscope has read it, as a JSON array.
+// Opens files in speedscope, which lies in the directory, in Chromium. Prints, for each, the title of its page, which
+// names the file once speedscope has read it, and its tables: of the threads, if there are several, each with its time,
+// and of the functions of the first one, as a JSON array of {title, threads: {name: time}, functions: {name: [total, self]}}.
 'use strict';
 
 const fs = require('fs');
@@ -10,7 +11,7 @@ const path = require('path');
 const { open } = require('./browser');
 
 open(async (page, [directory, ...files]) => {
-  const titles = [];
+  const shown = [];
   for (const file of files) {
     const script = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'gotrace-speedscope-')), 'load.js');
     const content = fs.readFileSync(file).toString('base64');
@@ -18,9 +19,19 @@ open(async (page, [directory, ...files]) => {
     await page.goto('about:blank');
     await page.goto(`file://${directory}/index.html#localProfilePath=${script}`);
     await page.until(() => document.title !== 'speedscope');
-    titles.push(await page.evaluate(() => document.title));
+    await page.evaluate(() => window.dispatchEvent(new KeyboardEvent('keypress', { key: '3' }))); // "Sandwich"
+    await page.until(() => [...document.querySelectorAll('tr')].some((row) => row.innerText.includes('Symbol Name')));
+    shown.push(await page.evaluate(() => {
+      const rows = [...document.querySelectorAll('tr')].map((row) => [...row.children].map((cell) => cell.innerText));
+      const head = rows.findIndex((row) => row[2] === 'Symbol Name');
+      return {
+        title: document.title,
+        threads: Object.fromEntries(rows.slice(1, Math.max(head, 1)).map(([, name, time]) => [name, time])),
+        functions: Object.fromEntries(rows.slice(head + 1).map(([total, self, name]) => [name, [total, self]])),
+      };
+    }));
     fs.rmSync(path.dirname(script), { recursive: true });
   }
   if (page.errors.length) throw new Error(page.errors.join('\n'));
-  console.log(JSON.stringify(titles));
+  console.log(JSON.stringify(shown));
 });

@@ -1,17 +1,22 @@
 """The trace in the real viewer: `go tool trace` serves it, headless Chromium draws it."""
 
 import collections
+import contextlib
+import http.server
 import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
+import threading
 import time
+import urllib.request
 
 import pytest
 
 from lib import PROGRAMS, ROOT, gotools, proc
+from lib.exported import export
 
 pytestmark = [pytest.mark.beside, pytest.mark.needs("chromium-headless-shell|chromium")]
 
@@ -118,6 +123,47 @@ def test_picture_of_a_lock(tmp_path):
     model = model_of(url, "thread", tmp_path / "held.png", "--log=worker, journal_lock")
     proc.kill_group(child)
     assert re.fullmatch(r"\[held by\] G\d+ worker, journal_lock", model["log"]["title"]), model["log"]
+
+
+@contextlib.contextmanager
+def viewer_of_chrome(trace, file):
+    """The pages of `go tool trace`, whose timeline is Chrome's (about:tracing), with that file in it; gives their URL."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            page = urllib.request.urlopen(theirs + self.path) if not self.path.startswith("/jsontrace") else None
+            self.send_response(200)
+            self.send_header("Content-Type", page.headers["Content-Type"] if page else "application/json")
+            self.end_headers()
+            self.wfile.write(page.read() if page else file.read_bytes())
+
+        def log_message(self, *_):
+            pass
+
+    with gotools.viewer(trace) as theirs, http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("argv", [["incidents", "fsync", "200"], ["annotations"]], ids=lambda argv: argv[0])
+def test_export_for_chrome(tmp_path, argv):
+    """All of the file is in the viewer: a row for each thread, what it did, and an arrow from each waker."""
+    trace = proc.traced([PROGRAMS / argv[0], *argv[1:]], tmp_path / "t.out").ok().trace
+    file = export(trace, "chrome")
+    with viewer_of_chrome(trace, file) as url:
+        rows, flows = collections.defaultdict(collections.Counter), 0
+        model = model_of(url, "thread", tmp_path / "viewer-chrome.png")
+    events = json.loads(file.read_text())["traceEvents"]
+    names = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    for event in events:
+        flows += event["ph"] == "s"
+        if event["ph"] in "Xi":
+            rows[names[event["tid"]]][event["name"]] += 1
+    (process,) = model["processes"]
+    assert process["name"] == "t.out"
+    assert {row["name"]: row["slices"] for row in process["rows"] if row["slices"]} == rows and model["flows"] == flows
 
 
 @pytest.mark.limit(120)

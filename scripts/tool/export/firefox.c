@@ -1,8 +1,8 @@
 /*
  * A profile for the Firefox Profiler, in its processed format: of each thread what it does as
- * samples, each of which weighs as much as it takes, and its waits, held locks and annotations as
- * markers. The format has a thread's columns one after the other: what goes into them is spooled
- * until all is read.
+ * samples that weigh as much as that takes, and its waits, held locks and annotations as markers.
+ * The format has a thread's columns one after the other: what goes into them is spooled until all
+ * is read.
  */
 #include "export.h"
 #include "names.h"
@@ -31,14 +31,26 @@ static const char *const field_labels[FIELDS] = {"Where", "Lock", "Owner", "Ende
 static const char *const type_names[TYPES] = {"Wait",   "Hold", "Task",
                                               "Region", "Log",  "CPU sample"};
 
-/* In the order of enum gt_kind. */
-static const char *const colours[GT_KINDS] = {"green",  "red",         "purple", "lightblue",
-                                              "orange", "transparent", "grey",   "brown"};
+/* The first are those of enum gt_kind: what a thread does. */
+enum category { HOLDS = GT_KINDS, ANNOTATIONS, CATEGORIES };
+
+static const char *const colours[CATEGORIES] = {"green",  "red",         "purple", "lightblue",
+                                                "orange", "transparent", "grey",   "brown",
+                                                "yellow", "magenta"};
+static const unsigned category_of[TYPES] = {
+    [STATE] = GT_RUNNING,   [HOLD] = HOLDS,      [TASK] = ANNOTATIONS,
+    [REGION] = ANNOTATIONS, [LOG] = ANNOTATIONS, [SAMPLE] = GT_RUNNING};
+
+static const char *category_name(unsigned category)
+{
+    static const char *const others[] = {"held locks", "annotations"};
+    return category < GT_KINDS ? gt_kind_names[category] : others[category - GT_KINDS];
+}
 
 struct record {
     enum type type;
     enum phase phase;
-    enum gt_kind kind;
+    unsigned category;
     uint32_t name, stack, field[FIELDS];
     uint64_t from, to; /* ns; of a counter: when, and its value */
 };
@@ -79,7 +91,7 @@ static struct record record_of(struct firefox *f, enum type type, const char *na
 {
     struct record r = {.type = type,
                        .phase = INTERVAL,
-                       .kind = GT_RUNNING,
+                       .category = category_of[type],
                        .name = gt_firefox_text(&f->tables, *name ? name : "log"),
                        .stack = GT_FIREFOX_NONE,
                        .from = from,
@@ -95,7 +107,7 @@ static void add_span(void *arg, const struct gt_span *span)
     struct gt_firefox_tables *t = &f->tables;
     bool waits = span->kind != GT_RUNNING;
     struct record r = record_of(f, STATE, gt_export_state(span), span->from, span->from + span->ns);
-    r.kind = span->kind;
+    r.category = span->kind;
     r.stack = gt_firefox_stack(t, waits ? span->stack : NULL, span->kind);
     if (waits && span->stack)
         r.field[WHERE] = gt_firefox_text(t, gt_export_place(span->stack));
@@ -180,7 +192,12 @@ static void put_index(FILE *file, uint32_t index)
     fprintf(file, index == GT_FIREFOX_NONE ? "null" : "%" PRIu32, index);
 }
 
-/* Columns: each is one pass over the records, of which it is about some. */
+/*
+ * Columns: each is one pass over the records, of which it is about some. What a thread does is two
+ * samples, where it begins and just before it ends: half way between two samples the profiler's
+ * timeline goes over from one to the other, and what stands at the end of the trace it leaves out.
+ * The first one weighs all.
+ */
 static bool is_sample(const struct record *r)
 {
     return r->type == STATE;
@@ -188,7 +205,7 @@ static bool is_sample(const struct record *r)
 
 static bool is_marker(const struct record *r)
 {
-    return r->type != STATE || r->kind != GT_RUNNING;
+    return r->type != STATE || r->category != GT_RUNNING;
 }
 
 struct column {
@@ -197,9 +214,24 @@ struct column {
     void (*put)(FILE *file, const struct record *r);
 };
 
-static void put_stack(FILE *file, const struct record *r)
+static void put_stacks(FILE *file, const struct record *r)
 {
     put_index(file, r->stack);
+    putc(',', file);
+    put_index(file, r->stack);
+}
+
+static void put_times(FILE *file, const struct record *r)
+{
+    put_ms(file, r->from);
+    putc(',', file);
+    put_ms(file, r->to > r->from ? r->to - 1 : r->to);
+}
+
+static void put_weights(FILE *file, const struct record *r)
+{
+    put_ms(file, r->to - r->from);
+    fputs(",0", file);
 }
 
 static void put_from(FILE *file, const struct record *r)
@@ -212,11 +244,6 @@ static void put_to(FILE *file, const struct record *r)
     put_ms(file, r->to);
 }
 
-static void put_weight(FILE *file, const struct record *r)
-{
-    put_ms(file, r->to - r->from);
-}
-
 static void put_name(FILE *file, const struct record *r)
 {
     put_index(file, r->name);
@@ -227,9 +254,9 @@ static void put_phase(FILE *file, const struct record *r)
     fprintf(file, "%d", r->phase);
 }
 
-static void put_kind(FILE *file, const struct record *r)
+static void put_category(FILE *file, const struct record *r)
 {
-    fprintf(file, "%d", r->kind);
+    fprintf(file, "%u", r->category);
 }
 
 static void put_data(FILE *file, const struct record *r)
@@ -247,13 +274,13 @@ static void put_data(FILE *file, const struct record *r)
     putc('}', file);
 }
 
-static const struct column sample_columns[] = {{"stack", is_sample, put_stack},
-                                               {"time", is_sample, put_from},
-                                               {"weight", is_sample, put_weight}};
+static const struct column sample_columns[] = {{"stack", is_sample, put_stacks},
+                                               {"time", is_sample, put_times},
+                                               {"weight", is_sample, put_weights}};
 static const struct column marker_columns[] = {
     {"data", is_marker, put_data},      {"name", is_marker, put_name},
     {"startTime", is_marker, put_from}, {"endTime", is_marker, put_to},
-    {"phase", is_marker, put_phase},    {"category", is_marker, put_kind}};
+    {"phase", is_marker, put_phase},    {"category", is_marker, put_category}};
 
 struct pass {
     FILE *file;
@@ -282,9 +309,10 @@ static void put_table(struct firefox *f, const char *name, const struct gt_spool
         gt_spool_each(&f->spool, list, put_cell, &p);
         fputs("],", f->file);
     }
-    if (columns == sample_columns)
+    bool samples = columns == sample_columns;
+    if (samples)
         fputs("\"weightType\":\"tracing-ms\",", f->file);
-    fprintf(f->file, "\"length\":%" PRIu64 "}", p.n);
+    fprintf(f->file, "\"length\":%" PRIu64 "}", samples ? 2 * p.n : p.n);
 }
 
 static void put_thread(struct firefox *f, const struct gt_thread_state *t, uint64_t pid)
@@ -343,9 +371,9 @@ static void put_meta(const struct gt_export *x)
     fputs(",\"profilingStartTime\":0,\"profilingEndTime\":", file);
     put_ms(file, t->ns);
     fputs(",\n\"categories\":[", file);
-    for (int k = 0; k < GT_KINDS; k++)
+    for (unsigned c = 0; c < CATEGORIES; c++)
         fprintf(file, "%s{\"name\":\"%s\",\"color\":\"%s\",\"subcategories\":[\"Other\"]}",
-                k ? "," : "", gt_kind_names[k], colours[k]);
+                c ? "," : "", category_name(c), colours[c]);
     putc(']', file);
     put_schema(file);
     putc('}', file);

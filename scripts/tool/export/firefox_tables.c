@@ -101,12 +101,26 @@ static uint32_t node_at(struct gt_firefox_tables *t, uint32_t caller, uint32_t f
     return at;
 }
 
+static const char *const tops[GT_KINDS] = {
+    [GT_RUNNING] = "[running]", [GT_SCHED] = "[runnable]", [GT_UNSEEN] = "[unseen]"};
+
 /* What is done in no call stands on top of the stack of what was before. */
 static const char *top_of(const struct gt_callers *stack, enum gt_kind kind)
 {
-    static const char *const tops[GT_KINDS] = {
-        [GT_RUNNING] = "[running]", [GT_SCHED] = "[runnable]", [GT_UNSEEN] = "[unseen]"};
     return tops[kind] ? tops[kind] : !stack || !stack->n ? "[no stack]" : NULL;
+}
+
+/*
+ * The kind that the stack's own frames have. Below what is done in no call they keep that of the
+ * wait that was there: a function of two kinds has no colour in the profiler.
+ */
+static enum gt_kind kind_of_frames(struct gt_firefox_tables *t, const struct gt_callers *stack,
+                                   enum gt_kind kind)
+{
+    uint64_t *wait = gt_need(gt_memo_at(&t->waits, stack->number));
+    if (!*wait && !tops[kind])
+        *wait = (uint64_t)kind + 1;
+    return *wait && kind != GT_RUNNING ? (enum gt_kind)(*wait - 1) : kind;
 }
 
 uint32_t gt_firefox_stack(struct gt_firefox_tables *t, const struct gt_callers *stack,
@@ -117,8 +131,9 @@ uint32_t gt_firefox_stack(struct gt_firefox_tables *t, const struct gt_callers *
     uint32_t at = GT_FIREFOX_NONE;
     if (*known)
         return (uint32_t)(*known - 1);
+    enum gt_kind below = stack ? kind_of_frames(t, stack, kind) : kind;
     for (uint32_t i = stack ? stack->n : 0; i-- > 0;)
-        at = node_at(t, at, frame_at(t, &stack->frame[i], kind));
+        at = node_at(t, at, frame_at(t, &stack->frame[i], below));
     if (top_of(stack, kind) && !(kind == GT_RUNNING && at != GT_FIREFOX_NONE))
         at = node_at(
             t, at, frame_at(t, &(struct gt_where){.func = top_of(stack, kind), .file = ""}, kind));

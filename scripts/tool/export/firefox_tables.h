@@ -17,6 +17,7 @@ struct gt_firefox_tables {
     struct gt_trace *trace;
     struct gt_export_modules modules;
     struct gt_memo text_ids, file_ids, function_ids, frame_ids, node_ids, stack_ids, resource_ids;
+    struct gt_memo waits; /* stacks → the kind of the wait that was there, and 1 */
     const char **text;
     struct gt_firefox_function {
         uint32_t name, file, resource; /* file, resource: or NONE */

@@ -120,6 +120,14 @@ static void add_trace(struct tree *tree, const struct gt_export *x, struct gt_tr
 
 /* Text --------------------------------------------------------------------------------------- */
 
+/* XML has neither most control characters nor U+FFFE and U+FFFF. */
+static bool is_for_xml(const char *character, size_t n)
+{
+    return n == 1 ? (unsigned char)*character >= ' '
+                  : n != 3 || (memcmp(character, "\xef\xbf\xbe", 3) != 0 &&
+                               memcmp(character, "\xef\xbf\xbf", 3) != 0);
+}
+
 static void put_escaped(FILE *file, const char *text, size_t size)
 {
     static const struct {
@@ -129,7 +137,7 @@ static void put_escaped(FILE *file, const char *text, size_t size)
     for (size_t n; size; text += n, size -= n) {
         const char *instead = NULL;
         n = gt_utf8_character(text, size);
-        if (!n || (n == 1 && (unsigned char)*text < ' '))
+        if (!n || !is_for_xml(text, n))
             instead = GT_UTF8_UNKNOWN;
         for (size_t i = 0; n == 1 && i < sizeof names / sizeof *names; i++)
             instead = *text == names[i].c ? names[i].name : instead;

@@ -4,22 +4,33 @@
  */
 #include "stacks.h"
 
+#include "scripts/tool/utf8.h"
+
 #include <inttypes.h>
+#include <string.h>
 
 struct line {
     FILE *file;
     bool begun;
 };
 
-/* What the format itself is made of becomes a colon. */
+/* What the format itself is made of becomes a colon; a line is UTF-8. */
 static void put_frame(void *arg, const char *name)
 {
     struct line *line = arg;
     if (line->begun)
         putc(';', line->file);
     line->begun = true;
-    for (; *name; name++)
-        putc(*name == ';' ? ':' : *name, line->file);
+    for (size_t left = strlen(name), n; left; name += n, left -= n) {
+        n = gt_utf8_character(name, left);
+        if (!n || (unsigned char)*name < ' ')
+            fputs(GT_UTF8_UNKNOWN, line->file);
+        else if (*name == ';')
+            putc(':', line->file);
+        else
+            fwrite(name, 1, n, line->file);
+        n = n ? n : 1;
+    }
 }
 
 void gt_export_folded(const struct gt_export *x)
