@@ -46,7 +46,7 @@ struct gt_channel_call {
 typedef void gt_channel_fn(void *arg, struct gt_channel_thread waker, uint64_t ns,
                            struct gt_channel_thread woken);
 
-/* Takes 48 bytes for each call. */
+/* Takes up to 48 bytes for each call, beside itself. */
 void gt_streams_pair(const struct gt_channel_call *call, size_t n, gt_channel_fn *fn, void *arg);
 
 #endif

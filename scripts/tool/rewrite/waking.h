@@ -10,7 +10,7 @@
  *   one there, or all were let in.
  *
  * And that was just before: a wait that goes on after it ends by somebody of whom there is no
- * trace.
+ * trace. For pipes, sockets and eventfds see streams.h.
  */
 #ifndef GT_WAKING_H
 #define GT_WAKING_H
