@@ -530,8 +530,8 @@ void gt_recording_give_up(void)
 
 static void open_box(const struct gt_drain_config *config)
 {
-    if ((config->format->v1 && !config->ring_bytes) || config->sched)
-        gt_log("GOTRACE_LIVE: not with GOTRACE_SCHED, nor formats before go1.22 without a ring");
+    if (config->sched)
+        gt_log("GOTRACE_LIVE: not with GOTRACE_SCHED");
     else if (!gt_gen_stays())
         gt_log("GOTRACE_LIVE: this kernel is too old");
     else if (gt_live_open(config->path, config->live, gt_buffers_limit(), config->ring_bytes,

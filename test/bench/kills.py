@@ -12,24 +12,21 @@ sys.path[:0] = [str(TEST), str(TEST / "integration")]
 
 import test_recover as box  # noqa: E402
 
-FILE = [("file", format, {}) for format in ("go1.22", "go1.23", "go1.25", "go1.26")]
-RING = [("ring", format, box.RING) for format in ("go1.11", "go1.19", "go1.21", "go1.22", "go1.23", "go1.25", "go1.26")]
+MODES = [(kind, format, more) for kind, more in (("file", {}), ("ring", box.RING)) for format in box.gotools.FORMATS]
 
 
 def once(format, more):
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
         box.kill(directory, format=format, **more)
-        box.recover(directory / "t.out.live", directory / "all.out").ok()
-        box.check(directory, directory / "all.out")
-        box.check_readers(directory / "all.out", format=format)
+        box.recover_and_check(directory, format)
         return sum(box.journal(directory).values())
 
 
 def main(times):
     failed = logs = 0
     start = time.monotonic()
-    for n, (kind, format, more) in enumerate(itertools.islice(itertools.cycle(FILE + RING), times), 1):
+    for n, (kind, format, more) in enumerate(itertools.islice(itertools.cycle(MODES), times), 1):
         try:
             logs += once(format, more)
         except AssertionError as error:

@@ -1,7 +1,7 @@
 /*
  * Threads that keep a journal of their own, in a file that is mapped: how many logs each has
- * written to its trace, a part of which is in the file. Then the process ends as argv[2] says, in a
- * way that nobody is told of.
+ * written to its trace, and how often it has yielded, which is in traces of every format; a part of
+ * that is in the file. Then the process ends as argv[2] says, in a way that nobody is told of.
  */
 #include "../../preload/gotrace.h"
 
@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@ enum { THREADS = 8, LOGS_FIRST = 300, LOGS_FAST = 2000, FORKS = 9 };
 
 static struct {
     _Alignas(64) volatile uint64_t written;
+    volatile uint64_t yields;
 } * journal;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -48,6 +50,8 @@ static void *write_logs(void *number)
             pthread_mutex_lock(&mutex);
             work++;
             pthread_mutex_unlock(&mutex);
+            sched_yield();
+            journal[(uintptr_t)number].yields++;
         }
         if (n > LOGS_FAST)
             usleep(100);

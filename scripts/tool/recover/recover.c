@@ -9,6 +9,7 @@
 #include "cause.h"
 #include "kept.h"
 #include "names.h"
+#include "v1_part.h"
 
 #include "scripts/tool/copy.h"
 #include "scripts/tool/tool.h"
@@ -82,16 +83,22 @@ static const char *find_trace(const struct gt_boxed *b, const struct gt_live_who
 }
 
 /* The part that is whole must end with a generation that does. */
-static void check_part(const struct gt_boxed *b, const struct gt_bytes *file, const char *path,
-                       uint64_t bytes)
+static bool go_on_v2(struct gt_bytes part)
 {
-    struct gt_bytes rest = {file->p + GT_HEADER_BYTES, file->p + bytes, false};
-    const uint8_t *end = rest.p;
+    const uint8_t *end = part.p += GT_HEADER_BYTES;
+    while (part.p < part.end && (end = gt_generation_end(part, gt_format)))
+        part.p = end;
+    gt_v2_go_on();
+    return part.p == part.end;
+}
+
+static void go_on(const struct gt_boxed *b, const struct gt_bytes *file, const char *path,
+                  uint64_t bytes)
+{
+    struct gt_bytes part = {file->p, file->p + bytes, false};
     bool fits = gt_bytes_left(file) >= bytes && bytes > GT_HEADER_BYTES &&
                 gt_format_of_header(file->p) == b->format;
-    while (fits && rest.p < rest.end && (end = gt_generation_end(rest, b->format)))
-        rest.p = end;
-    if (!fits || rest.p != rest.end)
+    if (!fits || !(b->format->v1 ? gt_v1_part_go_on(part, path) : go_on_v2(part)))
         gt_fail(GT_EXIT_FAILED, "%s: not the trace that %s goes on with", path, b->path);
 }
 
@@ -122,9 +129,8 @@ static void copy_trace(const struct gt_boxed *b, const char *path)
     const char *why = gt_trace_map(&file, path, GT_HEADER_BYTES);
     if (why || !file.p)
         gt_fail(GT_EXIT_FAILED, "%s: %s", path, why ? why : "no trace");
-    check_part(b, &file, path, whole->bytes);
     gt_output_write(file.p, whole->bytes);
-    gt_v2_go_on();
+    go_on(b, &file, path, whole->bytes);
 }
 
 /* What was in memory ------------------------------------------------------------------------- */
