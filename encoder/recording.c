@@ -530,12 +530,9 @@ void gt_recording_give_up(void)
 
 static void open_box(const struct gt_drain_config *config)
 {
-    if (config->sched)
-        gt_log("GOTRACE_LIVE: not with GOTRACE_SCHED");
-    else if (!gt_gen_stays())
+    if (!gt_gen_stays())
         gt_log("GOTRACE_LIVE: this kernel is too old");
-    else if (gt_live_open(config->path, config->live, gt_buffers_limit(), config->ring_bytes,
-                          gt_live_layout(config->leaves)))
+    else if (gt_live_open(config, gt_buffers_limit()))
         gt_live_commit(0, config->path);
 }
 

@@ -223,7 +223,7 @@ int gt_v1_elf_write(void)
     uint8_t *file = gt_pages_alloc(bytes);
     if (!file)
         return -ENOMEM;
-    int error = gt_output_beside(".elf", file, put_file(file));
+    int error = gt_output_beside(GT_V1_ELF_SUFFIX, file, put_file(file));
     gt_pages_free(file, bytes);
     table.written = table.n;
     return error;

@@ -26,6 +26,7 @@ PAGE = 4096
 
 
 RING = {"GOTRACE_RING": "256M"}  # that holds all of it
+SCHED = {"GOTRACE_SCHED": "on"}
 
 
 def spawn(directory, how, *command, format="go1.23", live="on", **more):
@@ -46,8 +47,8 @@ def end(child):
         proc.kill_group(child)
 
 
-def kill(directory, **options):
-    child = spawn(directory, "wait", **options)
+def kill(directory, how="wait", **options):
+    child = spawn(directory, how, **options)
     time.sleep(random.random() / 4)  # any moment will do
     child.kill()
     return end(child)
@@ -95,6 +96,11 @@ def check_readers(*traces, format="go1.23"):
         assert proc.run([gotools.read_all(go), *traces], timeout=120).ok().stdout == ""
 
 
+def check_names(trace):
+    text = proc.run([GOTRACE, "top", trace]).ok().stdout
+    assert "pthread_cond_wait <- wait_for_ever (killed.c:" in text and "write_log" in text
+
+
 def recover_and_check(directory, format):
     recover(directory / "t.out.live", directory / "all.out").ok()
     (check if int(format[4:]) >= 11 else check_yields)(directory, directory / "all.out")
@@ -115,12 +121,36 @@ def test_the_flight_recorder(tmp_path, format):
 
 
 @pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
+@pytest.mark.parametrize("format", gotools.FORMATS)
+def test_cpu_state(tmp_path, format, more):
+    """Of what is only in the box the kernel's records are lost: it goes on with everybody where he was by the ones before."""
+    kill(tmp_path, format=format, **SCHED, **more)
+    recover_and_check(tmp_path, format)
+
+
+@pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
 @pytest.mark.parametrize("format", ["go1.5", "go1.10"])
 def test_names_in_formats_without_logs(tmp_path, format, more):
     kill(tmp_path, format=format, **more)
     recover(tmp_path / "t.out.live", tmp_path / "all.out").ok()
-    text = proc.run([GOTRACE, "top", tmp_path / "all.out"]).ok().stdout
-    assert "pthread_cond_wait <- wait_for_ever (killed.c:" in text and "write_log" in text
+    check_names(tmp_path / "all.out")
+
+
+def test_names_beside_the_trace(tmp_path):
+    """Those of Go 1.5's format go where it goes; without them what it goes on with has addresses, and nothing has a wrong name."""
+    kill(tmp_path, format="go1.5")
+    asked = proc.run([GOTRACE, "top", tmp_path / "t.out.live"])
+    assert asked.returncode == 1 and asked.stderr.endswith("with names in another file: gotrace recover\n"), asked
+    end(spawn(tmp_path, "exit", format="go1.23"))
+    (box,) = tmp_path.glob("t.out.*.live")
+    recover(box, tmp_path / "all.out").ok()
+    check_names(tmp_path / "all.out")
+    box.with_name(box.name.replace(".live", ".elf")).unlink()
+    recover(box, tmp_path / "fewer.out").ok()
+    text = proc.run([GOTRACE, "top", tmp_path / "fewer.out"]).ok().stdout
+    assert "<- 0x10000000" in text
+    places = set(re.findall(r"<- (\w+) \(killed\.c", text))
+    assert places <= {"write_log", "write_logs", "wait_for_ever", "main"}, places
 
 
 @pytest.mark.parametrize("ring", ["1M", "1s"])
@@ -199,8 +229,7 @@ def test_exec_of_a_program_without_the_library(tmp_path):
 def test_what_waits_still_waits(tmp_path):
     kill(tmp_path)
     recover(tmp_path / "t.out.live", tmp_path / "all.out").ok()
-    text = proc.run([GOTRACE, "top", tmp_path / "all.out"]).ok().stdout
-    assert "pthread_cond_wait <- wait_for_ever (killed.c:" in text
+    check_names(tmp_path / "all.out")
 
 
 @pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
@@ -296,10 +325,3 @@ def test_a_damaged_box(tmp_path, more):
             for at, data in reversed(was):
                 file.seek(at)
                 file.write(data)
-
-
-def test_where_there_is_none(tmp_path):
-    env = {"GOTRACE_SCHED": "on", "GOTRACE_LIVE": "on"}
-    result = proc.traced([PROGRAMS / "threads", "2"], tmp_path / "t.out", env=env).ok()
-    assert "GOTRACE_LIVE: not with" in result.stderr
-    assert not (tmp_path / "t.out.live").exists()

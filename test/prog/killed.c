@@ -28,6 +28,7 @@ static struct {
     volatile uint64_t yields;
 } * journal;
 
+static uint64_t fast = LOGS_FAST; /* from then on with pauses */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static volatile unsigned long work;
 
@@ -53,7 +54,7 @@ static void *write_logs(void *number)
             sched_yield();
             journal[(uintptr_t)number].yields++;
         }
-        if (n > LOGS_FAST)
+        if (n > fast)
             usleep(100);
     }
     return NULL;
@@ -158,6 +159,8 @@ int main(int argc, char **argv)
     pthread_t thread;
     if (fd < 0 || ftruncate(fd, THREADS * sizeof *journal) != 0)
         return 2;
+    if (strcmp(argv[2], "busy") == 0)
+        fast = UINT64_MAX;
     journal = mmap(NULL, THREADS * sizeof *journal, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     pthread_create(&thread, NULL, wait_for_ever, NULL);
     for (uintptr_t i = 0; i < THREADS; i++)

@@ -7,6 +7,7 @@
 
 #include "boxed.h"
 #include "cause.h"
+#include "cpus.h"
 #include "kept.h"
 #include "names.h"
 #include "v1_part.h"
@@ -85,9 +86,14 @@ static const char *find_trace(const struct gt_boxed *b, const struct gt_live_who
 /* The part that is whole must end with a generation that does. */
 static bool go_on_v2(struct gt_bytes part)
 {
+    struct gt_bytes last = part;
     const uint8_t *end = part.p += GT_HEADER_BYTES;
-    while (part.p < part.end && (end = gt_generation_end(part, gt_format)))
+    while (part.p < part.end && (end = gt_generation_end(part, gt_format))) {
+        last.p = part.p;
         part.p = end;
+    }
+    if (part.p == part.end)
+        gt_recovered_cpus_of(last);
     gt_v2_go_on();
     return part.p == part.end;
 }
@@ -143,15 +149,18 @@ static const struct gt_live_begun *beginning_of(const struct gt_boxed *b, uint32
 
 static void write_kept(const struct gt_kept *k)
 {
+    gt_recovered_cpus_of_kept(k);
     if (gt_format->v1)
         gt_v1_write(k->gen, k, k->early, k->plain, 0);
     else
         gt_v2_write_kept(k);
 }
 
-static void write_unfinished(uint32_t gen, const struct gt_boxed_generation *g,
+static void write_unfinished(uint32_t gen, struct gt_boxed_generation *g,
                              const struct gt_live_begun *begun)
 {
+    if (!gt_recovered_cpus_complete(gen, &g->packed, &g->plain))
+        gt_fail(GT_EXIT_FAILED, "damaged: events contradict each other");
     if (gt_format->v1) {
         atomic_store(&gt_gen.from, begun->from);
         gt_v1_write(gen, NULL, g->packed, g->plain, UINT64_MAX);
@@ -195,6 +204,7 @@ static void begin(struct gt_boxed *b, const char *output)
     gt_origin_use(&b->live->origin);
     gt_v1_set_cpus(b->live->begun->procs);
     gt_boxed_adopt(b);
+    gt_recovered_cpus_open(b->live->sched);
     if (gt_output_open(output, false) != 0)
         gt_fail(GT_EXIT_FAILED, "%s: %s", output, strerror(-gt_output_commit()));
 }
@@ -236,16 +246,19 @@ static void recover_box(struct gt_boxed *b, const char *trace, const char *outpu
     report(b, what, sum.events);
 }
 
-static void recover(const char *path, const char *trace, const char *output, const char *what)
+/* Go 1.5. */
+static bool has_lines_beside(const struct gt_boxed *b)
 {
-    struct gt_boxed b;
-    gt_boxed_open(&b, path);
-    recover_box(&b, trace, output, what);
+    return b->format->v1 && gt_v1_global_order(b->format);
 }
 
 static bool recover_for(const void *of, const char *output)
 {
-    recover(of, NULL, output, of);
+    struct gt_boxed b;
+    gt_boxed_open(&b, of);
+    if (has_lines_beside(&b)) /* nothing is beside what has no name */
+        gt_fail(GT_EXIT_FAILED, "%s: of a trace with names in another file: gotrace recover", b.path);
+    recover_box(&b, NULL, output, of);
     return true;
 }
 
@@ -273,6 +286,17 @@ static void find_place(char place[PATH_MAX + NAME_MAX], const struct gt_boxed *b
         snprintf(place, PATH_MAX + NAME_MAX, "%s/%.*s", directory, length, name);
 }
 
+static void put_in_place(const struct gt_boxed *b, const char *from, const char *to)
+{
+    char beside[PATH_MAX + NAME_MAX + 32], beside_to[sizeof beside];
+    snprintf(beside, sizeof beside, "%s" GT_V1_ELF_SUFFIX, from);
+    snprintf(beside_to, sizeof beside_to, "%s" GT_V1_ELF_SUFFIX, to);
+    if (has_lines_beside(b) && rename(beside, beside_to) != 0)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", beside_to, strerror(errno));
+    if (rename(from, to) != 0)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", to, strerror(errno));
+}
+
 void gt_recover_in_place(const char *box, const char *directory)
 {
     char place[PATH_MAX + NAME_MAX], output[sizeof place + 16];
@@ -281,8 +305,7 @@ void gt_recover_in_place(const char *box, const char *directory)
     find_place(place, &b, directory);
     snprintf(output, sizeof output, "%s.recovered", place);
     recover_box(&b, NULL, output, place);
-    if (rename(output, place) != 0)
-        gt_fail(GT_EXIT_FAILED, "%s: %s", place, strerror(errno));
+    put_in_place(&b, output, place);
     unlink(box);
 }
 
@@ -319,6 +342,8 @@ int gt_command_recover(int argc, char **argv)
     }
     if (optind == argc || argc - optind > 2 || !output)
         gt_fail(GT_EXIT_USAGE, "recover: what a killed program has left, and -o FILE");
-    recover(argv[optind], argv[optind + 1], output, output);
+    struct gt_boxed b;
+    gt_boxed_open(&b, argv[optind]);
+    recover_box(&b, argv[optind + 1], output, output);
     return 0;
 }

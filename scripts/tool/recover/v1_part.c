@@ -1,6 +1,8 @@
 /* See v1_part.h. What v1.c, pages.c, tables.c and elf.c knew when they wrote it. */
 #include "v1_part.h"
 
+#include "cpus.h"
+
 #include "encoder/frames.h"
 #include "encoder/merge.h"
 #include "encoder/read/need.h"
@@ -104,6 +106,7 @@ static bool tell_event(struct place *place, const struct gt_v1_record *record)
     if (!gt_v1_has(gt_format, record->type) || place->p >= GT_MERGE_NO_P)
         return false;
     gt_need(gt_v1_stands(&e) ? place : NULL);
+    gt_recovered_cpus_stand(&e);
     return true;
 }
 
