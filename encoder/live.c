@@ -172,7 +172,17 @@ static int create_somewhere(const char *trace, const char *directory)
 
 /* What it says ------------------------------------------------------------------------------- */
 
-bool gt_live_open(const struct gt_drain_config *config, size_t memory)
+static void note_whole(uint32_t gen, const char *path)
+{
+    struct gt_live_whole *whole = &live()->whole[gen & 1];
+    atomic_store(&whole->gen, 0);
+    whole->bytes = path ? 0 : gt_output_size();
+    strcpy(whole->path, path ? path : gt_output_path());
+    gt_output_identify(&whole->device, &whole->inode);
+    atomic_store(&whole->gen, gen);
+}
+
+void gt_live_open(const struct gt_drain_config *config, size_t memory)
 {
     int fd = create_somewhere(config->path, config->live);
     int error = fd < 0 ? fd
@@ -184,7 +194,7 @@ bool gt_live_open(const struct gt_drain_config *config, size_t memory)
         gt_log("%s: %s; if the program is killed, its last second is lost", path_of_box,
                gt_libc_error(-error));
         *path_of_box = 0;
-        return false;
+        return;
     }
     struct gt_live *l = live();
     l->pid = (uint64_t)gt_syscall(SYS_getpid);
@@ -192,8 +202,8 @@ bool gt_live_open(const struct gt_drain_config *config, size_t memory)
     l->sched = config->sched;
     l->origin = gt_origin_here();
     l->hz = gt_clock_units(1000000000);
+    note_whole(0, config->path);
     gt_era_begin(gt_stacks_next_id()); /* what is new is in the box */
-    return true;
 }
 
 void gt_live_begin(uint32_t gen, const struct gt_clock_snapshot *snapshot)
@@ -212,12 +222,7 @@ void gt_live_commit(uint32_t gen, const char *path)
 {
     if (!gt_box_is_open())
         return;
-    struct gt_live_whole *whole = &live()->whole[gen & 1];
-    atomic_store(&whole->gen, 0);
-    whole->bytes = path ? 0 : gt_output_size();
-    strcpy(whole->path, path ? path : gt_output_path());
-    gt_output_identify(&whole->device, &whole->inode);
-    atomic_store(&whole->gen, gen);
+    note_whole(gen, path);
     atomic_store(&live()->hz, gt_clock_hz());
 }
 

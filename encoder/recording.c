@@ -532,8 +532,8 @@ static void open_box(const struct gt_drain_config *config)
 {
     if (!gt_gen_stays())
         gt_log("GOTRACE_LIVE: this kernel is too old");
-    else if (gt_live_open(config, gt_buffers_limit()))
-        gt_live_commit(0, config->path);
+    else
+        gt_live_open(config, gt_buffers_limit());
 }
 
 void gt_recording_init(const struct gt_drain_config *config)
