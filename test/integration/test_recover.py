@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+import pathlib
 import random
 import re
 import signal
@@ -29,12 +30,12 @@ RING = {"GOTRACE_RING": "256M"}  # that holds all of it
 SCHED = {"GOTRACE_SCHED": "on"}
 
 
-def spawn(directory, how, *command, format="go1.23", live="on", **more):
+def spawn(directory, how, *command, format="go1.23", live="on", preexec=None, **more):
     trace = directory / "t.out"
     all_yields = {"GOTRACE_SYSCALL_MIN": "0"}
     env = proc.traced_env(trace, {"GOTRACE_LIVE": live, "GOTRACE_FORMAT": format, "GOTRACE_QUIET": "0"} | all_yields | more)
     argv = [PROGRAMS / "killed", directory / "journal", how, *command]
-    child = proc.spawn(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child = proc.spawn(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=preexec)
     assert child.stdout.readline() == "ready\n", child.communicate()
     return child
 
@@ -198,9 +199,17 @@ def test_a_disk_that_is_full(tmp_path, size):
         proc.run(["umount", disk]).ok()
 
 
-ENDS = {"overflow": -signal.SIGSEGV, "handler": -signal.SIGILL, "instruction": 7, "forks": -signal.SIGKILL}
+FAMILIES = ["go1.5", "go1.21", "go1.23"]
+ENDS = {
+    "overflow": -signal.SIGSEGV,
+    "handler": -signal.SIGILL,
+    "instruction": 7,
+    "seccomp": -signal.SIGSYS,
+    "forks": -signal.SIGKILL,
+}
 
 
+@pytest.mark.parametrize("format", FAMILIES)
 @pytest.mark.parametrize(
     "how, more",
     [
@@ -208,22 +217,54 @@ ENDS = {"overflow": -signal.SIGSEGV, "handler": -signal.SIGILL, "instruction": 7
         *((how, RING) for how in ENDS if how != "handler"),  # of that signal the flight recorder is told, and leaves a file
     ],
 )
-def test_other_ends(tmp_path, how, more):
-    child = spawn(tmp_path, how, **more)
+def test_other_ends(tmp_path, how, more, format):
+    child = spawn(tmp_path, how, format=format, **more)
     end(child)
     assert child.returncode == ENDS[how]
-    recover(tmp_path / "t.out.live", tmp_path / "all.out").ok()
-    check(tmp_path, tmp_path / "all.out")
-    check_readers(tmp_path / "all.out")
+    recover_and_check(tmp_path, format)
 
 
-def test_exec_of_a_program_without_the_library(tmp_path):
+@pytest.mark.parametrize("format", FAMILIES)
+def test_exec_of_a_program_without_the_library(tmp_path, format):
     static = proc.compile("int main(void) { return 3; }", tmp_path / "static", "-static")
-    child = spawn(tmp_path, "exec", static)
+    child = spawn(tmp_path, "exec", static, format=format)
     end(child)
     assert child.returncode == 3
-    recover(tmp_path / "t.out.live", tmp_path / "all.out").ok()
-    check(tmp_path, tmp_path / "all.out")
+    recover_and_check(tmp_path, format)
+
+
+def make_group():
+    """A memory cgroup, of version 1 or 2, that has 64 MiB; None: that is not for us."""
+    for top, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+        group = pathlib.Path(top, f"gotrace-test-{os.getpid()}")
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        if (group / limit).exists():
+            (group / limit).write_text(str(64 << 20))
+            return group
+        group.rmdir()
+    return None
+
+
+@pytest.fixture
+def little_memory():
+    """Moves its caller there."""
+    group = make_group()
+    if not group:
+        pytest.skip("no memory cgroup can be made here")
+    yield lambda: (group / "cgroup.procs").write_text(str(os.getpid()))
+    group.rmdir()
+
+
+@pytest.mark.parametrize("format", FAMILIES)
+def test_out_of_memory(tmp_path, little_memory, format):
+    child = spawn(tmp_path, "memory", format=format, preexec=little_memory)
+    end(child)
+    assert child.returncode == -signal.SIGKILL
+    assert "its memory cgroup was full" in recover(tmp_path / "t.out.live", tmp_path / "said.out").ok().stderr
+    recover_and_check(tmp_path, format)
 
 
 def test_what_waits_still_waits(tmp_path):

@@ -7,10 +7,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,6 +129,32 @@ static void fork_children(void)
     }
 }
 
+/* That of a filter, which ends the process. */
+static void break_a_rule(void)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getppid, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    getppid();
+}
+
+/* More than there is. */
+static void use_memory(void)
+{
+    enum { MOST = 4096, SIZE = 1 << 20 };
+    for (int i = 0; i < MOST; i++) {
+        char *room = malloc(SIZE);
+        if (room)
+            memset(room, i | 1, SIZE);
+    }
+}
+
 static void end(const char *how, char **command)
 {
     if (strcmp(how, "overflow") == 0)
@@ -139,10 +167,10 @@ static void end(const char *how, char **command)
         call_kernel(SYS_exit_group, 7);
     if (strcmp(how, "exec") == 0)
         execv(command[0], command);
-    if (strcmp(how, "seccomp") == 0) {
-        prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
-        getppid();
-    }
+    if (strcmp(how, "seccomp") == 0)
+        break_a_rule();
+    if (strcmp(how, "memory") == 0)
+        use_memory();
     if (strcmp(how, "forks") == 0) {
         fork_children();
         raise(SIGKILL);
