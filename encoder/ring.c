@@ -133,7 +133,7 @@ static struct gt_buf *copy_list(char **place, uint32_t gen, const struct gt_buf 
         *place += copy_size(&(struct gt_buf){.used = buf->used});
         memcpy(copy, buf, sizeof *buf + buf->used);
         copy->next = NULL;
-        copy->gen = gen; /* a completed one has none */
+        copy->gen = gen;  /* a completed one has none */
         copy->pos = NULL; /* nobody writes there any more */
         *link = copy;
         link = &copy->next;

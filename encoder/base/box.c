@@ -22,7 +22,7 @@ enum { SIZES = 4 };
 struct gt_box *gt_box;
 
 static uint64_t tables_taken, buffers_taken; /* up to there is space; offsets */
-static uint64_t next_kept; /* its place, if there is room up to the end */
+static uint64_t next_kept;                   /* its place, if there is room up to the end */
 
 static struct {
     _Atomic size_t size;

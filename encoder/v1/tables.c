@@ -275,6 +275,6 @@ void gt_v1_tables_write(uint32_t gen, const struct gt_kept *kept)
     }
     int error = gt_v1_elf_write();
     if (error)
-        gt_log("cannot write %s" GT_V1_ELF_SUFFIX ": %s; stacks will have no names", gt_output_path(),
-               gt_libc_error(-error));
+        gt_log("cannot write %s" GT_V1_ELF_SUFFIX ": %s; stacks will have no names",
+               gt_output_path(), gt_libc_error(-error));
 }

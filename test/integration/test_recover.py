@@ -2,14 +2,17 @@
 
 import csv
 import io
+import json
 import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 import struct
 import subprocess
 import time
+import urllib.request
 
 import pytest
 
@@ -30,11 +33,11 @@ RING = {"GOTRACE_RING": "256M"}  # that holds all of it
 SCHED = {"GOTRACE_SCHED": "on"}
 
 
-def spawn(directory, how, *command, format="go1.23", live="on", preexec=None, **more):
+def spawn(directory, how, *command, format="go1.23", live="on", preexec=None, program=PROGRAMS / "killed", **more):
     trace = directory / "t.out"
     all_yields = {"GOTRACE_SYSCALL_MIN": "0"}
     env = proc.traced_env(trace, {"GOTRACE_LIVE": live, "GOTRACE_FORMAT": format, "GOTRACE_QUIET": "0"} | all_yields | more)
-    argv = [PROGRAMS / "killed", directory / "journal", how, *command]
+    argv = [program, directory / "journal", how, *command]
     child = proc.spawn(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=preexec)
     assert child.stdout.readline() == "ready\n", child.communicate()
     return child
@@ -100,6 +103,16 @@ def check_readers(*traces, format="go1.23"):
 def check_names(trace):
     text = proc.run([GOTRACE, "top", trace]).ok().stdout
     assert "pthread_cond_wait <- wait_for_ever (killed.c:" in text and "write_log" in text
+
+
+def check_view(trace):
+    argv = [GOTRACE, "view", "--no-browser", f"--go={gotools.find()}", trace]
+    viewer = proc.spawn(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        address = viewer.stdout.readline().strip()
+        assert b"trace" in urllib.request.urlopen(address, timeout=60).read()
+    finally:
+        proc.kill_group(viewer)
 
 
 def recover_and_check(directory, format):
@@ -273,10 +286,11 @@ def test_what_waits_still_waits(tmp_path):
     check_names(tmp_path / "all.out")
 
 
-@pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
-def test_commands_take_it_for_the_trace(tmp_path, more):
+@pytest.mark.parametrize("more", [{}, RING, SCHED], ids=["file", "ring", "sched"])
+@pytest.mark.parametrize("format", ["go1.21", "go1.23"])
+def test_commands_take_it_for_the_trace(tmp_path, more, format):
     """All that read traces say of it what they say of the one that is recovered from it; nothing is written beside it."""
-    child = spawn(tmp_path, "wait", **more)
+    child = spawn(tmp_path, "wait", format=format, **more)
     box, trace = tmp_path / "t.out.live", tmp_path / "all.out"
     running = proc.run([GOTRACE, "top", box])
     assert running.returncode == 1 and running.stderr == f"gotrace: {box}: its process runs\n", running
@@ -290,13 +304,44 @@ def test_commands_take_it_for_the_trace(tmp_path, more):
         assert re.search(r"^gotrace: \S+/t\.out\.live: \d+ events ", of_box.stderr), of_box
     proc.run([GOTRACE, "cut", box, "--from=-50ms", "-o", tmp_path / "part.out"]).ok()
     proc.run([GOTRACE, "convert", "--format=go1.26", box, "-o", tmp_path / "new.out"]).ok()
+    proc.run([GOTRACE, "merge", box, "-o", tmp_path / "merged.out"]).ok()
+    of_box, of_trace = (
+        proc.run([GOTRACE, "sql", "-o", tmp_path / f"{file.name}.db", file, "SELECT COUNT(*), SUM(ns) FROM waits"]).ok().stdout
+        for file in (box, trace)
+    )
+    assert of_box == of_trace
+    check_view(box)
+    text = proc.run([GOTRACE, "stacks", "--last=2", box]).ok().stdout
+    assert text.startswith(f"{box}: process {child.pid} (killed), 10 threads\n")
+    assert re.search(r"\nthread \d+ \(\S+\): waiting\n    pthread_cond_wait\n    wait_for_ever \(killed\.c:\d+\)\n", text)
+    assert " ago: " in text
+    assert len(json.loads(proc.run([GOTRACE, "stacks", "--json", box]).ok().stdout)["threads"]) == 10
     proc.run([GOTRACE, "symbolize", box, "-o", tmp_path / "named.out"]).ok()
     refused = proc.run([GOTRACE, "symbolize", box])
     assert refused.returncode == 2 and "a black box stays as it is" in refused.stderr, refused
-    made = {"part.out": "go1.23", "new.out": "go1.26", "named.out": "go1.23"}
-    for name, format in made.items():
-        check_readers(tmp_path / name, format=format)
+    made = {"part.out": format, "new.out": "go1.26", "named.out": format, "merged.out": format}
+    for name, its in made.items():
+        check_readers(tmp_path / name, format=its)
+    made |= {"all.out.db": None, "t.out.live.db": None}
     assert sorted(tmp_path.iterdir()) == sorted([*left, trace, *(tmp_path / name for name in made)])
+
+
+def test_names_on_another_machine(tmp_path):
+    """The program is not there, its trace is a copy: names come of debug files, by build ID."""
+    (tmp_path / "debug").mkdir()
+    program = pathlib.Path(shutil.copy(PROGRAMS / "killed", tmp_path / "program"))
+    proc.run(["objcopy", "--only-keep-debug", program, tmp_path / "debug/program.debug"]).ok()
+    proc.run(["strip", program]).ok()
+    kill(tmp_path, program=program)
+    program.unlink()
+    box, trace = tmp_path / "there.live", pathlib.Path(shutil.copy(tmp_path / "t.out", tmp_path / "there.out"))
+    proc.run(["cp", "--sparse=always", tmp_path / "t.out.live", box]).ok()
+    (tmp_path / "t.out").unlink()
+    recover(box, tmp_path / "all.out", trace).ok()
+    assert "write_log" not in proc.run([GOTRACE, "top", tmp_path / "all.out"]).ok().stdout
+    proc.run([GOTRACE, "symbolize", f"--debug-dir={tmp_path / 'debug'}", tmp_path / "all.out"]).ok()
+    check_names(tmp_path / "all.out")
+    check(tmp_path, tmp_path / "all.out")
 
 
 def test_nothing_is_left_by_a_program_that_ends_well(tmp_path):
@@ -341,17 +386,18 @@ def test_what_is_no_box(tmp_path):
     assert recover(box, tmp_path / "t.out").returncode == 2  # not into itself
 
 
-@pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
-def test_a_damaged_box(tmp_path, more):
+@pytest.mark.parametrize("more", [{}, RING, SCHED], ids=["file", "ring", "sched"])
+@pytest.mark.parametrize("format", FAMILIES)
+def test_a_damaged_box(tmp_path, format, more):
     """Any bytes of it may be any others."""
-    kill(tmp_path, **more)
+    kill(tmp_path, format=format, **more)
     box = tmp_path / "t.out.live"
     chance = random.Random(1)
     with open(box, "r+b") as file:
         file.seek(32)
         buffers, tables_end, buffers_end, kept = struct.unpack("<4Q", file.read(32))
         places = [(32, PAGE // 8), (PAGE, 200), (16 * PAGE, tables_end - 16 * PAGE), (buffers, buffers_end - buffers)]
-        places += [(kept, PAGE), (kept, 1 << 20)] if more else []
+        places += [(kept, PAGE), (kept, 1 << 20)] if more == RING else []
         for _ in range(12):
             was = []
             for start, size in places:
@@ -366,3 +412,16 @@ def test_a_damaged_box(tmp_path, more):
             for at, data in reversed(was):
                 file.seek(at)
                 file.write(data)
+
+
+@pytest.mark.parametrize("more", [{}, SCHED], ids=["file", "sched"])
+@pytest.mark.parametrize("format", FAMILIES)
+def test_a_damaged_trace(tmp_path, format, more):
+    """The same of what the box goes on with."""
+    kill(tmp_path, format=format, **more)
+    data, chance = (tmp_path / "t.out").read_bytes(), random.Random(2)
+    for _ in range(20):
+        at = chance.randrange(16, len(data) - 8)
+        (tmp_path / "t.out").write_bytes(data[:at] + os.urandom(8) + data[at + 8 :])
+        result = recover(tmp_path / "t.out.live", tmp_path / "all.out")
+        assert result.returncode in (0, 1), str(result)

@@ -20,16 +20,23 @@ void gt_recovered_cpus_open(bool wanted)
 
 /* v2 ----------------------------------------------------------------------------------------- */
 
+/* All that we write fit a buffer with their headers. */
+static void pack(struct gt_packed *packed, const struct gt_batch *b)
+{
+    enum { HEADER_MAX = 64 };
+    size_t size = gt_bytes_left(&b->data);
+    bool is_ours = b->kind == GT_EV_EVENT_BATCH && size <= GT_BUF_ROOM - HEADER_MAX;
+    if (is_ours && !gt_v2_pack(packed, (uint32_t)b->gen, (uint32_t)b->thread, b->ts, b->data.p,
+                               (uint32_t)size))
+        gt_need(NULL);
+}
+
 void gt_recovered_cpus_of(struct gt_bytes generation)
 {
     struct gt_packed packed = {0};
     struct gt_batch batch = {0};
-    while (are_wanted && gt_batch_next(&generation, &batch)) {
-        if (batch.kind == GT_EV_EVENT_BATCH &&
-            !gt_v2_pack(&packed, (uint32_t)batch.gen, (uint32_t)batch.thread, batch.ts,
-                        batch.data.p, (uint32_t)gt_bytes_left(&batch.data)))
-            gt_need(NULL);
-    }
+    while (are_wanted && gt_batch_next(&generation, &batch))
+        pack(&packed, &batch);
     if (packed.first)
         gt_sched_follow((uint32_t)batch.gen, packed.first, NULL);
     gt_buffers_put_all(packed.first);

@@ -257,15 +257,21 @@ static bool recover_for(const void *of, const char *output)
     struct gt_boxed b;
     gt_boxed_open(&b, of);
     if (has_lines_beside(&b)) /* nothing is beside what has no name */
-        gt_fail(GT_EXIT_FAILED, "%s: of a trace with names in another file: gotrace recover", b.path);
+        gt_fail(GT_EXIT_FAILED, "%s: of a trace with names in another file: gotrace recover",
+                b.path);
     recover_box(&b, NULL, output, of);
     return true;
 }
 
-const char *gt_recovered(const char *path)
+bool gt_is_box(const char *path)
 {
     uint64_t pid;
-    if (!gt_boxed_is(path, &pid))
+    return gt_boxed_is(path, &pid);
+}
+
+const char *gt_recovered(const char *path)
+{
+    if (!gt_is_box(path))
         return path;
     const char *found = gt_copy_once(path, "not recovered", recover_for, path);
     if (!found)

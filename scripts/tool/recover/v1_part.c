@@ -54,9 +54,9 @@ static void add_to_table(void)
     table.n++;
 }
 
-/* Frames are where they return to. */
 enum { ENTRIES_MAX = 1 << 22 };
 
+/* They are where they return to. */
 static bool know_frames(uint64_t stack, struct gt_bytes frames, uint64_t n)
 {
     for (uint64_t i = 0; i < n && gt_bytes_left(&frames); i++) {
