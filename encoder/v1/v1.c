@@ -79,11 +79,14 @@ static uint64_t named_in(const struct gt_v1_stands *e)
     }
 }
 
-/* Each but the first has a number. Where the last one was is not known: it need not be. */
+/*
+ * Each but its creation has a number. A page has one P after the other, so which was the last, and
+ * where, is not known: it need not be.
+ */
 static void stands_of(struct gt_merge_g *g, const struct gt_v1_stands *e)
 {
     g->known = true;
-    g->v1_seq = e->type == GT_V1_GO_CREATE ? 0 : g->v1_seq + 1;
+    g->v1_seq += e->type != GT_V1_GO_CREATE;
     g->v1_p = GT_MERGE_NO_P;
     if (e->type == GT_V1_GO_START_LABEL)
         g->v1_label = (uint32_t)e->arg[2];

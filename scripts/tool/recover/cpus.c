@@ -59,7 +59,7 @@ static struct gt_memo numbers; /* by goroutine and P, plus 1 */
 /* The goroutine that runs there, which may be stopped for a page's end, and when it began. */
 static struct {
     uint64_t g, number;
-} on_p[GT_MERGE_NO_P];
+} on_p[GT_MERGE_NO_P + 1];
 
 static uint64_t number_of(const struct gt_v1_stands *e)
 {

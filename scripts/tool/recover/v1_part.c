@@ -103,7 +103,7 @@ static bool tell_event(struct place *place, const struct gt_v1_record *record)
     struct gt_v1_stands e = {record->type, (uint32_t)place->p, place->seq, place->ts, {0}};
     for (int i = 0; i < GT_V1_ARGS_MAX && its->arg[i]; i++)
         e.arg[i] = its->arg[i] <= gt_format->minor ? gt_get_varint(&args) : 0;
-    if (!gt_v1_has(gt_format, record->type) || place->p >= GT_MERGE_NO_P)
+    if (!gt_v1_has(gt_format, record->type) || place->p > GT_MERGE_NO_P)
         return false;
     gt_need(gt_v1_stands(&e) ? place : NULL);
     gt_recovered_cpus_stand(&e);
