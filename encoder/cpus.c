@@ -312,6 +312,38 @@ static void put_other(struct out *b, const struct gt_merge_event *ev)
     }
 }
 
+/* What stands in another process's trace ----------------------------------------------------- */
+
+void gt_cpus_go_on(void)
+{
+    for (uint32_t p = 0; p <= NO_P; p++)
+        cpus.place[p] = (struct place){.round = 1};
+    cpus.round = 1;
+    cpus.end = NO_P + 1;
+}
+
+void gt_cpus_held(uint32_t p, uint32_t m, bool in_call)
+{
+    cpus.place[p].m = m;
+    cpus.place[p].in_call = in_call;
+}
+
+void gt_cpus_stood(const struct gt_merge_event *ev)
+{
+    bool in_call = ev->type == GT_EV_GO_SYSCALL_BEGIN;
+    switch (ev->type) {
+    case GT_EV_PROC_STATUS:
+        gt_cpus_held((uint32_t)ev->arg[0], ev->arg[1] == GT_P_IDLE ? 0 : ev->m,
+                     ev->arg[1] == GT_P_SYSCALL);
+        break;
+    case GT_EV_PROC_STOP: gt_cpus_held(ev->p, 0, false); break;
+    case GT_EV_PROC_START:
+    case GT_EV_GO_SYSCALL_BEGIN:
+    case GT_EV_GO_SYSCALL_END: gt_cpus_held(ev->p, ev->m, in_call); break;
+    default: break;
+    }
+}
+
 /* A generation ------------------------------------------------------------------------------- */
 
 static struct out *out_of(const struct gt_merge_event *ev)
@@ -361,7 +393,7 @@ bool gt_cpus_begin(uint32_t gen, size_t streams)
 {
     cpus.gen = gen;
     cpus.round++;
-    cpus.packed = (struct gt_packed){0};
+    cpus.packed = (struct gt_packed){.again = true};
     cpus.failed = false;
     cpus.more = 0;
     cpus.collected = 0;

@@ -19,6 +19,14 @@ uint32_t gt_cpus_count(void);
 /* Nobody has a P: a recording begins, or a forked child. */
 void gt_cpus_reset(void);
 
+/*
+ * Another process's trace goes on: a reader may know any P. Then, who has one, 0: nobody; and each
+ * event that was put there.
+ */
+void gt_cpus_go_on(void);
+void gt_cpus_held(uint32_t p, uint32_t m, bool in_call);
+void gt_cpus_stood(const struct gt_merge_event *ev);
+
 /* Generation gen, of so many streams at most. false: no memory. */
 bool gt_cpus_begin(uint32_t gen, size_t streams);
 

@@ -152,6 +152,9 @@ static inline bool gt_v1_has(const struct gt_format *f, enum gt_v1_type type)
     return gt_v1_events[type].since && gt_v1_events[type].since <= f->minor;
 }
 
+/* What is beside such a file: see v1/elf.h. */
+#define GT_V1_ELF_SUFFIX ".elf"
+
 /* Go 1.5: a sequence number on every event, no strings. */
 static inline bool gt_v1_global_order(const struct gt_format *f)
 {

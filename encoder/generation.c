@@ -328,6 +328,7 @@ static int write_past(bool whole, const char *next)
     if (!error && next)
         write_end();
     error = commit(generation.past.gen, next, error);
+    gt_sched_written();
     gt_buffers_put_all(plain);
     gt_buffers_put_all(generation.past_early);
     generation.past_early = NULL;
@@ -385,6 +386,7 @@ void gt_generation_keep(enum gt_successor successor)
         gt_samples_move(until, NULL);
     }
     gt_live_commit(past.gen, "");
+    gt_sched_written();
     gt_buffers_put_all(early);
     gt_buffers_put_all(plain);
     gt_renewal_after_generation(gt_ring_first_era());

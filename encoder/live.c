@@ -2,6 +2,7 @@
 #include "live.h"
 
 #include "buffers.h"
+#include "drain.h"
 #include "output.h"
 #include "ring.h"
 #include "stacks.h"
@@ -70,6 +71,17 @@ static int move(const char *from, const char *to)
     return gt_syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, NOREPLACE) == 0 ? 0 : -errno;
 }
 
+/* With what is beside it in one of the formats. */
+static void move_trace(const char *trace, const char *number)
+{
+    char beside[PATH_MAX + 64], to[sizeof beside];
+    snprintf(to, sizeof to, "%s%s", trace, number);
+    move(trace, to);
+    snprintf(beside, sizeof beside, "%s" GT_V1_ELF_SUFFIX, trace);
+    snprintf(to, sizeof to, "%s%s" GT_V1_ELF_SUFFIX, trace, number);
+    move(beside, to);
+}
+
 /*
  * "t.out.live" of process 12 and "t.out" become "t.out.12.live" and "t.out.12"; its number may have
  * been another one's before.
@@ -77,17 +89,15 @@ static int move(const char *from, const char *to)
 static int move_both(const char *box, const char *trace, unsigned long long pid)
 {
     enum { OTHERS_MAX = 1000 };
-    char number[48], box_to[PATH_MAX + 64], trace_to[PATH_MAX + 64];
+    char number[48], box_to[PATH_MAX + 64];
     int error = -EEXIST, length = (int)(strlen(box) - (sizeof GT_LIVE_SUFFIX - 1));
     for (int n = 1; n < OTHERS_MAX && error == -EEXIST; n++) {
         snprintf(number, sizeof number, n > 1 ? ".%llu.%d" : ".%llu", pid, n);
         snprintf(box_to, sizeof box_to, "%.*s%s" GT_LIVE_SUFFIX, length, box, number);
         error = move(box, box_to);
     }
-    if (!error && trace) {
-        snprintf(trace_to, sizeof trace_to, "%s%s", trace, number);
-        move(trace, trace_to);
-    }
+    if (!error && trace)
+        move_trace(trace, number);
     if (!error)
         gt_log("process %llu did not end well, and has left %s: gotrace recover", pid, box_to);
     return error;
@@ -162,26 +172,38 @@ static int create_somewhere(const char *trace, const char *directory)
 
 /* What it says ------------------------------------------------------------------------------- */
 
-bool gt_live_open(const char *path, const char *directory, size_t memory, size_t ring,
-                  uint64_t layout)
+static void note_whole(uint32_t gen, const char *path)
 {
-    int fd = create_somewhere(path, directory);
-    int error = fd < 0 ? fd : gt_box_open(fd, layout, TABLES, memory + memory / 4, ring);
+    struct gt_live_whole *whole = &live()->whole[gen & 1];
+    atomic_store(&whole->gen, 0);
+    whole->bytes = path ? 0 : gt_output_size();
+    strcpy(whole->path, path ? path : gt_output_path());
+    gt_output_identify(&whole->device, &whole->inode);
+    atomic_store(&whole->gen, gen);
+}
+
+void gt_live_open(const struct gt_drain_config *config, size_t memory)
+{
+    int fd = create_somewhere(config->path, config->live);
+    int error = fd < 0 ? fd
+                       : gt_box_open(fd, gt_live_layout(config->leaves), TABLES,
+                                     memory + memory / 4, config->ring_bytes);
     if (error) {
         if (fd >= 0)
             gt_syscall(SYS_unlinkat, AT_FDCWD, path_of_box, 0);
         gt_log("%s: %s; if the program is killed, its last second is lost", path_of_box,
                gt_libc_error(-error));
         *path_of_box = 0;
-        return false;
+        return;
     }
     struct gt_live *l = live();
     l->pid = (uint64_t)gt_syscall(SYS_getpid);
     strcpy(l->format, gt_format->name);
+    l->sched = config->sched;
     l->origin = gt_origin_here();
     l->hz = gt_clock_units(1000000000);
+    note_whole(0, config->path);
     gt_era_begin(gt_stacks_next_id()); /* what is new is in the box */
-    return true;
 }
 
 void gt_live_begin(uint32_t gen, const struct gt_clock_snapshot *snapshot)
@@ -200,12 +222,7 @@ void gt_live_commit(uint32_t gen, const char *path)
 {
     if (!gt_box_is_open())
         return;
-    struct gt_live_whole *whole = &live()->whole[gen & 1];
-    atomic_store(&whole->gen, 0);
-    whole->bytes = path ? 0 : gt_output_size();
-    strcpy(whole->path, path ? path : gt_output_path());
-    gt_output_identify(&whole->device, &whole->inode);
-    atomic_store(&whole->gen, gen);
+    note_whole(gen, path);
     atomic_store(&live()->hz, gt_clock_hz());
 }
 

@@ -21,6 +21,7 @@
 struct gt_live {
     uint64_t pid;
     char format[16];
+    bool sched; /* CPU state is wanted: Ps are CPUs in the file */
     struct gt_origin origin;
     _Atomic uint64_t hz; /* of the trace's clock */
     struct gt_live_begun {
@@ -44,13 +45,11 @@ _Static_assert(sizeof(struct gt_live) <= GT_BOX_LIVE, "its place");
 uint64_t gt_live_layout(uint64_t names);
 
 /*
- * Opens a box for a recording into `path`: beside that, or in a directory, unless that is "".
- * memory: of buffers; ring: of the flight recorder, 0: there is none. What a killed process has
- * left in that place gets another name, with its number, and so does its trace. false: there is no
- * box, and why was said.
+ * Opens a box, for so much memory of buffers. What a killed process has left in that place gets
+ * another name, with its number, and so does its trace. Where there can be none, why is said.
  */
-bool gt_live_open(const char *path, const char *directory, size_t memory, size_t ring,
-                  uint64_t layout);
+struct gt_drain_config;
+void gt_live_open(const struct gt_drain_config *config, size_t memory);
 
 /* Generation gen begins. */
 void gt_live_begin(uint32_t gen, const struct gt_clock_snapshot *snapshot);

@@ -714,12 +714,9 @@ void gt_merge_move_on(struct gt_merge *which, uint64_t ts)
     which->last_ts = ts > which->last_ts ? ts : which->last_ts;
 }
 
-void gt_merge_running(const struct gt_merge *which, void (*fn)(struct gt_merge_g *g, uint64_t ts))
+struct gt_merge_g *gt_merge_goroutine(struct gt_merge *which, uint64_t id)
 {
-    for (size_t i = 0; i < BUCKETS; i++) {
-        for (struct gt_merge_g *g = which->bucket[i]; g; g = g->next) {
-            if (g->state == GT_G_RUNNING)
-                fn(g, which->last_ts);
-        }
-    }
+    merge = which;
+    merge->used = true;
+    return find_g(id);
 }

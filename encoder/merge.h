@@ -84,7 +84,7 @@ int gt_merge(struct gt_merge *which, uint32_t gen, const struct gt_buf *packed,
 uint64_t gt_merge_time(const struct gt_merge *which);
 void gt_merge_move_on(struct gt_merge *which, uint64_t ts);
 
-/* Calls fn for every goroutine that runs, and that time. */
-void gt_merge_running(const struct gt_merge *which, void (*fn)(struct gt_merge_g *g, uint64_t ts));
+/* For who knows of it otherwise; new, it has no state. NULL: no memory. */
+struct gt_merge_g *gt_merge_goroutine(struct gt_merge *which, uint64_t id);
 
 #endif

@@ -86,15 +86,11 @@ static void read_host(uint64_t words[GT_ORIGIN_WORDS])
     memcpy(words, text, end ? (size_t)(end - text) : n);
 }
 
-/* The time of day when the clock began: what both clocks are now tells. */
+/* The time of day when the clock began. How fast that goes may not be known yet. */
 static void read_wall(struct gt_origin *o)
 {
     enum { S = 1000000000 };
-    uint64_t units[2], wall, mono;
-    gt_clock_pair(CLOCK_REALTIME, &units[0], &wall);
-    gt_clock_pair(CLOCK_MONOTONIC, &units[1], &mono);
-    mono -= (units[1] - units[0]) * S / gt_clock_hz();
-    wall -= mono - o->mono_ns;
+    uint64_t wall = gt_clock_wall_at_0() + o->mono_ns;
     o->wall_s = wall / S;
     o->wall_ns = wall % S;
 }

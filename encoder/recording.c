@@ -530,13 +530,10 @@ void gt_recording_give_up(void)
 
 static void open_box(const struct gt_drain_config *config)
 {
-    if ((config->format->v1 && !config->ring_bytes) || config->sched)
-        gt_log("GOTRACE_LIVE: not with GOTRACE_SCHED, nor formats before go1.22 without a ring");
-    else if (!gt_gen_stays())
+    if (!gt_gen_stays())
         gt_log("GOTRACE_LIVE: this kernel is too old");
-    else if (gt_live_open(config->path, config->live, gt_buffers_limit(), config->ring_bytes,
-                          gt_live_layout(config->leaves)))
-        gt_live_commit(0, config->path);
+    else
+        gt_live_open(config, gt_buffers_limit());
 }
 
 void gt_recording_init(const struct gt_drain_config *config)

@@ -125,7 +125,7 @@ static size_t copy_size(const struct gt_buf *buf)
 }
 
 /* The list at *place, which moves on; returns its first. */
-static struct gt_buf *copy_list(char **place, const struct gt_buf *buf)
+static struct gt_buf *copy_list(char **place, uint32_t gen, const struct gt_buf *buf)
 {
     struct gt_buf *first = NULL, **link = &first;
     for (; buf; buf = buf->next) {
@@ -133,6 +133,7 @@ static struct gt_buf *copy_list(char **place, const struct gt_buf *buf)
         *place += copy_size(&(struct gt_buf){.used = buf->used});
         memcpy(copy, buf, sizeof *buf + buf->used);
         copy->next = NULL;
+        copy->gen = gen;  /* a completed one has none */
         copy->pos = NULL; /* nobody writes there any more */
         *link = copy;
         link = &copy->next;
@@ -187,8 +188,8 @@ bool gt_ring_keep(const struct gt_kept *kept, const struct gt_buf *early,
     k->n_samples = samples;
     gt_samples_move(until, k->samples);
     char *place = (char *)(((uintptr_t)(k->samples + samples) + 15) & ~(uintptr_t)15);
-    k->early = copy_list(&place, early);
-    k->plain = copy_list(&place, plain);
+    k->early = copy_list(&place, k->gen, early);
+    k->plain = copy_list(&place, k->gen, plain);
     append(k);
     return true;
 }

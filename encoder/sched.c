@@ -6,6 +6,7 @@
 #include "texts.h"
 #include "writer.h"
 
+#include "encoder/base/box.h"
 #include "encoder/base/clock.h"
 #include "encoder/base/debug.h"
 
@@ -20,6 +21,7 @@ static gt_where_fn *where_now; /* NULL: it is not wanted */
 static struct {
     uint32_t from; /* the first generation that is completed; 0: none */
     uint64_t gaps;
+    struct gt_buf *spent; /* what was completed, until that is written: for the black box */
 } sched;
 
 bool gt_sched_is_on(void)
@@ -244,8 +246,8 @@ static void put(const struct gt_merge_event *ev)
 }
 
 /* Encodes the events anew. 0 or -errno. */
-static int rewrite(uint32_t gen, struct gt_buf *packed, struct gt_buf *plain, gt_absences_fn *away,
-                   struct gt_packed *to)
+static int rewrite(uint32_t gen, const struct gt_buf *packed, const struct gt_buf *plain,
+                   gt_absences_fn *away, struct gt_packed *to)
 {
     if (!gt_cpus_begin(gen, gt_merge_streams(packed, plain)))
         return -ENOMEM;
@@ -254,18 +256,29 @@ static int rewrite(uint32_t gen, struct gt_buf *packed, struct gt_buf *plain, gt
     return error ? error : whole ? 0 : -ENOMEM;
 }
 
+/* Once the process is gone, what it was made of is all that there is. */
+static void spend(struct gt_buf *buf)
+{
+    if (!gt_box_is_open()) {
+        gt_buffers_put(buf);
+        return;
+    }
+    buf->next = sched.spent;
+    sched.spent = buf;
+}
+
 /* What is no events stays. */
-static struct gt_buf *take_texts(struct gt_buf *plain)
+static struct gt_buf *spend_events(struct gt_buf *bufs)
 {
     struct gt_buf *texts = NULL, **link = &texts;
-    for (struct gt_buf *next; plain; plain = next) {
-        next = plain->next;
-        plain->next = NULL;
-        if (gt_texts_in(plain)) {
-            *link = plain;
-            link = &plain->next;
+    for (struct gt_buf *next; bufs; bufs = next) {
+        next = bufs->next;
+        bufs->next = NULL;
+        if (gt_texts_in(bufs)) {
+            *link = bufs;
+            link = &bufs->next;
         } else {
-            gt_buffers_put(plain);
+            spend(bufs);
         }
     }
     return texts;
@@ -298,10 +311,17 @@ int gt_sched_complete(uint32_t gen, struct gt_buf **packed, struct gt_buf **plai
         gt_buffers_put_all(completed.first);
         return error;
     }
-    gt_buffers_put_all(*packed);
+    spend_events(*packed);
     *packed = completed.first;
-    *plain = take_texts(*plain);
+    *plain = spend_events(*plain);
     return 0;
+}
+
+void gt_sched_written(void)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    gt_buffers_put_all(sched.spent);
+    sched.spent = NULL;
 }
 
 struct gt_buf *gt_sched_end(uint32_t gen, struct gt_buf *packed)
@@ -312,6 +332,17 @@ struct gt_buf *gt_sched_end(uint32_t gen, struct gt_buf *packed)
         return completed.first;
     gt_buffers_put_all(completed.first);
     return NULL;
+}
+
+int gt_sched_follow(uint32_t gen, const struct gt_buf *packed, const struct gt_buf *plain)
+{
+    return gt_merge(&gt_merge_for_sched, gen, packed, plain, NULL, gt_cpus_stood);
+}
+
+int gt_sched_go_on(uint32_t gen, const struct gt_buf *packed, const struct gt_buf *plain,
+                   struct gt_packed *completed)
+{
+    return rewrite(gen, packed, plain, NULL, completed);
 }
 
 /* Events are the parent's. */

@@ -43,8 +43,20 @@ bool gt_sched_covers(uint32_t gen);
  */
 int gt_sched_complete(uint32_t gen, struct gt_buf **packed, struct gt_buf **plain);
 
+/* What was completed is in the file, or kept. */
+void gt_sched_written(void);
+
 /* The statuses with which a file ends, as the completed events before have it; NULL: no memory. */
 struct gt_buf *gt_sched_end(uint32_t gen, struct gt_buf *packed);
+
+/*
+ * For who goes on with another process's trace (gt_cpus_go_on): a completed generation, which is
+ * written; and one that is not, of which nothing is known but its events. 0 or -errno.
+ */
+struct gt_packed;
+int gt_sched_follow(uint32_t gen, const struct gt_buf *packed, const struct gt_buf *plain);
+int gt_sched_go_on(uint32_t gen, const struct gt_buf *packed, const struct gt_buf *plain,
+                   struct gt_packed *completed);
 
 /* Gaps in the kernel's records, in this recording. */
 uint64_t gt_sched_gaps(void);

@@ -126,6 +126,13 @@ struct gt_string *gt_strings_adopt(const struct gt_string *its)
     return s;
 }
 
+void gt_strings_adopt_id(uint32_t id)
+{
+    gt_lock(&table.lock, GT_RANK_STRINGS);
+    table.last_id = id > table.last_id ? id : table.last_id;
+    gt_unlock(&table.lock);
+}
+
 struct gt_string *gt_string_renewed(struct gt_string *s)
 {
     return !s || !s->era || s->era == gt_era_now()->number ? s

@@ -37,6 +37,9 @@ struct gt_string *gt_strings_intern_lock(const void *key, size_t size);
 /* The same entry as another process had it, with its id and marks of use. NULL: no memory. */
 struct gt_string *gt_strings_adopt(const struct gt_string *its);
 
+/* Later ones are beyond this one, which another process has given. */
+void gt_strings_adopt_id(uint32_t id);
+
 /* The same string in the newest era, as gt_stack_renewed; NULL also when that cannot be had. */
 struct gt_string *gt_string_renewed(struct gt_string *s);
 

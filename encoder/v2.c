@@ -69,7 +69,7 @@ bool gt_v2_pack(struct gt_packed *packed, uint32_t gen, uint32_t m, uint64_t ts,
         else
             packed->first = fresh;
         packed->last = last = fresh;
-        gt_buffers_claim(fresh, gen, GT_BUF_PACKED, ts);
+        gt_buffers_claim(fresh, packed->again ? 0 : gen, GT_BUF_PACKED, ts);
     }
     uint8_t *p = put_header(last->data + last->used, gen, m, ts, size);
     memcpy(p, data, size);

@@ -39,6 +39,7 @@ void gt_v2_write_kept(const struct gt_kept *kept);
 /* Encoded batches, in buffers that the caller gives back. Zeros to begin with. */
 struct gt_packed {
     struct gt_buf *first, *last;
+    bool again; /* events that stand elsewhere, too: the black box has them once */
 };
 
 /* Adds a batch of `size` bytes of payload. false: no memory; it is left out. */

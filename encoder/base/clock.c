@@ -75,6 +75,21 @@ void gt_clock_pair(clockid_t clock, uint64_t *units, uint64_t *ns)
     *units = gt_clock_units_of(counter);
 }
 
+uint64_t gt_clock_wall_at_0(void)
+{
+    uint64_t best = UINT64_MAX, wall = 0;
+    for (int i = 0; i < 8; i++) {
+        uint64_t before = gt_clock_monotonic_raw();
+        uint64_t now = read_ns(CLOCK_REALTIME);
+        uint64_t took = gt_clock_monotonic_raw() - before;
+        if (took < best) {
+            best = took;
+            wall = now - (before + took / 2);
+        }
+    }
+    return wall;
+}
+
 void gt_clock_init(void)
 {
     find_vdso();

@@ -77,4 +77,7 @@ static inline uint64_t gt_clock_now(void)
 /* The trace's clock and another one at one moment. */
 void gt_clock_pair(clockid_t clock, uint64_t *units, uint64_t *ns);
 
+/* The time of day, in ns, when CLOCK_MONOTONIC was 0, by both as they are now. */
+uint64_t gt_clock_wall_at_0(void);
+
 #endif

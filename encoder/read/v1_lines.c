@@ -27,7 +27,7 @@ void gt_v1_lines_open(struct gt_v1_lines *lines, const char *trace)
 {
     char path[PATH_MAX];
     *lines = (struct gt_v1_lines){0};
-    snprintf(path, sizeof path, "%s.elf", trace);
+    snprintf(path, sizeof path, "%s" GT_V1_ELF_SUFFIX, trace);
     gt_trace_map(&lines->table, path, sizeof(Elf64_Ehdr) + 1);
     if (!lines->table.p)
         return;

@@ -58,6 +58,18 @@ static uint64_t pc_of(uint32_t entry)
     return entry ? FIRST_PC + (entry - 1) * (uint64_t)PC_STEP : 0;
 }
 
+uint32_t gt_v1_elf_entry(uint64_t pc)
+{
+    return pc < FIRST_PC || pc - FIRST_PC >= PC_STEP * (uint64_t)UINT32_MAX
+               ? 0
+               : (uint32_t)((pc - FIRST_PC) / PC_STEP) + 1;
+}
+
+uint64_t gt_v1_elf_next_pc(void)
+{
+    return pc_of(table.n + 1);
+}
+
 uint64_t gt_v1_elf_pc(struct gt_named_frame *frame)
 {
     if (!frame->entry && gt_vector_reserve(&table.frames, (table.n + 1) * sizeof(void *))) {
@@ -211,7 +223,7 @@ int gt_v1_elf_write(void)
     uint8_t *file = gt_pages_alloc(bytes);
     if (!file)
         return -ENOMEM;
-    int error = gt_output_beside(".elf", file, put_file(file));
+    int error = gt_output_beside(GT_V1_ELF_SUFFIX, file, put_file(file));
     gt_pages_free(file, bytes);
     table.written = table.n;
     return error;

@@ -16,6 +16,12 @@ void gt_v1_elf_close(void);
 /* The address that stands for this frame. */
 uint64_t gt_v1_elf_pc(struct gt_named_frame *frame);
 
+/* That which the next new frame gets. */
+uint64_t gt_v1_elf_next_pc(void);
+
+/* The number of an address in the line table, from 1 on; 0: it has no such address. */
+uint32_t gt_v1_elf_entry(uint64_t pc);
+
 /* The frame at an address that the former returned, or NULL. */
 struct gt_named_frame *gt_v1_elf_frame(uint64_t pc);
 

@@ -63,7 +63,7 @@ static struct {
     uint16_t segment_of[P_SLOTS]; /* valid if serial_of is the page's */
     struct run run[P_SLOTS];
     uint32_t ps; /* of run, in use */
-    enum gt_v1_type (*start)(struct gt_merge_g *g, uint64_t *args);
+    gt_v1_start_fn *start;
     struct event held[GT_V1_HELD_MAX];
     uint32_t holds;
 } pages;
@@ -81,7 +81,7 @@ static void begin_page(void)
     pages.serial++;
 }
 
-void gt_v1_pages_open(enum gt_v1_type (*start)(struct gt_merge_g *g, uint64_t *args))
+void gt_v1_pages_open(gt_v1_start_fn *start)
 {
     memset(pages.run, 0, pages.ps * sizeof *pages.run);
     pages.ps = pages.holds = 0;
@@ -261,7 +261,7 @@ static void begin_segment(struct segment *s)
     if (r->stopped) {
         struct event start = {.seq = s->seq, .ts = s->ts};
         r->stopped = false;
-        start.type = pages.start(r->g, start.arg);
+        start.type = pages.start(r->g, s->p, start.arg);
         append_event(s, &start);
     }
 }
@@ -308,13 +308,32 @@ void gt_v1_pages_running(uint32_t p, struct gt_merge_g *g)
         pages.ps = p + 1;
 }
 
-void gt_v1_pages_ran(uint32_t p, uint64_t ts)
+void gt_v1_pages_ran(uint64_t ts)
 {
-    if (!pages.run[p].g)
-        return;
-    struct event e = next_event(GT_V1_GO_PREEMPT, p, ts, (const uint64_t[GT_V1_ARGS_MAX]){0});
-    put_event(&e, NULL, 0);
-    pages.run[p] = (struct run){pages.run[p].g, true, e.seq, ts};
+    for (uint32_t p = 0; p < pages.ps; p++) {
+        if (!pages.run[p].g)
+            continue;
+        struct event e = next_event(GT_V1_GO_PREEMPT, p, ts, (const uint64_t[GT_V1_ARGS_MAX]){0});
+        put_event(&e, NULL, 0);
+        pages.run[p] = (struct run){pages.run[p].g, true, e.seq, ts};
+    }
+}
+
+void gt_v1_pages_go_on(void)
+{
+    pages.first = false;
+    begin_page();
+}
+
+void gt_v1_pages_stopped(uint32_t p, uint64_t seq, uint64_t ts)
+{
+    struct run *r = &pages.run[p];
+    *r = (struct run){r->g, r->g, seq, ts};
+}
+
+void gt_v1_pages_counted(uint64_t seq)
+{
+    pages.seq = seq + SEQS > pages.seq ? seq + SEQS : pages.seq;
 }
 
 void gt_v1_pages_hold(enum gt_v1_type type, uint32_t p, uint64_t ts, const uint64_t *args)

@@ -14,11 +14,19 @@
 
 struct gt_merge_g;
 
+/* Gives the event that starts g again on P p, where it was stopped, and its arguments. */
+typedef enum gt_v1_type gt_v1_start_fn(struct gt_merge_g *g, uint32_t p, uint64_t *args);
+
+/* Starts a file: the header goes into the first page. */
+void gt_v1_pages_open(gt_v1_start_fn *start);
+
 /*
- * Starts a file: the header goes into the first page. start: gives the event that starts g again
- * where it was stopped, and its arguments.
+ * Then the file has pages: for who has read that. There a goroutine was stopped, which runs on; an
+ * event has that number.
  */
-void gt_v1_pages_open(enum gt_v1_type (*start)(struct gt_merge_g *g, uint64_t *args));
+void gt_v1_pages_go_on(void);
+void gt_v1_pages_stopped(uint32_t p, uint64_t seq, uint64_t ts);
+void gt_v1_pages_counted(uint64_t seq);
 
 /*
  * An event on P p at ts, not earlier than the one before; args as in gt_v1_events for the newest
@@ -30,11 +38,8 @@ void gt_v1_pages_event(enum gt_v1_type type, uint32_t p, uint64_t ts, const uint
 /* From its last event on P p runs g; NULL: no goroutine. */
 void gt_v1_pages_running(uint32_t p, struct gt_merge_g *g);
 
-/*
- * The goroutine on P p ran until ts at least. A flush must follow. There may be none: two on a P,
- * as a damaged trace has them that is written anew, and one of them has gone.
- */
-void gt_v1_pages_ran(uint32_t p, uint64_t ts);
+/* What runs has run until ts at least. A flush must follow. */
+void gt_v1_pages_ran(uint64_t ts);
 
 /*
  * The same as gt_v1_pages_event for the beginning of a range, what happens in it and its end, at

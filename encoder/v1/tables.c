@@ -34,6 +34,22 @@ void gt_v1_tables_open(void)
         gt_v1_elf_open();
 }
 
+static void string_stands(void *ids, struct gt_string *s)
+{
+    s->written = gt_memo_find(ids, s->id) ? tables.trace : 0;
+}
+
+static void stack_stands(void *ids, struct gt_stack *s)
+{
+    s->written = gt_memo_find(ids, s->id) ? tables.trace : 0;
+}
+
+void gt_v1_tables_go_on(struct gt_memo *strings, struct gt_memo *stacks)
+{
+    gt_strings_each_written(0, string_stands, strings);
+    gt_stacks_each_kept(stack_stands, stacks);
+}
+
 /* Strings ------------------------------------------------------------------------------------ */
 
 static void put_text(uint64_t id, const char *text, uint32_t len)
@@ -259,6 +275,6 @@ void gt_v1_tables_write(uint32_t gen, const struct gt_kept *kept)
     }
     int error = gt_v1_elf_write();
     if (error)
-        gt_log("cannot write %s.elf: %s; stacks will have no names", gt_output_path(),
-               gt_libc_error(-error));
+        gt_log("cannot write %s" GT_V1_ELF_SUFFIX ": %s; stacks will have no names",
+               gt_output_path(), gt_libc_error(-error));
 }

@@ -10,6 +10,10 @@
 /* A new file. */
 void gt_v1_tables_open(void);
 
+/* It has these already, by id. */
+struct gt_memo;
+void gt_v1_tables_go_on(struct gt_memo *strings, struct gt_memo *stacks);
+
 /* The frequency, if the file does not have it. */
 void gt_v1_tables_frequency(void);
 

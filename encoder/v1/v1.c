@@ -41,11 +41,6 @@ static enum gt_v1_type start_on(struct gt_merge_g *g, uint32_t p, uint64_t *args
     return local ? GT_V1_GO_START_LOCAL : GT_V1_GO_START;
 }
 
-static enum gt_v1_type start_again(struct gt_merge_g *g, uint64_t *args)
-{
-    return start_on(g, g->v1_p, args);
-}
-
 void gt_v1_open(void)
 {
     if (v1.begun) /* else it is zero, and better not touched */
@@ -54,8 +49,89 @@ void gt_v1_open(void)
     v1.collections = 0;
     v1.call.g = NULL;
     gt_merge_reset(&gt_merge_for_v1);
-    gt_v1_pages_open(start_again);
+    gt_v1_pages_open(start_on);
     gt_v1_tables_open();
+}
+
+/* A file that goes on ------------------------------------------------------------------------ */
+
+void gt_v1_go_on(void)
+{
+    gt_v1_open();
+    v1.begun = true;
+    gt_v1_pages_go_on();
+}
+
+/* The goroutine that the event is about and not only stands on its P; 0: there is none. */
+static uint64_t named_in(const struct gt_v1_stands *e)
+{
+    switch (e->type) {
+    case GT_V1_GO_CREATE:
+    case GT_V1_GO_START:
+    case GT_V1_GO_START_LOCAL:
+    case GT_V1_GO_START_LABEL:
+    case GT_V1_GO_UNBLOCK:
+    case GT_V1_GO_UNBLOCK_LOCAL:
+    case GT_V1_GO_SYS_EXIT:
+    case GT_V1_GO_WAITING:
+    case GT_V1_GO_IN_SYSCALL: return e->arg[0];
+    default: return 0;
+    }
+}
+
+/*
+ * Each but its creation has a number. A page has one P after the other, so which was the last, and
+ * where, is not known: it need not be.
+ */
+static void stands_of(struct gt_merge_g *g, const struct gt_v1_stands *e)
+{
+    g->known = true;
+    g->v1_seq += e->type != GT_V1_GO_CREATE;
+    g->v1_p = GT_MERGE_NO_P;
+    if (e->type == GT_V1_GO_START_LABEL)
+        g->v1_label = (uint32_t)e->arg[2];
+}
+
+/* What runs at the end of a page is stopped there without a stack, and runs on. */
+static void stands_on(const struct gt_v1_stands *e, struct gt_merge_g *g)
+{
+    switch (e->type) {
+    case GT_V1_PROC_START:
+    case GT_V1_PROC_STOP: v1.started[e->p] = e->type == GT_V1_PROC_START; break;
+    case GT_V1_GO_START:
+    case GT_V1_GO_START_LOCAL:
+    case GT_V1_GO_START_LABEL: gt_v1_pages_running(e->p, g); return;
+    case GT_V1_GO_PREEMPT:
+        if (e->arg[0])
+            break;
+        gt_v1_pages_stopped(e->p, e->seq, e->ts);
+        return;
+    case GT_V1_GO_END:
+    case GT_V1_GO_SCHED:
+    case GT_V1_GO_SLEEP:
+    case GT_V1_GO_BLOCK:
+    case GT_V1_GO_BLOCK_SYNC:
+    case GT_V1_GO_BLOCK_COND:
+    case GT_V1_GO_BLOCK_NET:
+    case GT_V1_GO_SYS_BLOCK: break;
+    default: return;
+    }
+    gt_v1_pages_running(e->p, NULL);
+}
+
+bool gt_v1_stands(const struct gt_v1_stands *e)
+{
+    uint64_t id = named_in(e);
+    struct gt_merge_g *g = id ? gt_merge_goroutine(&gt_merge_for_v1, id) : NULL;
+    if (id && !g)
+        return false;
+    if (g)
+        stands_of(g, e);
+    stands_on(e, g);
+    v1.collections += e->type == GT_V1_GC_START;
+    gt_v1_pages_counted(e->seq);
+    gt_merge_move_on(&gt_merge_for_v1, e->ts);
+    return true;
 }
 
 /* Events ------------------------------------------------------------------------------------- */
@@ -398,11 +474,6 @@ static void begin(uint64_t from)
         gt_v1_tables_of_go();
 }
 
-static void ran_on(struct gt_merge_g *g, uint64_t ts)
-{
-    gt_v1_pages_ran(g->v1_p, ts);
-}
-
 /*
  * On P 0, which has no meaning, and not at its time but at the end of the generation: readers sort
  * samples by the time that is an argument.
@@ -438,7 +509,7 @@ int gt_v1_write(uint32_t gen, const struct gt_kept *kept, const struct gt_buf *p
             gt_samples_each(until, put_sample);
     }
     if ((events || first) && !error)
-        gt_merge_running(&gt_merge_for_v1, ran_on);
+        gt_v1_pages_ran(gt_merge_time(&gt_merge_for_v1));
     gt_v1_pages_flush();
     return error;
 }
@@ -455,7 +526,7 @@ void gt_v1_end(uint64_t ts, bool whole)
     if (v1.collects)
         gt_v1_pages_event(GT_V1_GC_DONE, 0, ts, ARGS(0), NULL, 0);
     gt_v1_pages_event(GT_V1_GOMAXPROCS, 0, ts, ARGS(cpus()), NULL, 0);
-    gt_merge_running(&gt_merge_for_v1, ran_on);
+    gt_v1_pages_ran(ts);
     if (whole)
         gt_v1_tables_whole();
     gt_v1_pages_flush();

@@ -12,6 +12,19 @@
 void gt_v1_open(void);
 
 /*
+ * The same of a file that has whole pages, from its header on. Each of their events, in the file's
+ * order, is told then; arguments that this version does not have are 0. false: no memory.
+ */
+struct gt_v1_stands {
+    enum gt_v1_type type;
+    uint32_t p;
+    uint64_t seq, ts; /* seq: of Go 1.5 */
+    uint64_t arg[GT_V1_ARGS_MAX];
+};
+void gt_v1_go_on(void);
+bool gt_v1_stands(const struct gt_v1_stands *event);
+
+/*
  * Writes generation gen, whose events are in the buffers (see gt_merge): first the stacks and
  * strings it uses, so that they are there wherever the file is cut, then the events, and the CPU
  * samples from before `until`; or those that were kept with it, else `kept` is NULL. 0 or -errno.

@@ -1,43 +1,45 @@
-"""Many ends by SIGKILL: kills a busy program of 8 threads at random moments, in each mode that has a black box in turn,
-and compares what is recovered with the program's own journal: python3 test/bench/kills.py [TIMES]"""
+"""Many ends by SIGKILL: kills a busy program of 8 threads at random moments, in each format, with a flight recorder
+and CPU state, in turn, and compares what is recovered with the program's own journal: python3 test/bench/kills.py [TIMES [FORMAT...]]
+
+What a failure has left is kept, and where is said."""
 
 import itertools
 import pathlib
+import shutil
 import sys
 import tempfile
 import time
+import traceback
 
 TEST = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TEST), str(TEST / "integration")]
 
 import test_recover as box  # noqa: E402
 
-FILE = [("file", format, {}) for format in ("go1.22", "go1.23", "go1.25", "go1.26")]
-RING = [("ring", format, box.RING) for format in ("go1.11", "go1.19", "go1.21", "go1.22", "go1.23", "go1.25", "go1.26")]
+KINDS = {"file": {}, "ring": box.RING, "sched": box.SCHED, "sched in a ring": box.SCHED | box.RING}
 
 
-def once(format, more):
-    with tempfile.TemporaryDirectory() as name:
-        directory = pathlib.Path(name)
-        box.kill(directory, format=format, **more)
-        box.recover(directory / "t.out.live", directory / "all.out").ok()
-        box.check(directory, directory / "all.out")
-        box.check_readers(directory / "all.out", format=format)
-        return sum(box.journal(directory).values())
+def once(directory, format, more):
+    box.kill(directory, "busy", format=format, **more)
+    box.recover_and_check(directory, format)
+    return sum(box.journal(directory).values())
 
 
-def main(times):
+def main(times, formats):
     failed = logs = 0
     start = time.monotonic()
-    for n, (kind, format, more) in enumerate(itertools.islice(itertools.cycle(FILE + RING), times), 1):
+    modes = itertools.cycle(itertools.product(KINDS, formats))
+    for n, (kind, format) in enumerate(itertools.islice(modes, times), 1):
+        directory = pathlib.Path(tempfile.mkdtemp(prefix="kills-"))
         try:
-            logs += once(format, more)
-        except AssertionError as error:
+            logs += once(directory, format, KINDS[kind])
+            shutil.rmtree(directory)
+        except AssertionError:
             failed += 1
-            print(f"{kind} {format}: {error}", flush=True)
+            print(f"{kind} {format}: {directory}: {traceback.format_exc()}", flush=True)
         if n % 50 == 0 or n == times:
             print(f"{n} killed, {logs} logs in journals, {failed} failed, {time.monotonic() - start:.0f} s", flush=True)
     return failed > 0
 
 
-sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000))
+sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000, sys.argv[2:] or box.gotools.FORMATS))

@@ -2,13 +2,17 @@
 
 import csv
 import io
+import json
 import os
+import pathlib
 import random
 import re
+import shutil
 import signal
 import struct
 import subprocess
 import time
+import urllib.request
 
 import pytest
 
@@ -26,13 +30,15 @@ PAGE = 4096
 
 
 RING = {"GOTRACE_RING": "256M"}  # that holds all of it
+SCHED = {"GOTRACE_SCHED": "on"}
 
 
-def spawn(directory, how, *command, format="go1.23", live="on", **more):
+def spawn(directory, how, *command, format="go1.23", live="on", preexec=None, program=PROGRAMS / "killed", **more):
     trace = directory / "t.out"
-    env = proc.traced_env(trace, {"GOTRACE_LIVE": live, "GOTRACE_FORMAT": format, "GOTRACE_QUIET": "0"} | more)
-    argv = [PROGRAMS / "killed", directory / "journal", how, *command]
-    child = proc.spawn(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    all_yields = {"GOTRACE_SYSCALL_MIN": "0"}
+    env = proc.traced_env(trace, {"GOTRACE_LIVE": live, "GOTRACE_FORMAT": format, "GOTRACE_QUIET": "0"} | all_yields | more)
+    argv = [program, directory / "journal", how, *command]
+    child = proc.spawn(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=preexec)
     assert child.stdout.readline() == "ready\n", child.communicate()
     return child
 
@@ -45,8 +51,8 @@ def end(child):
         proc.kill_group(child)
 
 
-def kill(directory, **options):
-    child = spawn(directory, "wait", **options)
+def kill(directory, how="wait", **options):
+    child = spawn(directory, how, **options)
     time.sleep(random.random() / 4)  # any moment will do
     child.kill()
     return end(child)
@@ -81,35 +87,84 @@ def check(directory, trace, from_begin=True):
         assert (first == 1) == from_begin, (thread, counts)
 
 
+def check_yields(directory, trace):
+    """The same of all threads together in formats that have no logs: there a GoSched is that and nothing else."""
+    data = (directory / "journal").read_bytes()
+    made = sum(struct.unpack_from("<2Q", data, i * LINE)[1] for i in range(THREADS))
+    found = int(re.search(r" (\d+)  GoSched\n", proc.run([GOTRACE, "info", trace]).ok().stdout)[1])
+    assert made <= found <= made + THREADS, (made, found)
+
+
 def check_readers(*traces, format="go1.23"):
     for go in gotools.readers_of(format).values():
         assert proc.run([gotools.read_all(go), *traces], timeout=120).ok().stdout == ""
 
 
-@pytest.mark.parametrize("format", ["go1.22", "go1.23", "go1.25", "go1.26"])
+def check_names(trace):
+    text = proc.run([GOTRACE, "top", trace]).ok().stdout
+    assert "pthread_cond_wait <- wait_for_ever (killed.c:" in text and "write_log" in text
+
+
+def check_view(trace):
+    argv = [GOTRACE, "view", "--no-browser", f"--go={gotools.find()}", trace]
+    viewer = proc.spawn(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        address = viewer.stdout.readline().strip()
+        assert b"trace" in urllib.request.urlopen(address, timeout=60).read()
+    finally:
+        proc.kill_group(viewer)
+
+
+def recover_and_check(directory, format):
+    recover(directory / "t.out.live", directory / "all.out").ok()
+    (check if int(format[4:]) >= 11 else check_yields)(directory, directory / "all.out")
+    check_readers(directory / "all.out", format=format)
+
+
+@pytest.mark.parametrize("format", gotools.FORMATS)
 def test_killed_at_any_moment(tmp_path, format):
     kill(tmp_path, format=format)
-    recover(tmp_path / "t.out.live", tmp_path / "all.out").ok()
-    check(tmp_path, tmp_path / "all.out")
-    check_readers(tmp_path / "all.out", format=format)
+    recover_and_check(tmp_path, format)
 
 
-@pytest.mark.parametrize("format", [format for format in gotools.FORMATS if int(format[4:]) >= 11])
+@pytest.mark.parametrize("format", gotools.FORMATS)
 def test_the_flight_recorder(tmp_path, format):
     kill(tmp_path, format=format, **RING)
     (tmp_path / "t.out").unlink()  # is a snapshot, which nothing is taken from
-    recover(tmp_path / "t.out.live", tmp_path / "all.out").ok()
-    check(tmp_path, tmp_path / "all.out")
-    check_readers(tmp_path / "all.out", format=format)
+    recover_and_check(tmp_path, format)
 
 
+@pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
+@pytest.mark.parametrize("format", gotools.FORMATS)
+def test_cpu_state(tmp_path, format, more):
+    """Of what is only in the box the kernel's records are lost: it goes on with everybody where he was by the ones before."""
+    kill(tmp_path, format=format, **SCHED, **more)
+    recover_and_check(tmp_path, format)
+
+
+@pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
 @pytest.mark.parametrize("format", ["go1.5", "go1.10"])
-def test_the_flight_recorder_without_logs(tmp_path, format):
-    kill(tmp_path, format=format, **RING)
+def test_names_in_formats_without_logs(tmp_path, format, more):
+    kill(tmp_path, format=format, **more)
     recover(tmp_path / "t.out.live", tmp_path / "all.out").ok()
-    check_readers(tmp_path / "all.out", format=format)
-    text = proc.run([GOTRACE, "top", tmp_path / "all.out"]).ok().stdout
-    assert "pthread_cond_wait <- wait_for_ever (killed.c:" in text and "write_log" in text
+    check_names(tmp_path / "all.out")
+
+
+def test_names_beside_the_trace(tmp_path):
+    """Those of Go 1.5's format go where it goes; without them what it goes on with has addresses, and nothing has a wrong name."""
+    kill(tmp_path, format="go1.5")
+    asked = proc.run([GOTRACE, "top", tmp_path / "t.out.live"])
+    assert asked.returncode == 1 and asked.stderr.endswith("with names in another file: gotrace recover\n"), asked
+    end(spawn(tmp_path, "exit", format="go1.23"))
+    (box,) = tmp_path.glob("t.out.*.live")
+    recover(box, tmp_path / "all.out").ok()
+    check_names(tmp_path / "all.out")
+    box.with_name(box.name.replace(".live", ".elf")).unlink()
+    recover(box, tmp_path / "fewer.out").ok()
+    text = proc.run([GOTRACE, "top", tmp_path / "fewer.out"]).ok().stdout
+    assert "<- 0x10000000" in text
+    places = set(re.findall(r"<- (\w+) \(killed\.c", text))
+    assert places <= {"write_log", "write_logs", "wait_for_ever", "main"}, places
 
 
 @pytest.mark.parametrize("ring", ["1M", "1s"])
@@ -157,9 +212,17 @@ def test_a_disk_that_is_full(tmp_path, size):
         proc.run(["umount", disk]).ok()
 
 
-ENDS = {"overflow": -signal.SIGSEGV, "handler": -signal.SIGILL, "instruction": 7, "forks": -signal.SIGKILL}
+FAMILIES = ["go1.5", "go1.21", "go1.23"]
+ENDS = {
+    "overflow": -signal.SIGSEGV,
+    "handler": -signal.SIGILL,
+    "instruction": 7,
+    "seccomp": -signal.SIGSYS,
+    "forks": -signal.SIGKILL,
+}
 
 
+@pytest.mark.parametrize("format", FAMILIES)
 @pytest.mark.parametrize(
     "how, more",
     [
@@ -167,35 +230,67 @@ ENDS = {"overflow": -signal.SIGSEGV, "handler": -signal.SIGILL, "instruction": 7
         *((how, RING) for how in ENDS if how != "handler"),  # of that signal the flight recorder is told, and leaves a file
     ],
 )
-def test_other_ends(tmp_path, how, more):
-    child = spawn(tmp_path, how, **more)
+def test_other_ends(tmp_path, how, more, format):
+    child = spawn(tmp_path, how, format=format, **more)
     end(child)
     assert child.returncode == ENDS[how]
-    recover(tmp_path / "t.out.live", tmp_path / "all.out").ok()
-    check(tmp_path, tmp_path / "all.out")
-    check_readers(tmp_path / "all.out")
+    recover_and_check(tmp_path, format)
 
 
-def test_exec_of_a_program_without_the_library(tmp_path):
+@pytest.mark.parametrize("format", FAMILIES)
+def test_exec_of_a_program_without_the_library(tmp_path, format):
     static = proc.compile("int main(void) { return 3; }", tmp_path / "static", "-static")
-    child = spawn(tmp_path, "exec", static)
+    child = spawn(tmp_path, "exec", static, format=format)
     end(child)
     assert child.returncode == 3
-    recover(tmp_path / "t.out.live", tmp_path / "all.out").ok()
-    check(tmp_path, tmp_path / "all.out")
+    recover_and_check(tmp_path, format)
+
+
+def make_group():
+    """A memory cgroup, of version 1 or 2, that has 64 MiB; None: that is not for us."""
+    for top, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+        group = pathlib.Path(top, f"gotrace-test-{os.getpid()}")
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        if (group / limit).exists():
+            (group / limit).write_text(str(64 << 20))
+            return group
+        group.rmdir()
+    return None
+
+
+@pytest.fixture
+def little_memory():
+    """Moves its caller there."""
+    group = make_group()
+    if not group:
+        pytest.skip("no memory cgroup can be made here")
+    yield lambda: (group / "cgroup.procs").write_text(str(os.getpid()))
+    group.rmdir()
+
+
+@pytest.mark.parametrize("format", FAMILIES)
+def test_out_of_memory(tmp_path, little_memory, format):
+    child = spawn(tmp_path, "memory", format=format, preexec=little_memory)
+    end(child)
+    assert child.returncode == -signal.SIGKILL
+    assert "its memory cgroup was full" in recover(tmp_path / "t.out.live", tmp_path / "said.out").ok().stderr
+    recover_and_check(tmp_path, format)
 
 
 def test_what_waits_still_waits(tmp_path):
     kill(tmp_path)
     recover(tmp_path / "t.out.live", tmp_path / "all.out").ok()
-    text = proc.run([GOTRACE, "top", tmp_path / "all.out"]).ok().stdout
-    assert "pthread_cond_wait <- wait_for_ever (killed.c:" in text
+    check_names(tmp_path / "all.out")
 
 
-@pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
-def test_commands_take_it_for_the_trace(tmp_path, more):
+@pytest.mark.parametrize("more", [{}, RING, SCHED], ids=["file", "ring", "sched"])
+@pytest.mark.parametrize("format", ["go1.21", "go1.23"])
+def test_commands_take_it_for_the_trace(tmp_path, more, format):
     """All that read traces say of it what they say of the one that is recovered from it; nothing is written beside it."""
-    child = spawn(tmp_path, "wait", **more)
+    child = spawn(tmp_path, "wait", format=format, **more)
     box, trace = tmp_path / "t.out.live", tmp_path / "all.out"
     running = proc.run([GOTRACE, "top", box])
     assert running.returncode == 1 and running.stderr == f"gotrace: {box}: its process runs\n", running
@@ -209,13 +304,44 @@ def test_commands_take_it_for_the_trace(tmp_path, more):
         assert re.search(r"^gotrace: \S+/t\.out\.live: \d+ events ", of_box.stderr), of_box
     proc.run([GOTRACE, "cut", box, "--from=-50ms", "-o", tmp_path / "part.out"]).ok()
     proc.run([GOTRACE, "convert", "--format=go1.26", box, "-o", tmp_path / "new.out"]).ok()
+    proc.run([GOTRACE, "merge", box, "-o", tmp_path / "merged.out"]).ok()
+    of_box, of_trace = (
+        proc.run([GOTRACE, "sql", "-o", tmp_path / f"{file.name}.db", file, "SELECT COUNT(*), SUM(ns) FROM waits"]).ok().stdout
+        for file in (box, trace)
+    )
+    assert of_box == of_trace
+    check_view(box)
+    text = proc.run([GOTRACE, "stacks", "--last=2", box]).ok().stdout
+    assert text.startswith(f"{box}: process {child.pid} (killed), 10 threads\n")
+    assert re.search(r"\nthread \d+ \(\S+\): waiting\n    pthread_cond_wait\n    wait_for_ever \(killed\.c:\d+\)\n", text)
+    assert " ago: " in text
+    assert len(json.loads(proc.run([GOTRACE, "stacks", "--json", box]).ok().stdout)["threads"]) == 10
     proc.run([GOTRACE, "symbolize", box, "-o", tmp_path / "named.out"]).ok()
     refused = proc.run([GOTRACE, "symbolize", box])
     assert refused.returncode == 2 and "a black box stays as it is" in refused.stderr, refused
-    made = {"part.out": "go1.23", "new.out": "go1.26", "named.out": "go1.23"}
-    for name, format in made.items():
-        check_readers(tmp_path / name, format=format)
+    made = {"part.out": format, "new.out": "go1.26", "named.out": format, "merged.out": format}
+    for name, its in made.items():
+        check_readers(tmp_path / name, format=its)
+    made |= {"all.out.db": None, "t.out.live.db": None}
     assert sorted(tmp_path.iterdir()) == sorted([*left, trace, *(tmp_path / name for name in made)])
+
+
+def test_names_on_another_machine(tmp_path):
+    """The program is not there, its trace is a copy: names come of debug files, by build ID."""
+    (tmp_path / "debug").mkdir()
+    program = pathlib.Path(shutil.copy(PROGRAMS / "killed", tmp_path / "program"))
+    proc.run(["objcopy", "--only-keep-debug", program, tmp_path / "debug/program.debug"]).ok()
+    proc.run(["strip", program]).ok()
+    kill(tmp_path, program=program)
+    program.unlink()
+    box, trace = tmp_path / "there.live", pathlib.Path(shutil.copy(tmp_path / "t.out", tmp_path / "there.out"))
+    proc.run(["cp", "--sparse=always", tmp_path / "t.out.live", box]).ok()
+    (tmp_path / "t.out").unlink()
+    recover(box, tmp_path / "all.out", trace).ok()
+    assert "write_log" not in proc.run([GOTRACE, "top", tmp_path / "all.out"]).ok().stdout
+    proc.run([GOTRACE, "symbolize", f"--debug-dir={tmp_path / 'debug'}", tmp_path / "all.out"]).ok()
+    check_names(tmp_path / "all.out")
+    check(tmp_path, tmp_path / "all.out")
 
 
 def test_nothing_is_left_by_a_program_that_ends_well(tmp_path):
@@ -260,17 +386,18 @@ def test_what_is_no_box(tmp_path):
     assert recover(box, tmp_path / "t.out").returncode == 2  # not into itself
 
 
-@pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
-def test_a_damaged_box(tmp_path, more):
+@pytest.mark.parametrize("more", [{}, RING, SCHED], ids=["file", "ring", "sched"])
+@pytest.mark.parametrize("format", FAMILIES)
+def test_a_damaged_box(tmp_path, format, more):
     """Any bytes of it may be any others."""
-    kill(tmp_path, **more)
+    kill(tmp_path, format=format, **more)
     box = tmp_path / "t.out.live"
     chance = random.Random(1)
     with open(box, "r+b") as file:
         file.seek(32)
         buffers, tables_end, buffers_end, kept = struct.unpack("<4Q", file.read(32))
         places = [(32, PAGE // 8), (PAGE, 200), (16 * PAGE, tables_end - 16 * PAGE), (buffers, buffers_end - buffers)]
-        places += [(kept, PAGE), (kept, 1 << 20)] if more else []
+        places += [(kept, PAGE), (kept, 1 << 20)] if more == RING else []
         for _ in range(12):
             was = []
             for start, size in places:
@@ -287,8 +414,14 @@ def test_a_damaged_box(tmp_path, more):
                 file.write(data)
 
 
-@pytest.mark.parametrize("env", [{"GOTRACE_FORMAT": "go1.11"}, {"GOTRACE_SCHED": "on"}])
-def test_where_there_is_none(tmp_path, env):
-    result = proc.traced([PROGRAMS / "threads", "2"], tmp_path / "t.out", env=env | {"GOTRACE_LIVE": "on"}).ok()
-    assert "GOTRACE_LIVE: not with" in result.stderr
-    assert not (tmp_path / "t.out.live").exists()
+@pytest.mark.parametrize("more", [{}, SCHED], ids=["file", "sched"])
+@pytest.mark.parametrize("format", FAMILIES)
+def test_a_damaged_trace(tmp_path, format, more):
+    """The same of what the box goes on with."""
+    kill(tmp_path, format=format, **more)
+    data, chance = (tmp_path / "t.out").read_bytes(), random.Random(2)
+    for _ in range(20):
+        at = chance.randrange(16, len(data) - 8)
+        (tmp_path / "t.out").write_bytes(data[:at] + os.urandom(8) + data[at + 8 :])
+        result = recover(tmp_path / "t.out.live", tmp_path / "all.out")
+        assert result.returncode in (0, 1), str(result)

@@ -284,9 +284,12 @@ def test_a_family_is_one_file(tmp_path):
 
 
 @pytest.mark.skipif(AARCH64, reason="qemu does not take space beforehand")
-def test_killed(tmp_path):
+@pytest.mark.parametrize("more", [{}, {"GOTRACE_SCHED": "on"}], ids=["", "sched"])
+@pytest.mark.parametrize("format", ["go1.21", "go1.23"])
+def test_killed(tmp_path, format, more):
     """All files but the newest are whole, and with the black box nothing of that is lost."""
-    env = proc.traced_env(tmp_path / "t.out", {"GOTRACE_ROTATE": "100ms", "GOTRACE_LIVE": "on"})
+    settings = {"GOTRACE_FORMAT": format, "GOTRACE_ROTATE": "100ms", "GOTRACE_LIVE": "on"} | more
+    env = proc.traced_env(tmp_path / "t.out", settings)
     child = proc.spawn([PROGRAMS / "killed", tmp_path / "journal", "wait"], env=env, stderr=subprocess.PIPE)
     await_file(tmp_path / "t.out.5")
     proc.kill_group(child)
@@ -297,7 +300,7 @@ def test_killed(tmp_path):
             traces.pop()  # the one that was written then
     assert all(ask(trace, "SELECT whole FROM trace") == [["1"]] for trace in traces)
     traces.append(last)
-    read_by_all("go1.23", traces)
+    read_by_all(format, traces)
     found, data = logs_of(traces, "journal"), (tmp_path / "journal").read_bytes()
     written = {str(i): struct.unpack_from("<Q", data, i * 64)[0] for i in range(8)}
     assert found.keys() == written.keys()

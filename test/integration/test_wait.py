@@ -45,13 +45,20 @@ def killed(directory, *options, boxes=None):
     return said
 
 
-@pytest.mark.parametrize("format", ["go1.23", "go1.26"])
+@pytest.mark.parametrize("format", ["go1.21", "go1.23", "go1.26"])
 def test_killed(tmp_path, format):
     said = killed(tmp_path, f"--format={format}")
     assert re.fullmatch(rf"gotrace: {tmp_path}/t\.out: \d+ events (more than the file )?of process .*\n", said), said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["journal", "t.out"]
     box.check(tmp_path, tmp_path / "t.out")
     box.check_readers(tmp_path / "t.out", format=format)
+
+
+def test_killed_with_names_beside_the_trace(tmp_path):
+    killed(tmp_path, "--format=go1.5")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["journal", "t.out", "t.out.elf"]
+    box.check_names(tmp_path / "t.out")
+    box.check_readers(tmp_path / "t.out", format="go1.5")
 
 
 def test_killed_quietly_with_a_box_elsewhere(tmp_path):

@@ -1,15 +1,18 @@
 /*
  * Threads that keep a journal of their own, in a file that is mapped: how many logs each has
- * written to its trace, a part of which is in the file. Then the process ends as argv[2] says, in a
- * way that nobody is told of.
+ * written to its trace, and how often it has yielded, which is in traces of every format; a part of
+ * that is in the file. Then the process ends as argv[2] says, in a way that nobody is told of.
  */
 #include "../../preload/gotrace.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +27,10 @@ enum { THREADS = 8, LOGS_FIRST = 300, LOGS_FAST = 2000, FORKS = 9 };
 
 static struct {
     _Alignas(64) volatile uint64_t written;
+    volatile uint64_t yields;
 } * journal;
 
+static uint64_t fast = LOGS_FAST; /* from then on with pauses */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static volatile unsigned long work;
 
@@ -48,8 +53,10 @@ static void *write_logs(void *number)
             pthread_mutex_lock(&mutex);
             work++;
             pthread_mutex_unlock(&mutex);
+            sched_yield();
+            journal[(uintptr_t)number].yields++;
         }
-        if (n > LOGS_FAST)
+        if (n > fast)
             usleep(100);
     }
     return NULL;
@@ -122,6 +129,32 @@ static void fork_children(void)
     }
 }
 
+/* That of a filter, which ends the process. */
+static void break_a_rule(void)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getppid, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    getppid();
+}
+
+/* More than there is. */
+static void use_memory(void)
+{
+    enum { MOST = 4096, SIZE = 1 << 20 };
+    for (int i = 0; i < MOST; i++) {
+        char *room = malloc(SIZE);
+        if (room)
+            memset(room, i | 1, SIZE);
+    }
+}
+
 static void end(const char *how, char **command)
 {
     if (strcmp(how, "overflow") == 0)
@@ -134,10 +167,10 @@ static void end(const char *how, char **command)
         call_kernel(SYS_exit_group, 7);
     if (strcmp(how, "exec") == 0)
         execv(command[0], command);
-    if (strcmp(how, "seccomp") == 0) {
-        prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
-        getppid();
-    }
+    if (strcmp(how, "seccomp") == 0)
+        break_a_rule();
+    if (strcmp(how, "memory") == 0)
+        use_memory();
     if (strcmp(how, "forks") == 0) {
         fork_children();
         raise(SIGKILL);
@@ -154,6 +187,8 @@ int main(int argc, char **argv)
     pthread_t thread;
     if (fd < 0 || ftruncate(fd, THREADS * sizeof *journal) != 0)
         return 2;
+    if (strcmp(argv[2], "busy") == 0)
+        fast = UINT64_MAX;
     journal = mmap(NULL, THREADS * sizeof *journal, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     pthread_create(&thread, NULL, wait_for_ever, NULL);
     for (uintptr_t i = 0; i < THREADS; i++)

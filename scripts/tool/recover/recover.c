@@ -7,8 +7,10 @@
 
 #include "boxed.h"
 #include "cause.h"
+#include "cpus.h"
 #include "kept.h"
 #include "names.h"
+#include "v1_part.h"
 
 #include "scripts/tool/copy.h"
 #include "scripts/tool/tool.h"
@@ -82,16 +84,27 @@ static const char *find_trace(const struct gt_boxed *b, const struct gt_live_who
 }
 
 /* The part that is whole must end with a generation that does. */
-static void check_part(const struct gt_boxed *b, const struct gt_bytes *file, const char *path,
-                       uint64_t bytes)
+static bool go_on_v2(struct gt_bytes part)
 {
-    struct gt_bytes rest = {file->p + GT_HEADER_BYTES, file->p + bytes, false};
-    const uint8_t *end = rest.p;
+    struct gt_bytes last = part;
+    const uint8_t *end = part.p += GT_HEADER_BYTES;
+    while (part.p < part.end && (end = gt_generation_end(part, gt_format))) {
+        last.p = part.p;
+        part.p = end;
+    }
+    if (part.p == part.end)
+        gt_recovered_cpus_of(last);
+    gt_v2_go_on();
+    return part.p == part.end;
+}
+
+static void go_on(const struct gt_boxed *b, const struct gt_bytes *file, const char *path,
+                  uint64_t bytes)
+{
+    struct gt_bytes part = {file->p, file->p + bytes, false};
     bool fits = gt_bytes_left(file) >= bytes && bytes > GT_HEADER_BYTES &&
                 gt_format_of_header(file->p) == b->format;
-    while (fits && rest.p < rest.end && (end = gt_generation_end(rest, b->format)))
-        rest.p = end;
-    if (!fits || rest.p != rest.end)
+    if (!fits || !(b->format->v1 ? gt_v1_part_go_on(part, path) : go_on_v2(part)))
         gt_fail(GT_EXIT_FAILED, "%s: not the trace that %s goes on with", path, b->path);
 }
 
@@ -122,9 +135,8 @@ static void copy_trace(const struct gt_boxed *b, const char *path)
     const char *why = gt_trace_map(&file, path, GT_HEADER_BYTES);
     if (why || !file.p)
         gt_fail(GT_EXIT_FAILED, "%s: %s", path, why ? why : "no trace");
-    check_part(b, &file, path, whole->bytes);
     gt_output_write(file.p, whole->bytes);
-    gt_v2_go_on();
+    go_on(b, &file, path, whole->bytes);
 }
 
 /* What was in memory ------------------------------------------------------------------------- */
@@ -137,15 +149,18 @@ static const struct gt_live_begun *beginning_of(const struct gt_boxed *b, uint32
 
 static void write_kept(const struct gt_kept *k)
 {
+    gt_recovered_cpus_of_kept(k);
     if (gt_format->v1)
         gt_v1_write(k->gen, k, k->early, k->plain, 0);
     else
         gt_v2_write_kept(k);
 }
 
-static void write_unfinished(uint32_t gen, const struct gt_boxed_generation *g,
+static void write_unfinished(uint32_t gen, struct gt_boxed_generation *g,
                              const struct gt_live_begun *begun)
 {
+    if (!gt_recovered_cpus_complete(gen, &g->packed, &g->plain))
+        gt_fail(GT_EXIT_FAILED, "damaged: events contradict each other");
     if (gt_format->v1) {
         atomic_store(&gt_gen.from, begun->from);
         gt_v1_write(gen, NULL, g->packed, g->plain, UINT64_MAX);
@@ -189,6 +204,7 @@ static void begin(struct gt_boxed *b, const char *output)
     gt_origin_use(&b->live->origin);
     gt_v1_set_cpus(b->live->begun->procs);
     gt_boxed_adopt(b);
+    gt_recovered_cpus_open(b->live->sched);
     if (gt_output_open(output, false) != 0)
         gt_fail(GT_EXIT_FAILED, "%s: %s", output, strerror(-gt_output_commit()));
 }
@@ -230,23 +246,32 @@ static void recover_box(struct gt_boxed *b, const char *trace, const char *outpu
     report(b, what, sum.events);
 }
 
-static void recover(const char *path, const char *trace, const char *output, const char *what)
+/* Go 1.5. */
+static bool has_lines_beside(const struct gt_boxed *b)
 {
-    struct gt_boxed b;
-    gt_boxed_open(&b, path);
-    recover_box(&b, trace, output, what);
+    return b->format->v1 && gt_v1_global_order(b->format);
 }
 
 static bool recover_for(const void *of, const char *output)
 {
-    recover(of, NULL, output, of);
+    struct gt_boxed b;
+    gt_boxed_open(&b, of);
+    if (has_lines_beside(&b)) /* nothing is beside what has no name */
+        gt_fail(GT_EXIT_FAILED, "%s: of a trace with names in another file: gotrace recover",
+                b.path);
+    recover_box(&b, NULL, output, of);
     return true;
+}
+
+bool gt_is_box(const char *path)
+{
+    uint64_t pid;
+    return gt_boxed_is(path, &pid);
 }
 
 const char *gt_recovered(const char *path)
 {
-    uint64_t pid;
-    if (!gt_boxed_is(path, &pid))
+    if (!gt_is_box(path))
         return path;
     const char *found = gt_copy_once(path, "not recovered", recover_for, path);
     if (!found)
@@ -267,6 +292,17 @@ static void find_place(char place[PATH_MAX + NAME_MAX], const struct gt_boxed *b
         snprintf(place, PATH_MAX + NAME_MAX, "%s/%.*s", directory, length, name);
 }
 
+static void put_in_place(const struct gt_boxed *b, const char *from, const char *to)
+{
+    char beside[PATH_MAX + NAME_MAX + 32], beside_to[sizeof beside];
+    snprintf(beside, sizeof beside, "%s" GT_V1_ELF_SUFFIX, from);
+    snprintf(beside_to, sizeof beside_to, "%s" GT_V1_ELF_SUFFIX, to);
+    if (has_lines_beside(b) && rename(beside, beside_to) != 0)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", beside_to, strerror(errno));
+    if (rename(from, to) != 0)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", to, strerror(errno));
+}
+
 void gt_recover_in_place(const char *box, const char *directory)
 {
     char place[PATH_MAX + NAME_MAX], output[sizeof place + 16];
@@ -275,8 +311,7 @@ void gt_recover_in_place(const char *box, const char *directory)
     find_place(place, &b, directory);
     snprintf(output, sizeof output, "%s.recovered", place);
     recover_box(&b, NULL, output, place);
-    if (rename(output, place) != 0)
-        gt_fail(GT_EXIT_FAILED, "%s: %s", place, strerror(errno));
+    put_in_place(&b, output, place);
     unlink(box);
 }
 
@@ -313,6 +348,8 @@ int gt_command_recover(int argc, char **argv)
     }
     if (optind == argc || argc - optind > 2 || !output)
         gt_fail(GT_EXIT_USAGE, "recover: what a killed program has left, and -o FILE");
-    recover(argv[optind], argv[optind + 1], output, output);
+    struct gt_boxed b;
+    gt_boxed_open(&b, argv[optind]);
+    recover_box(&b, argv[optind + 1], output, output);
     return 0;
 }

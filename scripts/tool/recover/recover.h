@@ -2,7 +2,11 @@
 #ifndef GT_RECOVER_H
 #define GT_RECOVER_H
 
+#include <stdbool.h>
 #include <sys/types.h>
+
+/* Whether that file is such. */
+bool gt_is_box(const char *path);
 
 /*
  * Where the trace is that such a file makes with the one which it goes on with, for as long as we

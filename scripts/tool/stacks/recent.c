@@ -47,7 +47,7 @@ static struct recent *recent_of(uint64_t tid)
 static void add(void *arg, const struct gt_span *span)
 {
     (void)arg;
-    if (span->thread->thread == GT_NO_THREAD)
+    if (!all.last || span->thread->thread == GT_NO_THREAD)
         return;
     struct recent *r = recent_of(span->thread->thread);
     r->thread = span->thread;
@@ -85,6 +85,20 @@ static int take_snapshot(pid_t pid, const char *path)
     return WIFEXITED(status) ? WEXITSTATUS(status) : GT_EXIT_FAILED;
 }
 
+static void read_threads(void)
+{
+    all.threads = (struct gt_threads){.span = add};
+    gt_read_threads(&all.threads, &all.trace);
+}
+
+const struct gt_threads *gt_recent_read_box(const char *path, unsigned last)
+{
+    all.last = last;
+    gt_open_trace(&all.trace, path);
+    read_threads();
+    return &all.threads;
+}
+
 void gt_recent_read(pid_t pid, unsigned last)
 {
     char directory[] = "/tmp/gotrace-XXXXXX", path[64];
@@ -100,8 +114,7 @@ void gt_recent_read(pid_t pid, unsigned last)
     if (why)
         gt_fail(GT_EXIT_FAILED, "%s: %s", path, why);
     gt_later_fill_in(&all.trace);
-    all.threads = (struct gt_threads){.span = add};
-    gt_read_threads(&all.threads, &all.trace);
+    read_threads();
 }
 
 static void print_site(FILE *out, const struct gt_callers *stack)

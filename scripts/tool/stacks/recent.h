@@ -2,11 +2,16 @@
 #ifndef GT_RECENT_H
 #define GT_RECENT_H
 
+#include "encoder/read/threads.h"
+
 #include <stdio.h>
 #include <sys/types.h>
 
 /* Asks the recorder of the process for all it has; ends with a message if there is none. */
 void gt_recent_read(pid_t pid, unsigned last);
+
+/* The same of a black box, for what it says of all threads; last 0: nothing of what was before. */
+const struct gt_threads *gt_recent_read_box(const char *path, unsigned last);
 
 /* Since when a thread does what it does, and its last waits and calls; nothing where it is not
  * known. */

@@ -1,8 +1,11 @@
-/* `gotrace stacks`: what each thread of a running program, or of a core file, does and waits for.
+/*
+ * `gotrace stacks`: what each thread of a running program, of a core file, or of one that was
+ * killed, does and waits for.
  */
 #include "recent.h"
 #include "still.h"
 
+#include "scripts/tool/recover/recover.h"
 #include "scripts/tool/tool.h"
 
 #include "encoder/read/need.h"
@@ -219,7 +222,7 @@ static void print_all(const struct gt_still *s)
 
 static void help(void)
 {
-    puts("usage: gotrace stacks [--json] [--last=N] [--verbose] PID|CORE [EXECUTABLE]\n\n"
+    puts("usage: gotrace stacks [--json] [--last=N] [--verbose] PID|CORE|BOX [EXECUTABLE]\n\n"
          "Prints what every thread of a running program, or of a core file, does: what it waits\n"
          "for, who holds that, and its stack. Deadlocks come first, and make the exit status 3.\n"
          "The program needs no library of ours; it stands still for some milliseconds.\n\n"
@@ -228,8 +231,9 @@ static void help(void)
          "             since when each thread does that, and its last N waits and calls\n"
          "  --verbose  also for how long the program stood still\n"
          "  --help     this\n\n"
-         "A core file with a name of digits only: ./NAME. EXECUTABLE: where the program lies, if\n"
-         "not where it did.");
+         "BOX: what a program with GOTRACE_LIVE has left that was killed (t.out.live); then what\n"
+         "its threads did when they wrote last. A core file with a name of digits only: ./NAME.\n"
+         "EXECUTABLE: where the program lies, if not where it did.");
     exit(0);
 }
 
@@ -279,16 +283,20 @@ int gt_command_stacks(int argc, char **argv)
     read_options(argc, argv);
     const char *what = argv[optind];
     still.program = argv[optind + 1];
-    if (what[strspn(what, "0123456789")])
+    bool is_file = what[strspn(what, "0123456789")], gone = is_file && gt_is_box(what);
+    if (gone)
+        gt_gone_open(&still, what, options.last);
+    else if (is_file)
         gt_core_open(&still, what);
     else
         gt_stop(&still, read_pid(what));
     if (options.last && !still.core)
         gt_recent_read(still.pid, options.last);
-    if (!gt_unwind(&still))
+    if (!gone && !gt_unwind(&still))
         gt_fail(GT_EXIT_FAILED, "stacks needs libdw.so.1, which is not here: install the package "
                                 "libdw1 (Debian, Ubuntu) or elfutils-libs (Fedora)");
-    gt_find_waits(&still);
+    if (!gone)
+        gt_find_waits(&still);
     gt_find_deadlocks(&still);
     if (options.json)
         gt_stacks_json(&still);

@@ -1,7 +1,7 @@
 /*
  * A process as it stood at one moment: its threads with their registers, and of its memory what
- * was copied. stop.c makes it of a running one, core.c of a core file; loaded.c, unwinding.c and
- * waits.c work out the rest when the process runs on.
+ * was copied. stop.c makes it of a running one, core.c of a core file, gone.c of a black box;
+ * loaded.c, unwinding.c and waits.c work out the rest when the process runs on.
  */
 #ifndef GT_STILL_H
 #define GT_STILL_H
@@ -146,6 +146,10 @@ void gt_stop(struct gt_still *still, pid_t pid);
 
 /* core.c: from a core file; ends with a message when it is none. */
 void gt_core_open(struct gt_still *still, const char *path);
+
+/* gone.c: from a black box, with stacks; last: as of gt_recent_read. Ends with a message likewise.
+ */
+void gt_gone_open(struct gt_still *still, const char *path, unsigned last);
 
 /* unwinding.c: the stacks of all tasks; false: there is no libdw. */
 bool gt_unwind(struct gt_still *still);
