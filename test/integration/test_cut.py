@@ -279,9 +279,16 @@ def test_from_the_end(recorded, tmp_path):
 
 
 @pytest.mark.parametrize("format", [f for f in gotools.FORMATS if int(f.split(".")[1]) >= 22])
+def test_nobody_is_there_but_who_has_not_begun(tmp_path, format):
+    """Generations in which all threads have ended but one that is to begin: each says of that one that it is there."""
+    proc.run([FUZZ, format, 20335, 1, tmp_path]).ok()
+    check_readers(format, cut_ns(tmp_path / f"{format}-20335.trace", tmp_path / "part.out", 198490355, 310877199))
+
+
+@pytest.mark.parametrize("format", [f for f in gotools.FORMATS if int(f.split(".")[1]) >= 22])
 def test_a_part_that_begins_in_a_call_that_has_taken_a_p(tmp_path, format):
     """Who tells something in a call takes a P for that, which it may keep until the call is over: nobody takes it away."""
-    proc.run([FUZZ, format, 180, 30, tmp_path], timeout=60).ok()
+    proc.run([FUZZ, format, 190, 20, tmp_path], timeout=60).ok()
     parts = []
     for trace in sorted(tmp_path.glob("*.trace")):
         events = gotools.parse(trace, go=gotools.find("1.26"))

@@ -118,7 +118,10 @@ static void make_the_unstarted(struct gt_p_row *lent, uint64_t ts)
         any = g->m && lives(g) && gt_wants_thread(g->m) ? g->m : NULL;
     for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
         struct gt_m *m = g->maker && gt_wants_thread(g->maker) ? g->maker : any;
-        if (!is_unstarted(g) || is_maker_running(g) || !m)
+        if (!is_unstarted(g) || is_maker_running(g))
+            continue;
+        g->unmade = !m;
+        if (!m)
             continue;
         struct gt_p_row *own = m->p;
         gt_do_proc_start(m, lent, ts);
@@ -171,17 +174,19 @@ static bool is_on_thread(const struct gt_g_row *g)
     return g->state == GT_G_RUNNING || g->state == GT_G_SYSCALL;
 }
 
-/* Who says what nobody in particular has to; it had better have a P. */
+/* Who says what nobody in particular has to; it had better have a P. All others may have ended. */
 static struct gt_m *find_teller(void)
 {
-    struct gt_m *teller = NULL;
+    struct gt_m *teller = NULL, *maker = NULL;
     for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
+        if (lives(g) && !g->m && g->maker && gt_wants_thread(g->maker))
+            maker = g->maker;
         if (g->m && lives(g) && gt_wants_thread(g->m) && (!teller || (g->m->p && !teller->p)))
             teller = g->m;
     }
-    if (!teller && !gt_all->wanted.trace->ours)
-        return gt_m_of(GT_WRITING_FIRST); /* of Go's, all may wait since the beginning */
-    return teller;
+    if (!teller && maker)
+        return maker;
+    return teller ? teller : gt_m_of(GT_WRITING_FIRST); /* of Go's, all may wait since before */
 }
 
 /* Ps that nobody has are told when they are taken; where others may steal them, at once. */
@@ -224,8 +229,6 @@ static void tell_statuses(uint64_t ts, bool stacks)
     struct gt_m *teller = find_teller();
     for (struct gt_p_row *p = gt_all->first_p; p; p = p->next)
         p->told = false;
-    if (!teller)
-        return;
     tell_ps(teller, ts);
     for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
         bool own = g->m && (gt_all->wanted.trace->ours || is_on_thread(g));
