@@ -21,7 +21,7 @@ static struct {
     volatile sig_atomic_t exists; /* temporary */
 } replacement;
 
-static void discard(void)
+void gt_replacement_discard(void)
 {
     if (replacement.exists)
         unlink(replacement.temporary);
@@ -33,20 +33,20 @@ static void discard(void)
 /* It takes its default action, which is to end us, on our return. */
 static void on_end(int number)
 {
-    discard();
+    gt_replacement_discard();
     raise(number);
 }
 
 /* What ends the program from outside, from a terminal that closes to a limit; nohup's stay so. */
 static void watch_ends(void)
 {
-    static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXCPU, SIGXFSZ, SIGBUS};
+    static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXCPU, SIGXFSZ};
     struct sigaction act = {.sa_handler = on_end, .sa_flags = (int)SA_RESETHAND}, before;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
             sigaction(ends[i], &act, NULL);
     }
-    atexit(discard);
+    atexit(gt_replacement_discard);
 }
 
 /* Without a signal between its making and our knowing of it. */

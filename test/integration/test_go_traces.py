@@ -7,12 +7,13 @@ import json
 import os
 import random
 import re
+import socket
 import subprocess
 
 import pytest
 
-from lib import ROOT, gotools, proc
-from test_cut import SLACK, check_readers, convert, cut_ns, differences, sums, window
+from lib import PROGRAMS, ROOT, gotools, proc
+from test_cut import FUZZ, SLACK, check_readers, convert, cut_ns, differences, sums, window
 
 GOTRACE = ROOT / "build/gotrace"
 SANITIZED = ROOT / "build/asan/gotrace"
@@ -218,6 +219,10 @@ def commands():
 NO_TRACES = {
     "missing": "No such file",
     "empty": "is not a Go execution trace",
+    "/bin/sh": "is not a Go execution trace",
+    "/dev/null": "no regular file",
+    "/dev/stdin": "no regular file",
+    "socket": "No such device or address",
     "text": "is not a Go execution trace",
     "packed": "compressed",
     "future": "a Go that is not known",
@@ -239,7 +244,9 @@ def no_traces(tmp_path_factory):
     os.mkfifo(directory / "fifo")
     os.mkfifo(directory / "endless")
     writer = proc.spawn(["sh", "-c", "exec yes 1<>endless"], cwd=directory, stdout=subprocess.DEVNULL)
-    yield directory
+    with socket.socket(socket.AF_UNIX) as end:
+        end.bind(str(directory / "socket"))
+        yield directory
     proc.kill_group(writer)
 
 
@@ -252,6 +259,58 @@ def test_no_traces(no_traces, argv):
         assert result.returncode == 1 and not result.stdout, result
         assert re.fullmatch(rf"gotrace: {name}: .*{what}.*\n", result.stderr), result
     assert sorted(os.listdir(no_traces)) == before
+
+
+@pytest.mark.parametrize("argv", [["merge", "good", "-o", "o"], ["stacks"]], ids=["merge", "stacks"])
+def test_no_traces_among_others(no_traces, recorded, argv):
+    """Behind a good one; and where a core file is wanted."""
+    argv = [recorded("itself-1.26")[0] if word == "good" else word for word in argv]
+    before = sorted(os.listdir(no_traces))
+    for name in NO_TRACES:
+        result = proc.run([GOTRACE, *argv, name], cwd=no_traces)
+        assert result.returncode == 1 and re.fullmatch(r"gotrace: .*\n", result.stderr) and not result.stdout, result
+    assert sorted(os.listdir(no_traces)) == before
+
+
+SHRINKS = """
+#include <stdlib.h>
+#include <unistd.h>
+int madvise(void *at, size_t size, int advice)
+{
+    (void)at, (void)size, (void)advice;
+    return truncate(getenv("SHRINKS"), 4096);
+}
+"""
+
+
+@pytest.mark.parametrize("format", ["go1.11", "go1.23"])
+@pytest.mark.parametrize("argv", commands(), ids=lambda argv: argv[0])
+def test_becomes_shorter(tmp_path, argv, format):
+    """While it is read: that it has been mapped is when it happens."""
+    trace, places = tmp_path / "d/t.out", tmp_path / "d"
+    proc.run([FUZZ, format, 193, 1, tmp_path]).ok()
+    library = proc.compile(SHRINKS, tmp_path / "shrinks.so", "-shared", "-fPIC")
+    places.mkdir()
+    (tmp_path / f"{format}-193.trace").rename(trace)
+    assert trace.stat().st_size > 8192
+    result = proc.run([GOTRACE, *argv, trace], cwd=places, env={"LD_PRELOAD": str(library), "SHRINKS": str(trace)})
+    assert result.returncode == 1 and not result.stdout, result
+    assert f"gotrace: {trace}: it became shorter while it was read, or the disk cannot be read\n" in result.stderr, result
+    assert os.listdir(places) == ["t.out"]
+
+
+@pytest.mark.parametrize("format", ["go1.7", "go1.11", "go1.23", "go1.26"])
+def test_holes(tmp_path, format):
+    """What a file system leaves at the end, or a whole file of it: read at once, however large it says that it is."""
+    trace = tmp_path / "t.out"
+    proc.traced([PROGRAMS / "parts"], trace, env={"GOTRACE_FORMAT": format}).ok()
+    size = trace.stat().st_size
+    before = sums(trace)
+    for at in (size, 16):
+        os.truncate(trace, at)
+        os.truncate(trace, at + (32 << 20))
+        proc.run(["prlimit", "--cpu=2", GOTRACE, "info", trace]).ok()
+        assert at == 16 or not differences(sums(trace), before)
 
 
 DAMAGES = 12
