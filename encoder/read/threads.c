@@ -151,7 +151,7 @@ static bool possible(void *arg, const struct gt_happening *h)
     case GT_EV_GO_START: state = GT_G_RUNNABLE; break;
     case GT_EV_GO_UNBLOCK: state = GT_G_WAITING; break;
     case GT_EV_GO_SYSCALL_END_BLOCKED: /* v1 by Go: it is not told where the call began */
-        if (all->trace->ours)
+        if (all->trace->ours && h->on->thread != GT_NO_THREAD)
             return true;
         if (!h->g)
             return gt_memo_find(&all->lent, h->on->p + 1) != (uintptr_t)h->on;

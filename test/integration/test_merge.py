@@ -261,6 +261,7 @@ def check_part(of, part, start, end):
 @pytest.mark.parametrize("format", ["go1.5", "go1.10", "go1.21", "go1.23"])
 @pytest.mark.parametrize("seeds, start, end", [
     ((20309, 20536, 20424), 439823, 6094952),  # calls that a process' end ends go on where their thread has no P
+    ((20261, 20370), 1000000, 1200000),  # and begin at the same moment
     ((20341, 20361, 20024), 1894282, 3957106),  # in v1 two processes have a goroutine that is called main
 ])  # fmt: skip
 def test_schedules_that_were_wrong(tmp_path, format, seeds, start, end):
