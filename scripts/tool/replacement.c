@@ -16,17 +16,20 @@
 static struct {
     FILE *file;
     char place[PATH_MAX], temporary[PATH_MAX];
-    char beside[PATH_MAX];        /* "": none */
-    const char *suffix;           /* of that */
-    volatile sig_atomic_t exists; /* temporary */
+    char beside[PATH_MAX];         /* "": none */
+    char unfinished[PATH_MAX + 8]; /* what that is called while it is written (v1/elf.h) */
+    const char *suffix;            /* of that */
+    volatile sig_atomic_t exists;  /* temporary */
 } replacement;
 
 void gt_replacement_discard(void)
 {
     if (replacement.exists)
         unlink(replacement.temporary);
-    if (replacement.exists && *replacement.beside)
+    if (replacement.exists && *replacement.beside) {
         unlink(replacement.beside);
+        unlink(replacement.unfinished);
+    }
     replacement.exists = 0;
 }
 
@@ -88,6 +91,7 @@ void gt_replacement_beside(const char *suffix)
     replacement.suffix = suffix;
     if (snprintf(replacement.beside, PATH_MAX, "%s%s", replacement.temporary, suffix) >= PATH_MAX)
         gt_fail(GT_EXIT_FAILED, "%s%s: %s", replacement.place, suffix, strerror(ENAMETOOLONG));
+    snprintf(replacement.unfinished, sizeof replacement.unfinished, "%s.new", replacement.beside);
 }
 
 static bool rename_beside(void)

@@ -496,6 +496,21 @@ def test_bad_input(recorded, tmp_path):
     assert not part.exists() and not list(tmp_path.glob("part.out*"))
 
 
+@pytest.mark.parametrize("format", ["go1.5", "go1.11", "go1.26"])
+@pytest.mark.parametrize("kilobytes", [0, 1, 4])
+@pytest.mark.parametrize("ignored", [True, False])
+def test_no_room(recorded, tmp_path, format, kilobytes, ignored):
+    """A file that cannot be as large, be the signal for that ignored: what stands there stays, and nothing beside it."""
+    trace, _ = recorded("go1.23")
+    (tmp_path / "o").write_text("mine")
+    script = "trap '' XFSZ;" if ignored else ""
+    script += f'ulimit -f {kilobytes}; exec "$0" convert --format={format} "$1" -o "$2"'
+    result = proc.run(["bash", "-c", script, GOTRACE, trace, tmp_path / "o"])
+    assert result.returncode == (1 if ignored else -signal.SIGXFSZ), result
+    assert not ignored or "File too large" in result.stderr, result
+    assert os.listdir(tmp_path) == ["o"] and (tmp_path / "o").read_text() == "mine"
+
+
 @pytest.mark.limit(600)
 @pytest.mark.parametrize("format", ["go1.5", "go1.11", "go1.23", "go1.26"])
 def test_damaged_input(recorded, tmp_path, format):
