@@ -17,7 +17,7 @@ static struct {
     FILE *file;
     char place[PATH_MAX], temporary[PATH_MAX];
     char beside[PATH_MAX];         /* "": none */
-    char unfinished[PATH_MAX + 8]; /* what that is called while it is written (v1/elf.h) */
+    char unfinished[PATH_MAX + 8]; /* what that is called while it is written (output.h) */
     const char *suffix;            /* of that */
     volatile sig_atomic_t exists;  /* temporary */
 } replacement;

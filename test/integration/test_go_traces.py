@@ -334,3 +334,56 @@ def test_damaged(recorded, tmp_path, name):
         assert result.returncode in (0, 1), result
         assert not output or part.exists() == (result.returncode == 0), result
         part.unlink(missing_ok=True)
+
+
+WAYS = [
+    *(["info", *more] for more in ([], ["--json"])),
+    *(["top", *more] for more in ([], ["--by-thread"], ["--cum"], ["--wakers"], ["--holders"], ["--by-lock"], ["--wakeups"],
+                                  ["--preempted"], ["--cpu"], ["--kind=cpu"], ["--kind=all", "--idle=none"], ["--json"])),
+    ["why"],
+    ["sql", "-o", "o"],
+    *(["export", f"--to={to}", "-o", "o"] for to in ("pprof", "folded", "flame", "perfetto", "firefox", "chrome")),
+    *(["cut", *more, "-o", "o"] for more in (["--from=1ms", "--to=30ms"], ["--around=longest"], ["--threads=."])),
+    *(["convert", f"--format={format}", *more, "-o", "o"] for format, *more in (["go1.5"], ["go1.11"], ["go1.22"], ["go1.26", "--holds"])),
+    ["merge", "-o", "o"],
+    ["symbolize", "-o", "o"],
+    ["recover", "-o", "o"],
+    ["stacks"],
+]  # fmt: skip
+
+
+def damages(data, chance):
+    """What is left of a file that was cut, overwritten in places, or in part; or that says it is another format's."""
+    data = bytearray(data)
+    at = chance.randrange(16, len(data))
+    if (kind := chance.randrange(4)) == 0:
+        return data[:at]
+    if kind == 1:
+        for _ in range(chance.choice((1, 3, 20))):
+            data[chance.randrange(16, len(data))] = chance.randrange(256)
+    elif kind == 2:
+        size = min(chance.choice((10, 500, 5000)), len(data) - at)
+        data[at : at + size] = bytes(size) if chance.randrange(2) else 2 * data[at : at + size]
+    else:
+        data[:16] = f"{chance.choice(list(gotools.FORMATS)).replace('go', 'go ')} trace".encode().ljust(16, b"\0")
+    return data
+
+
+@pytest.mark.limit(300)
+@pytest.mark.parametrize("format", gotools.FORMATS)
+def test_every_command_on_damaged_traces(tmp_path, format):
+    """Of every kind of ours, each command in each way: a result, or a message and nothing else. More of it: DAMAGES."""
+    chance, bad = random.Random(format), tmp_path / "bad.out"
+    proc.run([FUZZ, format, 193, 1, tmp_path]).ok()
+    (good,) = tmp_path.glob("*.trace")
+    for argv in chance.choices(WAYS, k=2 * int(os.environ.get("DAMAGES", DAMAGES))):
+        bad.write_bytes(damages(good.read_bytes(), chance))
+        before = set(os.listdir(tmp_path))
+        env = {"ASAN_OPTIONS": "detect_leaks=0:exitcode=66"}
+        result = proc.run([SANITIZED, *argv, bad], cwd=tmp_path, timeout=60, env=env)
+        assert result.returncode in (0, 1), result
+        assert result.returncode == 0 or result.stderr.startswith("gotrace: "), result
+        made = set(os.listdir(tmp_path)) - before
+        assert made <= ({"o", "o.elf"} if result.returncode == 0 else set()), (made, result)
+        for name in made:
+            (tmp_path / name).unlink()
