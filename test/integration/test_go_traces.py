@@ -13,6 +13,7 @@ import subprocess
 import pytest
 
 from lib import PROGRAMS, ROOT, gotools, proc
+from lib.exported import Perfetto, export, folded, go_pprof
 from test_cut import FUZZ, SLACK, check_readers, convert, cut_ns, differences, sums, window
 
 GOTRACE = ROOT / "build/gotrace"
@@ -96,6 +97,41 @@ def test_sums(recorded, name):
             if abs(n - counts[leaf]) > 1 + n // 50 or abs(own - ns[leaf]) > 0.001 * ns[leaf] + n:
                 wrong.append((kind, leaf, n, counts[leaf], own, ns[leaf]))
     assert len(wrong) <= 1, wrong  # on a busy machine one was, once in 400 traces; it is not known why
+
+
+def near(one, other):
+    return all(abs(one[key] - other[key]) <= 0.001 * other[key] + 1000 for key in one.keys() | other.keys())
+
+
+@pytest.mark.limit(100)
+@pytest.mark.parametrize("format", ["go1.11", "go1.23"])
+def test_all_say_the_same(tmp_path, format):
+    """Where threads waited, in a trace of ours: top, sql, pprof, folded stacks, Perfetto's, and Go's totals."""
+    trace = proc.traced([PROGRAMS / "rounds"], tmp_path / "t.out", env={"GOTRACE_FORMAT": format}).ok().trace
+    profile, in_perfetto = export(trace, "pprof"), collections.Counter()
+    for slice_ in Perfetto(export(trace, "perfetto")).slices:
+        in_perfetto[slice_["category"][0]] += slice_["duration"]
+    for kind, of_go in KINDS.items():
+        top = json.loads(proc.run([GOTRACE, "top", "--json", "--idle=none", "-n1000000", f"--kind={kind}", trace]).ok().stdout)
+        rows = sql(trace, f"""SELECT function AS leaf, sum(ns) AS ns FROM {"calls" if kind == "syscall" else "waits"} AS w
+                              LEFT JOIN stack_frames AS s ON s.stack_id = w.stack_id AND depth = 0
+                              LEFT JOIN frames ON frames.id = frame_id
+                              {"" if kind == "syscall" else f"WHERE kind = '{kind}'"} GROUP BY function""")  # fmt: skip
+        in_sql = collections.Counter({row["leaf"] or "": row["ns"] for row in rows})
+        in_top = collections.Counter()
+        for row in top["waits"]:
+            in_top[row["stack"][0]["function"] if row["stack"] else ""] += row["total_ns"]
+        assert in_sql and near(in_top, in_sql), (kind, in_top, in_sql)
+        in_folded = collections.Counter()
+        for frames, ns in folded(trace, f"--kind={kind}"):
+            in_folded[next((f for f in reversed(frames) if not f.startswith("[")), "")] += ns
+        in_pprof = go_pprof(profile, f"-sample_index={kind}")
+        total = in_sql.total()
+        for found in (in_folded.total(), in_pprof.total(), in_perfetto[kind], top["total_ns"]):
+            assert abs(found - total) <= 0.001 * total + 1000, (kind, in_folded, in_pprof, in_perfetto, in_sql)
+        if kind != "sched":
+            theirs, ours = gotools.pprof(trace, of_go).total_ns, sum(ns for _, ns in by_leaf(trace, kind).values())
+            assert abs(ours - theirs) <= 0.001 * theirs + 1000 * top["count"], (kind, ours, theirs)
 
 
 @recordings
