@@ -15,7 +15,8 @@ static void append(const char *text, size_t len, void *arg)
     size_t room = (size_t)(out->end - out->pos);
     if (len > room)
         len = room;
-    memcpy(out->pos, text, len);
+    if (len) /* text may be NULL, else */
+        memcpy(out->pos, text, len);
     out->pos += len;
 }
 

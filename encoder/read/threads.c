@@ -151,7 +151,7 @@ static bool possible(void *arg, const struct gt_happening *h)
     case GT_EV_GO_START: state = GT_G_RUNNABLE; break;
     case GT_EV_GO_UNBLOCK: state = GT_G_WAITING; break;
     case GT_EV_GO_SYSCALL_END_BLOCKED: /* v1 by Go: it is not told where the call began */
-        if (all->trace->ours)
+        if (all->trace->ours && h->on->thread != GT_NO_THREAD)
             return true;
         if (!h->g)
             return gt_memo_find(&all->lent, h->on->p + 1) != (uintptr_t)h->on;
@@ -235,7 +235,8 @@ static void status(struct gt_threads *all, struct gt_thread_state *t, const stru
 {
     t->seq = h->seq;
     t->generation = all->trace->generations;
-    if (t->state == GT_G_NONE || h->seq) { /* v1 creates the goroutine before, and counts this */
+    bool fresh = t->state == GT_G_NONE;
+    if (fresh || h->seq) { /* v1 creates the goroutine before, and counts this */
         t->state = h->state;
         t->stack = h->stack;
         t->begin = t->since = t->shares.until = 0; /* so it was before anything was recorded */
@@ -245,8 +246,10 @@ static void status(struct gt_threads *all, struct gt_thread_state *t, const stru
         t->thread = h->thread;
     if (h->state == GT_G_WAITING && all->trace->ours)
         waits_already(t, h);
-    if (h->its)
-        begin_at(t, h->its);
+    bool away = h->state == GT_G_WAITING || h->state == GT_G_SYSCALL;
+    const struct gt_callers *began = all->trace->ours && fresh && !away ? h->stack : NULL;
+    if (h->its || began)
+        begin_at(t, h->its ? h->its : began);
     else if (all->trace->ours && !*t->routine && t->stack)
         t->routine = routine_of(t->stack);
     if (h->state == GT_G_SYSCALL)

@@ -14,7 +14,10 @@ bool gt_v1_record_next(struct gt_bytes *bytes, const struct gt_format *format,
     unsigned count = first >> 6;
     record->type = first & 0x3f;
     record->args = *bytes;
-    if (record->type == GT_V1_STRING) {
+    if (!first) { /* a hole in the file, be it of gigabytes */
+        while (bytes->p < bytes->end && !*bytes->p)
+            bytes->p++;
+    } else if (record->type == GT_V1_STRING) {
         gt_get_varint(bytes);
         gt_get_part(bytes, gt_get_varint(bytes));
     } else if (count == 3) {

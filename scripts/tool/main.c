@@ -1,4 +1,5 @@
 /* `gotrace`: runs programs under libgotrace.so, and reads what it wrote. */
+#include "shrunk.h"
 #include "tool.h"
 
 #include "encoder/read/printable.h"
@@ -113,5 +114,6 @@ static void close_output(void)
 int main(int argc, char **argv)
 {
     atexit(close_output); /* some commands end by exit */
+    gt_shrunk_watch();
     return run(argc, argv);
 }

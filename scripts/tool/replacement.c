@@ -16,37 +16,40 @@
 static struct {
     FILE *file;
     char place[PATH_MAX], temporary[PATH_MAX];
-    char beside[PATH_MAX];        /* "": none */
-    const char *suffix;           /* of that */
-    volatile sig_atomic_t exists; /* temporary */
+    char beside[PATH_MAX];         /* "": none */
+    char unfinished[PATH_MAX + 8]; /* what that is called while it is written (output.h) */
+    const char *suffix;            /* of that */
+    volatile sig_atomic_t exists;  /* temporary */
 } replacement;
 
-static void discard(void)
+void gt_replacement_discard(void)
 {
     if (replacement.exists)
         unlink(replacement.temporary);
-    if (replacement.exists && *replacement.beside)
+    if (replacement.exists && *replacement.beside) {
         unlink(replacement.beside);
+        unlink(replacement.unfinished);
+    }
     replacement.exists = 0;
 }
 
 /* It takes its default action, which is to end us, on our return. */
 static void on_end(int number)
 {
-    discard();
+    gt_replacement_discard();
     raise(number);
 }
 
 /* What ends the program from outside, from a terminal that closes to a limit; nohup's stay so. */
 static void watch_ends(void)
 {
-    static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXCPU, SIGXFSZ, SIGBUS};
+    static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGXCPU, SIGXFSZ};
     struct sigaction act = {.sa_handler = on_end, .sa_flags = (int)SA_RESETHAND}, before;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
             sigaction(ends[i], &act, NULL);
     }
-    atexit(discard);
+    atexit(gt_replacement_discard);
 }
 
 /* Without a signal between its making and our knowing of it. */
@@ -88,6 +91,7 @@ void gt_replacement_beside(const char *suffix)
     replacement.suffix = suffix;
     if (snprintf(replacement.beside, PATH_MAX, "%s%s", replacement.temporary, suffix) >= PATH_MAX)
         gt_fail(GT_EXIT_FAILED, "%s%s: %s", replacement.place, suffix, strerror(ENAMETOOLONG));
+    snprintf(replacement.unfinished, sizeof replacement.unfinished, "%s.new", replacement.beside);
 }
 
 static bool rename_beside(void)

@@ -19,4 +19,7 @@ void gt_replacement_beside(const char *suffix);
 /* With the permissions of the file `like`. */
 void gt_replacement_finish(const char *like);
 
+/* Nothing of it stays; also in a handler of signals. */
+void gt_replacement_discard(void);
+
 #endif

@@ -101,19 +101,25 @@ def test_parts_of_known_waits(recorded, tmp_path, format):
         assert not differences(states(part), states(trace, first, last), 2 * SLACK)
 
 
-def test_a_part_that_begins_before_a_thread_does(recorded, tmp_path):
-    """A thread that was made and has not begun is told by another one, whose it is not: also in a part of that part."""
-    trace, _ = recorded("go1.26")
-    events = [e for e in gotools.parse(trace) if e.goid]
-    made = {e.goid: e.time for e in events if e.old == "NotExist" and e.new == "Runnable"}
+@pytest.mark.parametrize("format", ["go1.11", "go1.22", "go1.26"])
+def test_a_part_that_begins_before_a_thread_does(recorded, tmp_path, format):
+    """A thread that was made and has not begun: where it will, and who made it or nobody; also in a part of that part."""
+    trace, _ = recorded(format)
+    events = gotools.parse(trace)
+    made = {e.goid: e for e in events if e.goid and e.old == "NotExist" and e.new == "Runnable"}
     begun = {e.goid: e.time for e in reversed(events) if e.new == "Running" and e.goid in made}
-    parts = []
-    for goid in begun:
-        start, room = (made[goid] + begun[goid]) // 2 - events[0].time, (begun[goid] - made[goid]) // 2
+    first, parts = events[0].time, []
+    for goid, begins in begun.items():
+        start, room = (made[goid].time + begins) // 2 - first, (begins - made[goid].time) // 2
         part = cut_ns(trace, tmp_path / f"{goid}.part.out", start, start + 50_000_000)
-        parts += [part, cut_ns(part, tmp_path / f"{goid}.again.out", room // 2, 40_000_000)]
+        again = cut_ns(part, tmp_path / f"{goid}.again.out", room // 2, 40_000_000)
+        parts += [part, again]
+        for file in (part, again):
+            (told,) = (e for e in gotools.parse(file) if e.goid == goid and e.old == "NotExist")
+            assert told.transition_stack[0].func == made[goid].transition_stack[0].func, (file, told)
+            assert told.g in (made[goid].g, -1), (file, told, made[goid])
     assert len(parts) >= 10
-    check_readers("go1.26", *parts)
+    check_readers(format, *parts)
 
 
 @formats
@@ -270,6 +276,35 @@ def test_from_the_end(recorded, tmp_path):
 
 
 # --- Random schedules
+
+
+@pytest.mark.parametrize("format", [f for f in gotools.FORMATS if int(f.split(".")[1]) >= 22])
+def test_nobody_is_there_but_who_has_not_begun(tmp_path, format):
+    """Generations in which all threads have ended but one that is to begin: each says of that one that it is there."""
+    proc.run([FUZZ, format, 20335, 1, tmp_path]).ok()
+    check_readers(format, cut_ns(tmp_path / f"{format}-20335.trace", tmp_path / "part.out", 198490355, 310877199))
+
+
+@pytest.mark.parametrize("format", [f for f in gotools.FORMATS if int(f.split(".")[1]) >= 22])
+def test_a_part_that_begins_in_a_call_that_has_taken_a_p(tmp_path, format):
+    """Who tells something in a call takes a P for that, which it may keep until the call is over: nobody takes it away."""
+    proc.run([FUZZ, format, 190, 20, tmp_path], timeout=60).ok()
+    parts = []
+    for trace in sorted(tmp_path.glob("*.trace")):
+        events = gotools.parse(trace, go=gotools.find("1.26"))
+        first, calling, taken = events[0].time, set(), []
+        for e, after in zip(events, events[1:]):
+            if e.goid:
+                (calling.add if e.new == "Syscall" else calling.discard)(e.m)
+            takes = e.procid is not None and (e.old, e.new) == ("Idle", "Running")
+            if takes and e.m in calling and after.time - e.time > SLACK:
+                taken.append((e.time + after.time) // 2 - first)
+        for start in taken[-3:]:
+            end = sums(trace)[None]
+            parts.append(cut_ns(trace, tmp_path / f"{trace.name}.{start}", start, end))
+            assert not (wrong := differences(sums(parts[-1]), window(trace, start, end))), (trace, start, wrong)
+    assert len(parts) >= 5
+    check_readers(format, *parts)
 
 
 @pytest.mark.limit(3600)
@@ -459,6 +494,21 @@ def test_bad_input(recorded, tmp_path):
     assert cut(trace, tmp_path / "no/such/directory").returncode == 1
     assert proc.run([GOTRACE, "convert", "--format=go1.99", trace, "-o", part]).returncode == 2
     assert not part.exists() and not list(tmp_path.glob("part.out*"))
+
+
+@pytest.mark.parametrize("format", ["go1.5", "go1.11", "go1.26"])
+@pytest.mark.parametrize("kilobytes", [0, 1, 4])
+@pytest.mark.parametrize("ignored", [True, False])
+def test_no_room(recorded, tmp_path, format, kilobytes, ignored):
+    """A file that cannot be as large, be the signal for that ignored: what stands there stays, and nothing beside it."""
+    trace, _ = recorded("go1.23")
+    (tmp_path / "o").write_text("mine")
+    script = "trap '' XFSZ;" if ignored else ""
+    script += f'ulimit -f {kilobytes}; exec "$0" convert --format={format} "$1" -o "$2"'
+    result = proc.run(["bash", "-c", script, GOTRACE, trace, tmp_path / "o"])
+    assert result.returncode == (1 if ignored else -signal.SIGXFSZ), result
+    assert not ignored or "File too large" in result.stderr, result
+    assert os.listdir(tmp_path) == ["o"] and (tmp_path / "o").read_text() == "mine"
 
 
 @pytest.mark.limit(600)

@@ -252,10 +252,33 @@ def test_old_files_are_placed_by_the_time_of_day(family, tmp_path):
 # --- Any traces
 
 
+def check_part(of, part, start, end):
+    proc.run([GOTRACE, "cut", f"--from={start}ns", f"--to={end}ns", of, "-o", part]).ok()
+    assert not differences(sums(part), window(of, start, end), 2 * SLACK), (of, start, end)
+    return part
+
+
+@pytest.mark.parametrize("format", ["go1.5", "go1.10", "go1.21", "go1.23"])
+@pytest.mark.parametrize("seeds, start, end", [
+    ((20309, 20536, 20424), 439823, 6094952),  # calls that a process' end ends go on where their thread has no P
+    ((20261, 20370), 1000000, 1200000),  # and begin at the same moment
+    ((20341, 20361, 20024), 1894282, 3957106),  # in v1 two processes have a goroutine that is called main
+])  # fmt: skip
+def test_schedules_that_were_wrong(tmp_path, format, seeds, start, end):
+    for seed in seeds:
+        proc.run([FUZZ, format, seed, 1, tmp_path]).ok()
+    inputs = [tmp_path / f"{format}-{seed}.trace" for seed in seeds]
+    all = merged_of(inputs, tmp_path / "all.out")
+    expected = sum((totals(sums(trace)) for trace in inputs), collections.Counter())
+    assert not differences(totals(sums(all)), expected, 10 * SLACK)
+    check_readers(format, all, check_part(all, tmp_path / "part.out", start, end))
+
+
 @pytest.mark.limit(600)
 @formats
 def test_random_schedules(tmp_path, format):
-    """Traces of random schedules put together, and parts of that: none is refused, and every sum is that of the inputs."""
+    """Traces of random schedules put together, parts of that, and parts of those: none is refused, and every sum is that of
+    the inputs."""
     chance = random.Random(FIRST)
     proc.run([FUZZ, format, FIRST, 2 * MERGES + 2, tmp_path], timeout=300).ok()
     traces, made = sorted(tmp_path.glob("*.trace")), []
@@ -267,11 +290,10 @@ def test_random_schedules(tmp_path, format):
         counts, own = event_counts(all), [event_counts(trace) for trace in inputs]
         for kind in ("CPUSample", "UserLog", "UserTaskBegin", "UserRegionBegin", "UserRegion"):
             assert counts.get(kind, 0) == sum(n.get(kind, 0) for n in own), (kind, inputs)
-        start, end = sorted(chance.randrange(sums(all)[None]) for _ in range(2))
-        part = tmp_path / f"{i}.part.out"
-        proc.run([GOTRACE, "cut", f"--from={start}ns", f"--to={end + 1}ns", all, "-o", part]).ok()
-        assert not differences(sums(part), window(all, start, end + 1), 2 * SLACK), (inputs, start, end)
-        made += [all, part]
+        made.append(of := all)
+        for part in (tmp_path / f"{i}.part.out", tmp_path / f"{i}.again.out"):
+            start, end = sorted(chance.randrange(sums(of)[None] + 1) for _ in range(2))
+            made.append(of := check_part(of, part, start, end + 1))
     check_readers(format, *made)
 
 

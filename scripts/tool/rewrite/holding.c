@@ -64,7 +64,8 @@ struct gt_holdings *gt_holdings_read(const char *path, size_t *n)
     struct gt_trace trace;
     gt_open_trace(&trace, path);
     gt_read_threads(&threads, &trace);
-    qsort(all->at, all->n, sizeof *all->at, by_time);
+    if (all->n)
+        qsort(all->at, all->n, sizeof *all->at, by_time);
     for (size_t i = all->n; i--;)
         *(uint64_t *)gt_need(gt_memo_at(&all->next, all->at[i].g)) = i + 1;
     *n = all->n / 2;

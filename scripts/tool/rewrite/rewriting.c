@@ -208,7 +208,7 @@ static bool possible(void *arg, const struct gt_happening *h)
                       p->source.busy == (h->type == GT_EV_PROC_STEAL));
     case GT_EV_GO_SYSCALL_END_BLOCKED:
         if (gt_reads_our_v1())
-            return true;
+            return h->on->thread != GT_NO_THREAD || is_next(h, GT_G_SYSCALL);
         g = h->g ? gt_g_known(h->g) : NULL;
         m = g && g->m ? g->m : gt_m_on(h->on);
         if (h->g && !is_next(h, GT_G_SYSCALL))

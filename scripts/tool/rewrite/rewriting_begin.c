@@ -68,25 +68,29 @@ static void introduce(struct gt_g_row *g, struct gt_p_row *p, uint64_t ts, bool 
 }
 
 /* Those without a P, one after the other on the one that is lent. */
-static void introduce_the_absent(uint64_t ts, bool *told)
+static void introduce_the_absent(struct gt_p_row *lent, uint64_t ts, bool *told)
 {
-    struct gt_p_row *lent = gt_all->first_p;
-    struct gt_m *holder = lent->m;
     for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
         if (!lives(g) || !g->m || g->m->p || !gt_wants_thread(g->m))
             continue;
         introduce(g, lent, ts, told);
         gt_do_proc_stop(g->m, ts);
     }
-    lent->m = holder;
-    lent->state = holder ? GT_P_RUNNING : GT_P_IDLE;
 }
 
+/* A call that began without the P, which was taken to tell something, ends without losing it. */
 static void introduce_the_present(uint64_t ts, bool *told)
 {
     for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
-        if (lives(g) && g->m && g->m->p && gt_wants_thread(g->m))
-            introduce(g, g->m->p, ts, told);
+        if (!lives(g) || !g->m || !g->m->p || !gt_wants_thread(g->m))
+            continue;
+        struct gt_p_row *p = g->m->p;
+        bool taken = g->state == GT_G_SYSCALL && p->state == GT_P_RUNNING;
+        introduce(g, p, ts, told);
+        if (taken) {
+            gt_do_proc_stop(g->m, ts);
+            gt_do_proc_start(g->m, p, ts);
+        }
     }
     for (struct gt_p_row *p = gt_all->first_p; p; p = p->next) {
         if (p->m && !p->m->introduced) /* it has not come to its goroutine */
@@ -94,33 +98,73 @@ static void introduce_the_present(uint64_t ts, bool *told)
     }
 }
 
-/* Of a goroutine without a thread, which has not begun. */
-static void tell_unstarted(struct gt_m *m, struct gt_g_row *g, uint64_t ts)
+/* Who was made, and has not begun: where it will, no status says in every format. */
+static bool is_unstarted(const struct gt_g_row *g)
 {
-    if (gt_format->v1 && g->its && g->state == GT_G_RUNNABLE)
-        gt_do_create(m, g, NULL, ts); /* a status would say no less, but not where it begins */
-    else
-        gt_do_status(m, g, g->its, ts);
-    g->unmade = false;
+    return lives(g) && !g->m && g->its && g->state == GT_G_RUNNABLE;
 }
 
-static void begin_with_threads(uint64_t ts)
+static bool is_maker_running(const struct gt_g_row *g)
+{
+    const struct gt_m *m = g->maker;
+    return m && m->p && m->g && m->g->state == GT_G_RUNNING && lives(m->g) && gt_wants_thread(m);
+}
+
+/* Whose maker cannot say so is made by nobody, before a thread has its goroutine. */
+static void make_the_unstarted(struct gt_p_row *lent, uint64_t ts)
+{
+    struct gt_m *any = NULL;
+    for (struct gt_g_row *g = gt_all->first_g; g && !any; g = g->next)
+        any = g->m && lives(g) && gt_wants_thread(g->m) ? g->m : NULL;
+    for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
+        struct gt_m *m = g->maker && gt_wants_thread(g->maker) ? g->maker : any;
+        if (!is_unstarted(g) || is_maker_running(g))
+            continue;
+        g->unmade = !m;
+        if (!m)
+            continue;
+        struct gt_p_row *own = m->p;
+        gt_do_proc_start(m, lent, ts);
+        gt_do_create(m, g, NULL, ts);
+        gt_do_proc_stop(m, ts);
+        m->p = own;
+    }
+}
+
+/* And of whom less is known. */
+static void tell_those_without_a_thread(uint64_t ts)
 {
     struct gt_m *teller = NULL;
-    bool told = false;
-    if (!gt_all->first_p)
-        return;
-    introduce_the_absent(ts, &told);
-    introduce_the_present(ts, &told);
     for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
         if (g->m && g->m->introduced && (!teller || g->m->p))
             teller = g->m;
     }
     for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
         struct gt_m *m = teller ? teller : g->maker;
-        if (lives(g) && !g->m && m)
-            tell_unstarted(m, g, ts);
+        if (is_unstarted(g)) {
+            if (is_maker_running(g))
+                gt_do_create(g->maker, g, NULL, ts);
+        } else if (lives(g) && !g->m && m) {
+            gt_do_status(m, g, NULL, ts);
+            g->unmade = false;
+        }
     }
+}
+
+static void begin_with_threads(uint64_t ts)
+{
+    struct gt_p_row *lent = gt_all->first_p;
+    bool told = false;
+    if (!lent)
+        return;
+    struct gt_m *holder = lent->m;
+    enum gt_p_state state = lent->state;
+    make_the_unstarted(lent, ts);
+    introduce_the_absent(lent, ts, &told);
+    lent->m = holder;
+    lent->state = state;
+    introduce_the_present(ts, &told);
+    tell_those_without_a_thread(ts);
 }
 
 /* Statuses ------------------------------------------------------------------------------------ */
@@ -130,17 +174,19 @@ static bool is_on_thread(const struct gt_g_row *g)
     return g->state == GT_G_RUNNING || g->state == GT_G_SYSCALL;
 }
 
-/* Who says what nobody in particular has to; it had better have a P. */
+/* Who says what nobody in particular has to; it had better have a P. All others may have ended. */
 static struct gt_m *find_teller(void)
 {
-    struct gt_m *teller = NULL;
+    struct gt_m *teller = NULL, *maker = NULL;
     for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
+        if (lives(g) && !g->m && g->maker && gt_wants_thread(g->maker))
+            maker = g->maker;
         if (g->m && lives(g) && gt_wants_thread(g->m) && (!teller || (g->m->p && !teller->p)))
             teller = g->m;
     }
-    if (!teller && !gt_all->wanted.trace->ours)
-        return gt_m_of(GT_WRITING_FIRST); /* of Go's, all may wait since the beginning */
-    return teller;
+    if (!teller && maker)
+        return maker;
+    return teller ? teller : gt_m_of(GT_WRITING_FIRST); /* of Go's, all may wait since before */
 }
 
 /* Ps that nobody has are told when they are taken; where others may steal them, at once. */
@@ -183,8 +229,6 @@ static void tell_statuses(uint64_t ts, bool stacks)
     struct gt_m *teller = find_teller();
     for (struct gt_p_row *p = gt_all->first_p; p; p = p->next)
         p->told = false;
-    if (!teller)
-        return;
     tell_ps(teller, ts);
     for (struct gt_g_row *g = gt_all->first_g; g; g = g->next) {
         bool own = g->m && (gt_all->wanted.trace->ours || is_on_thread(g));

@@ -5,6 +5,7 @@
 #include "numbers.h"
 
 #include "encoder/read/need.h"
+#include "encoder/v1/tables.h"
 
 #include <stdlib.h>
 
@@ -52,6 +53,7 @@ struct gt_g_row *gt_g_of(uint64_t id)
         struct gt_g_row *g = gt_need(calloc(1, sizeof *g));
         g->id = id;
         g->number = gt_number_of_g(id);
+        g->first = id == 1;
         g->reason = g->label = "";
         g->call_ns = UINT64_MAX;
         *slot = (uintptr_t)g;
@@ -209,10 +211,15 @@ static uint64_t put_of(const struct gt_g_row *g, struct gt_m *m, enum gt_event_t
 
 /* Goroutines ---------------------------------------------------------------------------------- */
 
+static uint64_t routine_id(const struct gt_g_row *g)
+{
+    return gt_format->v1 && !g->its && g->first ? GT_V1_STACK_MAIN : stack_id(g->its);
+}
+
 static void put_create(struct gt_m *m, struct gt_g_row *g, enum gt_event_type type,
                        const struct gt_callers *stack, uint64_t ts)
 {
-    caused(g, m, put_of(g, m, type, ts, GT_ARGS(g->number, stack_id(g->its), stack_id(stack))));
+    caused(g, m, put_of(g, m, type, ts, GT_ARGS(g->number, routine_id(g), stack_id(stack))));
     g->seq = 0;
     g->unmade = g->unborn = false;
 }
@@ -322,9 +329,10 @@ void gt_do_status(struct gt_m *m, struct gt_g_row *g, const struct gt_callers *s
     uint64_t thread = on_thread && g->m ? g->m->number : GT_NO_THREAD;
     if (gt_format->v1 && !on_thread && !gt_all->wanted.trace->ours)
         m = gt_m_of(GT_WRITING_FIRST); /* there it must not look as if the one that runs made it */
-    if (stack && (gt_format->minor >= 23 || gt_format->v1))
-        ts = put_of(g, m, GT_EV_GO_STATUS_STACK, ts,
-                    GT_ARGS(g->number, thread, g->state, stack_id(stack)));
+    bool sayable = gt_format->minor >= 23 || gt_format->v1;
+    uint64_t where = !stack && gt_format->v1 ? routine_id(g) : sayable ? stack_id(stack) : 0;
+    if (where)
+        ts = put_of(g, m, GT_EV_GO_STATUS_STACK, ts, GT_ARGS(g->number, thread, g->state, where));
     else
         ts = put_of(g, m, GT_EV_GO_STATUS, ts, GT_ARGS(g->number, thread, g->state));
     g->seq = 0;

@@ -79,6 +79,7 @@ struct gt_g_row {
     const struct gt_callers *stack, *its; /* of the open wait; where it began */
     const char *label;                    /* "": none, or, with `process`, none of its own */
     bool named;                           /* with `process`: readers know a name */
+    bool first;                           /* of its process: main, for v1 */
     struct gt_region *regions;
     struct gt_log_line lock; /* for which it waits */
     uint64_t lock_ns, woke_ns;

@@ -11,13 +11,16 @@ enum {
     LOG_NS = 1000
 }; /* see encoder/read/threads.c: a wait begins with the log of what it is for */
 
-/* Where v1 does not know. */
-static bool is_routine(const struct gt_callers *its)
+/* A word of v1's, for where somebody began who was there before. */
+static bool is_word(const struct gt_callers *its, const char *word)
 {
-    return its && its->n &&
-           !(its->n == 1 && !*its->frame[0].file &&
-             (strcmp(its->frame[0].func, "main") == 0 ||
-              strcmp(its->frame[0].func, "(unknown)") == 0));
+    return its && its->n == 1 && !*its->frame[0].file && strcmp(its->frame[0].func, word) == 0;
+}
+
+static const struct gt_callers *routine_of(const struct gt_callers *its)
+{
+    bool none = !its || !its->n || is_word(its, "main") || is_word(its, "(unknown)");
+    return none ? NULL : its;
 }
 
 void gt_tell_create(const struct gt_happening *h, uint64_t ns)
@@ -28,7 +31,8 @@ void gt_tell_create(const struct gt_happening *h, uint64_t ns)
     g->source.state = GT_G_RUNNABLE;
     g->source.seq = 0;
     g->source.generation = gt_all->wanted.trace->generations;
-    g->its = is_routine(h->its) ? h->its : NULL;
+    g->its = routine_of(h->its);
+    g->first |= is_word(h->its, "main");
     g->m = NULL;
     g->maker = m;
     if (gt_reads_our_v1() && !g->its && !m->g) { /* it was there before */
@@ -192,8 +196,8 @@ void gt_tell_call_end(const struct gt_happening *h, uint64_t ns)
 {
     struct gt_g_row *named = h->g ? gt_g_of(h->g) : NULL;
     struct gt_m *m = gt_m_on(h->on);
-    if (named && !gt_reads_our_v1())
-        m = named->m; /* v1 by Go does not say where */
+    if (named && (!gt_reads_our_v1() || h->on->thread == GT_NO_THREAD))
+        m = named->m; /* v1 by Go does not say where, nor does ours of a thread that has no P */
     struct gt_g_row *g = named || !m ? named : m->g;
     if (!g || !m)
         return;

@@ -173,7 +173,7 @@ void gt_core_open(struct gt_still *still, const char *path)
 {
     struct stat st;
     struct core c = {.still = still};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO, too, is none */
     if (fd < 0 || fstat(fd, &st) != 0)
         gt_fail(GT_EXIT_FAILED, "%s: %s", path, strerror(errno));
     c.size = (size_t)st.st_size;
