@@ -461,7 +461,7 @@ void gt_process_begin_child(void)
     GT_HEAP_OWN(own);
     bool before = gt_nursery_only;
     gt_nursery_only = true; /* a signal handler may have forked */
-    if (begins_with_one_thread())
+    if (begins_with_one_thread() && !gt_attach_is_free())
         start_recording(gt_options.manual);
     gt_nursery_only = before;
 }
@@ -507,7 +507,11 @@ int gt_process_attach(const char *settings)
     if (!gt_options.heap)
         gt_heap_off();
     gt_keys_have_destructors = true; /* for all we know */
-    prepare();
+    if (gt_attach_is_free())
+        gt_thread_main();
+    else
+        prepare();
+    process.descendant = false;
     gt_control_open_alone();
     start_recording(true);
     if (gt_recording())

@@ -1,6 +1,7 @@
 /* Threads: their beginning, end, names, and waiting for their end. See thread.h. */
 #include "thread.h"
 
+#include "attach.h"
 #include "fork.h"
 #include "met.h"
 #include "process.h"
@@ -423,6 +424,14 @@ bool gt_thread_is_interrupted(struct gt_thread *t)
 }
 #endif
 
+/* Who attaches to it will meet it, or it is known from its next call on. */
+static void forget_caller(void)
+{
+    if (threads.has_key)
+        pthread_setspecific(threads.key, NULL);
+    gt_self = NULL;
+}
+
 void gt_thread_after_fork(void)
 {
     if (gt_self && gt_self != &gt_nobody) {
@@ -433,7 +442,10 @@ void gt_thread_after_fork(void)
     threads.free = (struct gt_freelist){0};
     threads.cloned = NULL;
     threads.key_lock = (struct gt_lock){0};
-    gt_thread_main();
+    if (gt_attach_is_free())
+        forget_caller();
+    else
+        gt_thread_main();
 }
 
 /* pthread_create ----------------------------------------------------------------------------- */

@@ -365,3 +365,71 @@ def test_other_libraries(tmp_path):
             for what in ("GOMP_critical_start <- critical", "GOMP_barrier <- main", "io_getevents <- await_io"):
                 assert what in top, (what, top)
         program.end()
+
+
+# --- children
+
+PARENT = """
+#include <stdio.h>
+#include <unistd.h>
+
+static void child(int from)
+{
+    char c;
+    while (read(from, &c, 1) > 0) {
+        usleep(20000);
+        usleep(20000);
+    }
+    _exit(0);
+}
+
+int main(void)
+{
+    char c;
+    int ends[2];
+    puts("ready");
+    fflush(stdout);
+    if (pipe(ends))
+        return 1;
+    while (read(0, &c, 1) == 1 && c != 'q') {
+        pid_t pid = c == 'f' ? fork() : 0;
+        if (c == 'f' && pid == 0)
+            close(ends[1]), child(ends[0]);
+        printf("%d\\n", c == 'f' ? (int)pid : (int)write(ends[1], &c, 1));
+        fflush(stdout);
+    }
+    puts("1 rounds");
+}
+"""
+
+
+def test_child_of_one_that_was_attached(tmp_path):
+    """It has the library, which does nothing there: it can be attached to like any other, and so can its own child."""
+    binary = proc.compile(PARENT, tmp_path / "parent")
+
+    def tell(program, what):
+        program.child.stdin.write(what)
+        program.child.stdin.flush()
+        return int(program.child.stdout.readline())
+
+    with running(argv=(binary,)) as program:
+        attach(program, tmp_path / "parent.out")
+        before = tell(program, "f")
+        detach(program)
+        after = tell(program, "f")
+        said = gotrace("attach", before)
+        assert said.returncode == 1 and said.stderr == f"gotrace: process {before} has libgotrace.so already: gotrace start {before}\n"
+        for command in ("start", "stop", "snapshot", "detach"):
+            said = gotrace(command, after)
+            assert said.returncode == 1 and f"was forked by a program that had been attached before: gotrace attach {after}\n" in said.stderr
+        os.kill(before, 9)  # or it would read what the other one is told
+        for trace in (tmp_path / "one.out", tmp_path / "two.out"):
+            gotrace("attach", "-o", trace, after).ok()
+            tell(program, "w")
+            time.sleep(0.2)
+            gotrace("detach", after).ok()
+            gotools.check(trace)
+            sleeps = [e for e in gotools.parse(trace) if e.is_go("Running", "Waiting") and e.stack[0].func == "usleep"]
+            assert len(sleeps) == 2 and all("child" in [f.func for f in e.stack] for e in sleeps)
+        program.child.stdin.write("q")
+        program.end()

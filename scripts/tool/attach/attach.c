@@ -88,7 +88,7 @@ static void refuse_early(pid_t pid)
     size_t size;
     if (!gt_stub_code(&size))
         gt_fail(GT_EXIT_FAILED, "attaching is there for x86-64 only, on a processor with XSAVE");
-    if (gt_has_library(pid))
+    if (gt_has_library(pid) && gt_alone_look(pid) != -ENOTCONN)
         FAIL(pid, "has libgotrace.so already: gotrace start %d", pid);
     if (is_secure(pid))
         FAIL(pid,
