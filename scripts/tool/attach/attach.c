@@ -131,6 +131,8 @@ static bool borrow_one(struct attach *a, const struct gt_task *task)
     case GT_BORROW_MOVED: return false;
     case GT_BORROW_DONE: return true;
     case GT_BORROW_REFUSED:
+        if (a->borrowed.error == EPERM) /* somebody has come in between */
+            try_again(pid, "is being debugged, or attached to by somebody else");
         FAIL(pid, "does not let its threads be stopped: %s", strerror(a->borrowed.error));
     case GT_BORROW_FAILED: FAIL(pid, "could not make a thread; it goes on as before");
     }
