@@ -22,6 +22,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -299,6 +300,14 @@ static pid_t read_pid(int argc, char **argv, bool attaches)
     return (pid_t)pid;
 }
 
+/* Commands take turns, to the end of each: two stubs would have one place. */
+static void take_turn(pid_t pid)
+{
+    FILE *f = gt_open_proc(pid, "auxv"); /* who may open that may debug it */
+    if (f)
+        TEMP_FAILURE_RETRY(flock(fileno(f), LOCK_EX));
+}
+
 static bool starts_at_once(void)
 {
     const char *start = getenv(START);
@@ -331,6 +340,7 @@ int gt_command_attach(int argc, char **argv)
     if (attaches)
         gt_run_read_options(argc, argv);
     pid_t pid = read_pid(argc, argv, attaches);
+    take_turn(pid);
     if (!attaches)
         return gt_control("detach", pid, "");
     int status = gt_control_finds(pid) ? attach_again(pid) : (attach(pid), 0);
