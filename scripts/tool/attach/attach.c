@@ -153,10 +153,12 @@ static void borrow(struct attach *a)
                   "or is inside of its loader or allocator, or its stacks cannot be followed");
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
+    gt_hurry(true);
     for (time_t end = time(NULL) + STAY_S; !done && time(NULL) <= end; wait_a_tick()) {
         for (size_t i = 0; i < n && !done; i++)
             done = borrow_one(a, task[i]);
     }
+    gt_hurry(false);
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (!done)
         try_again(a->still.pid, "has no thread that stays in its calls for long enough");
