@@ -2,10 +2,14 @@
 
 import contextlib
 import os
+import pathlib
 import platform
+import pwd
 import re
 import select
+import shutil
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -301,6 +305,29 @@ def test_container(tmp_path):
         assert "pthread_mutex_lock <- want" in gotrace("top", trace).ok().stdout
         program.end()
         assert not [name for name in set(os.listdir("/tmp")) - before if name.startswith("gotrace.")]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
+def test_library_that_its_user_cannot_read(tmp_path):
+    """It gets a copy, which goes again."""
+    nobody = pwd.getpwnam("nobody")
+    private, public = tmp_path / "private", pathlib.Path(tempfile.mkdtemp(prefix="gotrace-"))
+    try:
+        (private / "bin").mkdir(parents=True)
+        command = shutil.copy(GOTRACE, private / "bin")
+        shutil.copy(LIBRARY, private)
+        private.chmod(0o700)
+        public.chmod(0o777)
+        binary, trace = shutil.copy(ATTACHED, public), public / "t.out"
+        with running(argv=["setpriv", f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups", binary, "locks"]) as program:
+            proc.run([command, "attach", "-o", trace, program.pid]).ok()
+            await_waits()
+            proc.run([command, "detach", program.pid]).ok()
+            assert "pthread_mutex_lock <- want" in gotrace("top", trace).ok().stdout
+            program.end()
+        assert {p.name for p in public.iterdir()} == {"attached", "t.out"}
+    finally:
+        shutil.rmtree(public)
 
 
 # --- functions that other libraries than libc have
