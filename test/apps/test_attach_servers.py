@@ -236,7 +236,7 @@ SERVERS = {
     "nginx": (Http, prepare_nginx, start_nginx, signal.SIGTERM, True),
     "postgresql": (Postgresql, prepare_postgresql, start_postgresql, signal.SIGINT, True),
     "node": (Http, NOTHING, start_script(NODE, "node"), signal.SIGTERM, False),
-    "java": (Http, prepare_java, lambda cwd, port: ["java", "-cp", cwd, "Served", port], signal.SIGTERM, False),
+    "java": (Http, prepare_java, lambda cwd, port: ["java", "-Xms64m", "-Xmx64m", "-XX:+AlwaysPreTouch", "-cp", cwd, "Served", port], signal.SIGTERM, False),
     "python": (Http, NOTHING, start_script(PYTHON, sys.executable), signal.SIGTERM, True),
 }
 
