@@ -403,6 +403,8 @@ PARENT = """
 static void child(int from)
 {
     char c;
+    printf("%d\\n", (int)getpid());
+    fflush(stdout);
     while (read(from, &c, 1) > 0) {
         usleep(20000);
         usleep(20000);
@@ -419,10 +421,10 @@ int main(void)
     if (pipe(ends))
         return 1;
     while (read(0, &c, 1) == 1 && c != 'q') {
-        pid_t pid = c == 'f' ? fork() : 0;
-        if (c == 'f' && pid == 0)
+        if (c == 'f' && fork() == 0)
             close(ends[1]), child(ends[0]);
-        printf("%d\\n", c == 'f' ? (int)pid : (int)write(ends[1], &c, 1));
+        if (c == 'w')
+            printf("%d\\n", (int)write(ends[1], &c, 1));
         fflush(stdout);
     }
     puts("1 rounds");
