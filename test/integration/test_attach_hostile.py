@@ -122,6 +122,7 @@ def test_interfering_program(tmp_path, what):
             detach(program.pid)
 
 
+@pytest.mark.limit(60 + 20 * TIMES)  # the command tries for 12 s
 def test_program_that_executes_another(tmp_path):
     """It is attached to, or the command says that it has gone; its next incarnation goes on."""
     with running("execs") as program:
