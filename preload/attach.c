@@ -14,7 +14,7 @@
 #include "symbolize/elf_names.h"
 
 static struct {
-    enum { NEVER, BOUND, UNDONE } state;
+    enum { NEVER, BOUND, UNDONE, FREE } state; /* FREE: a child of one in which it was UNDONE */
     struct gt_elf_binding binding[GT_BINDINGS_MAX]; /* from libc's functions to our hooks */
     int n, of_libc; /* behind those, what is other libraries' while we are attached */
     enum { NOTHING, TO_HOOKS, TO_LIBC } due; /* for the loader: see bind_by_loader */
@@ -30,6 +30,17 @@ bool gt_attach_is_under_way(void)
 bool gt_attach_is_undone(void)
 {
     return attached.state == UNDONE;
+}
+
+bool gt_attach_is_free(void)
+{
+    return attached.state == FREE;
+}
+
+void gt_attach_after_fork(void)
+{
+    if (attached.state == UNDONE)
+        attached.state = FREE;
 }
 
 static bool is_loaded(const struct link_map *map)
@@ -140,7 +151,8 @@ int gotrace_attached(const char *settings, const struct gt_picture *picture)
 {
     GT_HEAP_OWN(own);
     gt_met_expect(picture);
-    int error = attached.state == NEVER ? gt_process_attach(settings) : -EALREADY;
+    bool may = attached.state == NEVER || attached.state == FREE;
+    int error = may ? gt_process_attach(settings) : -EALREADY;
     if (error)
         return error;
     gt_met_await();

@@ -30,4 +30,11 @@ int gt_attach_undo(void);
 /* Whether no call comes to us for now. */
 bool gt_attach_is_undone(void);
 
+/*
+ * A child that was forked then: it has the library, which knows nothing of it, and can be attached
+ * to like any program.
+ */
+bool gt_attach_is_free(void);
+void gt_attach_after_fork(void);
+
 #endif

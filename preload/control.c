@@ -67,6 +67,8 @@ void gt_control_open_alone(void)
     alone.until = 0;
     alone.taken = alone.answered = alone.asked;
     alone.pid = gt_process_is_ours() ? (int32_t)gt_syscall(SYS_getpid) : 0;
+    if (gt_attach_is_free() && gt_process_is_ours())
+        alone.pid = -alone.pid;
 }
 
 /* Whether somebody waits for the command of this number. */

@@ -60,7 +60,8 @@ struct gt_control_page {
      */
     _Atomic int64_t until;
     _Atomic uint32_t taken;
-    int32_t pid;              /* of whom this is, as it is told; 0: nothing is traced here */
+    int32_t pid; /* of whom this is, as it is told; 0: nothing is traced here; negative: it can be
+                  * attached to: gt_attach_is_free */
     _Atomic uint32_t *attend; /* gt_drain_unattended */
 };
 

@@ -1,6 +1,7 @@
 /* See fork.h. */
 #include "fork.h"
 
+#include "attach.h"
 #include "census.h"
 #include "control.h"
 #include "drain_thread.h"
@@ -34,6 +35,7 @@ static uint32_t *same_memory; /* zero in a forked child: MADV_WIPEONFORK */
 /* What a child has of its parent's, from what others build on to what uses that. */
 static void (*const state[])(void) = {
     gt_process_after_fork, /* whose process this is; nothing has begun, nothing has ended */
+    gt_attach_after_fork,  /* and whether its calls come to us */
     gt_census_after_fork,  /* and whether it may be recorded is to be asked */
 
     /* The parent's thread is not here. Its page is: buffers sleep on it, so it goes first. */

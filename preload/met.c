@@ -430,5 +430,6 @@ void gt_met_await(void)
 void gt_met_after_fork(void)
 {
     met.n = 0;
+    atomic_store(&met.done, 0);
     gt_switch_before = NULL;
 }

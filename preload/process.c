@@ -461,7 +461,7 @@ void gt_process_begin_child(void)
     GT_HEAP_OWN(own);
     bool before = gt_nursery_only;
     gt_nursery_only = true; /* a signal handler may have forked */
-    if (begins_with_one_thread())
+    if (begins_with_one_thread() && !gt_attach_is_free())
         start_recording(gt_options.manual);
     gt_nursery_only = before;
 }
@@ -492,7 +492,6 @@ static void prepare(void)
     at_quick_exit(gt_process_end);
     gt_thread_init();
     gt_drain_thread_init();
-    gt_capture_init();
     gt_sampler_init();
     gt_thread_main();
 }
@@ -507,7 +506,11 @@ int gt_process_attach(const char *settings)
     if (!gt_options.heap)
         gt_heap_off();
     gt_keys_have_destructors = true; /* for all we know */
-    prepare();
+    if (gt_attach_is_free())
+        gt_thread_main();
+    else
+        prepare();
+    process.descendant = false;
     gt_control_open_alone();
     start_recording(true);
     if (gt_recording())
@@ -522,11 +525,20 @@ bool gt_process_set_output(const char *pattern)
     return gt_options_set_output(pattern);
 }
 
-/* By dlopen(3): the program's calls do not come to us, unless we are attached to it. */
+/*
+ * By dlopen(3): the program's calls do not come to us, unless we are attached to it. For that all
+ * modules are looked at now, while the loader's lock is held, and none of them is unloaded.
+ */
 static void start_late(void)
 {
+    GT_HEAP_OWN(own);
+    bool attaches = gt_attach_is_under_way();
     gt_nursery_close();
-    if (gt_attach_is_under_way() || is_barred())
+    if (attaches) {
+        gt_capture_init();
+        gt_real_find_code();
+    }
+    if (attaches || is_barred())
         return;
     gt_log_init();
     gt_options_read(NULL);
@@ -555,6 +567,7 @@ static void start(void)
     if (process.descendant && gt_options.children == GT_CHILDREN_NONE)
         return;
     gt_census_open(0600);
+    gt_capture_init();
     prepare();
     struct gt_maker maker;
     if (gt_census_take_maker(process.pid, &maker))

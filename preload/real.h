@@ -104,8 +104,9 @@ void gt_real_clear_dlerror(void);
 enum { GT_BINDINGS_MAX = 512 };
 int gt_real_bindings(struct gt_elf_binding out[GT_BINDINGS_MAX], bool heap);
 
-/* Of which function of libc's that has a hook this is in the code; GT_HOOK_NONE: of none. Our
- * thread. */
+/* Of which function of libc's that has a hook this is in the code; GT_HOOK_NONE: of none. Needs
+ * gt_real_find_code, which is for the constructor. */
+void gt_real_find_code(void);
 enum gt_hook gt_real_around(uintptr_t pc);
 
 /* Of all leaves. */

@@ -1,6 +1,7 @@
 /* Threads: their beginning, end, names, and waiting for their end. See thread.h. */
 #include "thread.h"
 
+#include "attach.h"
 #include "fork.h"
 #include "met.h"
 #include "process.h"
@@ -13,6 +14,7 @@
 #include "preload/heap/heap.h"
 #include "preload/hooks/wait.h"
 #include "preload/stacks/capture.h"
+#include "preload/stacks/python.h"
 #include "preload/stacks/routine.h"
 
 #include <stdarg.h>
@@ -155,6 +157,17 @@ static void await_end(struct gt_thread *t)
         __cxa_thread_atexit_impl(local_destructor, t, &__dso_handle);
 }
 
+static void write_label(struct gt_thread *t, const char *name)
+{
+    struct gt_string *s = gt_strings_intern(name);
+    if (!s)
+        gt_lost();
+    if (s && t->w.g.state == GT_G_RUNNING && gt_writer_pin(&t->w)) {
+        gt_ev_go_label(&t->w, s);
+        gt_writer_unpin(&t->w);
+    }
+}
+
 static void thread_begin(struct gt_thread *t)
 {
     /* A signal handler may have run in this thread before, and have made it appear. */
@@ -172,6 +185,8 @@ static void thread_begin(struct gt_thread *t)
         gt_ev_thread_start(&t->w);
         gt_writer_unpin(&t->w);
     }
+    if (*t->name)
+        write_label(t, t->name);
     t->w.may_lose = true;
     gt_thread_leave(t);
 }
@@ -423,6 +438,14 @@ bool gt_thread_is_interrupted(struct gt_thread *t)
 }
 #endif
 
+/* Who attaches to it will meet it, or it is known from its next call on. */
+static void forget_caller(void)
+{
+    if (threads.has_key)
+        pthread_setspecific(threads.key, NULL);
+    gt_self = NULL;
+}
+
 void gt_thread_after_fork(void)
 {
     if (gt_self && gt_self != &gt_nobody) {
@@ -433,7 +456,10 @@ void gt_thread_after_fork(void)
     threads.free = (struct gt_freelist){0};
     threads.cloned = NULL;
     threads.key_lock = (struct gt_lock){0};
-    gt_thread_main();
+    if (gt_attach_is_free())
+        forget_caller();
+    else
+        gt_thread_main();
 }
 
 /* pthread_create ----------------------------------------------------------------------------- */
@@ -456,6 +482,8 @@ static struct gt_thread *create_event(enum gt_hook hook, struct gt_thread *t,
         return NULL;
     child->start = start;
     child->arg = arg;
+    if (!gt_python_runs || !gt_python_name_made(child->name))
+        child->name[0] = 0;
     struct gt_stack *routine = gt_capture_routine(gt_routine_of(start, arg));
     struct gt_stack *stack = gt_capture(t, hook);
     if (!gt_writer_pin(&t->w)) {
@@ -578,13 +606,7 @@ static void label(const char *name)
         return;
     strncpy(text, name, sizeof text - 1);
     text[sizeof text - 1] = 0;
-    struct gt_string *s = gt_strings_intern(text);
-    if (!s)
-        gt_lost();
-    if (s && t->w.g.state == GT_G_RUNNING && gt_writer_pin(&t->w)) {
-        gt_ev_go_label(&t->w, s);
-        gt_writer_unpin(&t->w);
-    }
+    write_label(t, text);
     gt_thread_leave(t);
     gt_process_check_queue();
 }

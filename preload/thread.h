@@ -14,6 +14,7 @@
 #include "preload/hooks/annotate.h"
 #include "preload/hooks/hot.h"
 #include "preload/hooks/park.h"
+#include "preload/stacks/python_names.h"
 #include "preload/stacks/unwind.h"
 
 #include <pthread.h>
@@ -51,8 +52,9 @@ struct gt_thread {
     pthread_t self;
     void *(*start)(void *);
     void *arg;
-    size_t stack_bytes;  /* of a thread to be made; 0: not known */
-    struct gt_site call; /* the last one announced without a stack */
+    size_t stack_bytes;        /* of a thread to be made; 0: not known */
+    char name[GT_PYTHON_NAME]; /* and what its maker calls it; empty: nothing */
+    struct gt_site call;       /* the last one announced without a stack */
     struct gt_channel channel;
     struct gt_trail trail;
     struct gt_regions regions;

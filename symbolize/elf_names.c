@@ -1,6 +1,7 @@
 /* See elf_names.h. Called while the process has one thread as a rule, from gt_real_resolve. */
 #include "elf_names.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -86,11 +87,17 @@ static ElfW(Sym) * find(const struct link_map *map, const char *name, const ElfW
     return NULL;
 }
 
+/* Looked for once, while we are loaded: later others may be unloaded meanwhile. */
 struct link_map *gt_elf_ours(void)
 {
-    struct link_map *map = _r_debug.r_map;
+    static _Atomic(struct link_map *) ours;
+    struct link_map *map = atomic_load_explicit(&ours, memory_order_relaxed);
+    if (map)
+        return map;
+    map = _r_debug.r_map;
     while (map && map->l_ld != _DYNAMIC)
         map = map->l_next;
+    atomic_store_explicit(&ours, map, memory_order_relaxed);
     return map;
 }
 

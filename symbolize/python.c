@@ -67,6 +67,20 @@ static uint32_t write_text(char *to, const struct gt_python_text *t)
     return size + 1;
 }
 
+void gt_python_write(const struct gt_python_text *text, char *to, size_t size)
+{
+    char bytes[4];
+    size_t used = 0;
+    for (size_t i = 0; i < text->length; i++) {
+        unsigned n = encode(character(text, i), bytes);
+        if (used + n >= size)
+            break;
+        for (unsigned k = 0; k < n; k++)
+            to[used++] = bytes[k];
+    }
+    to[used] = 0;
+}
+
 static bool is_text(const char *utf8, const struct gt_python_text *t)
 {
     char bytes[4];

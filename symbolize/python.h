@@ -35,6 +35,9 @@ enum gt_python_lines {
 uint32_t gt_python_line(enum gt_python_lines how, const uint8_t *table, size_t size, uint32_t first,
                         int64_t at);
 
+/* As UTF-8, as much as fits into `size` bytes with its end. */
+void gt_python_write(const struct gt_python_text *text, char *to, size_t size);
+
 /* The address, as a return address, of that line of a function. 0: there is no room. Any context.
  */
 uint64_t gt_python_pc(struct gt_python_text function, struct gt_python_text file, uint32_t line);

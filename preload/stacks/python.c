@@ -8,15 +8,12 @@
  */
 #include "python.h"
 
-#include "layouts.h"
-#include "python_layouts.h"
+#include "python_memory.h"
 
 #include "encoder/base/hash.h"
 #include "symbolize/elf_names.h"
 #include "symbolize/modules.h"
 
-#include <stdatomic.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,8 +28,8 @@ static struct {
     int (*is_initialized)(void);
 } python;
 
-/* The caller walks another thread's frames, which may have gone before it is back. */
-static __thread bool of_other __attribute__((tls_model("initial-exec")));
+__thread bool gt_python_of_other;
+_Atomic uintptr_t gt_python_readable[GT_PYTHON_PAGES];
 
 /* Finding it --------------------------------------------------------------------------------- */
 
@@ -92,67 +89,23 @@ uintptr_t gt_python_thread_slow(void)
     return (uintptr_t)python.thread();
 }
 
-/* Memory ------------------------------------------------------------------------------------- */
+/* Texts -------------------------------------------------------------------------------------- */
 
-enum { PAGE = 4096, OBJECT_TYPE = 8, OBJECT_SIZE = 16, TEXT_STATE = 32, BYTES = 32 };
+enum { TEXT_STATE = 32, BYTES = 32 };
 
-/*
- * The kernel is asked for each page once: what a thread follows of its own is in use. What is
- * another one's may be given back when Python ends: asked each time.
- */
-static inline bool can_read_page(uintptr_t page)
-{
-    enum { PAGES = 1024 };
-    static _Atomic uintptr_t readable[PAGES];
-    _Atomic uintptr_t *slot = &readable[page / PAGE % PAGES];
-    if (!of_other && atomic_load_explicit(slot, memory_order_relaxed) == page)
-        return true;
-    if (!gt_page_readable(page))
-        return false;
-    atomic_store_explicit(slot, page, memory_order_relaxed);
-    return true;
-}
-
-static inline bool can_read(uintptr_t at, size_t size)
-{
-    uintptr_t page = at & ~(uintptr_t)(PAGE - 1), end = at + size;
-    bool can = at >= PAGE && end >= at && end <= UINTPTR_MAX - PAGE;
-    for (; can && page < end; page += PAGE)
-        can = can_read_page(page);
-    return can;
-}
-
-static uintptr_t word_at(uintptr_t at)
-{
-    return *(const uintptr_t *)at;
-}
-
-static bool read_word(uintptr_t at, uintptr_t *word)
-{
-    bool can = at % sizeof *word == 0 && can_read(at, sizeof *word);
-    if (can)
-        *word = word_at(at);
-    return can;
-}
-
-static bool is_object(uintptr_t at, uintptr_t type, size_t size)
-{
-    return at % sizeof(uintptr_t) == 0 && can_read(at, size) && word_at(at + OBJECT_TYPE) == type;
-}
-
-static bool read_text(uintptr_t at, struct gt_python_text *text)
+bool gt_python_read_text(uintptr_t at, struct gt_python_text *text)
 {
     enum { COMPACT = 0x20, ASCII = 0x40, WIDTH_SHIFT = 2, LENGTH_MAX = 4096 };
-    if (!is_object(at, python.text_type, python.layout.characters))
+    if (!gt_python_is_object(at, python.text_type, python.layout.characters))
         return false;
     uint32_t state = *(const uint32_t *)(at + TEXT_STATE);
     bool ascii = state & ASCII;
     text->width = state >> WIDTH_SHIFT & 7;
-    text->length = word_at(at + OBJECT_SIZE);
+    text->length = gt_python_word(at + GT_PYTHON_SIZE);
     text->at = (const void *)(at + (ascii ? python.layout.ascii : python.layout.characters));
     return (state & COMPACT) && text->length <= LENGTH_MAX &&
            (text->width == 1 || text->width == 2 || text->width == 4) &&
-           can_read((uintptr_t)text->at, text->length * text->width);
+           gt_python_can_read((uintptr_t)text->at, text->length * text->width);
 }
 
 /* Functions ---------------------------------------------------------------------------------- */
@@ -173,21 +126,21 @@ static enum seen read_code(uintptr_t at, struct code *c)
     enum { LINE_BYTES_MAX = 1 << 16 };
     const struct gt_python_layout *l = &python.layout;
     size_t size = (l->code.lines > l->code.name ? l->code.lines : l->code.name) + sizeof at;
-    if (!is_object(at, python.code_type, size))
+    if (!gt_python_is_object(at, python.code_type, size))
         return BAD;
-    uintptr_t name = word_at(at + l->code.name), file = word_at(at + l->code.file);
-    uintptr_t lines = word_at(at + l->code.lines);
+    uintptr_t name = gt_python_word(at + l->code.name), file = gt_python_word(at + l->code.file);
+    uintptr_t lines = gt_python_word(at + l->code.lines);
     if (!name || !file || !lines)
         return NAMELESS;
-    if (!read_text(name, &c->name) || !read_text(file, &c->file) ||
-        !is_object(lines, python.bytes_type, BYTES))
+    if (!gt_python_read_text(name, &c->name) || !gt_python_read_text(file, &c->file) ||
+        !gt_python_is_object(lines, python.bytes_type, BYTES))
         return BAD;
     c->at = at;
-    c->line_bytes = word_at(lines + OBJECT_SIZE);
+    c->line_bytes = gt_python_word(lines + GT_PYTHON_SIZE);
     c->lines = (const uint8_t *)lines + BYTES;
     c->first = *(const uint32_t *)(at + l->code.first);
     bool long_one = c->line_bytes > LINE_BYTES_MAX;
-    return long_one || !can_read((uintptr_t)c->lines, c->line_bytes) ? BAD : GOOD;
+    return long_one || !gt_python_can_read((uintptr_t)c->lines, c->line_bytes) ? BAD : GOOD;
 }
 
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
@@ -234,7 +187,7 @@ static uint64_t pc_of(const struct code *c, int64_t at)
 /* Its lowest bits may be a tag. */
 static uintptr_t code_of(uintptr_t frame)
 {
-    return word_at(frame + python.layout.frame.code) & ~(uintptr_t)3;
+    return gt_python_word(frame + python.layout.frame.code) & ~(uintptr_t)3;
 }
 
 /* Which of its bytes is executed. */
@@ -243,7 +196,7 @@ static int64_t instruction_of(uintptr_t frame, uintptr_t code)
     const struct gt_python_layout *l = &python.layout;
     if (l->unit)
         return l->unit * (int64_t) * (const int32_t *)(frame + l->frame.at);
-    return (int64_t)(word_at(frame + l->frame.at) - (code + l->code.instructions));
+    return (int64_t)(gt_python_word(frame + l->frame.at) - (code + l->code.instructions));
 }
 
 /* The frame ends what one call of the interpreter's function executes. */
@@ -274,16 +227,17 @@ static bool begin_chain(uintptr_t thread, struct chain *c)
 {
     const struct gt_python_layout *l = &python.layout;
     *c = (struct chain){.frame = 0};
-    if (l->thread.cframe && !read_word(thread + l->thread.cframe, &c->cframe))
+    if (l->thread.cframe && !gt_python_read_word(thread + l->thread.cframe, &c->cframe))
         return false;
     uintptr_t holder = l->thread.frame ? thread + l->thread.frame : c->cframe + l->cframe.frame;
-    return read_word(holder, &c->frame);
+    return gt_python_read_word(holder, &c->frame);
 }
 
 static bool frame_is_readable(uintptr_t frame)
 {
     uint16_t at = python.layout.frame.at, last = python.layout.frame.last;
-    return frame % sizeof frame == 0 && can_read(frame, (at > last ? at : last) + sizeof frame);
+    return frame % sizeof frame == 0 &&
+           gt_python_can_read(frame, (at > last ? at : last) + sizeof frame);
 }
 
 /* To the record of the call before; where that says which frame is its first, it is that. */
@@ -293,8 +247,9 @@ static bool go_out(struct chain *c)
     uintptr_t frame = c->frame;
     if (l->chain == GT_PYTHON_UNMARKED)
         return true;
-    return read_word(c->cframe + l->cframe.previous, &c->cframe) &&
-           (l->chain != GT_PYTHON_CFRAMES || read_word(c->cframe + l->cframe.frame, &frame)) &&
+    return gt_python_read_word(c->cframe + l->cframe.previous, &c->cframe) &&
+           (l->chain != GT_PYTHON_CFRAMES ||
+            gt_python_read_word(c->cframe + l->cframe.frame, &frame)) &&
            frame == c->frame;
 }
 
@@ -312,7 +267,7 @@ static bool next_call(struct chain *c, struct call *call)
             call->mark = c->frame;
         else
             call->n++;
-        c->frame = word_at(c->frame + l->frame.previous);
+        c->frame = gt_python_word(c->frame + l->frame.previous);
     }
     return marked || go_out(c);
 }
@@ -331,7 +286,7 @@ static uint32_t name_frames(const struct call *call, uint64_t *to, uint32_t max)
             return 0;
         if (pc)
             to[n++] = pc;
-        frame = word_at(frame + python.layout.frame.previous);
+        frame = gt_python_word(frame + python.layout.frame.previous);
     }
     return n;
 }
@@ -386,13 +341,28 @@ static uint32_t merge(uintptr_t thread, const uint64_t *pcs, const uintptr_t *sp
     return kept;
 }
 
+bool gt_python_find_innermost(struct gt_python_innermost *found)
+{
+    const struct gt_python_layout *l = &python.layout;
+    struct chain c;
+    struct code code;
+    found->layout = l;
+    uintptr_t thread = gt_python_thread();
+    if (!thread || !python.is_initialized() || !begin_chain(thread, &c) || !c.frame ||
+        !frame_is_readable(c.frame) || read_code(code_of(c.frame), &code) != GOOD)
+        return false;
+    found->function = code.name;
+    found->file = code.file;
+    return gt_python_read_word(c.frame + l->frame.locals, &found->local) && found->local;
+}
+
 /* A signal handler's may come in the middle. */
 uint32_t gt_python_merge(uintptr_t thread, const uint64_t *pcs, const uintptr_t *sp, uint32_t n,
                          uint64_t *to, uint32_t max)
 {
-    bool was = of_other;
-    of_other = thread != gt_python_thread();
+    bool was = gt_python_of_other;
+    gt_python_of_other = thread != gt_python_thread();
     uint32_t kept = merge(thread, pcs, sp, n, to, max);
-    of_other = was;
+    gt_python_of_other = was;
     return kept;
 }

@@ -15,10 +15,11 @@ static const struct {
          .lines = GT_PYTHON_STEPS,
          .unit = 1,
          .thread = {.frame = 24},
-         .frame = {.code = 32, .previous = 24, .at = 104},
+         .frame = {.code = 32, .previous = 24, .at = 104, .locals = 360},
          .code = {.file = 104, .name = 112, .lines = 120, .first = 40},
          .ascii = 48,
          .characters = 72,
+         .dict = GT_PYTHON_DICT_OFFSET,
      }},
     {0x030a,
      {
@@ -27,10 +28,11 @@ static const struct {
          .unit = 2,
          .thread = {.cframe = 48, .frame = 24},
          .cframe = {.previous = 8},
-         .frame = {.code = 32, .previous = 24, .at = 96},
+         .frame = {.code = 32, .previous = 24, .at = 96, .locals = 352},
          .code = {.file = 104, .name = 112, .lines = 120, .first = 40},
          .ascii = 48,
          .characters = 72,
+         .dict = GT_PYTHON_DICT_OFFSET,
      }},
     {0x030b,
      {
@@ -38,10 +40,12 @@ static const struct {
          .lines = GT_PYTHON_LOCATIONS,
          .thread = {.cframe = 56},
          .cframe = {.frame = 8, .previous = 16},
-         .frame = {.code = 32, .previous = 48, .at = 56, .last = 68},
+         .frame = {.code = 32, .previous = 48, .at = 56, .last = 68, .locals = 72},
          .code = {.file = 112, .name = 128, .lines = 136, .first = 72, .instructions = 184},
          .ascii = 48,
          .characters = 72,
+         .dict = GT_PYTHON_DICT_APART,
+         .keys = 872,
      }},
     {0x030c,
      {
@@ -49,10 +53,12 @@ static const struct {
          .lines = GT_PYTHON_LOCATIONS,
          .thread = {.cframe = 56},
          .cframe = {.frame = 0},
-         .frame = {.code = 0, .previous = 8, .at = 56, .last = 70},
+         .frame = {.code = 0, .previous = 8, .at = 56, .last = 70, .locals = 72},
          .code = {.file = 112, .name = 128, .lines = 136, .first = 68, .instructions = 192},
          .ascii = 40,
          .characters = 56,
+         .dict = GT_PYTHON_DICT_TAGGED,
+         .keys = 880,
      }},
 };
 
@@ -60,12 +66,13 @@ static const struct {
 static const struct published {
     uint32_t minor;
     uint8_t thread, frame, code, object;
+    enum gt_python_dict dict;
 } published[] = {
-    {0x030d, 19, 28, 34, 44},
-    {0x030e, 22, 31, 39, 50},
+    {0x030d, 19, 28, 34, 44, GT_PYTHON_DICT_INLINE},
+    {0x030e, 22, 31, 39, 50, GT_PYTHON_DICT_NONE},
 };
 enum { THREAD_FRAME = 4 };
-enum { FRAME_PREVIOUS = 1, FRAME_CODE = 2, FRAME_AT = 3, FRAME_OWNER = 5 };
+enum { FRAME_PREVIOUS = 1, FRAME_CODE = 2, FRAME_AT = 3, FRAME_LOCALS = 4, FRAME_OWNER = 5 };
 enum { CODE_FILE = 1, CODE_QUALIFIED_NAME = 3, CODE_LINES = 4, CODE_FIRST = 5, CODE_CODE = 9 };
 
 /* A member's offset, in a structure of a possible size. */
@@ -91,6 +98,7 @@ static bool read_published(const struct published *p, uint32_t version, const ui
         .frame = {.code = member(frame, FRAME_CODE, &fits),
                   .previous = member(frame, FRAME_PREVIOUS, &fits),
                   .at = member(frame, FRAME_AT, &fits),
+                  .locals = member(frame, FRAME_LOCALS, &fits),
                   .last = member(frame, FRAME_OWNER, &fits)},
         .code = {.file = member(code, CODE_FILE, &fits),
                  .name = member(code, CODE_QUALIFIED_NAME, &fits),
@@ -99,6 +107,9 @@ static bool read_published(const struct published *p, uint32_t version, const ui
                  .instructions = member(code, CODE_CODE, &fits)},
         .ascii = 40,
         .characters = 56,
+        .dict = p->dict,
+        .keys = 880,
+        .values = 8,
     };
     return fits;
 }

@@ -14,6 +14,15 @@ enum gt_python_chain {
     GT_PYTHON_ENTRIES   /* then: the last frame of each call is on the C stack itself */
 };
 
+/* Where an object of a class that is written in Python has its attributes. */
+enum gt_python_dict {
+    GT_PYTHON_DICT_NONE,   /* nobody needs to know */
+    GT_PYTHON_DICT_OFFSET, /* to 3.10: in a dictionary, where its type says */
+    GT_PYTHON_DICT_APART,  /* 3.11: or in a table of values */
+    GT_PYTHON_DICT_TAGGED, /* 3.12: that stands in the dictionary's place */
+    GT_PYTHON_DICT_INLINE  /* 3.13: or in the object itself */
+};
+
 struct gt_python_layout {
     enum gt_python_chain chain;
     enum gt_python_lines lines;
@@ -26,11 +35,15 @@ struct gt_python_layout {
     } cframe;
     struct {
         uint16_t code, previous, at, last; /* at: the instruction; last: what says so */
+        uint16_t locals;                   /* the variables, the first one there */
     } frame;
     struct {
         uint16_t file, name, lines, first, instructions;
     } code;
     uint16_t ascii, characters; /* in str: where ASCII characters begin; where others do */
+    enum gt_python_dict dict;
+    uint16_t keys;   /* in a type: those of its objects' values */
+    uint16_t values; /* in a table of values: the first one */
 };
 
 /*

@@ -129,6 +129,8 @@ static int check(struct program *p)
     if (page.version != GT_CONTROL_VERSION)
         return -EPROTO;
     long pid = gt_status_of(p->pid, "NSpid:"); /* as it is called itself, in its container */
+    if (page.pid < 0 && (!pid || page.pid == -pid))
+        return -ENOTCONN;
     if (!page.pid || (pid && page.pid != pid))
         return -ENXIO;
     p->attend = (uintptr_t)page.attend;

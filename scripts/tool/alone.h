@@ -33,8 +33,9 @@ bool gt_has_threads(pid_t pid);
 bool gt_is_confined(pid_t pid);
 
 /*
- * What the page in its library says: 0: it is traced; -ENXIO: it is not; -EPROTO, -ENOENT: it is of
- * another version; another -errno: it cannot be looked at.
+ * What the page in its library says: 0: it is traced; -ENXIO: it is not; -ENOTCONN: nor its parent
+ * any more, which was attached, but it can be; -EPROTO, -ENOENT: it is of another version; another
+ * -errno: it cannot be looked at.
  */
 int gt_alone_look(pid_t pid);
 
@@ -44,6 +45,7 @@ int gt_alone_look(pid_t pid);
  * -ENOENT          it has no page: no library, or an older one
  * -EPROTO          another version of the library
  * -ENXIO           that does not trace this process
+ * -ENOTCONN        nor its parent any more, which was attached
  * -EOPNOTSUPP      seccomp(2) may kill the program for what a command needs
  * -ETIMEDOUT       it did not begin, and will not
  * -EBUSY           it has begun and does not come to an end

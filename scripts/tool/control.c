@@ -201,10 +201,17 @@ static bool kernel_is_old(void)
            (major < 5 || (major == 5 && minor < 9));
 }
 
+static _Noreturn void is_free(pid_t pid)
+{
+    FAIL(pid, "was forked by a program that had been attached before: gotrace attach %d", pid);
+}
+
 /* It has threads and the library, and nobody serves the page. */
 static _Noreturn void is_not_served(pid_t pid)
 {
     int found = gt_alone_look(pid);
+    if (found == -ENOTCONN)
+        is_free(pid);
     if (found == -ENXIO || variable_is(pid, "GOTRACE", "off"))
         is_untraced(pid);
     if (kernel_is_old())
@@ -262,6 +269,8 @@ static _Noreturn void cannot_ask_alone(pid_t pid, uint32_t command, int error)
              "has one thread, and that made no call that may block for %d s: nothing was done, "
              "nor will be",
              GT_ALONE_BEGIN_S);
+    if (error == -ENOTCONN)
+        is_free(pid);
     if (error == -ENXIO)
         is_untraced(pid);
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {

@@ -116,6 +116,16 @@ static void loop(void)
     }
 }
 
+/* Regions in which nothing happens, and which compilers keep all the same. */
+static void empty(void)
+{
+    for (int round = 0; round < 4; round++) {
+#pragma omp parallel num_threads(TEAM)
+        __asm__ volatile("");
+        rest(30);
+    }
+}
+
 static _Atomic int holder, waiter;
 static uint64_t waits, given_up;
 
@@ -376,8 +386,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } scenes[] = {{"barrier", barrier}, {"loop", loop},       {"locks", locks}, {"tasks", tasks},
-                  {"nested", nested},   {"ordered", ordered}, {"forks", forks}, {"cost", cost}};
+    } scenes[] = {{"barrier", barrier}, {"loop", loop},     {"locks", locks},
+                  {"tasks", tasks},     {"nested", nested}, {"ordered", ordered},
+                  {"empty", empty},     {"forks", forks},   {"cost", cost}};
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
         bool wait = scenes[i].run != forks && scenes[i].run != cost;
         if (argc > 1 ? strcmp(argv[1], scenes[i].name) == 0 : wait)

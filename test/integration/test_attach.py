@@ -2,10 +2,14 @@
 
 import contextlib
 import os
+import pathlib
 import platform
+import pwd
 import re
 import select
+import shutil
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -303,6 +307,29 @@ def test_container(tmp_path):
         assert not [name for name in set(os.listdir("/tmp")) - before if name.startswith("gotrace.")]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
+def test_library_that_its_user_cannot_read(tmp_path):
+    """It gets a copy, which goes again."""
+    nobody = pwd.getpwnam("nobody")
+    private, public = tmp_path / "private", pathlib.Path(tempfile.mkdtemp(prefix="gotrace-"))
+    try:
+        (private / "bin").mkdir(parents=True)
+        command = shutil.copy(GOTRACE, private / "bin")
+        shutil.copy(LIBRARY, private)
+        private.chmod(0o700)
+        public.chmod(0o777)
+        binary, trace = shutil.copy(ATTACHED, public), public / "t.out"
+        with running(argv=["setpriv", f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups", binary, "locks"]) as program:
+            proc.run([command, "attach", "-o", trace, program.pid]).ok()
+            await_waits()
+            proc.run([command, "detach", program.pid]).ok()
+            assert "pthread_mutex_lock <- want" in gotrace("top", trace).ok().stdout
+            program.end()
+        assert {p.name for p in public.iterdir()} == {"attached", "t.out"}
+    finally:
+        shutil.rmtree(public)
+
+
 # --- functions that other libraries than libc have
 
 OTHERS = """
@@ -364,4 +391,74 @@ def test_other_libraries(tmp_path):
             top = gotrace("top", "--idle=none", trace).ok().stdout
             for what in ("GOMP_critical_start <- critical", "GOMP_barrier <- main", "io_getevents <- await_io"):
                 assert what in top, (what, top)
+        program.end()
+
+
+# --- children
+
+PARENT = """
+#include <stdio.h>
+#include <unistd.h>
+
+static void child(int from)
+{
+    char c;
+    printf("%d\\n", (int)getpid());
+    fflush(stdout);
+    while (read(from, &c, 1) > 0) {
+        usleep(20000);
+        usleep(20000);
+    }
+    _exit(0);
+}
+
+int main(void)
+{
+    char c;
+    int ends[2];
+    puts("ready");
+    fflush(stdout);
+    if (pipe(ends))
+        return 1;
+    while (read(0, &c, 1) == 1 && c != 'q') {
+        if (c == 'f' && fork() == 0)
+            close(ends[1]), child(ends[0]);
+        if (c == 'w')
+            printf("%d\\n", (int)write(ends[1], &c, 1));
+        fflush(stdout);
+    }
+    puts("1 rounds");
+}
+"""
+
+
+def test_child_of_one_that_was_attached(tmp_path):
+    """It has the library, which does nothing there: it can be attached to like any other, and so can its own child."""
+    binary = proc.compile(PARENT, tmp_path / "parent")
+
+    def tell(program, what):
+        program.child.stdin.write(what)
+        program.child.stdin.flush()
+        return int(program.child.stdout.readline())
+
+    with running(argv=(binary,)) as program:
+        attach(program, tmp_path / "parent.out")
+        before = tell(program, "f")
+        detach(program)
+        after = tell(program, "f")
+        said = gotrace("attach", before)
+        assert said.returncode == 1 and said.stderr == f"gotrace: process {before} has libgotrace.so already: gotrace start {before}\n"
+        for command in ("start", "stop", "snapshot", "detach"):
+            said = gotrace(command, after)
+            assert said.returncode == 1 and f"was forked by a program that had been attached before: gotrace attach {after}\n" in said.stderr
+        os.kill(before, 9)  # or it would read what the other one is told
+        for trace in (tmp_path / "one.out", tmp_path / "two.out"):
+            gotrace("attach", "-o", trace, after).ok()
+            tell(program, "w")
+            time.sleep(0.2)
+            gotrace("detach", after).ok()
+            gotools.check(trace)
+            sleeps = [e for e in gotools.parse(trace) if e.is_go("Running", "Waiting") and e.stack[0].func == "usleep"]
+            assert len(sleeps) == 2 and all("child" in [f.func for f in e.stack] for e in sleeps)
+        program.child.stdin.write("q")
         program.end()

@@ -131,6 +131,20 @@ def test_regions_are_named(built, traced):
     assert {e.stack[0].func for e in begins} == {"loop"} if built[0] == "gcc" else all("loop" in [f.func for f in e.stack] for e in begins)
 
 
+def test_regions_in_which_nothing_happens(built, traced):
+    """They are there; their workers wait for the next one, and nobody for anything else."""
+    result = traced([built[1], "empty"]).ok()
+    events = gotools.parse(result.trace)
+    waits = Waits(events)
+    assert [e.fields["Type"] for e in events if e.kind == "RegionBegin"] == ["omp parallel"] * 4
+    workers = [its for g, its in waits.of_g.items() if any(leaf == "omp idle" for leaf, *_ in its)]
+    assert len(workers) == 2
+    for its in workers:
+        assert len([1 for leaf, _, begin, end, _ in its if leaf == "omp idle" and end - begin >= 0.95 * 30e6]) == 4, its
+    others = [wait for its in waits.of_g.values() for wait in its if wait[0] != "omp idle"]
+    assert sum(end - begin for _, _, begin, end, _ in others) < 30e6, others
+
+
 @pytest.mark.parametrize("env", [{}, {"OMP_WAIT_POLICY": "active"}, {"OMP_WAIT_POLICY": "passive"}, {"GOTRACE_START": "manual"}], ids=str)
 def test_nothing_changes(built, traced, env):
     """What is computed, also in children, with threads made before and after."""

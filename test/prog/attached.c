@@ -8,11 +8,17 @@
  *   sleeper     the only thread sleeps, with a timeout in the kernel that it has to go on with
  *   many N      so many threads hand a number round by pipes
  *   forks       forks children and loads and unloads a library all the time
+ *   signals     one thread waits for another one's signals, each of which is numbered; a timer's
+ *               and children's come in between
+ *   closes      closes all descriptors behind its own, again and again
+ *   execs       executes itself every 20 ms
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,6 +27,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -50,6 +57,13 @@ static struct timespec from_now(clockid_t clock, long ns)
     t.tv_sec += t.tv_nsec / 1000000000;
     t.tv_nsec %= 1000000000;
     return t;
+}
+
+static void start(void *(*routine)(void *), const void *arg)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, routine, (void *)arg) != 0)
+        exit(1);
 }
 
 /* --- locks */
@@ -250,11 +264,102 @@ static void *load_again(void *arg)
     return arg;
 }
 
-static void start(void *(*routine)(void *), const void *arg)
+/* --- signals */
+
+static sem_t handled;
+static volatile sig_atomic_t numbered;
+static _Atomic long others;
+
+static void on_number(int sig, siginfo_t *info, void *context)
 {
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, routine, (void *)arg) != 0)
-        exit(1);
+    (void)sig, (void)context;
+    if (info->si_value.sival_int != numbered + 1)
+        complain("a signal's number", info->si_value.sival_int);
+    numbered = info->si_value.sival_int;
+}
+
+static void on_other(int sig)
+{
+    (void)sig;
+    others++;
+}
+
+/* None is sent before the one before has let its thread go on. */
+static void *send_again(void *arg)
+{
+    for (int i = 1; !over; i++) {
+        if (sigqueue(getpid(), SIGRTMIN, (union sigval){.sival_int = i}) != 0)
+            complain("sigqueue", i);
+        while (sem_wait(&handled) != 0)
+            ;
+    }
+    return arg;
+}
+
+static void *await_signals(void *arg)
+{
+    sigset_t number, during, after;
+    sigemptyset(&number);
+    sigaddset(&number, SIGRTMIN);
+    pthread_sigmask(SIG_BLOCK, &number, NULL);
+    pthread_sigmask(SIG_SETMASK, NULL, &during);
+    sigdelset(&during, SIGRTMIN);
+    for (int i = 1; !over; i++) {
+        while (numbered < i)
+            if (sigsuspend(&during) != -1 || errno != EINTR)
+                complain("sigsuspend", i);
+        pthread_sigmask(SIG_SETMASK, NULL, &after);
+        if (!sigismember(&after, SIGRTMIN) || sigismember(&after, SIGALRM))
+            complain("the mask of signals", i);
+        rounds++;
+        sem_post(&handled);
+    }
+    return arg;
+}
+
+static void start_signals(void)
+{
+    struct sigaction number = {.sa_sigaction = on_number, .sa_flags = SA_SIGINFO | SA_RESTART};
+    struct sigaction other = {.sa_handler = on_other, .sa_flags = SA_RESTART};
+    struct itimerval often = {{0, 1000}, {0, 1000}};
+    sigset_t mask;
+    sem_init(&handled, 0, 0);
+    sigaction(SIGRTMIN, &number, NULL);
+    sigaction(SIGALRM, &other, NULL);
+    sigaction(SIGCHLD, &other, NULL);
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGRTMIN); /* but in the one that awaits it */
+    pthread_sigmask(SIG_BLOCK, &mask, NULL);
+    start(await_signals, NULL);
+    start(send_again, NULL);
+    start(fork_again, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+}
+
+/* --- closes */
+
+static void *close_again(void *arg)
+{
+    while (!over) {
+        int fd = dup(0);
+        if (fd < 3 || close_range(3, ~0u, 0) != 0 || fcntl(fd, F_GETFD) != -1)
+            complain("close_range", fd);
+        usleep(100);
+        rounds++;
+    }
+    return arg;
+}
+
+/* --- execs */
+
+static void *exec_later(void *arg)
+{
+    char number[24];
+    usleep(20000);
+    snprintf(number, sizeof number, "%ld", rounds + 1);
+    if (!over)
+        execl("/proc/self/exe", "attached", "execs", number, (char *)NULL);
+    return arg;
 }
 
 static bool input_is_over(void)
@@ -279,10 +384,18 @@ int main(int argc, char **argv)
     } else if (strcmp(what, "forks") == 0) {
         start(fork_again, NULL);
         start(load_again, NULL);
+    } else if (strcmp(what, "signals") == 0) {
+        start_signals();
+    } else if (strcmp(what, "closes") == 0) {
+        start(close_again, NULL);
+    } else if (strcmp(what, "execs") == 0) {
+        rounds = argc > 2 ? atol(argv[2]) : 0;
+        start(exec_later, NULL);
     } else if (strcmp(what, "sleeper") != 0) {
         return 2;
     }
-    printf("ready\n");
+    if (argc < 3 || strcmp(what, "execs") != 0)
+        printf("ready\n");
     fflush(stdout);
     while (strcmp(what, "sleeper") == 0 && !input_is_over())
         check_call(&calls[1]);

@@ -22,6 +22,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -88,7 +89,7 @@ static void refuse_early(pid_t pid)
     size_t size;
     if (!gt_stub_code(&size))
         gt_fail(GT_EXIT_FAILED, "attaching is there for x86-64 only, on a processor with XSAVE");
-    if (gt_has_library(pid))
+    if (gt_has_library(pid) && gt_alone_look(pid) != -ENOTCONN)
         FAIL(pid, "has libgotrace.so already: gotrace start %d", pid);
     if (is_secure(pid))
         FAIL(pid,
@@ -131,6 +132,8 @@ static bool borrow_one(struct attach *a, const struct gt_task *task)
     case GT_BORROW_MOVED: return false;
     case GT_BORROW_DONE: return true;
     case GT_BORROW_REFUSED:
+        if (a->borrowed.error == EPERM) /* somebody has come in between */
+            try_again(pid, "is being debugged, or attached to by somebody else");
         FAIL(pid, "does not let its threads be stopped: %s", strerror(a->borrowed.error));
     case GT_BORROW_FAILED: FAIL(pid, "could not make a thread; it goes on as before");
     }
@@ -150,10 +153,12 @@ static void borrow(struct attach *a)
                   "or is inside of its loader or allocator, or its stacks cannot be followed");
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
+    gt_hurry(true);
     for (time_t end = time(NULL) + STAY_S; !done && time(NULL) <= end; wait_a_tick()) {
         for (size_t i = 0; i < n && !done; i++)
             done = borrow_one(a, task[i]);
     }
+    gt_hurry(false);
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (!done)
         try_again(a->still.pid, "has no thread that stays in its calls for long enough");
@@ -297,6 +302,14 @@ static pid_t read_pid(int argc, char **argv, bool attaches)
     return (pid_t)pid;
 }
 
+/* Commands take turns, to the end of each: two stubs would have one place. */
+static void take_turn(pid_t pid)
+{
+    FILE *f = gt_open_proc(pid, "auxv"); /* who may open that may debug it */
+    if (f)
+        TEMP_FAILURE_RETRY(flock(fileno(f), LOCK_EX));
+}
+
 static bool starts_at_once(void)
 {
     const char *start = getenv(START);
@@ -329,6 +342,7 @@ int gt_command_attach(int argc, char **argv)
     if (attaches)
         gt_run_read_options(argc, argv);
     pid_t pid = read_pid(argc, argv, attaches);
+    take_turn(pid);
     if (!attaches)
         return gt_control("detach", pid, "");
     int status = gt_control_finds(pid) ? attach_again(pid) : (attach(pid), 0);

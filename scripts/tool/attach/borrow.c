@@ -31,9 +31,16 @@ static uint64_t now(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* Until it stops; its status, 0: it did not within that time, or it has ended. */
+/*
+ * Until it stops; its status, 0: it did not within that time, or it has ended. By the signal that
+ * tells of it, which is held as all are: a thread that sleeps until then gets a busy CPU sooner
+ * than one that looks again and again.
+ */
 static int await_stop(pid_t tid, uint64_t patience)
 {
+    sigset_t stopped;
+    sigemptyset(&stopped);
+    sigaddset(&stopped, SIGCHLD);
     for (uint64_t begin = now(); now() - begin < patience;) {
         int status;
         pid_t r = waitpid(tid, &status, __WALL | WNOHANG);
@@ -41,7 +48,7 @@ static int await_stop(pid_t tid, uint64_t patience)
             return WIFSTOPPED(status) ? status : 0;
         if (r < 0 && errno != EINTR)
             return 0;
-        nanosleep(&(struct timespec){.tv_nsec = 10000}, NULL);
+        sigtimedwait(&stopped, NULL, &(struct timespec){.tv_nsec = 1000000});
     }
     return 0;
 }

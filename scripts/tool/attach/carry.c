@@ -5,21 +5,39 @@
 #include "carry.h"
 
 #include "encoder/base/libc.h"
+#include "scripts/tool/alone.h"
 #include "scripts/tool/tool.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define COPY "libgotrace.so"
 
 static const char *const places[] = {"/tmp", "/var/tmp", "/dev/shm", "/run"};
+
+/* With no other groups than its first: where it needs those it gets a copy. */
+static bool may_read(pid_t pid, const char *path)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        setgroups(0, NULL);
+        setfsgid((gid_t)gt_status_of(pid, "Gid:"));
+        setfsuid((uid_t)gt_status_of(pid, "Uid:"));
+        _exit(open(path, O_RDONLY | O_CLOEXEC) < 0);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
 
 static bool sees(pid_t pid, const char *library)
 {
@@ -27,7 +45,7 @@ static bool sees(pid_t pid, const char *library)
     struct stat ours, its;
     snprintf(path, sizeof path, "/proc/%d/root%s", pid, library);
     return stat(library, &ours) == 0 && stat(path, &its) == 0 && ours.st_dev == its.st_dev &&
-           ours.st_ino == its.st_ino;
+           ours.st_ino == its.st_ino && may_read(pid, path);
 }
 
 static int open_below(int root, const char *path)
@@ -90,8 +108,8 @@ void gt_carry(struct gt_carried *c, const struct gt_still *still, const char *li
         }
     }
     gt_fail(GT_EXIT_FAILED,
-            "process %d has another root directory, and no place in it for libgotrace.so: /tmp, "
-            "/var/tmp, /dev/shm and /run cannot be written, or are mounted noexec",
+            "process %d cannot read libgotrace.so where it is, and there is no place for a copy: "
+            "its /tmp, /var/tmp, /dev/shm and /run cannot be written, or are mounted noexec",
             still->pid);
 }
 

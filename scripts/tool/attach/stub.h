@@ -9,7 +9,9 @@
  * moment. Only a signal that comes in these microseconds would not end the call, as one that comes
  * just before it; which is why the command puts the thread back itself as long as it lives.
  *
- * The new thread waits for GT_STUB_GO for some seconds, or goes away without a trace.
+ * The new thread waits for GT_STUB_GO for some seconds, or goes away without a trace. Where the
+ * kernel has that (5.9), it has no descriptors in common with the program, which may close all it
+ * finds while the library is being loaded.
  */
 #ifndef GT_STUB_H
 #define GT_STUB_H

@@ -12,7 +12,8 @@ enum gt_call_class {
     GT_CALL_SELECT,
     GT_CALL_EPOLL,
     GT_CALL_SLEEP,
-    GT_CALL_CHILD
+    GT_CALL_CHILD,
+    GT_CALL_SIGNAL
 };
 
 /* A timeout that is a number of milliseconds, not where a time stands. */

@@ -144,6 +144,9 @@ const struct gt_task *gt_still_task(const struct gt_still *still, pid_t tid);
  */
 void gt_stop(struct gt_still *still, pid_t pid);
 
+/* While a program stands still no other's turn comes before the calling thread's, if we may. */
+void gt_hurry(bool yes);
+
 /* core.c: from a core file; ends with a message when it is none. */
 void gt_core_open(struct gt_still *still, const char *path);
 

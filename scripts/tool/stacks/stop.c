@@ -462,17 +462,16 @@ static bool is_another(const struct stop *s)
     return !s->error && !find_alive(s->still) && !is_over(s->still->pid);
 }
 
-/* The process stands still until we are done: no other program's turn comes first, if we may. */
-static void hurry(void)
+void gt_hurry(bool yes)
 {
-    struct sched_param least = {.sched_priority = sched_get_priority_min(SCHED_RR)};
-    sched_setscheduler(0, SCHED_RR, &least);
+    struct sched_param least = {.sched_priority = yes ? sched_get_priority_min(SCHED_RR) : 0};
+    sched_setscheduler(0, yes ? SCHED_RR : SCHED_OTHER, &least);
 }
 
 static void *stop_and_look(void *arg)
 {
     struct stop *s = arg;
-    hurry();
+    gt_hurry(true);
     set_timer(true);
     while (seize_new(s))
         ;

@@ -352,7 +352,7 @@ static void of_other(struct waiting *w)
 static void (*const classes[])(struct waiting *) = {
     [GT_CALL_OTHER] = of_other, [GT_CALL_FUTEX] = futex,      [GT_CALL_FD] = of_descriptor,
     [GT_CALL_POLL] = of_poll,   [GT_CALL_SELECT] = of_select, [GT_CALL_EPOLL] = of_epoll,
-    [GT_CALL_SLEEP] = of_sleep, [GT_CALL_CHILD] = of_child,
+    [GT_CALL_SLEEP] = of_sleep, [GT_CALL_CHILD] = of_child,   [GT_CALL_SIGNAL] = of_other,
 };
 
 /*
