@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "": it gave itself none. */
+/* "": it gave itself none. Names of threads are no longer, but that of a whole process may be. */
 static void set_name(char to[17], const char *name, const char *otherwise)
 {
-    snprintf(to, 17, "%s", *name ? name : otherwise);
+    snprintf(to, 17, "%.16s", *name ? name : otherwise);
 }
 
 static void set_stack(struct gt_task *task, const struct gt_callers *stack)
