@@ -123,6 +123,7 @@ static void note_end(struct gt_watch *w)
 {
     if (w->absences.away)
         end_absence(&w->absences, gt_clock_now(), GT_NO_CPU);
+    gt_off_cpu_want(&w->absences.off_cpu, 0, 0); /* the number may be another thread's now */
 }
 
 /* Of the absences so far, or the next one. */
