@@ -185,7 +185,7 @@ static uint64_t samples_until(enum gt_successor successor)
 /* All threads are in it. */
 static void watch_next(void)
 {
-    gt_watch_next();
+    gt_watch_next(generation.now.gen);
     gt_sched_next(generation.now.gen);
 }
 

@@ -4,7 +4,6 @@
 #include "cpus.h"
 #include "stacks.h"
 #include "texts.h"
-#include "writer.h"
 
 #include "encoder/base/box.h"
 #include "encoder/base/clock.h"
@@ -71,7 +70,7 @@ static void begin_absence(struct gt_absences *a, uint64_t ts, bool preempted)
         return;
     at(a)[a->n] =
         (struct gt_absence){.from = ts, .to = GT_ABSENT, .preempted = preempted, .cpu = GT_NO_CPU};
-    if (is_departure(a->departed, ts))
+    if (is_departure(a->departed, ts) && a->departed_in == gt_watch_generation())
         at(a)[a->n].stack = a->at;
     a->departed = 0;
     a->n++;
@@ -126,19 +125,23 @@ static void note_end(struct gt_watch *w)
     gt_off_cpu_want(&w->absences.off_cpu, 0, 0); /* the number may be another thread's now */
 }
 
-/* Of the absences so far, or the next one. */
+/*
+ * Of the absences so far, or the next one. It is told in this generation or the one before, as the
+ * absence then is that is known by now: one that is read in the next one has none.
+ */
 static void note_departure(void *arg, uint64_t ns, struct gt_stack *stack)
 {
     struct gt_watch *w = arg;
     struct gt_absences *a = &w->absences;
     uint64_t ts = gt_watch_time(ns);
     size_t i = a->n;
-    uint32_t gen = atomic_load(&gt_gen.current);
+    uint32_t gen = gt_watch_generation();
     gt_stack_use(stack, gen - 1);
     a->at = gt_stack_use(stack, gen);
     while (i && at(a)[i - 1].from >= ts)
         i--;
     a->departed = i < a->n ? 0 : ts;
+    a->departed_in = gen;
     if (i < a->n && is_departure(ts, at(a)[i].from))
         at(a)[i].stack = a->at;
 }

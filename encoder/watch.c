@@ -31,6 +31,7 @@ static struct gt_watch_config config;
 
 static struct {
     bool on;
+    uint32_t gen;                     /* under way */
     uint32_t hz;                      /* of samples; 0: none */
     bool refused, samples_refused;    /* by the kernel */
     struct gt_watch *bucket[BUCKETS]; /* by thread */
@@ -485,9 +486,15 @@ static void begin(void)
     gt_account_each_new(begin_watch);
 }
 
-void gt_watch_next(void)
+uint32_t gt_watch_generation(void)
+{
+    return watch.gen;
+}
+
+void gt_watch_next(uint32_t gen)
 {
     GT_ASSERT_DRAIN_SIDE();
+    watch.gen = gen;
     if (watch.on)
         gt_watch_read();
     else

@@ -36,8 +36,8 @@ struct gt_watch {
         bool away; /* the last one known is not over */
         struct gt_off_cpu off_cpu;
         uint64_t departed; /* when it did that at this stack, whose switch was not told yet */
-        uint32_t at;
-        uint32_t unseen; /* how many no hook saw, in the generation that is written */
+        uint32_t at, departed_in; /* the generation in which that was read */
+        uint32_t unseen;          /* how many no hook saw, in the generation that is written */
     } absences;
 };
 
@@ -74,8 +74,12 @@ void gt_watch_forbid(void);
 /* Whether the kernel tells switches, as far as it was asked. */
 bool gt_watch_is_allowed(void);
 
-/* All threads are in a generation: if it is the first one of a recording, watching begins. */
-void gt_watch_next(void);
+/*
+ * All threads are in generation gen, or there are none any more: if it is the first one of a
+ * recording, watching begins. Records from here on are of that one, or of the one before.
+ */
+void gt_watch_next(uint32_t gen);
+uint32_t gt_watch_generation(void);
 bool gt_watch_is_on(void);
 
 /* The recording has ended; samples are what they were before gt_watch_sample. */
