@@ -83,7 +83,7 @@ struct gt_drain_config {
     void (*aged)(void);
     void (*forget)(void);
     gt_usage_fn *usage; /* see account.h; or NULL */
-    /* See watch.h; and sched.h, which `where` is for. */
+    /* See watch.h; copies.h for `walk`; and sched.h, which `where` is for. */
     bool (*may_watch)(void);
     uint32_t cpu_hz;
     gt_walk_fn *walk;

@@ -41,7 +41,7 @@ void gt_sampler_switch(uint32_t hz);
 /* Samples in a second of CPU time; 0: there are none. */
 uint32_t gt_sampler_hz(void);
 
-/* See encoder/watch.h, for both. By the drain side. */
+/* See encoder/copies.h, and encoder/watch.h. By the drain side. */
 gt_walk_fn gt_sampler_walk;
 gt_by_copy_fn gt_sampler_by_copy;
 
