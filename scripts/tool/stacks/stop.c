@@ -47,7 +47,9 @@ struct stop {
     struct gt_still *still;
     bool foreign; /* it numbers its threads otherwise: a PID namespace */
     int memory;
-    int error; /* of the first thread that could not be stopped */
+    int error;    /* of the first thread that could not be stopped */
+    pid_t tracer; /* who had that one, where it is known */
+    char tracer_name[17];
     bool other_machine;
     size_t waiting; /* seized, and not stopped yet */
     int ticks;      /* that the call to seize a thread lasts for */
@@ -115,18 +117,26 @@ static bool is_ours(pid_t tid)
 /*
  * 0, or an errno. Who executes a program becomes the process's first thread: that may have been
  * seized as another one, or may have become one that lives when the call has met the one before.
+ * Another tracer may have gone since.
  */
 static int try_to_seize(struct stop *s, pid_t tid)
 {
-    enum { TRIES = 3 };
+    enum { TRIES = 5 };
     int error = 0;
     for (int i = 0; i < TRIES; i++) {
         s->ticks = 0;
         seizing = s;
         error = ptrace(PTRACE_SEIZE, tid, 0, 0) ? errno : 0;
         seizing = NULL;
-        if (error != EPERM || is_ours(tid))
-            return error == EPERM ? 0 : error;
+        if (error != EPERM)
+            return error;
+        if (is_ours(tid))
+            return 0;
+        s->tracer = (pid_t)gt_status_of(tid, "TracerPid:");
+        if (s->tracer) {
+            read_name(s->tracer, s->tracer_name);
+            return error;
+        }
     }
     return error;
 }
@@ -509,21 +519,32 @@ static bool is_kernels(pid_t pid)
     return !is_over(pid) && !gt_status_of(pid, "VmSize:");
 }
 
-static _Noreturn void refused(pid_t pid, int error)
+/* The same right as to seize it, whoever does that just now: __ptrace_may_access. */
+static bool may_debug(struct stop *s)
 {
-    char other[17] = "";
-    pid_t tracer = (pid_t)gt_status_of(pid, "TracerPid:");
+    open_memory(s, s->still->pid);
+    if (s->memory >= 0)
+        close(s->memory);
+    return s->memory >= 0;
+}
+
+static _Noreturn void refused(struct stop *s)
+{
+    pid_t pid = s->still->pid;
+    int error = s->error;
     bool mine = gt_status_of(pid, "Uid:") == (long)geteuid();
-    if (tracer)
-        read_name(tracer, other);
     if (is_over(pid) && error != EPERM)
         gt_fail(GT_EXIT_FAILED, "there is no process %d", pid);
     if (is_kernels(pid))
         gt_fail(GT_EXIT_FAILED, "process %d is no program: it is the kernel's", pid);
-    if (tracer)
+    if (s->tracer)
         gt_fail(GT_EXIT_FAILED,
                 "process %d is being debugged already, by process %d (%s): end that first", pid,
-                tracer, other);
+                s->tracer, s->tracer_name);
+    if (error == EPERM && may_debug(s))
+        gt_fail(GT_EXIT_FAILED,
+                "process %d is being debugged again and again, by who has gone just now: try again",
+                pid);
     if (!mine && geteuid() != 0)
         gt_fail(GT_EXIT_FAILED, "process %d is another user's; try as root", pid);
     if (yama() > 0)
@@ -583,7 +604,7 @@ void gt_stop(struct gt_still *still, pid_t pid)
     pthread_join(thread, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (s.error)
-        refused(still->pid, s.error);
+        refused(&s);
     if (s.other_machine)
         gt_fail(GT_EXIT_FAILED, "process %d is a program for another kind of processor", pid);
     drop_ended(still);
