@@ -10,7 +10,8 @@
 /*
  * Kept for those that cannot do without: when the system has no memory left, a generation must
  * still be closed. And for urgent threads: one that mapped memory, or was the first to touch some
- * of it, would wait in the kernel while another thread maps. Untouched, they cost a page each.
+ * of it, would wait in the kernel while another thread maps. Untouched, they cost a page each; at
+ * the start, which programs that run for a millisecond have to wait for, a piece of address space.
  */
 #define RESERVE 64u
 /* A thread that ends hands over a buffer of a few events: so many of them are worth a wake-up. */
@@ -22,6 +23,8 @@
 static struct {
     struct gt_freelist free, reserve;
     _Atomic uint32_t reserved;
+    _Atomic(char *) uncut; /* RESERVE of them, but for so many */
+    _Atomic uint32_t cut;
     _Atomic(struct gt_buf *) queue[2]; /* by parity of the generation; newest first */
     size_t limit;
     _Atomic size_t out;
@@ -61,9 +64,20 @@ static struct gt_buf *map_buffer(void)
     return buf;
 }
 
+static struct gt_buf *cut_off(void)
+{
+    char *all = atomic_load_explicit(&pool.uncut, memory_order_acquire);
+    if (!all || atomic_load_explicit(&pool.cut, memory_order_relaxed) >= RESERVE)
+        return NULL;
+    size_t i = atomic_fetch_add_explicit(&pool.cut, 1, memory_order_relaxed);
+    return i < RESERVE ? (struct gt_buf *)(all + i * GT_BUF_BYTES) : NULL;
+}
+
 static struct gt_buf *take_reserve(void)
 {
     struct gt_buf *buf = gt_freelist_pop(&pool.reserve);
+    if (!buf)
+        buf = cut_off();
     if (buf) {
         atomic_fetch_sub_explicit(&pool.reserved, 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&pool.stats.mapped, GT_BUF_BYTES, memory_order_relaxed);
@@ -87,6 +101,16 @@ static void put(struct gt_buf *buf)
 void gt_buffers_reserve(void)
 {
     struct gt_buf *buf;
+    char *all;
+    if (!atomic_load_explicit(&pool.uncut, memory_order_relaxed)) {
+        if ((all = gt_pages_alloc(RESERVE * GT_BUF_BYTES))) {
+            atomic_fetch_add_explicit(&pool.reserved, RESERVE, memory_order_relaxed);
+            atomic_store_explicit(&pool.uncut, all, memory_order_release);
+        }
+        return;
+    }
+    while ((buf = cut_off()))
+        gt_freelist_push(&pool.reserve, &buf->free);
     while (atomic_load_explicit(&pool.reserved, memory_order_relaxed) < RESERVE &&
            (buf = gt_pages_alloc(GT_BUF_BYTES))) {
         atomic_fetch_add_explicit(&pool.stats.mapped, GT_BUF_BYTES, memory_order_relaxed);

@@ -8,8 +8,11 @@
 
 /* A measurement over this time is right to better than a millionth. */
 #define EXACT_NS 50000000
-/* The clocks' noise is some 50 ns: right to 0.01 % for a generation, to 0.1 % for durations. */
-#define RIGHT_NS 1000000
+/*
+ * The clocks' noise is some 50 ns, over a generation that takes no longer than this, too. Who lives
+ * for less has to wait here. Durations of others are right to 0.1 %.
+ */
+#define RIGHT_NS 200000
 #define ROUGH_NS 50000
 
 struct gt_clock gt_clock;

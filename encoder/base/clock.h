@@ -35,8 +35,8 @@ void gt_clock_use_ns(void);
 /*
  * Units per second, measured over the time since gt_clock_init. The first call that comes late
  * enough to be exact fixes it: all generations of a trace must use one frequency, or their
- * timelines drift apart. (The very first generation, a millisecond long, may be off by tens of
- * nanoseconds.) Drain side only.
+ * timelines drift apart. (The very first generation may be off by tens of nanoseconds, however long
+ * it is.) Drain side only.
  */
 uint64_t gt_clock_hz(void);
 
