@@ -38,6 +38,9 @@ uint32_t gt_elfutils_generation(void);
 
 void gt_elfutils_leave(void);
 
+/* Whether there is memory for what is asked of it next; if not, give up. */
+bool gt_elfutils_has_room(void);
+
 /* After a jump to bail. */
 void gt_elfutils_give_up(void);
 

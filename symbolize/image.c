@@ -255,6 +255,19 @@ static int map_instead(struct gt_image *image, int fd)
     return p == MAP_FAILED ? -errno : 0;
 }
 
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Who writes to a program that runs is refused, ETXTBSY; nobody truncates it. */
+static bool is_executed(const struct gt_image *image)
+{
+    struct stat st;
+    return stat("/proc/self/exe", &st) == 0 && is_same_file(&st, &image->st);
+}
+
 static int fill(struct gt_image *image, int fd)
 {
     ElfW(Shdr) *sh = NULL;
@@ -262,7 +275,7 @@ static int fill(struct gt_image *image, int fd)
     int r = read_headers(image, fd, &sh, &n);
     if (r)
         return r;
-    bool copy = needed_bytes(image, sh, n) <= GT_IMAGE_COPY_MAX;
+    bool copy = needed_bytes(image, sh, n) <= GT_IMAGE_COPY_MAX && !is_executed(image);
     if (!copy) {
         r = map_instead(image, fd);
         sh = r ? NULL : sections(image, &n);
@@ -290,12 +303,6 @@ static void find_real_path(struct gt_image *image, int fd)
     gt_strbuf_add(&t, p);
     ssize_t n = readlink(link, image->path, sizeof image->path - 1);
     image->path[n > 0 ? n : 0] = 0;
-}
-
-static bool is_same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
 int gt_image_read(const struct gt_image *image, void *to, size_t size, uint64_t offset)

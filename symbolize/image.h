@@ -2,7 +2,8 @@
  * The parts of an ELF file that symbolization reads, in memory of our own, laid out as in the file.
  * A copy, because files change: touching a mapping of a file that somebody truncated is a SIGBUS in
  * the program. And no descriptor stays open: the program may close it and get the number for a file
- * of its own. Only what is too large to copy is mapped.
+ * of its own. Mapped is what is too large to copy, and the program itself, which nobody may write
+ * to.
  */
 #ifndef GT_IMAGE_H
 #define GT_IMAGE_H

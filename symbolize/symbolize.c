@@ -167,13 +167,13 @@ static void open_units(struct gt_symbolizer *s, struct opened *o)
         .units = &o->units, .elf = o->elf[0], .alt = o->alt, .dwarf = o->dwarf};
 }
 
-static void add_symbols(struct gt_symbols *symbols, const struct gt_files *files,
-                        enum gt_symbols_of which)
+static struct gt_symbols symbols_of(const struct gt_files *files, enum gt_symbols_of which)
 {
-    gt_symbols_add(symbols, &files->main, which);
-    gt_symbols_add(symbols, &files->debug, which);
-    gt_symbols_add(symbols, &files->mini, which);
-    gt_symbols_finish(symbols);
+    struct gt_symbols symbols = {.which = which};
+    gt_symbols_add(&symbols, &files->main);
+    gt_symbols_add(&symbols, &files->debug);
+    gt_symbols_add(&symbols, &files->mini);
+    return symbols;
 }
 
 static void open_module(struct gt_symbolizer *s, struct opened *o)
@@ -183,7 +183,7 @@ static void open_module(struct gt_symbolizer *s, struct opened *o)
     /* Before anything points into them: both may move. */
     if (dwarf && gt_packed_open(&o->packed, dwarf) && gt_packed_open(&o->packed_alt, &o->files.alt))
         o->debug = dwarf;
-    add_symbols(&o->symbols, &o->files, GT_FUNCTIONS);
+    o->symbols = symbols_of(&o->files, GT_FUNCTIONS);
 }
 
 /*
@@ -325,9 +325,14 @@ static int look_up(struct gt_symbolizer *s, struct opened *o, uint64_t addr)
 {
     bool linked = false;
     /* Local functions and methods of local classes have no linkage name, but a mangled symbol. */
-    const struct gt_symbol *found = gt_symbols_find(&o->symbols, addr);
-    const char *symbol = found ? found->name : NULL;
-    int n = s->dw && !is_root(o->module, symbol) ? from_dwarf(s, o, addr, &linked) : 0;
+    struct gt_symbol found;
+    const char *symbol = gt_symbols_find(&o->symbols, addr, &found) ? found.name : NULL;
+    bool asks = s->dw && (o->debug || o->dwarf) && !is_root(o->module, symbol);
+    if (asks && !gt_elfutils_has_room()) {
+        gt_elfutils_give_up();
+        asks = false;
+    }
+    int n = asks ? from_dwarf(s, o, addr, &linked) : 0;
     if (n == 0)
         s->frames[n++] = (struct gt_sym_frame){0};
     struct gt_sym_frame *outer = &s->frames[n - 1];
@@ -438,14 +443,15 @@ static const char *variable_in(struct gt_symbolizer *s, const struct gt_module *
                                uint64_t *offset, const char **which)
 {
     struct opened *o = opened_module(s, m);
-    if (o && !o->variables.finished) {
-        add_symbols(&o->variables, &o->files, GT_VARIABLES);
+    if (o && !o->variables.sorted) {
+        o->variables = symbols_of(&o->files, GT_VARIABLES);
         gt_symbols_find_shared(&o->variables);
     }
-    const struct gt_symbol *v = o ? gt_symbols_find(&o->variables, address - m->bias) : NULL;
-    *offset = v ? address - m->bias - v->addr : 0;
-    *which = v ? find_which(s, o, v) : "";
-    return v ? gt_names_of_symbol(&s->names, v->name) : NULL;
+    struct gt_symbol v;
+    bool found = o && gt_symbols_find(&o->variables, address - m->bias, &v);
+    *offset = found ? address - m->bias - v.addr : 0;
+    *which = found ? find_which(s, o, &v) : "";
+    return found ? gt_names_of_symbol(&s->names, v.name) : NULL;
 }
 
 const char *gt_symbolize_variable(struct gt_symbolizer *s, uint64_t epoch, uint64_t address,

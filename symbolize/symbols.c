@@ -8,6 +8,10 @@
 
 #define UNSIZED_MAX 65536 /* how far a symbol without a size may reach */
 
+enum { NEAR = 16 }; /* symbols: labels inside a function may come between */
+
+/* Tables of symbols ---------------------------------------------------------------------------- */
+
 /* Of pthread_mutex_lock and __pthread_mutex_lock the first is what people call it. */
 static uint16_t rank_of(const ElfW(Sym) * sym, const char *name)
 {
@@ -20,27 +24,25 @@ static uint16_t rank_of(const ElfW(Sym) * sym, const char *name)
     return (uint16_t)(2 * rank + (sym->st_size != 0));
 }
 
-static bool is_wanted(const ElfW(Sym) * sym, enum gt_symbols_of which)
+static bool is_defined(const ElfW(Sym) * sym)
 {
-    if (which == GT_VARIABLES)
-        return ELF64_ST_TYPE(sym->st_info) == STT_OBJECT && sym->st_size;
-    switch (ELF64_ST_TYPE(sym->st_info)) {
-    case STT_FUNC:
-    case STT_GNU_IFUNC: return true;
-    case STT_NOTYPE: return ELF64_ST_BIND(sym->st_info) != STB_LOCAL || sym->st_size; /* assembly */
-    default: return false;
-    }
+    return (sym->st_shndx != SHN_UNDEF) & (sym->st_shndx != SHN_ABS);
 }
 
-struct table {
-    const ElfW(Sym) * sym;
-    size_t n, size;
-    const char *strings;
-};
+/* No branches: kinds follow each other in no order, and there are many thousands. */
+static bool is_asked(const ElfW(Sym) * sym, enum gt_symbols_of which)
+{
+    unsigned type = ELF64_ST_TYPE(sym->st_info);
+    bool global = ELF64_ST_BIND(sym->st_info) != STB_LOCAL, sized = sym->st_size != 0;
+    bool function = (type == STT_FUNC) | (type == STT_GNU_IFUNC);
+    bool assembly = (type == STT_NOTYPE) & (global | sized);
+    bool variable = (type == STT_OBJECT) & sized;
+    return is_defined(sym) & (which == GT_VARIABLES ? variable : function | assembly);
+}
 
 /* false: the file has none of that name. */
 static bool find_table(const struct gt_image *image, const char *symbols, const char *strings,
-                       struct table *t)
+                       struct gt_symbol_table *t)
 {
     size_t bytes;
     t->sym = gt_image_section(image, symbols, &bytes);
@@ -50,93 +52,117 @@ static bool find_table(const struct gt_image *image, const char *symbols, const 
     return t->sym && t->strings && t->size && !t->strings[t->size - 1] && aligned;
 }
 
-static const char *name_in(const struct table *t, const ElfW(Sym) * sym)
+static const char *name_in(const struct gt_symbol_table *t, const ElfW(Sym) * sym)
 {
     return sym->st_name < t->size ? t->strings + sym->st_name : "";
 }
 
-static bool is_defined(const ElfW(Sym) * sym)
-{
-    return sym->st_shndx != SHN_UNDEF && sym->st_shndx != SHN_ABS;
-}
-
-static void add_table(struct gt_symbols *s, enum gt_symbols_of which, const struct table *t)
-{
-    for (size_t i = 1; i < t->n; i++) {
-        const ElfW(Sym) *sym = &t->sym[i];
-        const char *name = name_in(t, sym);
-        if (!is_defined(sym) || !is_wanted(sym, which) || !*name || *name == '$')
-            continue;
-        struct gt_symbol *all = gt_pages_grow(s->symbol, s->n, &s->capacity, sizeof *all);
-        if (!all)
-            continue;
-        s->symbol = all;
-        all[s->n++] = (struct gt_symbol){
-            .addr = sym->st_value,
-            .name = name,
-            .size = sym->st_size < UINT32_MAX ? (uint32_t)sym->st_size : UINT32_MAX,
-            .rank = rank_of(sym, name),
-            .local = ELF64_ST_BIND(sym->st_info) == STB_LOCAL,
-        };
-    }
-}
-
-void gt_symbols_add(struct gt_symbols *s, const struct gt_image *image, enum gt_symbols_of which)
+void gt_symbols_add(struct gt_symbols *s, const struct gt_image *image)
 {
     static const char *const tables[][2] = {{".symtab", ".strtab"}, {".dynsym", ".dynstr"}};
-    struct table t;
-    for (int i = 0; i < 2; i++) {
-        if (find_table(image, tables[i][0], tables[i][1], &t))
-            add_table(s, which, &t);
+    for (int i = 0; i < 2; i++)
+        s->tables += find_table(image, tables[i][0], tables[i][1], &s->table[s->tables]);
+}
+
+/* Those that are asked for, numbered over all tables. */
+enum { TABLE_SHIFT = 29 };
+
+static const ElfW(Sym) * symbol_at(const struct gt_symbols *s, uint32_t number)
+{
+    return &s->table[number >> TABLE_SHIFT].sym[number & ((1u << TABLE_SHIFT) - 1)];
+}
+
+static const char *name_of(const struct gt_symbols *s, uint32_t number)
+{
+    return name_in(&s->table[number >> TABLE_SHIFT], symbol_at(s, number));
+}
+
+/* false: that is no name. */
+static bool describe(const struct gt_symbols *s, uint32_t number, struct gt_symbol *out)
+{
+    const ElfW(Sym) *sym = symbol_at(s, number);
+    const char *name = name_of(s, number);
+    *out = (struct gt_symbol){
+        .addr = sym->st_value,
+        .name = name,
+        .size = sym->st_size < UINT32_MAX ? (uint32_t)sym->st_size : UINT32_MAX,
+        .rank = rank_of(sym, name),
+        .local = ELF64_ST_BIND(sym->st_info) == STB_LOCAL,
+    };
+    return *name && *name != '$';
+}
+
+/* In order of addresses ------------------------------------------------------------------------ */
+
+/* The numbers of those that are asked for. No name is read, which would bring all into memory. */
+static uint32_t *collect(struct gt_symbols *s, size_t *room)
+{
+    *room = 1;
+    for (int k = 0; k < s->tables; k++)
+        *room += s->table[k].n;
+    uint32_t *all = gt_pages_alloc(*room * sizeof *all);
+    for (int k = 0; all && k < s->tables; k++) {
+        const struct gt_symbol_table *t = &s->table[k];
+        for (size_t i = 1; i < t->n && !(i >> TABLE_SHIFT); i++) {
+            all[s->n] = ((uint32_t)k << TABLE_SHIFT) + (uint32_t)i;
+            s->n += is_asked(&t->sym[i], s->which);
+        }
     }
+    return all;
 }
 
-/* One symbol per address, the best. Out of memory, none. */
-void gt_symbols_finish(struct gt_symbols *s)
+/* A file that is mapped may change: one that was in another place is in some bucket. */
+static size_t bucket_of(const struct gt_symbols *s, uint64_t addr)
 {
-    size_t count = s->n;
-    struct gt_pair *order = count ? gt_pages_alloc(count * sizeof *order) : NULL;
-    struct gt_symbol *out = count ? gt_pages_alloc(count * sizeof *out) : NULL;
-    for (size_t i = 0; order && i < count; i++)
-        order[i] = (struct gt_pair){s->symbol[i].addr, i};
-    bool sorted = order && out && gt_sort(order, count);
-    s->n = 0;
-    for (size_t i = 0; sorted && i < count; i++) {
-        const struct gt_symbol *sym = &s->symbol[order[i].value];
-        if (s->n == 0 || out[s->n - 1].addr != sym->addr)
-            out[s->n++] = *sym;
-        else if (sym->rank > out[s->n - 1].rank)
-            out[s->n - 1] = *sym;
+    uint64_t bucket = (addr - s->lo) >> s->shift;
+    return bucket < s->buckets ? bucket : s->buckets - 1;
+}
+
+/* Of some four symbols each. */
+static void divide(struct gt_symbols *s, const uint32_t *all)
+{
+    enum { IN_ONE = 4 };
+    uint64_t hi = 0;
+    s->lo = UINT64_MAX;
+    for (size_t i = 0; i < s->n; i++) {
+        uint64_t at = symbol_at(s, all[i])->st_value;
+        s->lo = at < s->lo ? at : s->lo;
+        hi = at > hi ? at : hi;
     }
-    gt_pages_free(order, count * sizeof *order);
-    gt_pages_free(s->symbol, s->capacity * sizeof *s->symbol);
-    s->symbol = out;
-    s->capacity = count;
-    s->finished = true;
+    while ((hi - s->lo) >> s->shift > s->n / IN_ONE)
+        s->shift++;
+    s->buckets = ((hi - s->lo) >> s->shift) + 1;
 }
 
-void gt_symbols_free(struct gt_symbols *s)
+/*
+ * Not quite, but in buckets: a short run asks a compiler with 30,000 symbols for ten names. Out of
+ * memory, none.
+ */
+static void sort(struct gt_symbols *s)
 {
-    gt_pages_free(s->symbol, s->capacity * sizeof *s->symbol);
-    *s = (struct gt_symbols){0};
-}
-
-static bool covers(const struct gt_symbol *sym, uint64_t addr)
-{
-    return addr - sym->addr < (sym->size ? sym->size : UNSIZED_MAX);
-}
-
-const struct gt_symbol *gt_symbols_find(const struct gt_symbols *s, uint64_t addr)
-{
-    size_t lo = gt_count_up_to(s->symbol, s->finished ? s->n : 0, sizeof *s->symbol, 8, addr);
-    /* A few steps back: labels inside a function may come between. */
-    for (size_t at = lo; at > 0 && lo - at < 16; at--) {
-        if (s->symbol[at - 1].size && covers(&s->symbol[at - 1], addr))
-            return &s->symbol[at - 1];
+    size_t room;
+    uint32_t *all = collect(s, &room);
+    s->sorted = true;
+    if (s->n) {
+        divide(s, all);
+        s->first = gt_pages_alloc((s->buckets + 2) * sizeof *s->first);
+        s->symbol = gt_pages_alloc(s->n * sizeof *s->symbol);
     }
-    const struct gt_symbol *nearest = lo ? &s->symbol[lo - 1] : NULL;
-    return nearest && !nearest->size && covers(nearest, addr) ? nearest : NULL;
+    if (s->first && s->symbol) {
+        /* Two ahead: one is what each bucket has been filled up to, until it is full. */
+        for (size_t i = 0; i < s->n; i++)
+            s->first[bucket_of(s, symbol_at(s, all[i])->st_value) + 2]++;
+        for (size_t b = 2; b < s->buckets + 2; b++)
+            s->first[b] += s->first[b - 1];
+        for (size_t i = 0; i < s->n; i++) {
+            uint32_t *end = &s->first[bucket_of(s, symbol_at(s, all[i])->st_value) + 1];
+            s->symbol[*end < s->n ? (*end)++ : 0] = all[i];
+        }
+    }
+    gt_pages_free(all, room * sizeof *all);
 }
+
+/* By name -------------------------------------------------------------------------------------- */
 
 static uint64_t hash_of(const char *name)
 {
@@ -146,24 +172,114 @@ static uint64_t hash_of(const char *name)
     return hash;
 }
 
-/* Out of memory, none. */
+/* Out of memory, none is. */
 void gt_symbols_find_shared(struct gt_symbols *s)
 {
-    struct gt_pair *order = s->n ? gt_pages_alloc(s->n * sizeof *order) : NULL;
-    for (size_t i = 0; order && i < s->n; i++)
-        order[i] = (struct gt_pair){hash_of(s->symbol[i].name), i};
-    bool sorted = order && gt_sort(order, s->n);
-    for (size_t i = 1; sorted && i < s->n; i++) {
-        struct gt_symbol *one = &s->symbol[order[i - 1].value], *other = &s->symbol[order[i].value];
-        if (order[i - 1].key == order[i].key && strcmp(one->name, other->name) == 0)
-            one->shared = other->shared = true;
+    size_t n = 0;
+    if (!s->sorted)
+        sort(s);
+    struct gt_pair *all = s->symbol ? gt_pages_alloc(s->n * sizeof *all) : NULL;
+    for (; all && n < s->n; n++)
+        all[n] = (struct gt_pair){hash_of(name_of(s, s->symbol[n])), s->symbol[n]};
+    s->by_name = all;
+    if (all && !gt_sort(all, n)) {
+        gt_pages_free(all, s->n * sizeof *all);
+        s->by_name = NULL;
     }
-    gt_pages_free(order, s->n * sizeof *order);
 }
+
+static bool is_shared(const struct gt_symbols *s, const struct gt_symbol *one)
+{
+    if (!s->by_name)
+        return false;
+    uint64_t hash = hash_of(one->name);
+    size_t end = gt_count_up_to(s->by_name, s->n, sizeof *s->by_name, 8, hash);
+    for (size_t i = end; i > 0 && s->by_name[i - 1].key == hash; i--) {
+        uint32_t other = (uint32_t)s->by_name[i - 1].value;
+        if (symbol_at(s, other)->st_value != one->addr && strcmp(name_of(s, other), one->name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Around an address ---------------------------------------------------------------------------- */
+
+/* Those nearest before an address, sorted. */
+struct near {
+    size_t n;
+    struct gt_symbol symbol[NEAR];
+};
+
+/* Of several at one address the best; the lowest makes room. */
+static void put(struct near *near, const struct gt_symbol *symbol)
+{
+    struct gt_symbol *all = near->symbol;
+    size_t at = gt_count_up_to(all, near->n, sizeof *all, 8, symbol->addr);
+    if (at && all[at - 1].addr == symbol->addr) {
+        if (symbol->rank > all[at - 1].rank)
+            all[at - 1] = *symbol;
+        return;
+    }
+    if (near->n == NEAR && !at)
+        return;
+    if (near->n < NEAR) {
+        memmove(all + at + 1, all + at, (near->n++ - at) * sizeof *all);
+    } else {
+        memmove(all, all + 1, (at - 1) * sizeof *all);
+        at--;
+    }
+    all[at] = *symbol;
+}
+
+static void find_near(const struct gt_symbols *s, uint64_t addr, struct near *near)
+{
+    struct gt_symbol symbol;
+    bool any = s->first && s->symbol && addr >= s->lo;
+    for (size_t b = any ? bucket_of(s, addr) + 1 : 0; b-- > 0 && near->n < NEAR;) {
+        for (uint32_t i = s->first[b]; i < s->first[b + 1]; i++) {
+            uint32_t number = s->symbol[i];
+            if (symbol_at(s, number)->st_value <= addr && describe(s, number, &symbol))
+                put(near, &symbol);
+        }
+    }
+}
+
+static bool covers(const struct gt_symbol *sym, uint64_t addr)
+{
+    return addr - sym->addr < (sym->size ? sym->size : UNSIZED_MAX);
+}
+
+bool gt_symbols_find(struct gt_symbols *s, uint64_t addr, struct gt_symbol *out)
+{
+    struct near near = {.n = 0};
+    if (!s->sorted)
+        sort(s);
+    find_near(s, addr, &near);
+    struct gt_symbol *last = near.n ? &near.symbol[near.n - 1] : NULL, *found = last;
+    while (found && !(found->size && covers(found, addr)))
+        found = found == near.symbol ? NULL : found - 1;
+    if (!found && last && !last->size && covers(last, addr))
+        found = last;
+    if (found) {
+        *out = *found;
+        out->shared = is_shared(s, found);
+    }
+    return found;
+}
+
+void gt_symbols_free(struct gt_symbols *s)
+{
+    gt_pages_free(s->symbol, s->n * sizeof *s->symbol);
+    gt_pages_free(s->first, (s->buckets + 2) * sizeof *s->first);
+    gt_pages_free(s->by_name, s->n * sizeof *s->by_name);
+    *s = (struct gt_symbols){0};
+}
+
+/* The source of one of several of a name ------------------------------------------------------- */
 
 /* Variables of a name, one after the other. */
 struct walk {
-    struct table table;
+    struct gt_symbol_table table;
     size_t next;
     const char *file; /* the source that local symbols are of, from here on */
 };
@@ -177,8 +293,7 @@ static const ElfW(Sym) * next_named(struct walk *w, const char *name, const char
         if (ELF64_ST_TYPE(sym->st_info) == STT_FILE)
             w->file = name_in(&w->table, sym);
         *source = local ? w->file : "";
-        if (is_defined(sym) && is_wanted(sym, GT_VARIABLES) &&
-            strcmp(name_in(&w->table, sym), name) == 0)
+        if (is_asked(sym, GT_VARIABLES) && strcmp(name_in(&w->table, sym), name) == 0)
             return sym;
     }
     return NULL;

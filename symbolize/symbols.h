@@ -1,4 +1,4 @@
-/* The symbols of a module's files in one table, for addresses DWARF knows nothing of. */
+/* The symbols of a module's files, for addresses DWARF knows nothing of. */
 #ifndef GT_SYMBOLS_H
 #define GT_SYMBOLS_H
 
@@ -6,30 +6,41 @@
 
 #include "encoder/base/sort.h"
 
-struct gt_symbols {
-    struct gt_symbol {
-        uint64_t addr;
-        const char *name; /* in the image */
-        uint32_t size;    /* 0: up to the next symbol */
-        uint16_t rank;    /* of several at one address the highest names it */
-        bool local;       /* nobody outside the file knows it */
-        bool shared;      /* the name: see gt_symbols_find_shared */
-    } * symbol;           /* sorted by address */
-    size_t n, capacity;
-    bool finished;
+enum gt_symbols_of { GT_FUNCTIONS, GT_VARIABLES };
+
+struct gt_symbol {
+    uint64_t addr;
+    const char *name; /* in the image */
+    uint32_t size;    /* 0: up to the next symbol */
+    uint16_t rank;    /* of several at one address the highest names it */
+    bool local;       /* nobody outside the file knows it */
+    bool shared;      /* the name: see gt_symbols_find_shared */
 };
 
-/* Adds a file's symbols, of functions or variables; then, once, finish. The image must not move. */
-enum gt_symbols_of { GT_FUNCTIONS, GT_VARIABLES };
-void gt_symbols_add(struct gt_symbols *symbols, const struct gt_image *image,
-                    enum gt_symbols_of which);
-void gt_symbols_finish(struct gt_symbols *symbols);
+struct gt_symbols {
+    enum gt_symbols_of which;
+    struct gt_symbol_table {
+        const ElfW(Sym) * sym;
+        size_t n, size;
+        const char *strings;
+    } table[6];
+    int tables;
+    bool sorted;
+    uint64_t lo;              /* the lowest address */
+    int shift;                /* a bucket has 2^shift bytes of them */
+    size_t n, buckets;        /* 0: there are none */
+    uint32_t *symbol, *first; /* by bucket; of each bucket, and one more */
+    struct gt_pair *by_name;  /* its hash, and the symbol; NULL: not asked for */
+};
+
+/* Of three files at most; the images must not move. */
+void gt_symbols_add(struct gt_symbols *symbols, const struct gt_image *image);
 void gt_symbols_free(struct gt_symbols *symbols);
 
-/* The symbol around an ELF address, or NULL. */
-const struct gt_symbol *gt_symbols_find(const struct gt_symbols *symbols, uint64_t addr);
+/* The symbol around an ELF address; false: none. */
+bool gt_symbols_find(struct gt_symbols *symbols, uint64_t addr, struct gt_symbol *out);
 
-/* Once, when they are finished: marks those whose name another one at another address has, too. */
+/* Once: from then on it is told whether a symbol at another address has the name, too. */
 void gt_symbols_find_shared(struct gt_symbols *symbols);
 
 /*
