@@ -56,11 +56,12 @@ struct gt_thread {
     char name[GT_PYTHON_NAME]; /* and what its maker calls it; empty: nothing */
     struct gt_site call;       /* the last one announced without a stack */
     struct gt_channel channel;
-    struct gt_trail trail;
-    struct gt_regions regions;
     struct gt_holds holds;
     struct gt_sampler sampler;
     struct gt_thread *next; /* in the list of cloned ones */
+    /* Large, and never touched but for the beginning of the one, the middle of the other. */
+    struct gt_regions regions;
+    struct gt_trail trail;
 };
 
 extern __thread struct gt_thread *gt_self __attribute__((tls_model("initial-exec")));

@@ -309,7 +309,7 @@ static void remember(struct gt_trail *t, struct gt_path *p, uint32_t n, uint32_t
         step->ours = ours;
         p->pcs[join - n + k + 1] = t->fresh_pcs[k + 1];
     }
-    p->first = join - n;
+    p->frames = GT_TRAIL_MAX - (join - n);
 }
 
 /* Whether the stack as remembered from frame `join` on, with n before it, is cut where it was. */
@@ -332,10 +332,11 @@ static uint32_t without_ours(uint64_t *to, const uint64_t *pcs, uint32_t n)
 uint64_t *gt_trail_pcs(struct gt_trail *t, uint32_t *n)
 {
     struct gt_path *p = gt_trail_last(t);
-    *n = GT_TRAIL_MAX - p->first;
-    if (__builtin_expect(p->first == GT_TRAIL_MAX || !p->step[p->first].ours, 1))
-        return &p->pcs[p->first + 1];
-    *n = without_ours(t->fresh_pcs + 1, &p->pcs[p->first + 1], *n);
+    uint32_t first = gt_path_first(p);
+    *n = p->frames;
+    if (__builtin_expect(!p->frames || !p->step[first].ours, 1))
+        return &p->pcs[first + 1];
+    *n = without_ours(t->fresh_pcs + 1, &p->pcs[first + 1], *n);
     return t->fresh_pcs + 1;
 }
 
@@ -377,7 +378,8 @@ static bool start(const struct gt_trail *t, struct state *s, const uintptr_t *fr
 static struct gt_path *choose(struct gt_trail *t, const struct state *s)
 {
     struct gt_path *p = gt_trail_last(t);
-    if (p->first < GT_TRAIL_MAX && p->step[p->first].sp == s->sp && p->pcs[p->first + 1] == s->pc)
+    uint32_t first = gt_path_first(p);
+    if (p->frames && p->step[first].sp == s->sp && p->pcs[first + 1] == s->pc)
         return p;
     t->last ^= 1;
     return gt_trail_last(t);
@@ -392,7 +394,7 @@ __attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t 
     if (!start(t, &s, frame, gt_arch_within(frame)))
         return GT_WALK_FRESH;
     struct gt_path *p = choose(t, &s);
-    uint32_t join = p->epoch == epoch ? p->first : GT_TRAIL_MAX, count = 0;
+    uint32_t join = p->epoch == epoch ? gt_path_first(p) : GT_TRAIL_MAX, count = 0;
     enum outcome outcome = GO_ON;
     for (;;) {
         while (join < GT_TRAIL_MAX && p->step[join].sp < s.sp)
@@ -400,7 +402,7 @@ __attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t 
         if (join < GT_TRAIL_MAX && s.plain && same_state(p, join, &s)) {
             uint32_t differs = verify(p, join, &s.r);
             if (differs == GT_TRAIL_MAX && fits(p, count, join)) {
-                if (count == 0 && join == p->first)
+                if (count == 0 && join == gt_path_first(p))
                     return GT_WALK_SAME;
                 remember(t, p, count, join, &s);
                 return GT_WALK_TRAIL;
@@ -514,7 +516,10 @@ void gt_trail_begin(struct gt_trail *t, size_t size)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     uintptr_t end = (uintptr_t)pthread_self(); /* libc keeps it at the end of a thread's stack */
-    t->path[0].first = t->path[1].first = GT_TRAIL_MAX;
+    for (int i = 0; i < 2; i++) {
+        if (t->path[i].frames) /* what is not written to takes no memory */
+            t->path[i].frames = 0;
+    }
     t->stack_lo = t->stack_hi = 0;
     if (here - unwind.main_lo < unwind.main_hi - unwind.main_lo) {
         t->stack_lo = unwind.main_lo;

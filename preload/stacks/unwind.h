@@ -34,23 +34,27 @@ struct gt_step {
 
 /*
  * A stack that was walked. Index GT_TRAIL_MAX - 1 is the outermost frame, so that frames further in
- * can change without moving the others. pcs[i + 1] belongs to step[i].
+ * can change without moving the others. pcs[i + 1] belongs to step[i]. Most stacks are not deep:
+ * what is used of it lies together, at its end.
  */
 struct gt_path {
-    uint32_t first; /* of the frames; GT_TRAIL_MAX: none */
+    struct gt_step step[GT_TRAIL_MAX];
+    uint64_t pcs[GT_TRAIL_MAX + 1];
+    uint32_t frames;
     uint32_t epoch; /* they are of */
     bool cut;       /* there were more */
     uint32_t leaf;  /* the caller's, as the next: what was made of the path last */
     struct gt_stack *stack;
-    uint64_t pcs[GT_TRAIL_MAX + 1];
-    struct gt_step step[GT_TRAIL_MAX];
 };
 
-/* A thread's last stacks (two, as it waits for work and hands it on), and room for the next. */
+/*
+ * A thread's last stacks (two, as it waits for work and hands it on; the second comes first), and
+ * room for the next.
+ */
 struct gt_trail {
+    struct gt_path path[2];
     uintptr_t stack_lo, stack_hi; /* the thread's own stack; both 0: not known */
     uint32_t last;                /* which of the two was the stack last */
-    struct gt_path path[2];
     /* The walk under way, innermost first; pcs[i + 1] again. */
     uint64_t fresh_pcs[GT_TRAIL_MAX + 1];
     struct gt_fresh {
@@ -59,6 +63,11 @@ struct gt_trail {
         bool uses_fp, saves_fp;
     } fresh[GT_TRAIL_MAX];
 };
+
+static inline uint32_t gt_path_first(const struct gt_path *p)
+{
+    return GT_TRAIL_MAX - p->frames;
+}
 
 static inline struct gt_path *gt_trail_last(struct gt_trail *t)
 {
@@ -128,7 +137,7 @@ static inline bool gt_trail_covers(const struct gt_trail *t, uintptr_t address)
 /* The hash of these, for gt_stacks_get_hashed. */
 static inline uint64_t gt_path_hash(const struct gt_path *p)
 {
-    return p->first < GT_TRAIL_MAX ? p->step[p->first].hash : GT_STACKS_SEED;
+    return p->frames ? p->step[gt_path_first(p)].hash : GT_STACKS_SEED;
 }
 
 #endif

@@ -75,6 +75,15 @@ def test_bound(tmp_path, mode, what):
     check(*churn(tmp_path, mode, what))
 
 
+def test_threads_that_wait(tmp_path):
+    """Each costs 20 KiB at most: a page of its buffer, of its stack, and what the library knows of it."""
+    threads = 3_000
+    bare = proc.run([CHURN, "idle", threads], timeout=60).ok().stdout.split()
+    traced = proc.run([CHURN, "idle", threads], env=proc.traced_env(tmp_path / "t.out"), timeout=60).ok().stdout.split()
+    more, less = (int(sizes[-1]) - int(sizes[1]) for sizes in (traced, bare))
+    assert (more - less) / (threads * 0.8) < 20, (traced, bare)
+
+
 @pytest.mark.limit(7200 if LONG else 120)
 @pytest.mark.parametrize("mode", MODES)
 def test_forks_in_the_middle(tmp_path, mode):

@@ -5,8 +5,9 @@
  * libraries: loads and unloads each in turn and calls its outer(), while another thread waits here
  * and there.
  * stacks: waits on ever new stacks, in two threads; alone: in one, without another. names: gives
- * itself ever new names. threads: threads that begin and end. forks: children, with threads and new
- * stacks of their own, while another thread waits on ever new stacks.
+ * itself ever new names. threads: threads that begin and end; idle: that begin and wait. forks:
+ * children, with threads and new stacks of their own, while another thread waits on ever new
+ * stacks.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -123,6 +124,24 @@ static void thread(long i)
     pthread_join(t, NULL);
 }
 
+static void *wait_for_ever(void *begun)
+{
+    static sem_t never;
+    sem_post(begun);
+    sem_wait(&never);
+    return NULL;
+}
+
+static void idle(long i)
+{
+    static sem_t begun;
+    pthread_t t;
+    (void)i;
+    if (pthread_create(&t, NULL, wait_for_ever, &begun) != 0)
+        exit(1);
+    sem_wait(&begun);
+}
+
 static void *call_some(void *arg)
 {
     for (uint64_t i = 0; i < 4 * SOME; i++)
@@ -160,7 +179,8 @@ static const struct {
     void *(*beside)(void *);
 } kinds[] = {
     {"libraries", load, wait_often}, {"stacks", call, call_others}, {"alone", call, NULL},
-    {"names", name, wait_often},     {"threads", thread, NULL},     {"forks", child, call_for_ever},
+    {"names", name, wait_often},     {"threads", thread, NULL},     {"idle", idle, NULL},
+    {"forks", child, call_for_ever},
 };
 
 int main(int argc, char **argv)

@@ -143,13 +143,13 @@ NOINLINE static void walk(void)
     broken = walked >= GT_WALK_FRESH;
     const struct gt_path *p = gt_trail_last(&trail);
     if (!broken)
-        frames = GT_TRAIL_MAX - p->first;
+        frames = p->frames;
     CHECK(frames <= GT_TRAIL_MAX);
     /* From this function's frame, not from that of gt_unwind. */
     const uintptr_t *frame = __builtin_frame_address(0);
     uint32_t n = gt_unwind_hook(&trail, 1, frame, gt_arch_within(frame), again, NULL);
     CHECK(n < frames || frames == GT_TRAIL_MAX);
-    CHECK(broken || (n == frames - 1 && memcmp(again, &p->pcs[p->first + 2], n * 8) == 0));
+    CHECK(broken || (n == frames - 1 && memcmp(again, &p->pcs[gt_path_first(p) + 2], n * 8) == 0));
 }
 
 /* Two stacks in turn are remembered, a third one takes the place of the older. */
@@ -178,11 +178,11 @@ static void to_and_fro(void)
 NOINLINE static void honest(void)
 {
     uint64_t pcs[GT_TRAIL_MAX];
-    trail.path[0].first = trail.path[1].first = GT_TRAIL_MAX;
+    trail.path[0].frames = trail.path[1].frames = 0;
     for (int i = 0; i < 3; i++) {
         walk();
         CHECK(!broken);
-        const uint64_t *now = &gt_trail_last(&trail)->pcs[gt_trail_last(&trail)->first + 1];
+        const uint64_t *now = &gt_trail_last(&trail)->pcs[gt_path_first(gt_trail_last(&trail)) + 1];
         /* but for where this loop, which may be unrolled, calls */
         CHECK(i == 0 || memcmp(pcs + 2, now + 2, (frames - 2) * sizeof *pcs) == 0);
         memcpy(pcs, now, frames * sizeof *pcs);

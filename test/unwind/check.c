@@ -142,8 +142,8 @@ __attribute__((noinline)) static void compare(void)
     const uint64_t *pcs = &trail->fresh_pcs[1];
     if (walked <= GT_WALK_TRAIL) {
         const struct gt_path *p = gt_trail_last(trail);
-        pcs = &p->pcs[p->first + 1];
-        n = GT_TRAIL_MAX - p->first;
+        pcs = &p->pcs[gt_path_first(p) + 1];
+        n = p->frames;
     }
     atomic_fetch_add(&compared, 1);
     uint64_t again[GT_TRAIL_MAX];
