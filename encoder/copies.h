@@ -9,7 +9,7 @@
 
 /*
  * The stack of a sample into pcs, at most GT_FRAMES_MAX, as gt_stacks_get wants it with *epoch; how
- * many. Without callers just what was interrupted. *cut: the copy ended before the stack.
+ * many. Without callers just what was interrupted. *cut: the copy does not tell it all.
  */
 typedef uint32_t gt_walk_fn(const struct gt_perf_sample *sample, bool callers, uint64_t *pcs,
                             uint32_t *epoch, bool *cut);

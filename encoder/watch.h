@@ -26,7 +26,7 @@ struct gt_watch {
     uint64_t last, told; /* when its last switch was; and that which a ring before this one told */
     bool sampled;        /* with samples */
     bool owes;           /* a sample, of the time since its last one by a signal */
-    bool cut;            /* its stack is deeper than what is copied */
+    bool cut;            /* its stack is deeper than what is copied, or of Python */
     uint64_t end;        /* of the generation that is over, in its stream */
     bool ended, gone;    /* its thread, in that generation or the next one; certainly */
     /* What sched.c knows of it: when it had no CPU. */

@@ -11,6 +11,7 @@
 #include "preload/heap/heap.h"
 #include "preload/hooks/foreign.h"
 #include "preload/hooks/hot.h"
+#include "preload/stacks/python.h"
 #include "symbolize/elf_names.h"
 
 static struct {
@@ -75,6 +76,7 @@ static bool bind_all(bool to_hooks)
 
 static void find_all(void)
 {
+    gt_python_init();
     if (!attached.of_libc)
         attached.of_libc = gt_real_bindings(attached.binding, gt_heap_on);
     attached.n = attached.of_libc + gt_foreign_bindings(attached.binding + attached.of_libc);
@@ -139,6 +141,7 @@ int gt_attach_undo(void)
     if (attached.state != BOUND)
         return attached.state == NEVER ? -EOPNOTSUPP : -EALREADY;
     gt_sampler_doubt_stacks(); /* of which nothing is seen from here on */
+    gt_python_hold();          /* nor when it is unloaded */
     return move_calls(false) ? 0 : -EACCES;
 }
 

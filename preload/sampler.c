@@ -11,6 +11,7 @@
 #include "encoder/switch.h"
 #include "preload/stacks/capture.h"
 #include "preload/stacks/layouts.h"
+#include "preload/stacks/python.h"
 #include "symbolize/modules.h"
 
 #include <sched.h>
@@ -376,8 +377,12 @@ uint32_t gt_sampler_walk(const struct gt_perf_sample *sample, bool callers, uint
 {
     *epoch = (uint32_t)gt_modules_epoch();
     *cut = false;
-    if (callers)
-        return gt_unwind_copy(&sample->registers, sample->stack, sample->bytes, *epoch, pcs, cut);
+    if (callers) {
+        uint32_t n =
+            gt_unwind_copy(&sample->registers, sample->stack, sample->bytes, *epoch, pcs, cut);
+        *cut |= gt_python_runs && gt_python_has(pcs, n); /* its thread tells what that executes */
+        return n;
+    }
     pcs[0] = sample->registers.pc;
     return pcs[0] != 0;
 }

@@ -482,7 +482,8 @@ static struct gt_thread *create_event(enum gt_hook hook, struct gt_thread *t,
         return NULL;
     child->start = start;
     child->arg = arg;
-    if (!gt_python_runs || !gt_python_name_made(child->name))
+    uintptr_t python = gt_capture_python(t);
+    if (!python || !gt_python_name_made(python, child->name))
         child->name[0] = 0;
     struct gt_stack *routine = gt_capture_routine(gt_routine_of(start, arg));
     struct gt_stack *stack = gt_capture(t, hook);

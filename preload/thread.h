@@ -26,7 +26,7 @@ struct gt_site {
     _Atomic(const uintptr_t *) frame; /* the hook's; NULL: it may be gone */
     uintptr_t fp, pc;                 /* what stands there */
     uintptr_t within;                 /* an address in the hook's code */
-    uintptr_t python;                 /* see gt_python_thread */
+    uintptr_t python;                 /* see gt_capture_python */
     _Atomic uint32_t looked_at;       /* futex: another thread walks from there */
 };
 

@@ -1,14 +1,28 @@
-/* Keys of thread-specific data, as far as they matter for where a thread ends: thread.c. */
+/*
+ * Keys of thread-specific data, as far as they matter for where a thread ends (thread.c); and the
+ * first thing of that kind that Python does, before it executes anything.
+ */
 #include "preload/real.h"
+#include "preload/stacks/python.h"
 #include "preload/thread.h"
 
 _Atomic bool gt_keys_have_destructors;
+
+static void meet(const void *caller)
+{
+    struct gt_thread *t = gt_thread_enter();
+    if (t || !gt_recording())
+        gt_python_meet(caller);
+    if (t)
+        gt_thread_leave(t);
+}
 
 #define CREATE(name, failed, parameters)                                             \
     GT_EXPORT int name parameters                                                    \
     {                                                                                \
         if (destructor)                                                              \
             gt_keys_have_destructors = true;                                         \
+        meet(__builtin_return_address(0));                                           \
         int r = gt_real.name(key, destructor);                                       \
         return (failed) && gt_thread_give_key() ? gt_real.name(key, destructor) : r; \
     }

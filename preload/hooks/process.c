@@ -5,6 +5,7 @@
 #include "preload/fork.h"
 #include "preload/process.h"
 #include "preload/real.h"
+#include "preload/stacks/python.h"
 #include "preload/thread.h"
 #include "symbolize/modules.h"
 
@@ -67,12 +68,15 @@ GT_EXPORT int dlclose(void *handle)
     if (t)
         gt_thread_leave(t);
     gt_copies_hold();
+    gt_python_hold();
     int r = gt_real.dlclose(handle);
     gt_copies_go_on();
     gt_foreign_forget();
     t = gt_thread_enter();
     if (t)
         gt_modules_refresh();
+    if (t)
+        gt_python_go_on();
     if (t)
         gt_thread_leave(t);
     return r;

@@ -50,13 +50,37 @@ static int find_own(struct dl_phdr_info *info, size_t size, void *unused)
     return 0;
 }
 
+static __attribute__((noinline)) uintptr_t find_python(struct gt_thread *t, struct gt_here here)
+{
+    uint64_t *pcs = t->trail.fresh_pcs;
+    uint32_t epoch = (uint32_t)gt_modules_epoch(), n = 0;
+    int saved = errno;
+    if (gt_python_may_go)
+        n = gt_unwind_hook(&t->trail, epoch, here.frame, here.within, pcs, NULL);
+    errno = saved;
+    return gt_python_has(pcs, n) ? gt_python_thread() : 0;
+}
+
+static inline bool python_runs(void)
+{
+    if (__builtin_expect(!atomic_load_explicit(&gt_python_runs, memory_order_relaxed), 1))
+        return false;
+    atomic_thread_fence(memory_order_acquire); /* pairs with python.c's set_runs */
+    return walks;
+}
+
+__attribute__((noinline)) uintptr_t gt_capture_python(struct gt_thread *t)
+{
+    return python_runs() ? find_python(t, GT_HERE()) : 0;
+}
+
 bool gt_capture_later(struct gt_thread *t, enum gt_hook hook, struct gt_here here)
 {
     t->call.hook = hook;
     t->call.fp = here.frame[0];
     t->call.pc = here.frame[1];
     t->call.within = here.within;
-    t->call.python = gt_python_thread();
+    t->call.python = python_runs() ? find_python(t, here) : 0;
     atomic_store_explicit(&t->call.frame, here.frame, memory_order_relaxed);
     return walks && gt_trail_covers(&t->trail, (uintptr_t)here.frame);
 }
@@ -99,12 +123,13 @@ static bool still_there(const struct gt_thread *t, const uintptr_t *frame)
 /* From a hook's frame outward, with what Python executes. */
 static __attribute__((noinline)) uint32_t walk_python(const struct gt_trail *t, uint32_t epoch,
                                                       struct gt_here here, uintptr_t python,
-                                                      uint64_t *pcs)
+                                                      bool own, uint64_t *pcs)
 {
     uint64_t native[GT_TRAIL_MAX];
     uintptr_t sp[GT_TRAIL_MAX];
     uint32_t n = gt_unwind_hook(t, epoch, here.frame, here.within, native, sp);
-    return gt_python_merge(python, native, sp, n, pcs, GT_TRAIL_MAX);
+    return (own ? gt_python_merge : gt_python_merge_other)(python, native, sp, n, pcs,
+                                                           GT_TRAIL_MAX);
 }
 
 static uint32_t walk_noted(const struct gt_thread *t, uint32_t epoch, uint64_t *pcs)
@@ -112,7 +137,7 @@ static uint32_t walk_noted(const struct gt_thread *t, uint32_t epoch, uint64_t *
     struct gt_here here = {atomic_load(&t->call.frame), t->call.within};
     if (!walks || !gt_trail_covers(&t->trail, (uintptr_t)here.frame) || !still_there(t, here.frame))
         return 0;
-    return t->call.python ? walk_python(&t->trail, epoch, here, t->call.python, pcs)
+    return t->call.python ? walk_python(&t->trail, epoch, here, t->call.python, t == gt_self, pcs)
                           : gt_unwind_hook(&t->trail, epoch, here.frame, here.within, pcs, NULL);
 }
 
@@ -202,7 +227,7 @@ capture_python(struct gt_thread *t, enum gt_hook hook, uintptr_t python)
     uint32_t epoch = (uint32_t)gt_modules_epoch();
     uint64_t *pcs = t->trail.fresh_pcs;
     int saved = errno;
-    uint32_t n = walk_python(&t->trail, epoch, GT_HERE(), python, pcs + 1);
+    uint32_t n = walk_python(&t->trail, epoch, GT_HERE(), python, true, pcs + 1);
     pcs[0] = hook;
     errno = saved;
     return gt_stacks_get(pcs, n + 1, epoch);
@@ -212,7 +237,7 @@ struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook)
 {
     struct gt_trail *trail = &t->trail;
     uint32_t epoch = (uint32_t)gt_modules_epoch(), n = 0;
-    uintptr_t python = walks ? gt_python_thread() : 0;
+    uintptr_t python = python_runs() ? gt_capture_python(t) : 0;
     if (python)
         return capture_python(t, hook, python);
     int saved = errno;
@@ -236,9 +261,14 @@ struct gt_stack *gt_capture(struct gt_thread *t, enum gt_hook hook)
 uint32_t gt_capture_interrupted(const struct gt_thread *t, uint32_t epoch, const void *context,
                                 uint64_t *pcs, uint64_t *native, uintptr_t *sp)
 {
-    uintptr_t python = gt_python_thread();
-    uint32_t n = gt_unwind_context(&t->trail, epoch, context, python ? native : pcs, sp);
-    return python ? gt_python_merge(python, native, sp, n, pcs, GT_FRAMES_MAX) : n;
+    bool runs = python_runs();
+    uint32_t n = gt_unwind_context(&t->trail, epoch, context, runs ? native : pcs, sp);
+    uintptr_t python = runs && gt_python_has(native, n) ? gt_python_thread() : 0;
+    if (python)
+        return gt_python_merge(python, native, sp, n, pcs, GT_FRAMES_MAX);
+    if (runs)
+        memcpy(pcs, native, n * sizeof *pcs);
+    return n;
 }
 
 static struct gt_stack *just_leaf(enum gt_hook hook)

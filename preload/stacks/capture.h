@@ -55,6 +55,9 @@ void gt_capture_close(struct gt_thread *t);
 /* The same without a leaf of ours: it is where the program called us. */
 struct gt_stack *gt_capture_caller(struct gt_thread *t);
 
+/* What Python knows t's thread by, which calls; 0: it does not, or there is no Python. */
+uintptr_t gt_capture_python(struct gt_thread *t);
+
 /* Whether the walker of unwind.h works here. */
 bool gt_capture_walks(void);
 

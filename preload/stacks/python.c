@@ -10,20 +10,23 @@
 
 #include "python_memory.h"
 
+#include "encoder/base/futex.h"
 #include "encoder/base/hash.h"
+#include "encoder/base/urgent.h"
 #include "symbolize/elf_names.h"
 #include "symbolize/modules.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-bool gt_python_runs;
+_Atomic bool gt_python_runs, gt_python_may_go;
 
 static struct {
     struct gt_python_layout layout;
     uintptr_t code_type, text_type, bytes_type;
     uintptr_t interpreter, interpreter_size; /* its function */
-    uintptr_t lo, hi;                        /* the module that has it */
+    _Atomic uintptr_t lo, hi;                /* the module that has it */
+    uint64_t loaded;                         /* and since when */
     void *(*thread)(void);
     int (*is_initialized)(void);
 } python;
@@ -33,10 +36,16 @@ _Atomic uintptr_t gt_python_readable[GT_PYTHON_PAGES];
 
 /* Finding it --------------------------------------------------------------------------------- */
 
-static uintptr_t address_of(const char *name)
+static uintptr_t address_of(const struct link_map *map, const char *name)
 {
-    const struct link_map *map = gt_elf_definer(name);
-    return map ? map->l_addr + gt_elf_definition(map, name)->st_value : 0;
+    const ElfW(Sym) *symbol = gt_elf_definition(map, name);
+    return symbol ? map->l_addr + symbol->st_value : 0;
+}
+
+static uintptr_t size_of(const struct link_map *map, const char *name)
+{
+    const ElfW(Sym) *symbol = gt_elf_definition(map, name);
+    return symbol ? symbol->st_size : 0;
 }
 
 /* Nobody unloads what the program itself is linked with. */
@@ -47,10 +56,10 @@ static bool stays(const struct link_map *map)
 }
 
 /* As PY_VERSION_HEX, but for what is after the minor number; before 3.11 only a text says it. */
-static uint32_t version(void)
+static uint32_t version(const struct link_map *map)
 {
-    const unsigned long *number = (const unsigned long *)address_of("Py_Version");
-    const char *(*text)(void) = (const char *(*)(void))address_of("Py_GetVersion");
+    const unsigned long *number = (const unsigned long *)address_of(map, "Py_Version");
+    const char *(*text)(void) = (const char *(*)(void))address_of(map, "Py_GetVersion");
     if (number || !text)
         return number ? (uint32_t)*number : 0;
     char *rest;
@@ -58,33 +67,144 @@ static uint32_t version(void)
     return major << 24 | (uint32_t)(*rest == '.' ? strtoul(rest + 1, NULL, 10) : 0) << 16;
 }
 
+#define RUNTIME "_PyRuntime"
 #define INTERPRETER "_PyEval_EvalFrameDefault"
+
+/* Whoever reads the old one's places meanwhile has none of its functions on the stack. */
+static bool find(const struct gt_module *module, const struct link_map *map)
+{
+    enum { WORDS = 64 };
+    if (!module || size_of(map, RUNTIME) < WORDS * sizeof(uint64_t))
+        return false;
+    python.code_type = address_of(map, "PyCode_Type");
+    python.text_type = address_of(map, "PyUnicode_Type");
+    python.bytes_type = address_of(map, "PyBytes_Type");
+    python.interpreter = address_of(map, INTERPRETER);
+    python.interpreter_size = size_of(map, INTERPRETER);
+    python.lo = module->lo;
+    python.hi = module->hi;
+    python.loaded = module->loaded;
+    python.thread = (void *(*)(void))address_of(map, "PyGILState_GetThisThreadState");
+    python.is_initialized = (int (*)(void))address_of(map, "Py_IsInitialized");
+    return python.code_type && python.text_type && python.bytes_type && python.interpreter &&
+           python.thread && python.is_initialized &&
+           gt_python_layout(version(map), (const uint64_t *)address_of(map, RUNTIME),
+                            &python.layout);
+}
+
+/* may_go first: whoever sees that it runs sees that. */
+static void set_runs(bool may_go)
+{
+    atomic_store_explicit(&gt_python_may_go, may_go, memory_order_relaxed);
+    atomic_store_explicit(&gt_python_runs, true, memory_order_release);
+}
 
 void gt_python_init(void)
 {
-    enum { WORDS = 64 };
-    const struct link_map *map = gt_elf_definer("_PyRuntime");
-    if (!map || !stays(map) || gt_elf_definition(map, "_PyRuntime")->st_size < WORDS * 8)
+    const struct link_map *map = gt_elf_definer(RUNTIME);
+    if (gt_python_runs && !gt_python_may_go)
         return;
-    python.code_type = address_of("PyCode_Type");
-    python.text_type = address_of("PyUnicode_Type");
-    python.bytes_type = address_of("PyBytes_Type");
-    const struct link_map *in = gt_elf_definer(INTERPRETER);
-    python.interpreter = address_of(INTERPRETER);
-    python.interpreter_size = in ? gt_elf_definition(in, INTERPRETER)->st_size : 0;
-    const struct gt_module *module = gt_modules_now(python.interpreter);
-    python.lo = module ? module->lo : 0;
-    python.hi = module ? module->hi : 0;
-    python.thread = (void *(*)(void))address_of("PyGILState_GetThisThreadState");
-    python.is_initialized = (int (*)(void))address_of("Py_IsInitialized");
-    gt_python_runs =
-        python.code_type && python.text_type && python.bytes_type && python.thread &&
-        python.is_initialized &&
-        gt_python_layout(version(), (const uint64_t *)address_of("_PyRuntime"), &python.layout);
+    gt_python_hold();
+    gt_modules_refresh();
+    if (map && find(gt_modules_now(address_of(map, RUNTIME)), map))
+        set_runs(!stays(map));
+}
+
+struct search {
+    uint64_t code;
+    struct link_map found; /* address and dynamic section; the rest is not set */
+};
+
+static int is_of(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct search *search = arg;
+    uint64_t lo, hi;
+    (void)size;
+    gt_elf_span(info, &lo, &hi);
+    if (search->code < lo || search->code >= hi)
+        return 0;
+    search->found.l_addr = info->dlpi_addr;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            search->found.l_ld = (void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    }
+    return 1;
+}
+
+/* What calls is relocated, and is not unloaded meanwhile. */
+void gt_python_meet(const void *code)
+{
+    static _Atomic bool looks;
+    struct search search = {.code = (uintptr_t)code};
+    if (gt_python_runs || atomic_exchange(&looks, true))
+        return;
+    uint64_t signals = gt_signals_hold();
+    gt_elf_each_module(is_of, &search);
+    gt_signals_release(signals);
+    if (size_of(&search.found, RUNTIME)) {
+        gt_modules_refresh();
+        if (find(gt_modules_now(search.code), &search.found))
+            set_runs(true);
+    }
+    atomic_store(&looks, false);
+}
+
+/* How many threads are in other ones' frames, whose threads may have been left behind by Python. */
+static _Atomic uint32_t visitors;
+
+static bool visit(void)
+{
+    atomic_fetch_add(&visitors, 1); /* then the load: gt_python_hold does the reverse */
+    return gt_python_runs;
+}
+
+static void leave(void)
+{
+    if (atomic_fetch_sub(&visitors, 1) == 1)
+        gt_futex_wake(&visitors, INT_MAX);
+}
+
+void gt_python_hold(void)
+{
+    enum { SLICES = 10 };
+    int saved = errno;
+    uint32_t n;
+    if (!gt_python_may_go)
+        return;
+    atomic_store(&gt_python_runs, false);
+    for (int i = 0; i < SLICES && (n = atomic_load(&visitors)); i++) {
+        gt_urgent_lend();
+        gt_futex_wait(&visitors, n, GT_LOCK_PATIENCE_NS / SLICES);
+    }
+    errno = saved;
+}
+
+void gt_python_after_fork(void)
+{
+    atomic_store(&visitors, 0);
+}
+
+/* Nothing of it is read for that: another thread may unload it now. */
+void gt_python_go_on(void)
+{
+    const struct gt_module *m = gt_python_may_go ? gt_modules_now(python.lo) : NULL;
+    bool stayed = m && m->lo == python.lo && m->hi == python.hi && m->loaded == python.loaded;
+    if (stayed)
+        set_runs(true);
+}
+
+bool gt_python_has(const uint64_t *pcs, uint32_t n)
+{
+    uint32_t i = 0;
+    if (!gt_python_may_go)
+        return true;
+    while (i < n && (pcs[i] < python.lo || pcs[i] >= python.hi))
+        i++;
+    return i < n;
 }
 
 /* It reads thread-specific data, with or without the interpreter's lock. */
-uintptr_t gt_python_thread_slow(void)
+uintptr_t gt_python_thread(void)
 {
     return (uintptr_t)python.thread();
 }
@@ -341,14 +461,13 @@ static uint32_t merge(uintptr_t thread, const uint64_t *pcs, const uintptr_t *sp
     return kept;
 }
 
-bool gt_python_find_innermost(struct gt_python_innermost *found)
+bool gt_python_find_innermost(uintptr_t thread, struct gt_python_innermost *found)
 {
     const struct gt_python_layout *l = &python.layout;
     struct chain c;
     struct code code;
     found->layout = l;
-    uintptr_t thread = gt_python_thread();
-    if (!thread || !python.is_initialized() || !begin_chain(thread, &c) || !c.frame ||
+    if (!python.is_initialized() || !begin_chain(thread, &c) || !c.frame ||
         !frame_is_readable(c.frame) || read_code(code_of(c.frame), &code) != GOOD)
         return false;
     found->function = code.name;
@@ -356,13 +475,27 @@ bool gt_python_find_innermost(struct gt_python_innermost *found)
     return gt_python_read_word(c.frame + l->frame.locals, &found->local) && found->local;
 }
 
-/* A signal handler's may come in the middle. */
 uint32_t gt_python_merge(uintptr_t thread, const uint64_t *pcs, const uintptr_t *sp, uint32_t n,
                          uint64_t *to, uint32_t max)
 {
-    bool was = gt_python_of_other;
-    gt_python_of_other = thread != gt_python_thread();
+    bool was = gt_python_of_other; /* a signal handler's may come in the middle */
+    gt_python_of_other = false;
     uint32_t kept = merge(thread, pcs, sp, n, to, max);
     gt_python_of_other = was;
+    return kept;
+}
+
+uint32_t gt_python_merge_other(uintptr_t thread, const uint64_t *pcs, const uintptr_t *sp,
+                               uint32_t n, uint64_t *to, uint32_t max)
+{
+    uint32_t kept = n < max ? n : max;
+    bool may = visit() && gt_python_has(pcs, n);
+    gt_python_of_other = true;
+    if (may)
+        kept = merge(thread, pcs, sp, n, to, max);
+    else
+        memcpy(to, pcs, kept * sizeof *to);
+    gt_python_of_other = false;
+    leave();
     return kept;
 }

@@ -65,12 +65,13 @@ static inline bool gt_python_is_object(uintptr_t at, uintptr_t type, size_t size
 /* A string's characters, where it is one. */
 bool gt_python_read_text(uintptr_t at, struct gt_python_text *text);
 
-/* The innermost function of Python that the calling thread executes; its first local variable. */
+/* The innermost function of Python that a thread executes, which calls; its first local variable.
+ */
 struct gt_python_innermost {
     const struct gt_python_layout *layout;
     struct gt_python_text function, file;
     uintptr_t local;
 };
-bool gt_python_find_innermost(struct gt_python_innermost *found);
+bool gt_python_find_innermost(uintptr_t thread, struct gt_python_innermost *found);
 
 #endif

@@ -139,12 +139,12 @@ static bool ends_with(const struct gt_python_text *text, const char *end)
            memcmp((const char *)text->at + text->length - n, end, n) == 0;
 }
 
-bool gt_python_name_made(char name[GT_PYTHON_NAME])
+bool gt_python_name_made(uintptr_t thread, char name[GT_PYTHON_NAME])
 {
     struct gt_python_innermost in;
     struct gt_python_text text;
     uintptr_t value;
-    if (!gt_python_find_innermost(&in) || in.layout->dict == GT_PYTHON_DICT_NONE ||
+    if (!gt_python_find_innermost(thread, &in) || in.layout->dict == GT_PYTHON_DICT_NONE ||
         !(is_text(&in.function, "start") || is_text(&in.function, "Thread.start")) ||
         !ends_with(&in.file, "/threading.py") ||
         !get_attribute(in.layout, in.local, "_name", &value) || !gt_python_read_text(value, &text))

@@ -3,13 +3,14 @@
 #define GT_PYTHON_NAMES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { GT_PYTHON_NAME = 64 };
 
 /*
- * The caller is in pthread_create(3): the name of the thread that it makes; false: it is none of
- * threading's, or Python tells the kernel itself, as it does from 3.14 on.
+ * The caller, which Python knows by that, is in pthread_create(3): the name of the thread that it
+ * makes; false: it is none of threading's, or Python tells the kernel itself, as from 3.14 on.
  */
-bool gt_python_name_made(char name[GT_PYTHON_NAME]);
+bool gt_python_name_made(uintptr_t thread, char name[GT_PYTHON_NAME]);
 
 #endif

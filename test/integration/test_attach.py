@@ -123,6 +123,27 @@ def test_truth(tmp_path):
         program.end()
 
 
+def holdings(pid):
+    """Pages that are its own, mappings, descriptors, threads."""
+    text = pathlib.Path(f"/proc/{pid}/smaps").read_text()
+    kib = sum(map(int, re.findall(r"^Private_Dirty: +(\d+) kB", text, re.M)))
+    return kib // 4, text.count("\nVmFlags:"), *(len(os.listdir(f"/proc/{pid}/{of}")) for of in ("fd", "task"))
+
+
+@pytest.mark.limit(300)
+def test_takes_no_more_each_time(tmp_path):
+    """What it takes it has after some: from then on less than a page each time, no mapping, descriptor or thread."""
+    times = 60
+    with running("many", "20") as program:
+        for i in range(2 * times):
+            before = holdings(program.pid) if i == times else None if i < times else before
+            attach(program, tmp_path / "t.out")
+            detach(program)
+        after = holdings(program.pid)
+        program.end()
+    assert after[0] - before[0] < times and after[1:] == before[1:], (before, after)
+
+
 @pytest.mark.parametrize("what", ["calls", "sleeper", "many 100", "forks"])
 def test_nothing_happens(tmp_path, what):
     with running(*what.split()) as program:

@@ -4,11 +4,13 @@ import collections
 import json
 import os
 import pathlib
+import platform
 import re
+import subprocess
 
 import pytest
 
-from lib import gotools, proc
+from lib import BUILT, LIBC, PROGRAMS, gotools, proc
 
 pytestmark = pytest.mark.beside
 
@@ -16,6 +18,14 @@ KNOWN = range(9, 15)  # of 3.N
 # Those of this machine; or of GOTRACE_TEST_PYTHONS, paths with colons between them, which end in python3.N each.
 HERE = [p for d in ("/usr/bin", "/usr/local/bin") for p in pathlib.Path(d).glob("python3.*") if re.fullmatch(r"python3\.\d+", p.name)]
 PYTHONS = [pathlib.Path(p) for p in os.environ.get("GOTRACE_TEST_PYTHONS", "").split(":") if p] or sorted(HERE)
+
+# Its library, for embeds.c.
+LIBRARY = """
+import os, sysconfig
+directory, name = map(sysconfig.get_config_var, ("LIBDIR", "INSTSONAME"))
+path = f"{directory}/{name}"
+print(path if os.path.exists(path) else name)
+"""
 
 # `nap` waits, and has told before where: function, file and line of each frame, as Python knows them.
 TELLS = """
@@ -32,6 +42,15 @@ def nap(): time.sleep(tell())
 """
 
 
+def embeds(python, rounds=1):
+    """The command that executes scripts in that Python's library, after a dlopen, so often."""
+    library = proc.run([python, "-c", LIBRARY]).ok().stdout.strip()
+    command = [PROGRAMS / "embeds", library, rounds]
+    if "dlopen" in proc.run([*command, "-c", ""]).stderr:
+        pytest.skip(f"{library} is not here; ./scripts/deps test installs that of the system")
+    return command
+
+
 @pytest.fixture(params=PYTHONS, ids=lambda p: p.name)
 def python(request):
     if int(request.param.name.split(".")[1]) not in KNOWN:
@@ -39,15 +58,20 @@ def python(request):
     return request.param
 
 
+@pytest.fixture(params=["itself", "embedded"])
+def command(request, python):
+    return [python] if request.param == "itself" else embeds(python)
+
+
 @pytest.fixture
-def run(python, traced, tmp_path):
+def run(command, traced, tmp_path):
     """A function that runs such a program; gives the result and the stacks that it told."""
 
     def run(text, **options):
         program = tmp_path / "app.py"
         program.write_text(TELLS + text)
         env = {"PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1", **options.pop("env", {})}
-        result = traced([python, program], env=env, timeout=60, **options).ok()
+        result = traced([*command, program], env=env, timeout=60, **options).ok()
         return result, [[tuple(frame) for frame in json.loads(line)] for line in result.stdout.splitlines() if line.startswith("[")]
 
     return run
@@ -121,7 +145,7 @@ def test_how_long(run):
     for event in gotools.parse(result.trace):
         if event.is_go("Running", "Waiting") and [f.func for f in event.stack if f.func in "fg"] == ["f", "g"]:
             began[event.goid] = event.time
-        elif event.goid in began and event.old == "Waiting":
+        elif event.goid in began and event.old == "Waiting" != event.new:
             lengths.append(event.time - began.pop(event.goid))
     assert len(lengths) == 2 and all(0.05e9 <= ns < 0.25e9 for ns in lengths), lengths
 
@@ -283,6 +307,58 @@ threading.Thread(target=f).start() if not child else os.waitpid(child, 0)
     assert len(told) == 2 and sorted(t for t in traces if t) == sorted([[told[0]], [told[1]]]), traces
 
 
+def test_unloaded_and_loaded_again(python, traced, tmp_path):
+    """A program that never was Python, with threads that have nothing to do with it."""
+    program = tmp_path / "app.py"
+    program.write_text(TELLS + TREE)
+    rounds = 5
+    result = traced([*embeds(python, rounds), program], env={"PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}, timeout=60).ok()
+    told = [[tuple(frame) for frame in json.loads(line)] for line in result.stdout.splitlines() if line.startswith("[")]
+    assert len(told) == 19 * rounds and told == told[:19] * rounds and waits(result.trace, told) == told
+    assert re.findall("^(?:gone|stays)$", result.stdout, re.M) in (["gone"] * rounds, ["stays"] * rounds)
+    others = [e for e in gotools.parse(result.trace) if e.is_go("Running", "Waiting") and "play" in [f.func for f in e.stack]]
+    assert len(others) > 100 and not [e for e in others if any(f.file == str(program) for f in e.stack)]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64" or LIBC < 34, reason="nothing is attached to there")
+def test_attached(python, tmp_path):
+    """To a program that has Python's library from dlopen, and has it anew while it is recorded, and when it is not."""
+    program = tmp_path / "app.py"
+    program.write_text(TELLS + "def f(): nap()\nprint('ready')\nfor line in iter(sys.stdin.readline, 'end\\n'):\n    f()\n    print('done')\n")
+    env = {"PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}
+    child = proc.spawn([*embeds(python, 3), program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+
+    def ask(line):
+        child.stdin.write(line + "\n")
+        child.stdin.flush()
+        return child.stdout.readline()
+
+    def call():
+        told.append([tuple(frame) for frame in json.loads(ask("call"))])
+        assert child.stdout.readline() == "done\n"
+
+    def have_it_anew():
+        assert ask("end") in ("gone\n", "stays\n") and child.stdout.readline() == "ready\n"
+
+    try:
+        assert child.stdout.readline() == "ready\n"
+        for anew in (True, False):
+            trace, told = tmp_path / f"{anew}.out", []
+            proc.run([BUILT / "gotrace", "attach", "-o", trace, child.pid], timeout=60).ok()
+            call()
+            if anew:
+                have_it_anew()
+            call()
+            proc.run([BUILT / "gotrace", "detach", child.pid], timeout=60).ok()
+            assert len(told) == 2 and waits(trace, told) == told
+            if anew:
+                have_it_anew()
+        assert ask("end") in ("gone\n", "stays\n")
+        assert child.wait(30) == 0
+    finally:
+        proc.kill_group(child)
+
+
 def test_samples(run):
     """What runs: 3 parts of 4 in a, by lines of spin."""
     result, _ = run("""
@@ -317,6 +393,7 @@ def test_recordings_of_all_kinds(run, options):
 
 
 NO_PYTHON = r"""
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -349,6 +426,8 @@ __attribute__((noinline)) int _PyEval_EvalFrameDefault(int n)
 }
 int main(void)
 {
+    pthread_key_t key;
+    pthread_key_create(&key, NULL); /* as it does before anything else */
     pool = mmap(NULL, 2 * sizeof *pool * WORDS, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     gone = pool + WORDS;
     munmap(gone, sizeof *gone * WORDS);
@@ -365,13 +444,31 @@ PUBLISHED = {
 }
 
 
+LOADER = r"""
+#include <dlfcn.h>
+int main(int argc, char **argv) { return argc == 2 ? ((int (*)(void))dlsym(dlopen(argv[1], RTLD_NOW), "main"))() : 2; }
+"""
+
+
+@pytest.fixture(params=["program", "library"])
+def build(request, tmp_path):
+    """A function that makes a program of a text, or a library, and one that has it from dlopen: the command."""
+
+    def build(text):
+        if request.param == "program":
+            return [proc.compile(text, tmp_path / "anything", "-rdynamic", "-O1")]
+        library = proc.compile(text, tmp_path / "anything.so", "-shared", "-fPIC", "-O1")
+        return [proc.compile(LOADER, tmp_path / "loader", "-ldl"), library]
+
+    return build
+
+
 @pytest.mark.parametrize("version", ["0x030900f0", "0x030a00f0", "0x030b00f0", "0x030c00f0", *PUBLISHED])
-def test_what_is_not_as_it_has_to_be(traced, tmp_path, version):
+def test_what_is_not_as_it_has_to_be(traced, build, version):
     """A program with Python's symbols, and at random what they lead to: it goes on, and has its own frames."""
     words = {0: int.from_bytes(b"xdebugpy", "little"), 1: int(version, 16), **PUBLISHED.get(version, {})}
     text = NO_PYTHON.replace("VERSION", version).replace("OFFSETS", ", ".join(f"[{at}] = {word}" for at, word in words.items()))
-    program = proc.compile(text, tmp_path / "anything", "-rdynamic", "-O1")
-    result = traced([program], env={"GOTRACE_CPU_HZ": "10000"}, timeout=60).ok()
+    result = traced(build(text), env={"GOTRACE_CPU_HZ": "10000"}, timeout=60).ok()
     stacks = [[f.func for f in e.stack] for e in gotools.parse(result.trace) if e.is_go("Running", "Waiting")]
     assert int(result.stdout) >= 3000  # who has such symbols is asked
     assert len(stacks) == 3000 and all(s[0] == "nanosleep" and "main" in s for s in stacks)
@@ -379,9 +476,8 @@ def test_what_is_not_as_it_has_to_be(traced, tmp_path, version):
 
 
 @pytest.mark.parametrize("version", PUBLISHED)
-def test_free_threaded(traced, tmp_path, version):
+def test_free_threaded(traced, build, version):
     """It says so, and is left alone: what it has at the same places is other than it looks."""
     words = {0: int.from_bytes(b"xdebugpy", "little"), 1: int(version, 16), 2: 1, **PUBLISHED[version]}
     text = NO_PYTHON.replace("VERSION", version).replace("OFFSETS", ", ".join(f"[{at}] = {word}" for at, word in words.items()))
-    program = proc.compile(text, tmp_path / "anything", "-rdynamic", "-O1")
-    assert traced([program], timeout=60).ok().stdout == "0\n"  # so often it was asked
+    assert traced(build(text), timeout=60).ok().stdout == "0\n"  # so often it was asked
