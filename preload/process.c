@@ -253,6 +253,11 @@ void gt_process_second_thread(void)
     gt_nursery_only = before;
 }
 
+bool gt_process_had_threads(void)
+{
+    return atomic_load(&process.drain_started);
+}
+
 void gt_process_wait_for_memory(void)
 {
     GT_KEEP_ERRNO;

@@ -17,6 +17,9 @@ bool gt_process_is_ours(void);
  */
 void gt_process_second_thread(void);
 
+/* Whether there was to be a second thread, ever. */
+bool gt_process_had_threads(void);
+
 /*
  * In a process that we were loaded into late, by a thread that is none of the program's: threads
  * are followed from here on, mute, and our own one is made. 0 or -errno.

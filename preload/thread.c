@@ -412,7 +412,7 @@ bool gt_thread_others(void)
     struct stat tasks;
     if (stat("/proc/self/task", &tasks) == 0)
         return tasks.st_nlink > OWN_LINKS + FIRST;
-    return !gt_libc_single_threaded();
+    return !gt_libc_single_threaded(false);
 }
 
 /*

@@ -2,6 +2,8 @@
  */
 #include "usage.h"
 
+#include "process.h"
+
 #include "encoder/base/file.h"
 #include "encoder/base/libc.h"
 #include "encoder/base/strbuf.h"
@@ -78,7 +80,7 @@ enum { FILE_MAX = 4096 };
  */
 static bool may_open(void)
 {
-    return gt_usage_is_apart() || gt_libc_single_threaded();
+    return gt_usage_is_apart() || gt_libc_single_threaded(!gt_process_had_threads());
 }
 
 /* "": it cannot be read. */

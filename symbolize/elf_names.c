@@ -35,9 +35,13 @@ static struct table read_table(const struct link_map *map)
     return t;
 }
 
+/* No strcmp: AddressSanitizer's may be first, and not know yet where libc's is. */
 static bool is_named(const struct table *t, const ElfW(Sym) * symbol, const char *name)
 {
-    return strcmp(t->strings + symbol->st_name, name) == 0;
+    const char *s = t->strings + symbol->st_name;
+    while (*s && *s == *name)
+        s++, name++;
+    return *s == *name;
 }
 
 static uint32_t gnu_hash_of(const char *name)

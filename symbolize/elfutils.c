@@ -9,6 +9,7 @@
  */
 #include "elfutils.h"
 
+#include "guest.h"
 #include "namespace.h"
 #include "symbolize.h"
 
@@ -36,6 +37,7 @@ struct birth {
 };
 static struct birth *birth;
 static _Atomic uint32_t inside; /* unlike `birth`, inherited */
+static _Thread_local bool inside_here;
 static struct gt_lock loading;
 
 static const struct {
@@ -57,12 +59,17 @@ static void bail(void)
     gt_symbolize_jump(*state.bail, 1);
 }
 
+static bool is_inside(void)
+{
+    return inside_here;
+}
+
 static void *load(void)
 {
     void *lib = gt_namespace_load(LIBDW, bail);
     state.api.private_libc = lib != NULL;
     state.init_thread = lib ? (void (*)(void))dlsym(lib, "__ctype_init") : NULL;
-    return lib ? lib : dlopen(LIBDW, RTLD_NOW | RTLD_LOCAL);
+    return lib ? lib : gt_guest_load(LIBDW, is_inside, bail);
 }
 
 static void load_all(void)
@@ -155,11 +162,13 @@ const struct gt_elfutils *gt_elfutils_enter(jmp_buf *on_abort)
     if (state.init_thread)
         state.init_thread();
     state.bail = on_abort;
+    inside_here = true;
     return state.loaded ? &state.api : NULL;
 }
 
 void gt_elfutils_leave(void)
 {
+    inside_here = false;
     atomic_store_explicit(&inside, 0, memory_order_release);
 }
 

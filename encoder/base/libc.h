@@ -39,10 +39,10 @@ const char *gt_libc_error(int error);
 /* HUP, INT, …: a signal's name without SIG. NULL: it has none. */
 const char *gt_libc_signal(int number);
 
-/* Whether the process has one thread, as far as libc knows. */
-static inline bool gt_libc_single_threaded(void)
+/* Whether the process has one thread, as far as libc knows; `guess`: where it does not say so. */
+static inline bool gt_libc_single_threaded(bool guess)
 {
-    return &__libc_single_threaded && __libc_single_threaded;
+    return &__libc_single_threaded ? __libc_single_threaded : guess;
 }
 
 #endif

@@ -4,13 +4,14 @@ import functools
 
 import pytest
 
-from lib import PROGRAMS, gotools, proc, truth
+from lib import LIBC, PROGRAMS, gotools, proc, truth
 from lib.reports import waits
 
 CALLS = PROGRAMS / "calls"
 EVERYTHING = {"GOTRACE_SYSCALLS": "all", "GOTRACE_SYSCALL_MIN": "0"}
 # other names of the same functions, and how many of those a program must have to test anything
 VARIANTS = {"calls_fortify": ("_chk", 8), "calls_lfs": ("64", 12)}
+UNENDING = {("calls_fortify", "read-cancelled")} if LIBC < 34 else set()  # __read_chk is not cancelled there (glibc 2.31)
 
 
 def run(traced, *rows, env=None, program=CALLS):
@@ -72,16 +73,19 @@ def test_other_names(traced, program):
     symbols = proc.run(["nm", "-D", PROGRAMS / program]).ok().stdout.split()
     assert len([s for s in symbols if s.split("@")[0].endswith(ending)]) >= at_least
     for kind, env in [("timed", {}), ("counted", EVERYTHING)]:
-        rows = truth.rows("calls", kind)
+        rows = [row for row in truth.rows("calls", kind) if (program, row) not in UNENDING]
         expected, events, result = run(traced, *rows, program=PROGRAMS / program, env=env)
-        assert truth.results(result) == bare_results(kind)
+        assert truth.results(result) == [line for line in bare_results(kind) if line.split()[1].rstrip(":") in rows]
         assert len(expected) >= len(rows) - len(truth.skipped(result))
         truth.check(expected, events)
 
 
 def check_profiles(expected, trace):
     for go in gotools.readers():
-        truth.check_profile(expected, gotools.pprof(trace, "syscall", go=go), {"syscall"})
+        profile = gotools.pprof(trace, "syscall", go=go)
+        # up to glibc 2.33 the threads of aio_read are of a library of their own, whose calls are seen
+        profile.samples = [sample for sample in profile.samples if "handle_fildes_io" not in sample[0]]
+        truth.check_profile(expected, profile, {"syscall"})
         truth.check_profile(expected, gotools.pprof(trace, "net", go=go), {"network"})
 
 

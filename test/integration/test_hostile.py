@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from lib import HOSTILE, PROGRAMS, gotools, proc
+from lib import HOSTILE, LIBC, PROGRAMS, gotools, proc
 
 ROOT = os.geteuid() == 0
 
@@ -216,7 +216,8 @@ def test_real_time_end(tmp_path):
 def test_all_keys(tmp_path):
     """The program can make as many keys as without us; what begins after that has an end in the trace nevertheless."""
     result = proc.traced([PROGRAMS / "allkeys"], tmp_path / "t.out").ok()
-    assert result.stdout == "keys 1024 of 1024, then 1\ndestroyed 21, wrong 0\none again: 1\n"
+    keys = 1024 if LIBC >= 34 else 1023  # libdl takes one when somebody first calls dlsym
+    assert result.stdout == f"keys {keys} of 1024, then 1\ndestroyed 21, wrong 0\none again: 1\n"
     gotools.check_all(result.trace)
     events = gotools.parse(result.trace)
     routine = {e.goid: e.transition_stack[0].func for e in events if e.is_go("NotExist", "Runnable")}
@@ -237,6 +238,7 @@ def test_confined_before_there_are_threads(tmp_path):
 
 
 SYSTEM_CALLS = range(470)  # Linux 6.12 has 467 on x86-64
+FUTEX = 202  # on x86-64
 SIGNALS_OF_OURS = {"GOTRACE_CPU_HZ": "1000", "GOTRACE_RING": "1M"}
 
 
@@ -256,6 +258,8 @@ def test_each_system_call_may_kill(tmp_path, when, options):
             spared += 1
             if proc.traced(argv, tmp_path / "t.out", env=options).returncode != 0:
                 killed.append(number)
+    if LIBC < 34 and when == "exec":
+        killed = [number for number in killed if number != FUTEX]  # dlsym itself makes one, once
     assert spared > 400 and not killed
 
 

@@ -448,7 +448,7 @@ int main(void)
 """
 
 # What libc's own callers, and libraries bound in another way, do: the tracer does not see it.
-UNSEEN = "-DCREATE=((int(*)(pthread_t*,void*,void*(*)(void*),void*))dlsym(dlopen(\"libc.so.6\",RTLD_NOW),\"pthread_create\"))"
+UNSEEN = "-DCREATE=((int(*)(pthread_t*,void*,void*(*)(void*),void*))dlsym(dlopen(\"libpthread.so.0\",RTLD_NOW),\"pthread_create\"))"
 
 
 @pytest.mark.parametrize("process", ["first", "child"])
@@ -456,7 +456,7 @@ UNSEEN = "-DCREATE=((int(*)(pthread_t*,void*,void*(*)(void*),void*))dlsym(dlopen
 def test_threads_of_a_librarys_constructor(tmp_path, creation, process):
     """They are traced in every process, though the program never makes one; from their creation, if that could be seen."""
     flag = "-DCREATE=pthread_create" if creation == "seen" else UNSEEN
-    proc.compile("#include <dlfcn.h>\n" + LIBRARY_WITH_THREADS, tmp_path / "libwith.so", "-D_GNU_SOURCE", "-shared", "-fPIC", flag)
+    proc.compile("#include <dlfcn.h>\n" + LIBRARY_WITH_THREADS, tmp_path / "libwith.so", "-D_GNU_SOURCE", "-shared", "-fPIC", flag, "-ldl")
     program = proc.compile(USER_OF_IT, tmp_path / "user", f"-L{tmp_path}", "-lwith", f"-Wl,-rpath,{tmp_path}")
     argv = [program] if process == "first" else ["/bin/sh", "-c", f"{program}; true"]
     proc.traced(argv, tmp_path / "t.out").ok()
@@ -559,7 +559,7 @@ int main(void)
 
 def test_a_fork_while_we_look_at_the_modules(tmp_path):
     """The child's loader is free."""
-    program = proc.compile(FORK_IN_THE_LOADER, tmp_path / "program", "-D_GNU_SOURCE", "-rdynamic")
+    program = proc.compile(FORK_IN_THE_LOADER, tmp_path / "program", "-D_GNU_SOURCE", "-rdynamic", "-ldl")
     bare = proc.run([program]).ok()
     result = proc.traced([program], tmp_path / "t.out").ok()
     assert result.stdout == bare.stdout == "0\n"

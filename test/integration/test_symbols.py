@@ -120,7 +120,8 @@ def test_replaced_file_is_not_used(traced, tmp_path):
     library = proc.compile(SOURCE, tmp_path / "lib.so", "-shared", "-fPIC")
     proc.compile(SOURCE.replace("outer", "wrong"), tmp_path / "other.so", "-shared", "-fPIC")
     source = "#include <stdio.h>\n" + (ROOT / "test/prog/loader.c").read_text()
-    loader = proc.compile(source.replace("outer();", "outer(); rename(argv[2], argv[1]); return 0;"), tmp_path / "loader")
+    source = source.replace("outer();", "outer(); rename(argv[2], argv[1]); return 0;")
+    loader = proc.compile(source, tmp_path / "loader", "-ldl")
     (stack,) = frames(traced([loader, library, tmp_path / "other.so"]).ok().trace)
     assert stack[0][0].startswith("lib.so+0x"), stack
 
@@ -147,7 +148,8 @@ fn main() { thread::spawn(|| app::inner::work(3u32)).join().unwrap(); thread::sl
 @pytest.mark.parametrize("mangling", ["legacy", "v0"])
 def test_rust_names(traced, tmp_path, mangling):
     (tmp_path / "p.rs").write_text(RUST)
-    flags = ["-g", "-Zunstable-options", "-C", f"symbol-mangling-version={mangling}"]
+    letter = "C" if "symbol-mangling-version" in proc.run(["rustc", "-C", "help"]).stdout else "Z"  # up to Rust 1.58
+    flags = ["-g", "-Zunstable-options", f"-{letter}symbol-mangling-version={mangling}"]
     # one of the two is always the unstable option of its compiler's version
     env = {"RUSTC_BOOTSTRAP": "1"}
     proc.run(["rustc", *flags, "-o", tmp_path / "prog", tmp_path / "p.rs"], env=env, timeout=50).ok()

@@ -32,6 +32,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libc.h"
+
 static _Atomic bool over;
 static _Atomic long rounds, bad;
 
