@@ -13,6 +13,7 @@
  * of it, would wait in the kernel while another thread maps. Untouched, they cost a page each.
  */
 #define RESERVE 64u
+#define RESERVE_IN_BOX 16u /* whose memory is never untouched */
 /* A thread that ends hands over a buffer of a few events: so many of them are worth a wake-up. */
 #define KICK 16
 
@@ -71,11 +72,17 @@ static struct gt_buf *take_reserve(void)
     return buf;
 }
 
+static bool lacks_reserve(void)
+{
+    uint32_t enough = gt_box_is_open() ? RESERVE_IN_BOX : RESERVE;
+    return atomic_load_explicit(&pool.reserved, memory_order_relaxed) < enough;
+}
+
 /* To the reserve first. Threads that come together may make that a little larger. */
 static void put(struct gt_buf *buf)
 {
     __atomic_store_n(&buf->gen, 0, __ATOMIC_RELEASE);
-    bool reserve = atomic_load_explicit(&pool.reserved, memory_order_relaxed) < RESERVE;
+    bool reserve = lacks_reserve();
     if (reserve) {
         atomic_fetch_add_explicit(&pool.reserved, 1, memory_order_relaxed);
         atomic_fetch_sub_explicit(&pool.stats.mapped, GT_BUF_BYTES, memory_order_relaxed);
@@ -83,15 +90,11 @@ static void put(struct gt_buf *buf)
     gt_freelist_push(reserve ? &pool.reserve : &pool.free, &buf->free);
 }
 
-/* Not of the black box, whose memory is never untouched. */
 void gt_buffers_reserve(void)
 {
     struct gt_buf *buf;
-    while (atomic_load_explicit(&pool.reserved, memory_order_relaxed) < RESERVE &&
-           (buf = gt_pages_alloc(GT_BUF_BYTES))) {
-        atomic_fetch_add_explicit(&pool.stats.mapped, GT_BUF_BYTES, memory_order_relaxed);
+    while (lacks_reserve() && (buf = map_buffer()))
         put(buf);
-    }
 }
 
 struct gt_buf *gt_buffers_get(bool force)

@@ -167,6 +167,25 @@ def test_names_beside_the_trace(tmp_path):
     assert places <= {"write_log", "write_logs", "wait_for_ever", "main"}, places
 
 
+@pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
+@pytest.mark.parametrize("format", ["go1.21", "go1.23"])
+def test_more_threads_than_memory_is_for(tmp_path, format, more):
+    """Each has a buffer at least, and as a generation ends two: more than the limit, and all of them are in the box."""
+    kill(tmp_path, format=format, GOTRACE_MAX_MEM="1M", **more)
+    result = recover(tmp_path / "t.out.live", tmp_path / "said.out").ok()
+    assert "there was no space" not in result.stderr, result
+    recover_and_check(tmp_path, format)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("format", ["go1.21", "go1.23"])
+def test_real_time_threads(tmp_path, format):
+    """They take buffers that are put aside for them: of the box, too."""
+    urgent = os.sched_param(1)
+    kill(tmp_path, format=format, preexec=lambda: os.sched_setscheduler(0, os.SCHED_FIFO, urgent))
+    recover_and_check(tmp_path, format)
+
+
 @pytest.mark.parametrize("ring", ["1M", "1s"])
 def test_what_the_flight_recorder_has_forgotten(tmp_path, ring):
     child = spawn(tmp_path, "wait", GOTRACE_RING=ring, GOTRACE_CPU_HZ="100")
