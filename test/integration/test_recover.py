@@ -143,6 +143,16 @@ def test_cpu_state(tmp_path, format, more):
 
 
 @pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
+@pytest.mark.parametrize("format", ["go1.5", "go1.10", "go1.21"])
+def test_cpu_state_without_annotations(tmp_path, format, more):
+    """Nothing is in the box but events."""
+    kill(tmp_path, "silent", format=format, **SCHED, **more)
+    recover(tmp_path / "t.out.live", tmp_path / "all.out").ok()
+    check_yields(tmp_path, tmp_path / "all.out")
+    check_readers(tmp_path / "all.out", format=format)
+
+
+@pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
 @pytest.mark.parametrize("format", ["go1.5", "go1.10"])
 def test_names_in_formats_without_logs(tmp_path, format, more):
     kill(tmp_path, format=format, **more)
