@@ -144,8 +144,8 @@ def test_cpu_state(tmp_path, format, more):
 
 @pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
 @pytest.mark.parametrize("format", ["go1.5", "go1.10", "go1.21"])
-def test_cpu_state_without_annotations(tmp_path, format, more):
-    """Nothing is in the box but events."""
+def test_cpu_state_without_texts(tmp_path, format, more):
+    """Nothing is in the box but events: threads have no names and no locks, and write no logs."""
     kill(tmp_path, "silent", format=format, **SCHED, **more)
     recover(tmp_path / "t.out.live", tmp_path / "all.out").ok()
     check_yields(tmp_path, tmp_path / "all.out")
