@@ -13,7 +13,8 @@
  * of it, would wait in the kernel while another thread maps. Untouched, they cost a page each.
  */
 #define RESERVE 64u
-#define RESERVE_IN_BOX 16u /* whose memory is never untouched */
+/* The black box's cost more, and are free for urgent threads only once there are such. */
+#define AHEAD (16 * GT_BUF_BYTES)
 /* A thread that ends hands over a buffer of a few events: so many of them are worth a wake-up. */
 #define KICK 16
 
@@ -23,6 +24,7 @@
 static struct {
     struct gt_freelist free, reserve;
     _Atomic uint32_t reserved;
+    _Atomic bool ahead;                /* some are to be free at any time */
     _Atomic(struct gt_buf *) queue[2]; /* by parity of the generation; newest first */
     size_t limit;
     _Atomic size_t out;
@@ -72,17 +74,11 @@ static struct gt_buf *take_reserve(void)
     return buf;
 }
 
-static bool lacks_reserve(void)
-{
-    uint32_t enough = gt_box_is_open() ? RESERVE_IN_BOX : RESERVE;
-    return atomic_load_explicit(&pool.reserved, memory_order_relaxed) < enough;
-}
-
 /* To the reserve first. Threads that come together may make that a little larger. */
 static void put(struct gt_buf *buf)
 {
     __atomic_store_n(&buf->gen, 0, __ATOMIC_RELEASE);
-    bool reserve = lacks_reserve();
+    bool reserve = atomic_load_explicit(&pool.reserved, memory_order_relaxed) < RESERVE;
     if (reserve) {
         atomic_fetch_add_explicit(&pool.reserved, 1, memory_order_relaxed);
         atomic_fetch_sub_explicit(&pool.stats.mapped, GT_BUF_BYTES, memory_order_relaxed);
@@ -90,11 +86,34 @@ static void put(struct gt_buf *buf)
     gt_freelist_push(reserve ? &pool.reserve : &pool.free, &buf->free);
 }
 
+/* What they need not map themselves. Of a black box that is among the free ones, from now on. */
+static struct gt_buf *take_urgently(void)
+{
+    if (!gt_urgent())
+        return NULL;
+    if (!gt_box_is_open())
+        return take_reserve();
+    atomic_store_explicit(&pool.ahead, true, memory_order_relaxed);
+    return NULL;
+}
+
+static void map_ahead(void)
+{
+    struct gt_buf *buf;
+    while (atomic_load_explicit(&pool.ahead, memory_order_relaxed) &&
+           pool.stats.mapped < pool.out + AHEAD && (buf = map_buffer()))
+        gt_freelist_push(&pool.free, &buf->free);
+}
+
 void gt_buffers_reserve(void)
 {
     struct gt_buf *buf;
-    while (lacks_reserve() && (buf = map_buffer()))
+    map_ahead();
+    while (atomic_load_explicit(&pool.reserved, memory_order_relaxed) < RESERVE &&
+           (buf = gt_pages_alloc(GT_BUF_BYTES))) {
+        atomic_fetch_add_explicit(&pool.stats.mapped, GT_BUF_BYTES, memory_order_relaxed);
         put(buf);
+    }
 }
 
 struct gt_buf *gt_buffers_get(bool force)
@@ -103,8 +122,8 @@ struct gt_buf *gt_buffers_get(bool force)
     if (!take_share(force))
         return NULL;
     struct gt_buf *buf = gt_freelist_pop(&pool.free);
-    if (!buf && gt_urgent())
-        buf = take_reserve();
+    if (!buf)
+        buf = take_urgently();
     if (!buf)
         buf = map_buffer();
     if (!buf && force)

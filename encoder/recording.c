@@ -548,8 +548,7 @@ void gt_recording_init(const struct gt_drain_config *config)
     gt_origin_open(config->program);
     if (config->live)
         open_box(config);
-    if (!gt_box_is_open()) /* else the drain thread does: it has time */
-        gt_buffers_reserve();
+    gt_buffers_reserve();
     gt_frames_init(config);
     gt_held_init(config->lock, config->function, config->at_end);
     gt_account_init(config->usage);
