@@ -14,6 +14,8 @@
  * the start, which programs that run for a millisecond have to wait for, a piece of address space.
  */
 #define RESERVE 64u
+/* The black box's cost more, and are free for urgent threads only once there are such. */
+#define AHEAD (16 * GT_BUF_BYTES)
 /* A thread that ends hands over a buffer of a few events: so many of them are worth a wake-up. */
 #define KICK 16
 
@@ -25,6 +27,7 @@ static struct {
     _Atomic uint32_t reserved;
     _Atomic(char *) uncut; /* RESERVE of them, but for so many */
     _Atomic uint32_t cut;
+    _Atomic bool ahead;                /* some are to be free at any time */
     _Atomic(struct gt_buf *) queue[2]; /* by parity of the generation; newest first */
     size_t limit;
     _Atomic size_t out;
@@ -97,11 +100,30 @@ static void put(struct gt_buf *buf)
     gt_freelist_push(reserve ? &pool.reserve : &pool.free, &buf->free);
 }
 
-/* Not of the black box, whose memory is never untouched. */
+/* What they need not map themselves. Of a black box that is among the free ones, from now on. */
+static struct gt_buf *take_urgently(void)
+{
+    if (!gt_urgent())
+        return NULL;
+    if (!gt_box_is_open())
+        return take_reserve();
+    atomic_store_explicit(&pool.ahead, true, memory_order_relaxed);
+    return NULL;
+}
+
+static void map_ahead(void)
+{
+    struct gt_buf *buf;
+    while (atomic_load_explicit(&pool.ahead, memory_order_relaxed) &&
+           pool.stats.mapped < pool.out + AHEAD && (buf = map_buffer()))
+        gt_freelist_push(&pool.free, &buf->free);
+}
+
 void gt_buffers_reserve(void)
 {
     struct gt_buf *buf;
     char *all;
+    map_ahead();
     if (!atomic_load_explicit(&pool.uncut, memory_order_relaxed)) {
         if ((all = gt_pages_alloc(RESERVE * GT_BUF_BYTES))) {
             atomic_fetch_add_explicit(&pool.reserved, RESERVE, memory_order_relaxed);
@@ -124,8 +146,8 @@ struct gt_buf *gt_buffers_get(bool force)
     if (!take_share(force))
         return NULL;
     struct gt_buf *buf = gt_freelist_pop(&pool.free);
-    if (!buf && gt_urgent())
-        buf = take_reserve();
+    if (!buf)
+        buf = take_urgently();
     if (!buf)
         buf = map_buffer();
     if (!buf && force)

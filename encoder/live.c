@@ -22,8 +22,11 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-/* Of stacks and strings: some eras of their greatest share (renewal.c). */
-enum { TABLES = 256 << 20 };
+/*
+ * Of stacks and strings: some eras of their greatest share (renewal.c). Of buffers: of those that
+ * threads may have beyond the limit, as a generation ends two each.
+ */
+enum { TABLES = 256 << 20, BEYOND = 256 << 20 };
 
 static char path_of_box[PATH_MAX]; /* "": there is none */
 
@@ -186,8 +189,8 @@ void gt_live_open(const struct gt_drain_config *config, size_t memory)
 {
     int fd = create_somewhere(config->path, config->live);
     int error = fd < 0 ? fd
-                       : gt_box_open(fd, gt_live_layout(config->leaves), TABLES,
-                                     memory + memory / 4, config->ring_bytes);
+                       : gt_box_open(fd, gt_live_layout(config->leaves), TABLES, memory + BEYOND,
+                                     config->ring_bytes);
     if (error) {
         if (fd >= 0)
             gt_syscall(SYS_unlinkat, AT_FDCWD, path_of_box, 0);

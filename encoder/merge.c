@@ -351,7 +351,7 @@ static void status_of_absent(struct gt_merge_stream *s)
     struct absent *a = &s->absent;
     struct gt_merge_g *g = find_g(s->ev.arg[0]);
     bool away = a->at == AWAY && !a->now.from;
-    if (!g || a->g || (g->state == GT_G_NONE && !away))
+    if (!g || a->g || (g->state == GT_G_NONE && !away) || merge != &gt_merge_for_sched)
         return;
     if (g->state == GT_G_RUNNING) {
         a->next -= away;

@@ -410,6 +410,8 @@ static void end(enum gt_successor next)
     close_file();
     if (in_ring()) {
         recording.error = name_file(NULL) ? write_ring(false) : -ENAMETOOLONG;
+        if (next == GT_SUCCESSOR_NONE)
+            gt_live_remove(); /* at any moment all is in the file or in the box */
         gt_ring_clear();
     }
     gt_generation_forget();

@@ -340,6 +340,12 @@ struct gt_buf *gt_sched_end(uint32_t gen, struct gt_buf *packed)
     return NULL;
 }
 
+void gt_sched_resume(void)
+{
+    sched.from = 1;
+    gt_cpus_go_on();
+}
+
 int gt_sched_follow(uint32_t gen, const struct gt_buf *packed, const struct gt_buf *plain)
 {
     return gt_merge(&gt_merge_for_sched, gen, packed, plain, NULL, gt_cpus_stood);

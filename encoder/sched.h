@@ -50,9 +50,11 @@ void gt_sched_written(void);
 struct gt_buf *gt_sched_end(uint32_t gen, struct gt_buf *packed);
 
 /*
- * For who goes on with another process's trace (gt_cpus_go_on): a completed generation, which is
- * written; and one that is not, of which nothing is known but its events. 0 or -errno.
+ * For who goes on with another process's trace, all of whose generations are covered: a completed
+ * generation, which is written; and one that is not, of which nothing is known but its events. 0 or
+ * -errno.
  */
+void gt_sched_resume(void);
 struct gt_packed;
 int gt_sched_follow(uint32_t gen, const struct gt_buf *packed, const struct gt_buf *plain);
 int gt_sched_go_on(uint32_t gen, const struct gt_buf *packed, const struct gt_buf *plain,

@@ -143,6 +143,16 @@ def test_cpu_state(tmp_path, format, more):
 
 
 @pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
+@pytest.mark.parametrize("format", ["go1.5", "go1.10", "go1.21"])
+def test_cpu_state_without_texts(tmp_path, format, more):
+    """Nothing is in the box but events: threads have no names and no locks, and write no logs."""
+    kill(tmp_path, "silent", format=format, **SCHED, **more)
+    recover(tmp_path / "t.out.live", tmp_path / "all.out").ok()
+    check_yields(tmp_path, tmp_path / "all.out")
+    check_readers(tmp_path / "all.out", format=format)
+
+
+@pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
 @pytest.mark.parametrize("format", ["go1.5", "go1.10"])
 def test_names_in_formats_without_logs(tmp_path, format, more):
     kill(tmp_path, format=format, **more)
@@ -165,6 +175,25 @@ def test_names_beside_the_trace(tmp_path):
     assert "<- 0x10000000" in text
     places = set(re.findall(r"<- (\w+) \(killed\.c", text))
     assert places <= {"write_log", "write_logs", "wait_for_ever", "main"}, places
+
+
+@pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
+@pytest.mark.parametrize("format", ["go1.21", "go1.23"])
+def test_more_threads_than_memory_is_for(tmp_path, format, more):
+    """Each has a buffer at least, and as a generation ends two: more than the limit, and all of them are in the box."""
+    kill(tmp_path, format=format, GOTRACE_MAX_MEM="1M", **more)
+    result = recover(tmp_path / "t.out.live", tmp_path / "said.out").ok()
+    assert "there was no space" not in result.stderr, result
+    recover_and_check(tmp_path, format)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("format", ["go1.21", "go1.23"])
+def test_real_time_threads(tmp_path, format):
+    """They take buffers that are put aside for them: of the box, too."""
+    urgent = os.sched_param(1)
+    kill(tmp_path, format=format, preexec=lambda: os.sched_setscheduler(0, os.SCHED_FIFO, urgent))
+    recover_and_check(tmp_path, format)
 
 
 @pytest.mark.parametrize("ring", ["1M", "1s"])

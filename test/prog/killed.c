@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { THREADS = 8, LOGS_FIRST = 300, LOGS_FAST = 2000, FORKS = 9 };
+enum { THREADS = 8, LOGS_FIRST = 300, LOGS_FAST = 2000, LOGS_OF_ONE = 64, HOLDS = 16, FORKS = 9 };
 
 static struct {
     _Alignas(64) volatile uint64_t written;
@@ -33,32 +34,65 @@ static struct {
 static uint64_t fast = LOGS_FAST; /* from then on with pauses */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static volatile unsigned long work;
+static bool is_silent; /* has no texts for its trace */
+static volatile bool is_over;
 
 static void write_log(uintptr_t number, uint64_t n)
 {
     char text[64];
     snprintf(text, sizeof text, "%u:%llu", (unsigned)number, (unsigned long long)n);
-    gotrace_log(0, "journal", text);
+    if (!is_silent)
+        gotrace_log(0, "journal", text);
     journal[number].written = n;
 }
 
-static void *write_logs(void *number)
+/* After it, or while it is held: then others wait for it, and some are woken in vain. */
+static void yield_with_lock(bool held)
+{
+    pthread_mutex_lock(&mutex);
+    work++;
+    if (held)
+        sched_yield();
+    pthread_mutex_unlock(&mutex);
+    if (!held)
+        sched_yield();
+}
+
+static void write_up_to(uintptr_t number, uint64_t last)
 {
     char name[16];
-    snprintf(name, sizeof name, "writer-%u", (unsigned)(uintptr_t)number);
-    pthread_setname_np(pthread_self(), name);
-    for (uint64_t n = 1;; n++) {
-        write_log((uintptr_t)number, n);
+    snprintf(name, sizeof name, "writer-%u", (unsigned)number);
+    if (!is_silent)
+        pthread_setname_np(pthread_self(), name);
+    for (uint64_t n = journal[number].written + 1; n <= last && !is_over; n++) {
+        write_log(number, n);
         if (n % 4 == 0) {
-            pthread_mutex_lock(&mutex);
-            work++;
-            pthread_mutex_unlock(&mutex);
-            sched_yield();
-            journal[(uintptr_t)number].yields++;
+            is_silent ? (void)sched_yield() : yield_with_lock(n % (4 * HOLDS) == 0);
+            journal[number].yields++;
         }
         if (n > fast)
             usleep(100);
     }
+}
+
+static void *write_logs(void *number)
+{
+    write_up_to((uintptr_t)number, UINT64_MAX);
+    return NULL;
+}
+
+static void *write_some(void *number)
+{
+    write_up_to((uintptr_t)number, journal[(uintptr_t)number].written + LOGS_OF_ONE);
+    return NULL;
+}
+
+/* The same by many threads, one after the other: some begin late. */
+static void *have_some_written(void *number)
+{
+    pthread_t thread;
+    while (!is_over && pthread_create(&thread, NULL, write_some, number) == 0)
+        pthread_join(thread, NULL);
     return NULL;
 }
 
@@ -155,8 +189,20 @@ static void use_memory(void)
     }
 }
 
-static void end(const char *how, char **command)
+/* All is in the journal before the end begins. */
+static void end_soon(const char *ms, const pthread_t *writers)
 {
+    usleep((useconds_t)atoi(ms) * 1000);
+    is_over = true;
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(writers[i], NULL);
+    exit(0);
+}
+
+static void end(const char *how, char **command, const pthread_t *writers)
+{
+    if (strcmp(how, "soon") == 0)
+        end_soon(command[0], writers);
     if (strcmp(how, "overflow") == 0)
         overflow(0);
     if (strcmp(how, "handler") == 0) {
@@ -184,15 +230,18 @@ static void end(const char *how, char **command)
 int main(int argc, char **argv)
 {
     int fd = argc > 2 ? open(argv[1], O_RDWR | O_CREAT, 0600) : -1;
-    pthread_t thread;
+    pthread_t thread, writers[THREADS];
     if (fd < 0 || ftruncate(fd, THREADS * sizeof *journal) != 0)
         return 2;
-    if (strcmp(argv[2], "busy") == 0)
+    bool busy = strcmp(argv[2], "busy") == 0 || strcmp(argv[2], "soon") == 0;
+    if (busy)
         fast = UINT64_MAX;
+    is_silent = strcmp(argv[2], "silent") == 0;
     journal = mmap(NULL, THREADS * sizeof *journal, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     pthread_create(&thread, NULL, wait_for_ever, NULL);
     for (uintptr_t i = 0; i < THREADS; i++)
-        pthread_create(&thread, NULL, write_logs, (void *)i);
+        pthread_create(&writers[i], NULL, busy && i == 0 ? have_some_written : write_logs,
+                       (void *)i);
     for (int i = 0; i < THREADS; i++) {
         while (journal[i].written < LOGS_FIRST)
             usleep(1000);
@@ -201,5 +250,5 @@ int main(int argc, char **argv)
         ;
     puts("ready");
     fflush(stdout);
-    end(argv[2], argv + 3);
+    end(argv[2], argv + 3, writers);
 }

@@ -15,7 +15,7 @@ void gt_recovered_cpus_open(bool wanted)
 {
     are_wanted = wanted;
     if (wanted)
-        gt_cpus_go_on();
+        gt_sched_resume();
 }
 
 /* v2 ----------------------------------------------------------------------------------------- */
