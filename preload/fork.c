@@ -48,7 +48,7 @@ static void (*const state[])(void) = {
     gt_registry_after_fork, /* nobody waits */
     gt_signalled_reset,     /* or has signalled */
     gt_modules_after_fork,  /* they stay, as far as they were known */
-    gt_python_after_fork,   /* nobody is in another thread's frames */
+    gt_python_after_fork,   /* nobody looks for it, or is in another's frames */
     gt_names_after_fork,    /* the symbolizer, too; what made it hurry is over */
     gt_made_after_fork,     /* made code stays, its files have other names */
     gt_heap_after_fork,     /* so do live bytes; the clock begins anew */

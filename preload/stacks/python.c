@@ -81,15 +81,16 @@ static bool find(const struct gt_module *module, const struct link_map *map)
     python.bytes_type = address_of(map, "PyBytes_Type");
     python.interpreter = address_of(map, INTERPRETER);
     python.interpreter_size = size_of(map, INTERPRETER);
-    python.lo = module->lo;
-    python.hi = module->hi;
-    python.loaded = module->loaded;
     python.thread = (void *(*)(void))address_of(map, "PyGILState_GetThisThreadState");
     python.is_initialized = (int (*)(void))address_of(map, "Py_IsInitialized");
-    return python.code_type && python.text_type && python.bytes_type && python.interpreter &&
-           python.thread && python.is_initialized &&
-           gt_python_layout(version(map), (const uint64_t *)address_of(map, RUNTIME),
-                            &python.layout);
+    bool known =
+        python.code_type && python.text_type && python.bytes_type && python.interpreter &&
+        python.thread && python.is_initialized &&
+        gt_python_layout(version(map), (const uint64_t *)address_of(map, RUNTIME), &python.layout);
+    python.lo = known ? module->lo : 0; /* or there is none that could have stayed */
+    python.hi = known ? module->hi : 0;
+    python.loaded = module->loaded;
+    return known;
 }
 
 /* may_go first: whoever sees that it runs sees that. */
@@ -109,6 +110,8 @@ void gt_python_init(void)
     if (map && find(gt_modules_now(address_of(map, RUNTIME)), map))
         set_runs(!stays(map));
 }
+
+static _Atomic bool met_by_somebody; /* just now: one is enough */
 
 struct search {
     uint64_t code;
@@ -134,9 +137,8 @@ static int is_of(struct dl_phdr_info *info, size_t size, void *arg)
 /* What calls is relocated, and is not unloaded meanwhile. */
 void gt_python_meet(const void *code)
 {
-    static _Atomic bool looks;
     struct search search = {.code = (uintptr_t)code};
-    if (gt_python_runs || atomic_exchange(&looks, true))
+    if (gt_python_runs || atomic_exchange(&met_by_somebody, true))
         return;
     uint64_t signals = gt_signals_hold();
     gt_elf_each_module(is_of, &search);
@@ -146,7 +148,7 @@ void gt_python_meet(const void *code)
         if (find(gt_modules_now(search.code), &search.found))
             set_runs(true);
     }
-    atomic_store(&looks, false);
+    atomic_store(&met_by_somebody, false);
 }
 
 /* How many threads are in other ones' frames, whose threads may have been left behind by Python. */
@@ -182,6 +184,7 @@ void gt_python_hold(void)
 void gt_python_after_fork(void)
 {
     atomic_store(&visitors, 0);
+    atomic_store(&met_by_somebody, false);
 }
 
 /* Nothing of it is read for that: another thread may unload it now. */
