@@ -289,6 +289,9 @@ def test_refused_with_the_library(tmp_path):
     env = {"LD_PRELOAD": LIBRARY, "GOTRACE_OUTPUT": tmp_path / "t.out", "GOTRACE_QUIET": "1"}
     child = proc.spawn([ATTACHED, "locks"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert select.select([child.stdout], [], [], 20)[0]
+    names = pathlib.Path(f"/proc/{child.pid}/task").glob
+    while "gotrace\n" not in [comm.read_text() for comm in names("*/comm")]:  # till then it only "has libgotrace.so already"
+        time.sleep(0.01)
     for command in ("attach", "detach"):
         result = gotrace(command, child.pid, cwd=tmp_path)
         assert result.returncode == 1 and "was started with libgotrace.so" in result.stderr, result
