@@ -35,7 +35,7 @@ prog_cxx := $(patsubst %.cc,$(B)/%,$(wildcard test/prog/*.cc))
 micro := $(patsubst %,$(B)/test/bench/%,micro micro-cxx micro-cxx-fp)
 walk := $(patsubst %,$(B)/test/bench/%,walk walk-cxx walk-cxx-fp)
 
-.PHONY: all tests tsan asan debug aarch64 fuzzers bench install uninstall deb dist clean format check-format help
+.PHONY: all tests tsan asan debug aarch64 aarch64-dist fuzzers bench install uninstall deb dist clean format check-format help
 all: $(SO) $(TOOL) ## build ./libgotrace.so and the command, build/gotrace
 
 $(SO): $(lib_src:%.c=$(B)/%.o) preload/versions
@@ -72,9 +72,11 @@ debug: ## build what checks the rules of concurrency (encoder/base/debug.h) as i
 		$(unit:$(B)/%=build/debug/%)
 
 aarch64_root := $(B)/aarch64/root/usr
-aarch64: ## build for aarch64 by a cross compiler, as build/aarch64/*; `scripts/deps all` has what that takes
+aarch64: goal := tests ## build for aarch64 by a cross compiler, as build/aarch64/*; `scripts/deps all` has what that takes
+aarch64-dist: goal := dist ## build what `make dist` does for aarch64 likewise, from this system's glibc on
+aarch64 aarch64-dist:
 	$(MAKE) B=build/aarch64 SO=build/aarch64/libgotrace.so CC=aarch64-linux-gnu-gcc CXX=aarch64-linux-gnu-g++ LDFLAGS='$(aarch64_root:%=-L%/lib/aarch64-linux-gnu)' \
-		CPPFLAGS='$(foreach dir,/include/aarch64-linux-gnu /include,$(aarch64_root:%=-isystem %$(dir)))' tests
+		CPPFLAGS='$(foreach dir,/include/aarch64-linux-gnu /include,$(aarch64_root:%=-isystem %$(dir)))' $(goal)
 
 asan: ## build what reads files that may be damaged with AddressSanitizer: build/asan/cfi, build/asan/gotrace
 	$(MAKE) B=build/asan-obj CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover' \
@@ -205,6 +207,6 @@ clean: ## remove everything built
 	rm -rf $(B) libgotrace.so
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST)
 
 -include $(shell find $(B) -path $(B)/sources -prune -o -name '*.d' -type f -print 2>/dev/null)

@@ -33,7 +33,8 @@ static inline bool gt_call_withdraw(struct gt_writer *w, uint64_t since)
     uint32_t gen = atomic_load_explicit(&gt_gen.current, memory_order_acquire);
     if (__builtin_expect(atomic_load_explicit(&w->gen, memory_order_acquire) == gen, 1))
         return w->g.state == GT_G_RUNNING;
-    atomic_store_explicit(&w->call.since, since, memory_order_relaxed);
+    /* release: as when it was announced. */
+    atomic_store_explicit(&w->call.since, since, memory_order_release);
     return false;
 }
 

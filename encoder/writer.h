@@ -95,8 +95,10 @@ bool gt_gen_stays(void);
 
 static inline bool gt_gen_is_mute(uint32_t gen)
 {
+    /* acquire: before mute_since, which is set first; else what precedes them might seem mute. */
+    uint32_t mute = atomic_load_explicit(&gt_gen.mute, memory_order_acquire);
     uint32_t since = atomic_load_explicit(&gt_gen.mute_since, memory_order_relaxed);
-    return gen - since <= atomic_load_explicit(&gt_gen.mute, memory_order_relaxed) - since;
+    return gen - since <= mute - since;
 }
 
 /*

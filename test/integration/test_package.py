@@ -169,6 +169,15 @@ def package():
     return ROOT / f"build/gotrace_{VERSION}_{arch}.deb"
 
 
+@pytest.mark.limit(330)
+def test_same_bytes(package):
+    """Packed anew, whatever the time, the zone and the language are."""
+    first = package.read_bytes()
+    shutil.rmtree(ROOT / "build/deb")
+    proc.run(["make", "-C", ROOT, "deb"], env={"TZ": "Asia/Tokyo", "LC_ALL": "C.UTF-8"}, timeout=150).ok()
+    assert package.read_bytes() == first
+
+
 @pytest.mark.needs("lintian")
 @pytest.mark.limit(180)
 def test_package(package):

@@ -78,7 +78,7 @@ static inline struct timespec after(clockid_t clock, uint64_t ns)
 static inline char state_of(int thread)
 {
     char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", thread);
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", thread, thread); /* no faked one: qemu's */
     long fd = RAW(SYS_openat, AT_FDCWD, path, O_RDONLY);
     long n = RAW(SYS_read, fd, text, sizeof text - 1);
     RAW(SYS_close, fd);
