@@ -140,7 +140,7 @@ static bool is_locked(void)
  * libdw 0.188 follows null pointers when memory runs out. Where so much would be made at once, for
  * which all other threads that need memory had to wait, its address space has to do.
  */
-bool gt_elfutils_has_room(void)
+static bool has_headroom(void)
 {
     enum { HEADROOM = 32 << 20 };
     void *p = mmap(NULL, HEADROOM, is_locked() ? PROT_NONE : PROT_READ | PROT_WRITE,
@@ -151,18 +151,23 @@ bool gt_elfutils_has_room(void)
     return true;
 }
 
-const struct gt_elfutils *gt_elfutils_enter(jmp_buf *on_abort)
+void gt_elfutils_enter(jmp_buf *on_abort)
 {
     notice_fork();
     /* seq_cst: a fork by another thread must not copy what follows without it; pairs with fork. */
     atomic_store_explicit(&inside, 1, memory_order_seq_cst);
-    if (!state.tried && gt_elfutils_has_room())
-        load_all();
-    state.tried = true;
-    if (state.init_thread)
-        state.init_thread();
     state.bail = on_abort;
     inside_here = true;
+}
+
+const struct gt_elfutils *gt_elfutils_get(void)
+{
+    if (!has_headroom())
+        state.tried = true, state.loaded = false;
+    if (!state.tried)
+        load_all();
+    if (state.init_thread)
+        state.init_thread();
     return state.loaded ? &state.api : NULL;
 }
 

@@ -4,6 +4,7 @@
  * its own libc, hence its own malloc (the program's is never called) and its own environment.
  *
  * Every call into it stands between gt_elfutils_enter and gt_elfutils_leave, one thread at a time.
+ * It is loaded by gt_elfutils_get: where no file has debug information, never.
  */
 #ifndef GT_ELFUTILS_H
 #define GT_ELFUTILS_H
@@ -26,20 +27,22 @@ struct gt_elfutils {
 };
 
 /*
- * The functions, or NULL when there is no libdw. When it would abort the process (an assertion, in
- * a private namespace), `bail` is jumped to instead: setjmp it before anything else. After that,
- * or any other NULL, there is no elfutils any more in this process.
+ * When it would abort the process (an assertion), `bail` is jumped to instead: setjmp it before
+ * anything else.
  */
-const struct gt_elfutils *gt_elfutils_enter(jmp_buf *bail);
+void gt_elfutils_enter(jmp_buf *bail);
+
+/*
+ * The functions, for what is asked of them next; or NULL when there is no libdw, or no memory for
+ * that. After a NULL or a jump there is no elfutils any more in this process.
+ */
+const struct gt_elfutils *gt_elfutils_get(void);
 
 /* Changes when a fork came in the middle of a call: in the child all that was got or built in such
  * calls is void, and so is any memory they were adding to. */
 uint32_t gt_elfutils_generation(void);
 
 void gt_elfutils_leave(void);
-
-/* Whether there is memory for what is asked of it next; if not, give up. */
-bool gt_elfutils_has_room(void);
 
 /* After a jump to bail. */
 void gt_elfutils_give_up(void);

@@ -178,12 +178,12 @@ static void open_alt(struct gt_image *image, struct gt_image *user)
 
 /* Mini debug information --------------------------------------------------------------------- */
 
-static void open_mini(struct gt_image *image, const struct gt_image *main,
-                      const struct gt_elfutils *dw)
+static void open_mini(struct gt_image *image, const struct gt_image *main)
 {
     size_t size;
     const uint8_t *packed = gt_image_section(main, ".gnu_debugdata", &size);
-    if (!packed || !dw || !dw->lzma_stream_buffer_decode)
+    const struct gt_elfutils *dw = packed ? gt_elfutils_get() : NULL;
+    if (!dw || !dw->lzma_stream_buffer_decode)
         return;
     for (size_t room = size * 8 + 65536; room <= MINI_MAX; room *= 4) {
         uint64_t memory = 256 << 20;
@@ -264,7 +264,7 @@ static void open_here(struct gt_files *files, const struct gt_module *m)
         open_linked(&files->debug, &files->main);
 }
 
-void gt_files_open(struct gt_files *files, const struct gt_module *m, const struct gt_elfutils *dw)
+void gt_files_open(struct gt_files *files, const struct gt_module *m)
 {
     *files = (struct gt_files){0};
     if (elsewhere)
@@ -272,7 +272,7 @@ void gt_files_open(struct gt_files *files, const struct gt_module *m, const stru
     else
         open_here(files, m);
     if (files->main.base && !files->main.has_symtab && !files->debug.has_symtab)
-        open_mini(&files->mini, &files->main, dw);
+        open_mini(&files->mini, &files->main);
     if (gt_files_dwarf(files))
         open_alt(&files->alt, gt_files_dwarf(files));
 }

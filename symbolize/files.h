@@ -29,8 +29,8 @@ struct gt_files_elsewhere {
 /* From now on all modules are such. Never in a traced program. */
 void gt_files_set_elsewhere(const struct gt_files_elsewhere *elsewhere);
 
-void gt_files_open(struct gt_files *files, const struct gt_module *module,
-                   const struct gt_elfutils *dw);
+/* Between gt_elfutils_enter and gt_elfutils_leave. */
+void gt_files_open(struct gt_files *files, const struct gt_module *module);
 void gt_files_close(struct gt_files *files);
 
 /* The one with DWARF, or NULL. */

@@ -36,7 +36,7 @@ struct opened {
 };
 
 struct gt_symbolizer {
-    const struct gt_elfutils *dw; /* set within a call; NULL: there is none */
+    const struct gt_elfutils *dw; /* set where debug information is asked */
     uint32_t generation;          /* gt_elfutils_generation() */
     bool holds;                   /* files that may be out of reach: see gt_symbolize_hold */
     struct opened *opened;
@@ -62,23 +62,24 @@ struct gt_symbolizer *gt_symbolizer_new(void)
 void gt_symbolize_prepare(void)
 {
     jmp_buf bail;
-    if (setjmp(bail) == 0)
+    if (setjmp(bail) == 0) {
         gt_elfutils_enter(&bail);
-    else
+        gt_elfutils_get();
+    } else
         gt_elfutils_give_up();
     gt_elfutils_leave();
 }
 
-static void close_module(struct gt_symbolizer *s, struct opened *o)
+static void close_module(struct opened *o)
 {
-    if (s->dw) {
+    const struct gt_elfutils *dw = o->dwarf ? gt_elfutils_get() : NULL;
+    if (dw) {
         gt_line_reader_close(&o->line_reader);
-        if (o->dwarf)
-            s->dw->dwarf_end(o->dwarf);
+        dw->dwarf_end(o->dwarf);
         if (o->alt)
-            s->dw->dwarf_end(o->alt);
+            dw->dwarf_end(o->alt);
         for (int i = 0; i < 2; i++)
-            s->dw->elf_end(o->elf[i]);
+            dw->elf_end(o->elf[i]);
     }
     gt_packed_close(&o->packed);
     gt_packed_close(&o->packed_alt);
@@ -100,18 +101,18 @@ static void start_over(struct gt_symbolizer *s)
 
 static void enter(struct gt_symbolizer *s, jmp_buf *bail)
 {
-    s->dw = gt_elfutils_enter(bail);
+    gt_elfutils_enter(bail);
     if (gt_elfutils_generation() != s->generation)
         start_over(s);
 }
 
-/* s->dw is set. */
+/* Inside. */
 static void close_all(struct gt_symbolizer *s)
 {
     while (s->opened) {
         struct opened *o = s->opened;
         s->opened = o->next;
-        close_module(s, o);
+        close_module(o);
     }
     gt_memo_free(&s->names.memo);
     gt_arena_free(&s->arena);
@@ -176,10 +177,10 @@ static struct gt_symbols symbols_of(const struct gt_files *files, enum gt_symbol
     return symbols;
 }
 
-static void open_module(struct gt_symbolizer *s, struct opened *o)
+static void open_module(struct opened *o)
 {
-    gt_files_open(&o->files, o->module, s->dw);
-    struct gt_image *dwarf = s->dw ? gt_files_dwarf(&o->files) : NULL;
+    gt_files_open(&o->files, o->module);
+    struct gt_image *dwarf = gt_files_dwarf(&o->files);
     /* Before anything points into them: both may move. */
     if (dwarf && gt_packed_open(&o->packed, dwarf) && gt_packed_open(&o->packed_alt, &o->files.alt))
         o->debug = dwarf;
@@ -214,7 +215,7 @@ static struct opened *opened_module(struct gt_symbolizer *s, const struct gt_mod
     o->module = m;
     o->next = s->opened;
     s->opened = o;
-    open_module(s, o);
+    open_module(o);
     return o;
 }
 
@@ -327,12 +328,9 @@ static int look_up(struct gt_symbolizer *s, struct opened *o, uint64_t addr)
     /* Local functions and methods of local classes have no linkage name, but a mangled symbol. */
     struct gt_symbol found;
     const char *symbol = gt_symbols_find(&o->symbols, addr, &found) ? found.name : NULL;
-    bool asks = s->dw && (o->debug || o->dwarf) && !is_root(o->module, symbol);
-    if (asks && !gt_elfutils_has_room()) {
-        gt_elfutils_give_up();
-        asks = false;
-    }
-    int n = asks ? from_dwarf(s, o, addr, &linked) : 0;
+    bool asks = (o->debug || o->dwarf) && !is_root(o->module, symbol);
+    s->dw = asks ? gt_elfutils_get() : NULL;
+    int n = s->dw ? from_dwarf(s, o, addr, &linked) : 0;
     if (n == 0)
         s->frames[n++] = (struct gt_sym_frame){0};
     struct gt_sym_frame *outer = &s->frames[n - 1];
@@ -502,9 +500,8 @@ void gt_symbolize_hold(struct gt_symbolizer *s)
         if (gt_modules_find(epoch, m->lo) != m)
             continue;
         if (setjmp(bail) == 0) {
-            s->dw = gt_elfutils_enter(&bail);
-            if (gt_elfutils_generation() != s->generation)
-                start_over(s);
+            enter(s, &bail);
+            gt_elfutils_get(); /* while files can be opened */
             hold(s, m);
         } else
             gt_elfutils_give_up();

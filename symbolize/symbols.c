@@ -220,14 +220,13 @@ static void put(struct near *near, const struct gt_symbol *symbol)
             all[at - 1] = *symbol;
         return;
     }
-    if (near->n == NEAR && !at)
-        return;
     if (near->n < NEAR) {
         memmove(all + at + 1, all + at, (near->n++ - at) * sizeof *all);
-    } else {
+    } else if (at) {
         memmove(all, all + 1, (at - 1) * sizeof *all);
         at--;
-    }
+    } else
+        return;
     all[at] = *symbol;
 }
 
@@ -237,8 +236,9 @@ static void find_near(const struct gt_symbols *s, uint64_t addr, struct near *ne
     bool any = s->first && s->symbol && addr >= s->lo;
     for (size_t b = any ? bucket_of(s, addr) + 1 : 0; b-- > 0 && near->n < NEAR;) {
         for (uint32_t i = s->first[b]; i < s->first[b + 1]; i++) {
-            uint32_t number = s->symbol[i];
-            if (symbol_at(s, number)->st_value <= addr && describe(s, number, &symbol))
+            uint64_t at = symbol_at(s, s->symbol[i])->st_value;
+            bool is_near = at <= addr && (near->n < NEAR || at >= near->symbol[0].addr);
+            if (is_near && describe(s, s->symbol[i], &symbol))
                 put(near, &symbol);
         }
     }

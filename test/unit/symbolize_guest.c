@@ -107,7 +107,8 @@ static jmp_buf bail;
 /* What elfutils calls, as its libraries are bound: neither ends the process, nor brings others. */
 static void check_calls(void)
 {
-    const struct gt_elfutils *api = gt_elfutils_enter(&bail);
+    gt_elfutils_enter(&bail);
+    const struct gt_elfutils *api = gt_elfutils_get();
     CHECK(api, "no elfutils");
     if (!api->private_libc && !dlvsym(RTLD_DEFAULT, "pthread_create", "GLIBC_2.34")) {
         fprintf(stderr, "skipped: elfutils has no namespace of its own before glibc 2.34\n");

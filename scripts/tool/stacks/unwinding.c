@@ -177,7 +177,8 @@ bool gt_unwind(struct gt_still *still)
     for (size_t i = 0; i < state.n; i++)
         gt_loaded_announce(&state.loaded[i]);
     if (setjmp(bail) == 0) {
-        state.dw = gt_elfutils_enter(&bail);
+        gt_elfutils_enter(&bail);
+        state.dw = gt_elfutils_get();
         if (state.dw)
             walk_all();
     } else {
@@ -218,7 +219,8 @@ void gt_unwind_symbol(uint64_t address, char *name, size_t size)
     if (!state.dwfl)
         return;
     if (setjmp(bail) == 0) {
-        state.dw = gt_elfutils_enter(&bail);
+        gt_elfutils_enter(&bail);
+        state.dw = gt_elfutils_get();
         if (state.dw)
             find_symbol(address, name, size);
     } else {
