@@ -20,7 +20,10 @@ open(async (page, [directory, ...files]) => {
     await page.goto(`file://${directory}/index.html#localProfilePath=${script}`);
     await page.until(() => document.title !== 'speedscope');
     await page.evaluate(() => window.dispatchEvent(new KeyboardEvent('keypress', { key: '3' }))); // "Sandwich"
-    await page.until(() => [...document.querySelectorAll('tr')].some((row) => row.innerText.includes('Symbol Name')));
+    await page.until(() => { // the table's head comes before its rows
+      const rows = [...document.querySelectorAll('tr')], head = rows.findIndex((row) => row.innerText.includes('Symbol Name'));
+      return head >= 0 && rows.length > head + 1;
+    });
     shown.push(await page.evaluate(() => {
       const rows = [...document.querySelectorAll('tr')].map((row) => [...row.children].map((cell) => cell.innerText));
       const head = rows.findIndex((row) => row[2] === 'Symbol Name');
