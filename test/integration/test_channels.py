@@ -60,6 +60,8 @@ def record(tmp_path):
     def run(kind, how, format, rounds=ROUNDS):
         env = {"GOTRACE_FORMAT": format, "GOTRACE_SYSCALLS": "all", "GOTRACE_CHILDREN": "all", "GOTRACE_QUIET": "1"}
         env = proc.traced_env(tmp_path / "%p.out", env)
+        for old in tmp_path.glob("*.out"):
+            old.unlink()
         said = proc.run([PROGRAM, kind, how, rounds], env=env, timeout=120).ok().stdout
         lines = [list(map(int, line.split()[1:])) for line in said.splitlines()]
         assert len(lines) == rounds
@@ -108,23 +110,30 @@ def test_answers(record, kind):
     assert waited and enders(waited)["reader"] >= 0.95 * len(waited), enders(waited)
 
 
-@pytest.mark.parametrize("how", ["2", "2e", "2t"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_two_writers_at_once(record, kind, how):
-    """Where the reader found what both had written, either may have been it; else it was that one."""
+def unclear(record, kind, how):
+    """How often the reader found what both had written. A read of that may have waited for either; a poll ended before, and
+    where the second wrote after that, it was the first."""
     got, _, events = record(kind, how, "go1.23")
-    waits, unclear = iter(waits_of(events, "reader")), 0
+    waits = iter(waits_of(events, "reader"))
     for value in got:
         wait = next(waits)
-        if wait.call == "epoll_wait":
+        polled = wait.call == "epoll_wait"
+        if polled:
             next(waits)
         if value == BOTH:
-            unclear += 1
-            assert wait.ender is None
+            assert wait.ender in ((None, "writer", "second") if polled else (None,))
         else:
             assert wait.ender in (None, "second" if value == 1000 else "writer")
             next(waits)
-    assert not list(waits) and unclear
+    assert not list(waits)
+    return got.count(BOTH)
+
+
+@pytest.mark.parametrize("how", ["2", "2e", "2t"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_writers_at_once(record, kind, how):
+    """Where there is but one CPU for them they may not once have come together."""
+    assert any(unclear(record, kind, how) for _ in range(5))
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "eventfd"])  # of which a read leaves nothing
