@@ -76,7 +76,7 @@ def test_bound(tmp_path, mode, what):
 
 
 def test_threads_that_wait(tmp_path):
-    """Each costs 20 KiB at most: a page of its buffer, of its stack, and what the library knows of it."""
+    """One that does nothing else costs 20 KiB at most: a page of its buffer, of its stack, and what the library knows of it."""
     threads = 3_000
     bare = proc.run([CHURN, "idle", threads], timeout=60).ok().stdout.split()
     traced = proc.run([CHURN, "idle", threads], env=proc.traced_env(tmp_path / "t.out"), timeout=60).ok().stdout.split()

@@ -178,21 +178,49 @@ static int by_stream_and_time(const void *a, const void *b)
     return by_name ? by_name : by_time ? by_time : one->what - other->what;
 }
 
+/*
+ * How much is in it where it is empty: the lowest of all, but for one time. A call that was under
+ * way as a generation began can be told as begun then, and what it writes as read before. At the
+ * beginning it is taken for empty.
+ */
+struct low {
+    int64_t lowest, next, left;
+    bool falls;
+};
+
+static void note_low(struct low *low)
+{
+    int64_t left = low->left;
+    low->next = left < low->lowest ? low->lowest : left < low->next ? left : low->next;
+    low->lowest = left < low->lowest ? left : low->lowest;
+    low->falls = false;
+}
+
+static void follow(struct low *low, enum what what, int64_t bytes)
+{
+    if (what == WRITES && low->falls)
+        note_low(low);
+    low->falls |= what == READ;
+    low->left += what == WRITES ? bytes : what == READ ? -bytes : 0;
+}
+
 /* Where it is empty, and what it takes: nothing is known of that where more seems to be in there.
  */
 static void measure(const struct moment *m, size_t n)
 {
-    int64_t left = 0, certain = 0, most = 0;
-    stream.least = stream.room = 0;
+    int64_t certain = 0, most = 0;
+    struct low low = {.lowest = 0};
+    stream.room = 0;
     for (size_t i = 0; i < n; i++) {
         const struct gt_channel_call *call = call_of(m[i].call);
         int64_t bytes = (int64_t)call->bytes;
-        left += m[i].what == WRITES ? bytes : m[i].what == READ ? -bytes : 0;
+        follow(&low, m[i].what, bytes);
         certain += m[i].what == WROTE ? bytes : m[i].what == READS ? -bytes : 0;
-        stream.least = left < stream.least ? left : stream.least;
         stream.room = call->room > stream.room ? call->room : stream.room;
         most = certain > most ? certain : most;
     }
+    note_low(&low);
+    stream.least = low.next;
     if (most - stream.least > stream.room)
         stream.room = 0;
 }

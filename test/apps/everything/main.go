@@ -140,7 +140,7 @@ func annotations() {
 		}
 	})
 	pprof.Do(context.Background(), pprof.Labels("name", "labelled"), func(context.Context) {
-		spawn(func() { compute(20 * time.Millisecond) })
+		spawn(func() { compute(100 * time.Millisecond) }) // ten ticks of a profile
 	})
 }
 
