@@ -1,6 +1,8 @@
 /* See files.h. Where debug files lie is gdb's documented convention. */
 #include "files.h"
 
+#include "elfutils.h"
+
 #include "encoder/base/arena.h"
 #include "encoder/base/strbuf.h"
 

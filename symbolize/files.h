@@ -2,7 +2,6 @@
 #ifndef GT_FILES_H
 #define GT_FILES_H
 
-#include "elfutils.h"
 #include "image.h"
 #include "modules.h"
 

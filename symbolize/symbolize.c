@@ -36,9 +36,8 @@ struct opened {
 };
 
 struct gt_symbolizer {
-    const struct gt_elfutils *dw; /* set where debug information is asked */
-    uint32_t generation;          /* gt_elfutils_generation() */
-    bool holds;                   /* files that may be out of reach: see gt_symbolize_hold */
+    uint32_t generation; /* gt_elfutils_generation() */
+    bool holds;          /* files that may be out of reach: see gt_symbolize_hold */
     struct opened *opened;
     struct gt_arena arena;
     struct gt_names names;
@@ -72,10 +71,11 @@ void gt_symbolize_prepare(void)
 
 static void close_module(struct opened *o)
 {
-    const struct gt_elfutils *dw = o->dwarf ? gt_elfutils_get() : NULL;
+    const struct gt_elfutils *dw = o->elf[0] ? gt_elfutils_get() : NULL;
     if (dw) {
         gt_line_reader_close(&o->line_reader);
-        dw->dwarf_end(o->dwarf);
+        if (o->dwarf)
+            dw->dwarf_end(o->dwarf);
         if (o->alt)
             dw->dwarf_end(o->alt);
         for (int i = 0; i < 2; i++)
@@ -142,7 +142,7 @@ static Dwarf *open_dwarf(const struct gt_elfutils *dw, const struct gt_image *im
 }
 
 /* When first asked for: most threads' stacks end in libc, and only there are they in it. */
-static void open_units(struct gt_symbolizer *s, struct opened *o)
+static void open_units(struct gt_symbolizer *s, const struct gt_elfutils *dw, struct opened *o)
 {
     const struct gt_image *image = o->debug;
     o->debug = NULL;
@@ -151,12 +151,12 @@ static void open_units(struct gt_symbolizer *s, struct opened *o)
         return;
     const ElfW(Shdr) *sh = gt_image_header(image, ".debug_aranges");
     bool readable = sh && !(sh->sh_flags & SHF_COMPRESSED);
-    o->dwarf = open_dwarf(s->dw, image, &o->elf[0]);
+    o->dwarf = open_dwarf(dw, image, &o->elf[0]);
     if (!o->dwarf)
         return;
-    o->alt = open_dwarf(s->dw, &o->files.alt, &o->elf[1]);
-    s->dw->dwarf_setalt(o->dwarf, o->alt);
-    o->units = (struct gt_units){.dw = s->dw,
+    o->alt = open_dwarf(dw, &o->files.alt, &o->elf[1]);
+    dw->dwarf_setalt(o->dwarf, o->alt);
+    o->units = (struct gt_units){.dw = dw,
                                  .dwarf = o->dwarf,
                                  .packed = &o->packed,
                                  .arena = &s->arena,
@@ -242,12 +242,12 @@ static struct gt_sym_frame place(struct opened *o, struct gt_unit *unit, uint64_
 }
 
 /* Frames from debug information, innermost first; 0 when there is none for the address. */
-static int from_dwarf(struct gt_symbolizer *s, struct opened *o, uint64_t addr, bool *linked)
+static int from_dwarf(struct gt_symbolizer *s, const struct gt_elfutils *dw, struct opened *o,
+                      uint64_t addr, bool *linked)
 {
-    const struct gt_elfutils *dw = s->dw;
     struct gt_found node;
     if (o->debug)
-        open_units(s, o);
+        open_units(s, dw, o);
     struct gt_unit *unit = o->dwarf ? gt_units_find(&o->units, addr, &node) : NULL;
     Dwarf_Die die;
     int n = 0;
@@ -329,8 +329,8 @@ static int look_up(struct gt_symbolizer *s, struct opened *o, uint64_t addr)
     struct gt_symbol found;
     const char *symbol = gt_symbols_find(&o->symbols, addr, &found) ? found.name : NULL;
     bool asks = (o->debug || o->dwarf) && !is_root(o->module, symbol);
-    s->dw = asks ? gt_elfutils_get() : NULL;
-    int n = s->dw ? from_dwarf(s, o, addr, &linked) : 0;
+    const struct gt_elfutils *dw = asks ? gt_elfutils_get() : NULL;
+    int n = dw ? from_dwarf(s, dw, o, addr, &linked) : 0;
     if (n == 0)
         s->frames[n++] = (struct gt_sym_frame){0};
     struct gt_sym_frame *outer = &s->frames[n - 1];

@@ -24,11 +24,6 @@ static uint16_t rank_of(const ElfW(Sym) * sym, const char *name)
     return (uint16_t)(2 * rank + (sym->st_size != 0));
 }
 
-static bool is_defined(const ElfW(Sym) * sym)
-{
-    return (sym->st_shndx != SHN_UNDEF) & (sym->st_shndx != SHN_ABS);
-}
-
 /* No branches: kinds follow each other in no order, and there are many thousands. */
 static bool is_asked(const ElfW(Sym) * sym, enum gt_symbols_of which)
 {
@@ -37,7 +32,8 @@ static bool is_asked(const ElfW(Sym) * sym, enum gt_symbols_of which)
     bool function = (type == STT_FUNC) | (type == STT_GNU_IFUNC);
     bool assembly = (type == STT_NOTYPE) & (global | sized);
     bool variable = (type == STT_OBJECT) & sized;
-    return is_defined(sym) & (which == GT_VARIABLES ? variable : function | assembly);
+    bool defined = (sym->st_shndx != SHN_UNDEF) & (sym->st_shndx != SHN_ABS);
+    return defined & (which == GT_VARIABLES ? variable : function | assembly);
 }
 
 /* false: the file has none of that name. */
@@ -135,12 +131,14 @@ static void divide(struct gt_symbols *s, const uint32_t *all)
 }
 
 /*
- * Not quite, but in buckets: a short run asks a compiler with 30,000 symbols for ten names. Out of
- * memory, none.
+ * Once. Not quite, but in buckets: a short run asks a compiler with 30,000 symbols for ten names.
+ * Out of memory, none.
  */
 static void sort(struct gt_symbols *s)
 {
     size_t room;
+    if (s->sorted)
+        return;
     uint32_t *all = collect(s, &room);
     s->sorted = true;
     if (s->n) {
@@ -156,7 +154,8 @@ static void sort(struct gt_symbols *s)
             s->first[b] += s->first[b - 1];
         for (size_t i = 0; i < s->n; i++) {
             uint32_t *end = &s->first[bucket_of(s, symbol_at(s, all[i])->st_value) + 1];
-            s->symbol[*end < s->n ? (*end)++ : 0] = all[i];
+            if (*end < s->n)
+                s->symbol[(*end)++] = all[i];
         }
     }
     gt_pages_free(all, room * sizeof *all);
@@ -176,8 +175,7 @@ static uint64_t hash_of(const char *name)
 void gt_symbols_find_shared(struct gt_symbols *s)
 {
     size_t n = 0;
-    if (!s->sorted)
-        sort(s);
+    sort(s);
     struct gt_pair *all = s->symbol ? gt_pages_alloc(s->n * sizeof *all) : NULL;
     for (; all && n < s->n; n++)
         all[n] = (struct gt_pair){hash_of(name_of(s, s->symbol[n])), s->symbol[n]};
@@ -252,8 +250,7 @@ static bool covers(const struct gt_symbol *sym, uint64_t addr)
 bool gt_symbols_find(struct gt_symbols *s, uint64_t addr, struct gt_symbol *out)
 {
     struct near near = {.n = 0};
-    if (!s->sorted)
-        sort(s);
+    sort(s);
     find_near(s, addr, &near);
     struct gt_symbol *last = near.n ? &near.symbol[near.n - 1] : NULL, *found = last;
     while (found && !(found->size && covers(found, addr)))

@@ -106,8 +106,10 @@ void gt_python_init(void)
     if (gt_python_runs && !gt_python_may_go)
         return;
     gt_python_hold();
+    if (!map)
+        return;
     gt_modules_refresh();
-    if (map && find(gt_modules_now(address_of(map, RUNTIME)), map))
+    if (find(gt_modules_now(address_of(map, RUNTIME)), map))
         set_runs(!stays(map));
 }
 
