@@ -17,7 +17,8 @@ TOOL := $(B)/gotrace
 # Fields that are not named are zero: gcc 10 wants all, unlike later ones.
 WARN := -Wall -Wextra -Wno-missing-field-initializers -Wshadow -Wstrict-prototypes $(if $(WERROR),-Werror)
 # -fexceptions: hooks are unwound by cancellation and must put their thread's state right.
-REQUIRED := -std=gnu11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -fexceptions \
+# -U: Ubuntu's gcc defines it, and then longjmp is __longjmp_chk, which is another hook.
+REQUIRED := -std=gnu11 -U_FORTIFY_SOURCE -D_GNU_SOURCE -fPIC -fvisibility=hidden -fexceptions \
 	-ftls-model=initial-exec $(WARN) -MMD -MP -I.
 # Before glibc 2.34 threads are a library of their own: then programs that we are in have it, too.
 THREADS := -Wl,--no-as-needed -pthread -lrt
@@ -41,7 +42,7 @@ all: $(SO) $(TOOL) ## build ./libgotrace.so and the command, build/gotrace
 $(SO): $(lib_src:%.c=$(B)/%.o) preload/versions
 	@mkdir -p $(@D)
 	$(CC) -shared -Wl,-z,defs -Wl,-z,now -Wl,-soname,$(@F) -Wl,--version-script=preload/versions \
-		-Wl,--exclude-libs,ALL $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS) -ldl $(THREADS)
+		-Wl,--exclude-libs,ALL -Wl,--sort-section=name $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS) -ldl $(THREADS)
 
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
@@ -79,7 +80,7 @@ aarch64 aarch64-dist:
 		CPPFLAGS='$(foreach dir,/include/aarch64-linux-gnu /include,$(aarch64_root:%=-isystem %$(dir)))' $(goal)
 
 asan: ## build what reads files that may be damaged with AddressSanitizer: build/asan/cfi, build/asan/gotrace
-	$(MAKE) B=build/asan-obj CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover' \
+	$(MAKE) B=build/asan-obj CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover -fsanitize-sections=.bss.sparse' \
 		build/asan-obj/test/unit/cfi build/asan-obj/gotrace
 	@mkdir -p build/asan && cp build/asan-obj/test/unit/cfi build/asan-obj/gotrace build/asan
 
@@ -136,7 +137,9 @@ $(B)/test/bench/empty.so: test/bench/empty.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -fvisibility=hidden -shared -Wl,-z,now -o $@ $<
 
-bench: libgotrace.so $(bench_prog) $(micro) $(walk) $(B)/test/bench/floor $(B)/test/bench/empty.so ## measure what tracing costs, beside other tracers
+tests: $(bench_prog) $(walk) $(B)/test/bench/floor $(B)/test/bench/empty.so
+
+bench: libgotrace.so tests ## measure what tracing costs, beside other tracers
 	python3 test/bench/run.py
 
 $(B)/test/prog/made: PROG_FLAGS := -rdynamic # debuggers and we find what it defines

@@ -7,6 +7,7 @@
 #include "encoder/base/arena.h"
 #include "encoder/base/clock.h"
 #include "encoder/base/memo.h"
+#include "encoder/base/sparse.h"
 
 #include <string.h>
 
@@ -64,7 +65,7 @@ static struct {
     union block *free;
     struct gt_packed packed;
     bool failed; /* there was no memory */
-} cpus;
+} cpus GT_SPARSE;
 
 void gt_cpus_init(uint32_t n)
 {

@@ -8,6 +8,7 @@
 #include "switch.h"
 
 #include "encoder/base/clock.h"
+#include "encoder/base/sparse.h"
 #include "encoder/base/urgent.h"
 
 #include <stdlib.h>
@@ -136,6 +137,7 @@ int gt_drain_execute(enum gt_drain_command command, const char *path)
     case GT_DRAIN_TOGGLE: return gt_recording_toggle();
     case GT_DRAIN_SETTLE: return settle();
     case GT_DRAIN_SAMPLE: return gt_recording_sample((uint32_t)strtoul(path, NULL, 10));
+    case GT_DRAIN_PASS: return 0;
     default: return gt_recording_snapshot(path);
     }
 }
@@ -194,7 +196,7 @@ static void end_turn(struct turn *t)
 /* Does what a client wants who has not taken that back: from then on only we know. */
 static bool serve_request(void)
 {
-    static char path[PATH_MAX];
+    static char path[PATH_MAX] GT_SPARSE;
     uint32_t number = atomic_load(&drain.asked), asked = number;
     if (!number)
         return false;

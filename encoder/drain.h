@@ -120,6 +120,7 @@ enum gt_drain_command {
      * gt_recording_end_samples.
      */
     GT_DRAIN_SAMPLE,
+    GT_DRAIN_PASS, /* nothing: what the drain side was at when it was asked is over */
 };
 
 /*

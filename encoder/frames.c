@@ -6,6 +6,7 @@
 #include "encoder/base/arch/arch.h"
 #include "encoder/base/debug.h"
 #include "encoder/base/era.h"
+#include "encoder/base/sparse.h"
 
 #include <string.h>
 
@@ -27,15 +28,17 @@ struct resolved {
     struct gt_named_frame frame[];
 };
 
-#define BUCKETS 16384u
+/* The first ones lie together: a short run has no more, and each page that it touches costs it. */
+enum { FIRST = 512, BUCKETS = 16384 };
 
 static struct {
     const struct gt_drain_config *config;
-    struct resolved *bucket[BUCKETS];
+    struct resolved *first[FIRST], *bucket[BUCKETS];
+    size_t n;
     uint64_t last_synthetic;
     uint32_t time; /* counts what gt_frames_of_time was told */
     struct gt_arena arena;
-} symbols;
+} symbols GT_SPARSE;
 
 void gt_frames_init(const struct gt_drain_config *config)
 {
@@ -107,13 +110,22 @@ static struct resolved *find_again(struct resolved *r, uint64_t pc, const struct
     return r;
 }
 
+/* Where all of that address are. */
+static struct resolved **bucket_of(uint64_t pc)
+{
+    uint64_t hash = pc * 0x9e3779b97f4a7c15u >> 32;
+    struct resolved **first = &symbols.first[hash % FIRST], *r = *first;
+    while (symbols.n >= FIRST && r && r->pc != pc)
+        r = r->next;
+    return symbols.n < FIRST || r ? first : &symbols.bucket[hash % BUCKETS];
+}
+
 static struct resolved *resolve(const struct gt_stack *s, uint32_t index)
 {
     struct gt_frame found[INLINES_MAX];
     /* A return address belongs to the call before it: readers and other tools expect that PC. */
     uint64_t pc = index == 0 ? s->pcs[0] : s->pcs[index] - 1;
-    struct resolved **bucket = &symbols.bucket[(pc * 0x9e3779b97f4a7c15u >> 32) % BUCKETS];
-    struct resolved *r = find(*bucket, pc, gt_stack_epoch(s));
+    struct resolved **bucket = bucket_of(pc), *r = find(*bucket, pc, gt_stack_epoch(s));
     if (r)
         return r;
     int n = symbols.config->resolve(s, index, found, INLINES_MAX);
@@ -124,6 +136,7 @@ static struct resolved *resolve(const struct gt_stack *s, uint32_t index)
     if (r) {
         r->next = *bucket;
         __atomic_store_n(bucket, r, __ATOMIC_RELEASE); /* a forked child has all of it */
+        symbols.n++;
     }
     return r;
 }
@@ -151,6 +164,8 @@ void gt_frames_look_ahead(const struct gt_stack *s, bool (*has_time)(void))
 void gt_frames_forget(void)
 {
     GT_ASSERT_DRAIN_SIDE();
+    memset(symbols.first, 0, sizeof symbols.first);
     memset(symbols.bucket, 0, sizeof symbols.bucket);
+    symbols.n = 0;
     gt_arena_free(&symbols.arena);
 }

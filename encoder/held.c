@@ -3,6 +3,7 @@
 
 #include "writer.h"
 
+#include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
 
 #include <string.h>
@@ -19,11 +20,11 @@ enum { TID_BITS = 22 /* PID_MAX_LIMIT of Linux */, TAG_BITS = 28 };
 #define BUSY UINT64_MAX
 
 /* 0: free; BUSY: being written; else the goroutine, the process, the thread. */
-static _Atomic uint64_t who[PLACES];
+static _Atomic uint64_t who[PLACES] GT_SPARSE;
 
 static struct {
     _Atomic uint64_t routine, name[2];
-} more[PLACES];
+} more[PLACES] GT_SPARSE;
 
 /* What is of another one was its parent's. Two of the family, 64 forks apart, may look the same. */
 static uint32_t process = 1;

@@ -15,6 +15,7 @@
 #include "encoder/base/hash.h"
 #include "encoder/base/libc.h"
 #include "encoder/base/log.h"
+#include "encoder/base/sparse.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -119,7 +120,7 @@ static bool is_that_file(const struct gt_live_whole *whole)
  */
 static const char *trace_of(int fd)
 {
-    static struct gt_live_whole both[2];
+    static struct gt_live_whole both[2] GT_SPARSE;
     struct stat st;
     long n = gt_syscall(SYS_pread64, fd, both, sizeof both,
                         GT_BOX_PAGE + offsetof(struct gt_live, whole));

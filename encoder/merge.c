@@ -10,6 +10,7 @@
 #include "encoder/base/arena.h"
 #include "encoder/base/clock.h"
 #include "encoder/base/queue.h"
+#include "encoder/base/sparse.h"
 #include "encoder/base/varint.h"
 #include "encoder/texts.h"
 #include "encoder/watch.h"
@@ -66,7 +67,7 @@ struct gt_merge {
     int error; /* sticks: what follows a contradiction means nothing */
 };
 
-struct gt_merge gt_merge_for_v1, gt_merge_for_sched;
+struct gt_merge gt_merge_for_v1 GT_SPARSE, gt_merge_for_sched GT_SPARSE;
 static struct gt_merge *merge; /* of these, at work */
 
 /* All memory of one call, sized for each batch being of another thread. */

@@ -5,6 +5,7 @@
 #include "encoder/base/file.h"
 
 #include <string.h>
+#include <sys/utsname.h>
 
 static struct {
     bool given;
@@ -80,10 +81,9 @@ static void read_boot(uint64_t boot[2])
 
 static void read_host(uint64_t words[GT_ORIGIN_WORDS])
 {
-    char text[GT_ORIGIN_WORDS * sizeof *words];
-    size_t n = read_file("/proc/sys/kernel/hostname", text, sizeof text);
-    const char *end = memchr(text, '\n', n);
-    memcpy(words, text, end ? (size_t)(end - text) : n);
+    struct utsname system;
+    if (gt_syscall(SYS_uname, &system) == 0)
+        memcpy(words, system.nodename, strnlen(system.nodename, GT_ORIGIN_WORDS * sizeof *words));
 }
 
 /* The time of day when the clock began. How fast that goes may not be known yet. */

@@ -347,6 +347,9 @@ int gt_output_write(const void *data, size_t size)
 static int link_to(const char *path)
 {
     char self[64];
+    /* Faster, but before Linux 6.10 only root may. */
+    if (gt_syscall(SYS_linkat, file->fd, "", AT_FDCWD, path, AT_EMPTY_PATH) == 0)
+        return 0;
     snprintf(self, sizeof self, "/proc/thread-self/fd/%d", file->fd);
     return gt_syscall(SYS_linkat, AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 ? 0
                                                                                           : errno;

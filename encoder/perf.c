@@ -3,6 +3,7 @@
 
 #include "encoder/base/clock.h"
 #include "encoder/base/futex.h"
+#include "encoder/base/sparse.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -157,7 +158,7 @@ static void tell_sample(const struct gt_perf_reader *reader, void *arg, const ui
 }
 
 /* Room for a record of any length, which is in one piece there. */
-static _Alignas(uint64_t) uint8_t piece[UINT16_MAX + 1];
+static _Alignas(uint64_t) uint8_t piece[UINT16_MAX + 1] GT_SPARSE;
 
 static void tell(struct gt_perf *perf, uint64_t at, const struct perf_event_header *head,
                  const struct gt_perf_reader *reader, void *arg, bool *gap)

@@ -1,12 +1,14 @@
 /* See procs.h. */
 #include "procs.h"
 
+#include "encoder/base/sparse.h"
+
 static struct {
     struct gt_p slot[GT_PROCS_MAX];
     _Atomic uint64_t taken[GT_PROCS_MAX / 64];
     _Atomic uint32_t ever; /* words in which one was ever taken */
     uint32_t reserved;
-} procs;
+} procs GT_SPARSE;
 
 static bool claim(uint32_t id)
 {

@@ -43,6 +43,8 @@ static void insert(struct gt_era *era, struct gt_stack *s)
 {
     _Atomic(struct gt_stack *) *bucket = &era->stacks[s->hash >> BUCKET_SHIFT];
     s->era = era->number;
+    atomic_store_explicit(&era->any_of[(s->hash >> BUCKET_SHIFT) / GT_ERA_STACKS_PART], true,
+                          memory_order_relaxed);
     s->next = atomic_load_explicit(bucket, memory_order_relaxed);
     /* release: pairs with the acquire loads of lookups and of each_of. */
     while (!atomic_compare_exchange_weak_explicit(bucket, &s->next, s, memory_order_release,
@@ -104,15 +106,24 @@ uint64_t gt_stacks_lost(void)
 /* Drain side ---------------------------------------------------------------------------------- */
 
 /* gen 0: all. */
+static void each_in(struct gt_stack *s, uint32_t gen, void (*fn)(void *arg, struct gt_stack *s),
+                    void *arg)
+{
+    for (; s; s = s->next) {
+        if (!gen || atomic_load_explicit(&s->used[gen & 1], memory_order_relaxed) == gen)
+            fn(arg, s);
+    }
+}
+
+/* Of a program that ends soon most parts of the table were never touched. */
 static void each_of(struct gt_era *era, uint32_t gen, void (*fn)(void *arg, struct gt_stack *s),
                     void *arg)
 {
-    for (uint32_t i = 0; i < GT_ERA_STACKS; i++) {
-        struct gt_stack *s = atomic_load_explicit(&era->stacks[i], memory_order_acquire);
-        for (; s; s = s->next) {
-            if (!gen || atomic_load_explicit(&s->used[gen & 1], memory_order_relaxed) == gen)
-                fn(arg, s);
-        }
+    enum { PART = GT_ERA_STACKS_PART };
+    for (uint32_t part = 0; part < GT_ERA_STACKS / PART; part++) {
+        bool any = atomic_load_explicit(&era->any_of[part], memory_order_relaxed);
+        for (uint32_t i = part * PART; any && i < (part + 1) * PART; i++)
+            each_in(atomic_load_explicit(&era->stacks[i], memory_order_acquire), gen, fn, arg);
     }
 }
 

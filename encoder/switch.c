@@ -60,30 +60,38 @@ static bool settled_within(struct gt_writer *w, uint32_t gen, uint64_t ns)
     return !(gen & GT_GEN_SWITCHING);
 }
 
-/*
- * For an urgent thread: awake. The drain side, on another CPU, needs some microseconds; on this one
- * it is more urgent now. Where it may not be, once for each switch.
- */
-static bool settled_awake(struct gt_writer *w, uint32_t gen)
+static bool settled_awake(struct gt_writer *w, uint32_t gen, uint64_t ns)
 {
-    enum { TRIES = 100, NS = 1000000 };
-    uint32_t number = gen & ~GT_GEN_WAITED;
+    enum { TRIES = 100 };
     uint64_t start = gt_clock_monotonic_raw();
-    gt_urgent_lend();
-    while ((gen & GT_GEN_SWITCHING) && w->gave_up != number &&
-           gt_clock_monotonic_raw() - start < NS) {
+    while ((gen & GT_GEN_SWITCHING) && gt_clock_monotonic_raw() - start < ns) {
         for (int i = 0; i < TRIES; i++)
             gt_arch_pause();
         gen = atomic_load_explicit(&w->gen, memory_order_acquire);
     }
-    w->gave_up = (gen & GT_GEN_SWITCHING) ? number : 0;
     return !(gen & GT_GEN_SWITCHING);
 }
 
+/*
+ * The drain side, on another CPU, needs some microseconds; on this one it is more urgent now. Where
+ * it may not be, once for each switch.
+ */
+static bool settled_urgent(struct gt_writer *w, uint32_t gen)
+{
+    enum { NS = 1000000 };
+    uint32_t number = gen & ~GT_GEN_WAITED;
+    gt_urgent_lend();
+    bool settled = w->gave_up != number && settled_awake(w, gen, NS);
+    w->gave_up = settled ? 0 : number;
+    return settled;
+}
+
+/* Who sleeps for these microseconds may have to queue for a CPU afterwards, for milliseconds. */
 static bool await_settled(struct gt_writer *w, uint32_t gen)
 {
+    enum { NS = 20000 };
     bool urgent = gt_urgent();
-    if (urgent && settled_awake(w, gen))
+    if (urgent ? settled_urgent(w, gen) : settled_awake(w, gen, NS))
         return true;
     return !(urgent && w->may_lose) && settled_within(w, gen, GT_LOCK_PATIENCE_NS);
 }

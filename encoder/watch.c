@@ -9,6 +9,7 @@
 #include "encoder/base/futex.h"
 #include "encoder/base/libc.h"
 #include "encoder/base/log.h"
+#include "encoder/base/sparse.h"
 #include "encoder/base/urgent.h"
 
 #include <errno.h>
@@ -47,7 +48,7 @@ static struct {
     /* The records' clock and the trace's at two moments, between which both go evenly. */
     uint64_t ns0, units0;
     double units_per_ns;
-} watch;
+} watch GT_SPARSE;
 
 static _Atomic bool forbidden;
 static _Atomic uint64_t unwatched;

@@ -8,6 +8,7 @@
 #include "sampler.h"
 
 #include "encoder/base/futex.h"
+#include "encoder/base/sparse.h"
 #include "preload/heap/heap.h"
 #include "preload/hooks/foreign.h"
 #include "preload/hooks/hot.h"
@@ -20,7 +21,7 @@ static struct {
     int n, of_libc; /* behind those, what is other libraries' while we are attached */
     enum { NOTHING, TO_HOOKS, TO_LIBC } due; /* for the loader: see bind_by_loader */
     bool done;
-} attached;
+} attached GT_SPARSE;
 
 bool gt_attach_is_under_way(void)
 {
@@ -59,7 +60,7 @@ static bool is_loaded(const struct link_map *map)
 static bool bind_all(bool to_hooks)
 {
     struct link_map *const ours[2] = {gt_elf_ours(), gt_elf_ours()};
-    static struct gt_elf_binding list[GT_BINDINGS_MAX];
+    static struct gt_elf_binding list[GT_BINDINGS_MAX] GT_SPARSE;
     bool all = true;
     int n = 0;
     for (int i = 0; i < attached.n; i++) {

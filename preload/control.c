@@ -9,6 +9,7 @@
 #include "sampler.h"
 #include "thread.h"
 
+#include "encoder/base/sparse.h"
 #include "encoder/drain.h"
 #include "encoder/output.h"
 #include "encoder/recording.h"
@@ -91,7 +92,7 @@ static int prepare_samples(char *hz, char *text)
 
 static int execute(struct gt_control_page *p, uint32_t asked)
 {
-    static char path[PATH_MAX]; /* a copy: the client may change its mind */
+    static char path[PATH_MAX] GT_SPARSE; /* a copy: the client may change its mind */
     uint32_t command = p->command;
     snprintf(path, sizeof path, "%.*s", (int)sizeof path - 1, p->path);
     *p->text = 0;

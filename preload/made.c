@@ -3,6 +3,7 @@
 
 #include "encoder/base/clock.h"
 #include "encoder/base/futex.h"
+#include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
 #include "symbolize/gdb_jit.h"
 #include "symbolize/jitdump.h"
@@ -23,7 +24,7 @@ static struct {
     uint64_t begin_ns, end_ns;
     uint32_t missed, next_search; /* times with an address without a name: see wants_search */
     bool missing;                 /* nothing more is looked for in this one */
-} made;
+} made GT_SPARSE;
 
 static uint32_t own_pid(void)
 {

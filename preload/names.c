@@ -10,6 +10,7 @@
 #include "encoder/base/clock.h"
 #include "encoder/base/debug.h"
 #include "encoder/base/hash.h"
+#include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
 #include "symbolize/modules.h"
 #include "symbolize/phrases.h"
@@ -59,7 +60,7 @@ static bool hurries(void)
 
 static int name_roughly(const struct gt_stack *s, uint64_t pc, struct gt_frame *out)
 {
-    static char name[PATH_MAX + 32];
+    static char name[PATH_MAX + 32] GT_SPARSE;
     const struct gt_module *m = gt_modules_find(s->epoch, pc);
     const char *file = m ? gt_module_name(m) : "", *slash = strrchr(file, '/');
     snprintf(name, sizeof name, "%s+0x%llx", slash ? slash + 1 : file,

@@ -225,11 +225,15 @@ static void relieve(struct gt_thread *t)
     gt_names_roughly(false);
 }
 
+static bool has_ended(void)
+{
+    return atomic_load(&process.ended) || !gt_process_is_ours();
+}
+
 void gt_process_relieve(void)
 {
     struct gt_thread *t;
-    if (atomic_load(&process.drain_started) == WITH || atomic_load(&process.ended) ||
-        !gt_process_is_ours())
+    if (atomic_load(&process.drain_started) == WITH || has_ended())
         return;
     if ((t = gt_thread_enter()))
         act(t, relieve);
@@ -237,7 +241,7 @@ void gt_process_relieve(void)
 
 void gt_process_second_thread(void)
 {
-    if (atomic_load(&process.drain_started) || atomic_load(&process.ended) || !gt_process_is_ours())
+    if (atomic_load(&process.drain_started) || has_ended())
         return;
     uint32_t no = 0;
     if (!atomic_compare_exchange_strong(&process.drain_started, &no, WITH))
@@ -362,21 +366,35 @@ void gt_process_abandon_children(void)
     atomic_store(&process.abandons_children, true);
 }
 
+static void command(enum gt_drain_command what)
+{
+    struct gt_thread *t = gt_thread_enter();
+    if (t) {
+        gt_drain_command(what, NULL);
+        gt_thread_leave(t);
+    }
+}
+
 void gt_process_confines(bool all)
 {
     /* Our thread keeps what it has, unless it is meant too. */
-    if ((gt_drain_is_threaded() && !all) || atomic_load(&process.ended) || !gt_process_is_ours())
+    if ((gt_drain_is_threaded() && !all) || has_ended())
         return;
     GT_KEEP_ERRNO;
     GT_HEAP_OWN(own);
     gt_names_confine();
     if (!gt_recording())
         start_recording(gt_options.manual); /* could not begin when it makes a thread */
-    struct gt_thread *t = gt_thread_enter();
-    if (t) {
-        gt_drain_command(GT_DRAIN_SETTLE, NULL);
-        gt_thread_leave(t);
-    }
+    command(GT_DRAIN_SETTLE);
+}
+
+void gt_process_await_drain(void)
+{
+    if (!gt_drain_is_threaded() || has_ended())
+        return;
+    GT_KEEP_ERRNO;
+    GT_HEAP_OWN(own);
+    command(GT_DRAIN_PASS);
 }
 
 __attribute__((destructor)) static void at_exit(void)
@@ -447,7 +465,8 @@ void gt_process_after_fork(void)
     process.pid = followed ? (pid_t)gt_syscall(SYS_getpid) : 0;
     process.descendant = true;
     process.drain_started = process.ended = process.serving = process.execs = 0;
-    process.exiting = process.dying = false;
+    process.dying = false;
+    process.exiting = false;
 }
 
 bool gt_process_is_followed(void)

@@ -104,6 +104,12 @@ void gt_process_abandon_children(void);
  */
 void gt_process_confines(bool all);
 
+/*
+ * If there is a drain thread: what it was at is over, and it heeds what it was told before; unless
+ * that took as long as gt_drain_command waits. Not inside the guard; errno is kept.
+ */
+void gt_process_await_drain(void);
+
 /* What was recorded is complete in the file; should exec fail, recording goes on. errno is kept. */
 void gt_process_before_exec(void);
 

@@ -102,6 +102,7 @@ static const struct need drain_needs[] = {
     {SYS_ftruncate, {1000}},
     {SYS_geteuid, {0}},
     {SYS_getcwd, {0}},
+    {SYS_uname, {0}},
     {SYS_readlinkat, {0}},
 #ifdef SYS_readlink /* only the older architectures have it */
     {SYS_readlink, {0}},
@@ -285,16 +286,16 @@ static bool allows(const struct sock_fprog *program, const struct need *needs, s
     return true;
 }
 
-#define ALLOWS(program, needs) allows(program, needs, sizeof needs / sizeof *needs)
+#define ALL_OF(needs) needs, sizeof needs / sizeof *needs
 
 static bool spares_threads(const struct sock_fprog *program)
 {
-    bool allowed = ALLOWS(program, handlers_need);
+    bool allowed = allows(program, ALL_OF(handlers_need));
     if (!allowed)
         gt_sampler_forbid();
     bool handlers = gt_sampler_hz() || gt_options.ring_bytes || gt_options.signal;
-    return ALLOWS(program, threads_need) && (!handlers || allowed) &&
-           (!gt_options.boxed || ALLOWS(program, box_needs));
+    return allows(program, ALL_OF(threads_need)) && (!handlers || allowed) &&
+           (!gt_options.boxed || allows(program, ALL_OF(box_needs)));
 }
 
 /* Where nothing can be read the kernel's EFAULT is the program's to see. */
@@ -305,23 +306,45 @@ static bool is_filter(const struct sock_fprog *program)
            gt_can_read(program->filter, program->len * sizeof *program->filter);
 }
 
+/* What we can do without. */
+static struct {
+    const struct need *needs;
+    size_t n;
+    void (*forbid)(void);
+    bool of_drain; /* our thread makes such calls */
+    _Atomic bool forbidden;
+} dispensable[] = {
+    {ALL_OF(urgent_need), gt_urgent_forbid},
+    {ALL_OF(usage_need), gt_usage_forbid, .of_drain = true},
+    {ALL_OF(log_need), gt_log_forbid_search, .of_drain = true},
+    {ALL_OF(channels_need), gt_channels_forbid},
+    {ALL_OF(watch_need), gt_watch_forbid, .of_drain = true},
+};
+
+/* Whether our thread is to do without something from here on. */
+static bool forbid_dispensable(const struct sock_fprog *program)
+{
+    bool any = false;
+    for (size_t i = 0; i < sizeof dispensable / sizeof *dispensable; i++) {
+        if (allows(program, dispensable[i].needs, dispensable[i].n))
+            continue;
+        dispensable[i].forbid();
+        any |= !atomic_exchange(&dispensable[i].forbidden, true) && dispensable[i].of_drain;
+    }
+    return any;
+}
+
 static void filter_begins(unsigned long flags, const struct sock_fprog *program)
 {
-    if (!ALLOWS(program, urgent_need))
-        gt_urgent_forbid();
-    if (!ALLOWS(program, usage_need))
-        gt_usage_forbid();
-    if (!ALLOWS(program, log_need))
-        gt_log_forbid_search();
-    if (!ALLOWS(program, channels_need))
-        gt_channels_forbid();
-    if (!ALLOWS(program, watch_need))
-        gt_watch_forbid();
-    bool for_all = !gt_drain_is_threaded() || (flags & SECCOMP_FILTER_FLAG_TSYNC);
+    bool all_threads = flags & SECCOMP_FILTER_FLAG_TSYNC;
+    bool told = forbid_dispensable(program);
+    bool for_all = !gt_drain_is_threaded() || all_threads;
     if (!spares_threads(program))
         gt_process_withdraw();
-    else if (!ALLOWS(program, drain_needs))
+    else if (!allows(program, ALL_OF(drain_needs)))
         (for_all ? gt_process_withdraw : gt_process_abandon_children)();
+    else if (told && all_threads)
+        gt_process_await_drain(); /* it may have looked before, and be about to make the call */
 }
 
 void gt_seccomp_begins(unsigned long operation, unsigned long flags, const void *filter)

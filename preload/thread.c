@@ -9,6 +9,7 @@
 
 #include "encoder/base/arena.h"
 #include "encoder/base/libc.h"
+#include "encoder/base/sparse.h"
 #include "encoder/events.h"
 #include "encoder/origin.h"
 #include "preload/heap/heap.h"
@@ -35,7 +36,7 @@ static struct {
     pthread_attr_t attr; /* all defaults: libc fills them in when asked */
 } threads;
 
-static struct gt_thread first_thread, *main_thread = &first_thread;
+static struct gt_thread first_thread GT_SPARSE, *main_thread = &first_thread;
 
 /* Structs ------------------------------------------------------------------------------------ */
 
@@ -375,7 +376,7 @@ void gt_thread_init(void)
 void gt_thread_main(void)
 {
     struct gt_thread *t = main_thread;
-    memset(t, 0, sizeof *t);
+    memset(t, 0, offsetof(struct gt_thread, regions.region)); /* the rest is never read before */
     gt_writer_register(&t->w);
     atomic_store(&threads.last_g, 1);
     t->w.g.id = 1;

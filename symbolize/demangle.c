@@ -1,23 +1,70 @@
-/* See demangle.h. The work is libiberty's; its callback interface does not allocate. */
+/*
+ * See demangle.h. The work is libiberty's, whose callback interface hardly allocates. It does not
+ * ask how much work that is: a name can refer twice to a part that refers twice to another one, and
+ * so on.
+ */
 #include "demangle.h"
 
+#include "rust_name.h"
+#include "symbolize.h"
+
 #include <libiberty/demangle.h>
+#include <setjmp.h>
 #include <stdbool.h>
 #include <string.h>
 
 struct out {
     char *pos, *end;
+    jmp_buf *full; /* NULL: what has no room is left out */
 };
 
 static void append(const char *text, size_t len, void *arg)
 {
     struct out *out = arg;
     size_t room = (size_t)(out->end - out->pos);
-    if (len > room)
+    bool fits = len <= room;
+    if (!fits)
         len = room;
     if (len) /* text may be NULL, else */
         memcpy(out->pos, text, len);
     out->pos += len;
+    if (!fits && out->full)
+        gt_symbolize_jump(*out->full, 1);
+}
+
+static bool rust(const char *symbol, struct out *out)
+{
+    bool v0 = strncmp(symbol, "_R", 2) == 0;
+    if (v0 ? !gt_rust_name_is_small(symbol) : strncmp(symbol, "_ZN", 3) != 0)
+        return false;
+    return rust_demangle_callback(symbol, DMGL_ANSI, append, out);
+}
+
+/*
+ * The pattern of a pack expansion is searched without writing anything, each part as often as it is
+ * referred to: so many references double that so many times, which takes 3 ms.
+ */
+static bool searches_long(const char *symbol)
+{
+    enum { REFERENCES_MAX = 16 };
+    int references = 0;
+    if (!strstr(symbol, "Dp") && !strstr(symbol, "sp"))
+        return false;
+    for (const char *p = symbol; (p = strchr(p, 'S')); p++)
+        references += p[1 + strspn(p + 1, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")] == '_';
+    return references > REFERENCES_MAX;
+}
+
+/* What it has written when there is no more room is what there is room for; it holds nothing then.
+ */
+static bool cplus(const char *symbol, struct out *out)
+{
+    jmp_buf full;
+    if (strncmp(symbol, "_Z", 2) != 0 || searches_long(symbol))
+        return false;
+    out->full = &full;
+    return setjmp(full) ||
+           cplus_demangle_v3_callback(symbol, DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP, append, out);
 }
 
 /* The end of the first template argument that starts at p. */
@@ -49,17 +96,12 @@ char *gt_thread_callable(char *name)
 
 const char *gt_demangle(const char *symbol, char *buf, size_t size)
 {
-    struct out out = {buf, buf + size - 1};
-    bool done = false;
-    if (strncmp(symbol, "_R", 2) == 0 || strncmp(symbol, "_ZN", 3) == 0)
-        done = rust_demangle_callback(symbol, DMGL_ANSI, append, &out);
-    if (!done && strncmp(symbol, "_Z", 2) == 0) {
+    struct out out = {.pos = buf, .end = buf + size - 1};
+    if (!rust(symbol, &out)) {
         out.pos = buf;
-        done = cplus_demangle_v3_callback(symbol, DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP, append,
-                                          &out);
+        if (!cplus(symbol, &out))
+            return symbol;
     }
-    if (!done)
-        return symbol;
     *out.pos = 0;
     /* "[clone .cold]" and the like: the same function to its author. */
     char *clone = strstr(buf, " [clone ");

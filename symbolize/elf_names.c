@@ -17,10 +17,14 @@ struct table {
     const ElfW(Versym) * versions;
 };
 
-static struct table read_table(const struct link_map *map)
+/* all: versions, too, which come last. A process looks up some 300 names before it begins. */
+static struct table read_table(const struct link_map *map, bool all)
 {
     struct table t = {0};
-    for (const ElfW(Dyn) *dyn = map->l_ld; dyn && dyn->d_tag != DT_NULL; dyn++) {
+    const ElfW(Dyn) *dyn = map->l_ld;
+    for (; dyn && dyn->d_tag != DT_NULL; dyn++) {
+        if (!all && t.symbols && t.strings && t.gnu_hash)
+            break;
         /* glibc relocates these addresses in place, but not the vDSO's. */
         bool relocated = dyn->d_un.d_ptr >= map->l_addr;
         void *p = (void *)(dyn->d_un.d_ptr + (relocated ? 0 : map->l_addr));
@@ -76,17 +80,16 @@ static ElfW(Sym) * find_gnu(const struct table *t, const char *name, const ElfW(
 }
 
 /* `last`: NULL, or what this has returned before. */
-static ElfW(Sym) * find(const struct link_map *map, const char *name, const ElfW(Sym) * last)
+static ElfW(Sym) * find(const struct table *t, const char *name, const ElfW(Sym) * last)
 {
-    struct table t = read_table(map);
-    if (!t.symbols || !t.strings)
+    if (!t->symbols || !t->strings)
         return NULL;
-    if (t.gnu_hash)
-        return find_gnu(&t, name, last);
-    uint32_t i = last ? (uint32_t)(last - t.symbols) + 1 : 1;
-    for (; t.sysv_hash && i < t.sysv_hash[1]; i++) {
-        if (is_named(&t, &t.symbols[i], name))
-            return &t.symbols[i];
+    if (t->gnu_hash)
+        return find_gnu(t, name, last);
+    uint32_t i = last ? (uint32_t)(last - t->symbols) + 1 : 1;
+    for (; t->sysv_hash && i < t->sysv_hash[1]; i++) {
+        if (is_named(t, &t->symbols[i], name))
+            return &t->symbols[i];
     }
     return NULL;
 }
@@ -114,17 +117,18 @@ static bool is_defined(const ElfW(Sym) * symbol)
 
 ElfW(Sym) * gt_elf_definition(const struct link_map *map, const char *name)
 {
-    ElfW(Sym) *symbol = find(map, name, NULL);
+    struct table t = read_table(map, false);
+    ElfW(Sym) *symbol = find(&t, name, NULL);
     return symbol && is_defined(symbol) ? symbol : NULL;
 }
 
 ElfW(Sym) * gt_elf_newest(const struct link_map *map, const char *name)
 {
     enum { HIDDEN = 0x8000 };
-    struct table t = read_table(map);
-    ElfW(Sym) *symbol = find(map, name, NULL);
+    struct table t = read_table(map, true);
+    ElfW(Sym) *symbol = find(&t, name, NULL);
     while (symbol && t.versions && t.versions[symbol - t.symbols] & HIDDEN)
-        symbol = find(map, name, symbol);
+        symbol = find(&t, name, symbol);
     return symbol && is_defined(symbol) ? symbol : NULL;
 }
 
@@ -136,7 +140,7 @@ static const char *file_of(const char *path)
 
 static const char *soname_of(const struct link_map *map)
 {
-    struct table t = read_table(map);
+    struct table t = read_table(map, false);
     for (const ElfW(Dyn) *dyn = map->l_ld; dyn && dyn->d_tag != DT_NULL; dyn++) {
         if (dyn->d_tag == DT_SONAME && t.strings)
             return t.strings + dyn->d_un.d_val;
@@ -146,7 +150,7 @@ static const char *soname_of(const struct link_map *map)
 
 bool gt_elf_needs(const struct link_map *map, const struct link_map *library)
 {
-    struct table t = read_table(map);
+    struct table t = read_table(map, false);
     const char *name = soname_of(library);
     for (const ElfW(Dyn) *dyn = map->l_ld; dyn && dyn->d_tag != DT_NULL; dyn++) {
         if (dyn->d_tag == DT_NEEDED && t.strings &&
@@ -182,9 +186,17 @@ struct link_map *gt_elf_definer_before_us(const char *name)
     return map == ours ? NULL : map;
 }
 
+/* Looked for once: as long as both are loaded neither passes the other. */
 bool gt_elf_is_late(void)
 {
-    return gt_elf_definer_before_us("gnu_get_libc_version");
+    enum { IN_TIME = 1, LATE };
+    static _Atomic int known;
+    int is = atomic_load_explicit(&known, memory_order_relaxed);
+    if (!is) {
+        is = gt_elf_definer_before_us("gnu_get_libc_version") ? LATE : IN_TIME;
+        atomic_store_explicit(&known, is, memory_order_relaxed);
+    }
+    return is == LATE;
 }
 
 /* From the last one on: libc, which has almost all of them, is among the last. */
@@ -251,9 +263,10 @@ bool gt_elf_hide(const struct link_map *map, const char *const *names, int n)
 bool gt_elf_redefine(const struct link_map *map, const char *name, const void *from,
                      void (*to)(void))
 {
+    struct table t = read_table(map, false);
     ElfW(Sym) *symbol = NULL;
     bool done = false;
-    while ((symbol = find(map, name, symbol))) {
+    while ((symbol = find(&t, name, symbol))) {
         if (from && map->l_addr + symbol->st_value != (uintptr_t)from)
             continue;
         if (!protect(symbol, symbol, PROT_READ | PROT_WRITE))

@@ -14,6 +14,7 @@
 #include "symbolize.h"
 
 #include "encoder/base/arena.h"
+#include "encoder/base/clock.h"
 #include "encoder/base/futex.h"
 
 #include <dlfcn.h>
@@ -28,6 +29,7 @@ static struct {
     uint32_t generation;
     void (*init_thread)(void);
     jmp_buf *bail;
+    uint64_t headroom_ns; /* when there last was any */
 } state;
 
 /* In memory that a fork zeroes in the child: is this the process that has set it up, and is a
@@ -138,16 +140,21 @@ static bool is_locked(void)
 
 /*
  * libdw 0.188 follows null pointers when memory runs out. Where so much would be made at once, for
- * which all other threads that need memory had to wait, its address space has to do.
+ * which all other threads that need memory had to wait, its address space has to do. What was there
+ * is there for a millisecond: nobody fills it in less.
  */
 static bool has_headroom(void)
 {
-    enum { HEADROOM = 32 << 20 };
+    enum { HEADROOM = 32 << 20, LASTS_NS = 1000000 };
+    uint64_t now_ns = gt_clock_monotonic_raw();
+    if (now_ns - state.headroom_ns < LASTS_NS)
+        return true;
     void *p = mmap(NULL, HEADROOM, is_locked() ? PROT_NONE : PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
         return false;
     munmap(p, HEADROOM);
+    state.headroom_ns = now_ns;
     return true;
 }
 

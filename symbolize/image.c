@@ -197,7 +197,7 @@ static int read_headers(struct gt_image *image, int fd, ElfW(Shdr) * *sh, size_t
     return names ? read_part(image, fd, names->sh_size, names->sh_offset) : r;
 }
 
-/* Program headers' notes: a file without section headers still has its build ID. */
+/* Program headers' notes: a file without section headers still has its build ID. fd: -1, mapped. */
 static void read_notes(struct gt_image *image, int fd)
 {
     const ElfW(Ehdr) *e = (const void *)image->base;
@@ -247,12 +247,35 @@ static uint64_t needed_bytes(const struct gt_image *image, const ElfW(Shdr) * sh
     return sum;
 }
 
-/* Private and writable, for take_stock; the file is not written to. */
-static int map_instead(struct gt_image *image, int fd)
+/* Instead of a copy. Private and writable, for take_stock; the file is not written to. */
+static int map(struct gt_image *image, int fd, ElfW(Shdr) * *sh, size_t *n)
 {
-    void *p =
-        mmap(image->base, image->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0);
-    return p == MAP_FAILED ? -errno : 0;
+    int how = MAP_PRIVATE | (image->base ? MAP_FIXED : 0);
+    void *p = mmap(image->base, image->size, PROT_READ | PROT_WRITE, how, fd, 0);
+    if (p == MAP_FAILED)
+        return -errno;
+    image->base = p;
+    if (!good_header(image))
+        return -ENOEXEC;
+    *sh = sections(image, n);
+    read_notes(image, -1);
+    return 0;
+}
+
+/* What is needed of it, as far as that fits. */
+static int copy(struct gt_image *image, int fd, ElfW(Shdr) * *sh, size_t *n)
+{
+    image->base = gt_pages_alloc(image->size);
+    int r = image->base ? read_headers(image, fd, sh, n) : -ENOMEM;
+    if (!r && needed_bytes(image, *sh, *n) > GT_IMAGE_COPY_MAX)
+        return map(image, fd, sh, n);
+    for (size_t i = 0; !r && i < *n; i++) {
+        if (is_needed(image, *sh, *n, i))
+            r = read_section(image, fd, &(*sh)[i]);
+    }
+    if (!r)
+        read_notes(image, fd);
+    return r;
 }
 
 static bool is_same_file(const struct stat *a, const struct stat *b)
@@ -272,23 +295,10 @@ static int fill(struct gt_image *image, int fd)
 {
     ElfW(Shdr) *sh = NULL;
     size_t n = 0;
-    int r = read_headers(image, fd, &sh, &n);
-    if (r)
-        return r;
-    bool copy = needed_bytes(image, sh, n) <= GT_IMAGE_COPY_MAX && !is_executed(image);
-    if (!copy) {
-        r = map_instead(image, fd);
-        sh = r ? NULL : sections(image, &n);
-    }
-    for (size_t i = 0; copy && !r && i < n; i++) {
-        if (is_needed(image, sh, n, i))
-            r = read_section(image, fd, &sh[i]);
-    }
-    if (r)
-        return r;
-    read_notes(image, fd);
-    take_stock(image, sh, n);
-    return 0;
+    int r = is_executed(image) ? map(image, fd, &sh, &n) : copy(image, fd, &sh, &n);
+    if (!r)
+        take_stock(image, sh, n);
+    return r;
 }
 
 static void find_real_path(struct gt_image *image, int fd)
@@ -330,8 +340,7 @@ int gt_image_open(struct gt_image *image, const char *path)
         image->size = (size_t)st.st_size;
         find_real_path(image, fd);
         image->reopens = stat(image->path, &st) == 0 && is_same_file(&st, &image->st);
-        image->base = gt_pages_alloc(image->size);
-        r = image->base ? fill(image, fd) : -ENOMEM;
+        r = fill(image, fd);
     }
     if (fd >= 0)
         gt_file_close(fd);
@@ -402,6 +411,13 @@ ElfW(Shdr) * gt_image_header(const struct gt_image *image, const char *name)
             return &sh[i];
     }
     return NULL;
+}
+
+size_t gt_image_index(const struct gt_image *image, const char *name)
+{
+    size_t n;
+    const ElfW(Shdr) *sh = gt_image_header(image, name);
+    return sh ? (size_t)(sh - sections(image, &n)) : 0;
 }
 
 const void *gt_image_section(const struct gt_image *image, const char *name, size_t *size)

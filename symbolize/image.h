@@ -53,6 +53,9 @@ bool gt_image_grow(struct gt_image *image, size_t size);
 /* The header of a section that has contents, or NULL. */
 ElfW(Shdr) * gt_image_header(const struct gt_image *image, const char *name);
 
+/* Its number; 0: none. */
+size_t gt_image_index(const struct gt_image *image, const char *name);
+
 /* The contents of a section as they stand in the file, or NULL. */
 const void *gt_image_section(const struct gt_image *image, const char *name, size_t *size);
 

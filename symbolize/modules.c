@@ -8,6 +8,7 @@
 #include "encoder/base/box.h"
 #include "encoder/base/era.h"
 #include "encoder/base/futex.h"
+#include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
 
 #include <limits.h>
@@ -165,7 +166,7 @@ static bool is_same_file(const char *a, const char *b)
  */
 static const char *called(const char *file)
 {
-    static char name[PATH_MAX];
+    static char name[PATH_MAX] GT_SPARSE;
     const char *start = told();
     if (!start || !*file || strncmp(start, "/proc/", 6) == 0 || strncmp(start, "/dev/fd/", 8) == 0)
         return NULL;
@@ -283,7 +284,7 @@ static void add_locked(const struct gt_module *found, const char *name, uint64_t
 
 static void box_locked(struct entry *e)
 {
-    static char description[2 * PATH_MAX];
+    static char description[2 * PATH_MAX] GT_SPARSE;
     if (!gt_box_is_open() || !gt_modules_describe(&e->module, description, sizeof description))
         return;
     size_t length = strlen(description) + 1;

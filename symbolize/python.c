@@ -9,6 +9,7 @@
 
 #include "encoder/base/arena.h"
 #include "encoder/base/hash.h"
+#include "encoder/base/sparse.h"
 
 enum { FUNCTIONS_MAX = 1 << 16, BUCKETS = 1 << 12, LINE_BITS = 21, CHARACTERS_MAX = 1000 };
 
@@ -24,7 +25,7 @@ static struct {
     _Atomic(struct function *) by_number[FUNCTIONS_MAX];
     _Atomic uint32_t n;
     struct gt_arena arena;
-} all;
+} all GT_SPARSE;
 
 /* Texts -------------------------------------------------------------------------------------- */
 

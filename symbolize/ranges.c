@@ -41,14 +41,25 @@ static void close_until(struct sweep *s, uint32_t at)
     }
 }
 
+/* For two spans a range, where each begins and ends. */
+static bool make_room(struct gt_ranges *r)
+{
+    while (r->spans_capacity < 2 * r->n) {
+        struct gt_span *spans =
+            gt_pages_grow(r->spans, r->spans_capacity, &r->spans_capacity, sizeof *spans);
+        if (!spans)
+            return false;
+        r->spans = spans;
+    }
+    return true;
+}
+
 void gt_ranges_flatten(struct gt_ranges *r, struct gt_spans *out, struct gt_arena *arena)
 {
     struct sweep s = {.out = out};
-    size_t n = r->n;
-    struct gt_span *spans =
-        n && gt_sort(r->pairs, n) ? gt_pages_alloc(2 * n * sizeof *spans) : NULL;
-    *out = (struct gt_spans){.span = spans};
-    for (size_t i = 0; spans && i < n; i++) {
+    size_t n = r->n && make_room(r) && gt_sort(r->pairs, r->n) ? r->n : 0;
+    *out = (struct gt_spans){.span = r->spans};
+    for (size_t i = 0; i < n; i++) {
         uint32_t start = (uint32_t)(r->pairs[i].key >> 32);
         uint32_t end = UINT32_MAX - (uint32_t)r->pairs[i].key;
         close_until(&s, start);
@@ -59,10 +70,16 @@ void gt_ranges_flatten(struct gt_ranges *r, struct gt_spans *out, struct gt_aren
         emit(out, start, (uint32_t)r->pairs[i].value);
     }
     close_until(&s, UINT32_MAX);
-    out->span = gt_arena_copy(arena, spans, out->n * sizeof *spans);
+    out->span = out->n ? gt_arena_copy(arena, r->spans, out->n * sizeof *r->spans) : NULL;
     out->n = out->span ? out->n : 0;
-    gt_pages_free(spans, 2 * n * sizeof *spans);
+    r->n = 0;
+}
+
+void gt_ranges_free(struct gt_ranges *r)
+{
     gt_pages_free(r->pairs, r->capacity * sizeof *r->pairs);
+    gt_pages_free(r->spans, r->spans_capacity * sizeof *r->spans);
+    *r = (struct gt_ranges){.base = r->base, .limit = r->limit};
 }
 
 uint32_t gt_spans_find(const struct gt_spans *spans, uint64_t base, uint64_t addr)

@@ -10,6 +10,7 @@
 #include "symbols.h"
 
 #include "encoder/base/arena.h"
+#include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
 
 enum { CHAIN_MAX = 64 }; /* inlined into each other at one address */
@@ -46,7 +47,7 @@ struct gt_symbolizer {
 };
 
 /* When there is no memory for another: knows no names, keeps nothing. */
-static struct gt_symbolizer poor;
+static struct gt_symbolizer poor GT_SPARSE;
 
 struct gt_symbolizer *gt_symbolizer_new(void)
 {
@@ -74,6 +75,7 @@ static void close_module(struct opened *o)
     const struct gt_elfutils *dw = o->elf[0] ? gt_elfutils_get() : NULL;
     if (dw) {
         gt_line_reader_close(&o->line_reader);
+        gt_units_free(&o->units);
         if (o->dwarf)
             dw->dwarf_end(o->dwarf);
         if (o->alt)
@@ -141,6 +143,17 @@ static Dwarf *open_dwarf(const struct gt_elfutils *dw, const struct gt_image *im
     return *elf ? dw->dwarf_begin_elf(*elf, DWARF_C_READ, NULL) : NULL;
 }
 
+/* A section as libdw sees it, whatever it was packed by, as before 2012 those of another name. */
+static struct gt_section contents(const struct gt_elfutils *dw, Elf *elf,
+                                  const struct gt_image *image, const char *name,
+                                  const char *packed)
+{
+    size_t index = gt_image_index(image, name);
+    index = index ? index : gt_image_index(image, packed);
+    const Elf_Data *data = index ? dw->elf_getdata(dw->elf_getscn(elf, index), NULL) : NULL;
+    return data ? (struct gt_section){data->d_buf, data->d_size} : (struct gt_section){0};
+}
+
 /* When first asked for: most threads' stacks end in libc, and only there are they in it. */
 static void open_units(struct gt_symbolizer *s, const struct gt_elfutils *dw, struct opened *o)
 {
@@ -156,24 +169,28 @@ static void open_units(struct gt_symbolizer *s, const struct gt_elfutils *dw, st
         return;
     o->alt = open_dwarf(dw, &o->files.alt, &o->elf[1]);
     dw->dwarf_setalt(o->dwarf, o->alt);
-    o->units = (struct gt_units){.dw = dw,
-                                 .dwarf = o->dwarf,
-                                 .packed = &o->packed,
-                                 .arena = &s->arena,
-                                 .base = o->module->lo - o->module->bias,
-                                 .limit = o->module->hi - o->module->bias};
+    o->units = (struct gt_units){
+        .dw = dw,
+        .dwarf = o->dwarf,
+        .packed = &o->packed,
+        .arena = &s->arena,
+        .info = contents(dw, o->elf[0], image, ".debug_info", ".zdebug_info"),
+        .abbrev = contents(dw, o->elf[0], image, ".debug_abbrev", ".zdebug_abbrev"),
+        .base = o->module->lo - o->module->bias,
+        .limit = o->module->hi - o->module->bias};
     gt_units_init(&o->units, readable ? image->base + sh->sh_offset : NULL,
                   readable ? sh->sh_size : 0);
     o->line_reader = (struct gt_line_reader){
         .units = &o->units, .elf = o->elf[0], .alt = o->alt, .dwarf = o->dwarf};
 }
 
-static struct gt_symbols symbols_of(const struct gt_files *files, enum gt_symbols_of which)
+static struct gt_symbols symbols_of(const struct opened *o, enum gt_symbols_of which)
 {
-    struct gt_symbols symbols = {.which = which};
-    gt_symbols_add(&symbols, &files->main);
-    gt_symbols_add(&symbols, &files->debug);
-    gt_symbols_add(&symbols, &files->mini);
+    const struct gt_module *m = o->module;
+    struct gt_symbols symbols = {.which = which, .lo = m->lo - m->bias, .hi = m->hi - m->bias};
+    gt_symbols_add(&symbols, &o->files.main);
+    gt_symbols_add(&symbols, &o->files.debug);
+    gt_symbols_add(&symbols, &o->files.mini);
     return symbols;
 }
 
@@ -184,7 +201,7 @@ static void open_module(struct opened *o)
     /* Before anything points into them: both may move. */
     if (dwarf && gt_packed_open(&o->packed, dwarf) && gt_packed_open(&o->packed_alt, &o->files.alt))
         o->debug = dwarf;
-    o->symbols = symbols_of(&o->files, GT_FUNCTIONS);
+    o->symbols = symbols_of(o, GT_FUNCTIONS);
 }
 
 /*
@@ -304,6 +321,7 @@ static bool is_root(const struct gt_module *m, const char *symbol)
     static const char *const roots[] = {"start_thread",
                                         "clone3",
                                         "__clone3",
+                                        "__GI___clone3",
                                         "clone",
                                         "__clone",
                                         "__libc_start_call_main",
@@ -442,7 +460,7 @@ static const char *variable_in(struct gt_symbolizer *s, const struct gt_module *
 {
     struct opened *o = opened_module(s, m);
     if (o && !o->variables.sorted) {
-        o->variables = symbols_of(&o->files, GT_VARIABLES);
+        o->variables = symbols_of(o, GT_VARIABLES);
         gt_symbols_find_shared(&o->variables);
     }
     struct gt_symbol v;

@@ -8,32 +8,40 @@
 
 #define UNSIZED_MAX 65536 /* how far a symbol without a size may reach */
 
-enum { NEAR = 16 }; /* symbols: labels inside a function may come between */
+enum { NEAR = 16 }; /* addresses: labels inside a function may come between */
 
 /* Tables of symbols ---------------------------------------------------------------------------- */
 
 /* Of pthread_mutex_lock and __pthread_mutex_lock the first is what people call it. */
-static uint16_t rank_of(const ElfW(Sym) * sym, const char *name)
+static int rank_of(const ElfW(Sym) * sym, const char *name)
 {
-    uint32_t bind = ELF64_ST_BIND(sym->st_info);
-    uint32_t rank = bind == STB_GLOBAL ? 8 : bind == STB_WEAK ? 7 : 4;
+    int bind = ELF64_ST_BIND(sym->st_info);
+    int rank = bind == STB_GLOBAL ? 8 : bind == STB_WEAK ? 7 : 4;
     if (name[0] == '_' && name[1] != 'Z' && name[1] != 'R')
         rank -= 2;
     if (strchr(name, '@'))
         rank--;
-    return (uint16_t)(2 * rank + (sym->st_size != 0));
+    return 2 * rank + (sym->st_size != 0);
 }
 
-/* No branches: kinds follow each other in no order, and there are many thousands. */
+static bool is_defined(const ElfW(Sym) * sym)
+{
+    return (sym->st_shndx != SHN_UNDEF) & (sym->st_shndx != SHN_ABS);
+}
+
+/* By what a symbol says of its kind. */
+static bool is_kind(unsigned info, bool sized, enum gt_symbols_of which)
+{
+    unsigned type = ELF64_ST_TYPE(info);
+    bool global = ELF64_ST_BIND(info) != STB_LOCAL;
+    if (which == GT_VARIABLES)
+        return type == STT_OBJECT && sized;
+    return type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && (global || sized));
+}
+
 static bool is_asked(const ElfW(Sym) * sym, enum gt_symbols_of which)
 {
-    unsigned type = ELF64_ST_TYPE(sym->st_info);
-    bool global = ELF64_ST_BIND(sym->st_info) != STB_LOCAL, sized = sym->st_size != 0;
-    bool function = (type == STT_FUNC) | (type == STT_GNU_IFUNC);
-    bool assembly = (type == STT_NOTYPE) & (global | sized);
-    bool variable = (type == STT_OBJECT) & sized;
-    bool defined = (sym->st_shndx != SHN_UNDEF) & (sym->st_shndx != SHN_ABS);
-    return defined & (which == GT_VARIABLES ? variable : function | assembly);
+    return is_defined(sym) && is_kind(sym->st_info, sym->st_size, which);
 }
 
 /* false: the file has none of that name. */
@@ -60,105 +68,80 @@ void gt_symbols_add(struct gt_symbols *s, const struct gt_image *image)
         s->tables += find_table(image, tables[i][0], tables[i][1], &s->table[s->tables]);
 }
 
-/* Those that are asked for, numbered over all tables. */
-enum { TABLE_SHIFT = 29 };
-
-static const ElfW(Sym) * symbol_at(const struct gt_symbols *s, uint32_t number)
+/* A symbol's number: all tables', one after the other. 0: none, as a table's first is none. */
+static const ElfW(Sym) * symbol_at(const struct gt_symbols *s, uint32_t number, const char **name)
 {
-    return &s->table[number >> TABLE_SHIFT].sym[number & ((1u << TABLE_SHIFT) - 1)];
+    const struct gt_symbol_table *t = s->table;
+    for (; number >= t->n; t++)
+        number -= (uint32_t)t->n;
+    *name = name_in(t, &t->sym[number]);
+    return &t->sym[number];
 }
 
-static const char *name_of(const struct gt_symbols *s, uint32_t number)
+static bool is_name(const char *name)
 {
-    return name_in(&s->table[number >> TABLE_SHIFT], symbol_at(s, number));
+    return *name && *name != '$';
 }
 
-/* false: that is no name. */
-static bool describe(const struct gt_symbols *s, uint32_t number, struct gt_symbol *out)
+static struct gt_symbol describe(const struct gt_symbols *s, uint32_t number)
 {
-    const ElfW(Sym) *sym = symbol_at(s, number);
-    const char *name = name_of(s, number);
-    *out = (struct gt_symbol){
+    const char *name;
+    const ElfW(Sym) *sym = symbol_at(s, number, &name);
+    return (struct gt_symbol){
         .addr = sym->st_value,
         .name = name,
         .size = sym->st_size < UINT32_MAX ? (uint32_t)sym->st_size : UINT32_MAX,
-        .rank = rank_of(sym, name),
         .local = ELF64_ST_BIND(sym->st_info) == STB_LOCAL,
     };
-    return *name && *name != '$';
 }
 
 /* In order of addresses ------------------------------------------------------------------------ */
 
-/* The numbers of those that are asked for. No name is read, which would bring all into memory. */
-static uint32_t *collect(struct gt_symbols *s, size_t *room)
-{
-    *room = 1;
-    for (int k = 0; k < s->tables; k++)
-        *room += s->table[k].n;
-    uint32_t *all = gt_pages_alloc(*room * sizeof *all);
-    for (int k = 0; all && k < s->tables; k++) {
-        const struct gt_symbol_table *t = &s->table[k];
-        for (size_t i = 1; i < t->n && !(i >> TABLE_SHIFT); i++) {
-            all[s->n] = ((uint32_t)k << TABLE_SHIFT) + (uint32_t)i;
-            s->n += is_asked(&t->sym[i], s->which);
-        }
-    }
-    return all;
-}
-
-/* A file that is mapped may change: one that was in another place is in some bucket. */
+/* One more has those that are nowhere in the module: nobody looks there. */
 static size_t bucket_of(const struct gt_symbols *s, uint64_t addr)
 {
     uint64_t bucket = (addr - s->lo) >> s->shift;
-    return bucket < s->buckets ? bucket : s->buckets - 1;
-}
-
-/* Of some four symbols each. */
-static void divide(struct gt_symbols *s, const uint32_t *all)
-{
-    enum { IN_ONE = 4 };
-    uint64_t hi = 0;
-    s->lo = UINT64_MAX;
-    for (size_t i = 0; i < s->n; i++) {
-        uint64_t at = symbol_at(s, all[i])->st_value;
-        s->lo = at < s->lo ? at : s->lo;
-        hi = at > hi ? at : hi;
-    }
-    while ((hi - s->lo) >> s->shift > s->n / IN_ONE)
-        s->shift++;
-    s->buckets = ((hi - s->lo) >> s->shift) + 1;
+    return bucket < s->buckets ? bucket : s->buckets;
 }
 
 /*
- * Once. Not quite, but in buckets: a short run asks a compiler with 30,000 symbols for ten names.
- * Out of memory, none.
+ * Whether they are asked for or not, or defined: no name is read, which would bring all into
+ * memory. By a copy, of which the compiler knows that no store changes it.
+ */
+static void fill(const struct gt_symbols *symbols)
+{
+    const struct gt_symbols s = *symbols;
+    uint32_t number = 0;
+    for (int k = 0; k < s.tables; k++) {
+        for (size_t i = 0; i < s.table[k].n; i++, number++) {
+            uint32_t *last = &s.last[bucket_of(&s, s.table[k].sym[i].st_value)];
+            s.before[number] = *last;
+            *last = number;
+        }
+    }
+}
+
+/*
+ * Once. Not quite, but in buckets of some eight: a short run asks a compiler with 30,000 symbols
+ * for ten names. Out of memory, none.
  */
 static void sort(struct gt_symbols *s)
 {
-    size_t room;
+    enum { IN_ONE = 8 };
     if (s->sorted)
         return;
-    uint32_t *all = collect(s, &room);
     s->sorted = true;
-    if (s->n) {
-        divide(s, all);
-        s->first = gt_pages_alloc((s->buckets + 2) * sizeof *s->first);
-        s->symbol = gt_pages_alloc(s->n * sizeof *s->symbol);
-    }
-    if (s->first && s->symbol) {
-        /* Two ahead: one is what each bucket has been filled up to, until it is full. */
-        for (size_t i = 0; i < s->n; i++)
-            s->first[bucket_of(s, symbol_at(s, all[i])->st_value) + 2]++;
-        for (size_t b = 2; b < s->buckets + 2; b++)
-            s->first[b] += s->first[b - 1];
-        for (size_t i = 0; i < s->n; i++) {
-            uint32_t *end = &s->first[bucket_of(s, symbol_at(s, all[i])->st_value) + 1];
-            if (*end < s->n)
-                s->symbol[(*end)++] = all[i];
-        }
-    }
-    gt_pages_free(all, room * sizeof *all);
+    for (int k = 0; k < s->tables; k++)
+        s->n += s->table[k].n;
+    if (s->n == 0 || s->n > UINT32_MAX)
+        return;
+    while (s->shift < 63 && (s->hi - s->lo) >> s->shift > s->n / IN_ONE)
+        s->shift++;
+    s->buckets = ((s->hi - s->lo) >> s->shift) + 1;
+    s->last = gt_pages_alloc((s->buckets + 1) * sizeof *s->last);
+    s->before = gt_pages_alloc(s->n * sizeof *s->before);
+    if (s->last && s->before)
+        fill(s);
 }
 
 /* By name -------------------------------------------------------------------------------------- */
@@ -174,13 +157,17 @@ static uint64_t hash_of(const char *name)
 /* Out of memory, none is. */
 void gt_symbols_find_shared(struct gt_symbols *s)
 {
-    size_t n = 0;
+    const char *name;
     sort(s);
-    struct gt_pair *all = s->symbol ? gt_pages_alloc(s->n * sizeof *all) : NULL;
-    for (; all && n < s->n; n++)
-        all[n] = (struct gt_pair){hash_of(name_of(s, s->symbol[n])), s->symbol[n]};
+    struct gt_pair *all = s->last && s->before ? gt_pages_alloc(s->n * sizeof *all) : NULL;
+    for (size_t b = 0; all && b < s->buckets; b++) {
+        for (uint32_t i = s->last[b]; i; i = s->before[i]) {
+            if (is_asked(symbol_at(s, i, &name), s->which))
+                all[s->names++] = (struct gt_pair){hash_of(name), i};
+        }
+    }
     s->by_name = all;
-    if (all && !gt_sort(all, n)) {
+    if (all && !gt_sort(all, s->names)) {
         gt_pages_free(all, s->n * sizeof *all);
         s->by_name = NULL;
     }
@@ -191,10 +178,11 @@ static bool is_shared(const struct gt_symbols *s, const struct gt_symbol *one)
     if (!s->by_name)
         return false;
     uint64_t hash = hash_of(one->name);
-    size_t end = gt_count_up_to(s->by_name, s->n, sizeof *s->by_name, 8, hash);
+    size_t end = gt_count_up_to(s->by_name, s->names, sizeof *s->by_name, 8, hash);
     for (size_t i = end; i > 0 && s->by_name[i - 1].key == hash; i--) {
-        uint32_t other = (uint32_t)s->by_name[i - 1].value;
-        if (symbol_at(s, other)->st_value != one->addr && strcmp(name_of(s, other), one->name) == 0)
+        const char *name;
+        const ElfW(Sym) *other = symbol_at(s, (uint32_t)s->by_name[i - 1].value, &name);
+        if (other->st_value != one->addr && strcmp(name, one->name) == 0)
             return true;
     }
     return false;
@@ -202,20 +190,22 @@ static bool is_shared(const struct gt_symbols *s, const struct gt_symbol *one)
 
 /* Around an address ---------------------------------------------------------------------------- */
 
-/* Those nearest before an address, sorted. */
+/* Where those nearest before an address are, sorted, and how large the largest there is. */
 struct near {
     size_t n;
-    struct gt_symbol symbol[NEAR];
+    struct nearby {
+        uint64_t at, size;
+    } symbol[NEAR];
 };
 
-/* Of several at one address the best; the lowest makes room. */
-static void put(struct near *near, const struct gt_symbol *symbol)
+/* The lowest makes room. */
+static void put(struct near *near, struct nearby symbol)
 {
-    struct gt_symbol *all = near->symbol;
-    size_t at = gt_count_up_to(all, near->n, sizeof *all, 8, symbol->addr);
-    if (at && all[at - 1].addr == symbol->addr) {
-        if (symbol->rank > all[at - 1].rank)
-            all[at - 1] = *symbol;
+    struct nearby *all = near->symbol;
+    size_t at = gt_count_up_to(all, near->n, sizeof *all, 8, symbol.at);
+    if (at && all[at - 1].at == symbol.at) {
+        if (symbol.size > all[at - 1].size)
+            all[at - 1].size = symbol.size;
         return;
     }
     if (near->n < NEAR) {
@@ -225,49 +215,86 @@ static void put(struct near *near, const struct gt_symbol *symbol)
         at--;
     } else
         return;
-    all[at] = *symbol;
+    all[at] = symbol;
 }
 
-static void find_near(const struct gt_symbols *s, uint64_t addr, struct near *near)
+static void look_into(const struct gt_symbols *s, size_t bucket, uint64_t addr, struct near *near)
 {
-    struct gt_symbol symbol;
-    bool any = s->first && s->symbol && addr >= s->lo;
-    for (size_t b = any ? bucket_of(s, addr) + 1 : 0; b-- > 0 && near->n < NEAR;) {
-        for (uint32_t i = s->first[b]; i < s->first[b + 1]; i++) {
-            uint64_t at = symbol_at(s, s->symbol[i])->st_value;
-            bool is_near = at <= addr && (near->n < NEAR || at >= near->symbol[0].addr);
-            if (is_near && describe(s, s->symbol[i], &symbol))
-                put(near, &symbol);
-        }
+    const char *name;
+    for (uint32_t i = s->last[bucket]; i; i = s->before[i]) {
+        const ElfW(Sym) *sym = symbol_at(s, i, &name);
+        uint64_t at = sym->st_value;
+        bool is_near = at <= addr && (near->n < NEAR || at >= near->symbol[0].at);
+        if (is_near && is_asked(sym, s->which))
+            put(near, (struct nearby){at, sym->st_size});
     }
 }
 
-static bool covers(const struct gt_symbol *sym, uint64_t addr)
+/* Of several at one address the best; or 0. Names are not read before: each has its page. */
+static uint32_t best_at(const struct gt_symbols *s, uint64_t address)
 {
-    return addr - sym->addr < (sym->size ? sym->size : UNSIZED_MAX);
+    const char *name;
+    uint32_t best = 0;
+    int rank = -1;
+    for (uint32_t i = s->last[bucket_of(s, address)]; i; i = s->before[i]) {
+        const ElfW(Sym) *sym = symbol_at(s, i, &name);
+        if (sym->st_value != address || !is_asked(sym, s->which) || !is_name(name))
+            continue;
+        int its = rank_of(sym, name);
+        if (its > rank) {
+            rank = its;
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* The nearest that has a size and reaches there; or 0. */
+static uint32_t sized_around(const struct gt_symbols *s, const struct near *near, uint64_t addr)
+{
+    const char *name;
+    for (size_t i = near->n; i > 0; i--) {
+        const struct nearby *one = &near->symbol[i - 1];
+        uint32_t number = addr - one->at < one->size ? best_at(s, one->at) : 0;
+        if (number && addr - one->at < symbol_at(s, number, &name)->st_size)
+            return number;
+    }
+    return 0;
+}
+
+/* The very nearest, if that has none; or 0. */
+static uint32_t unsized_around(const struct gt_symbols *s, const struct near *near, uint64_t addr)
+{
+    const char *name;
+    uint32_t number = 0;
+    for (size_t i = near->n; i > 0 && !number; i--)
+        number = best_at(s, near->symbol[i - 1].at);
+    const ElfW(Sym) *sym = number ? symbol_at(s, number, &name) : NULL;
+    return sym && !sym->st_size && addr - sym->st_value < UNSIZED_MAX ? number : 0;
 }
 
 bool gt_symbols_find(struct gt_symbols *s, uint64_t addr, struct gt_symbol *out)
 {
     struct near near = {.n = 0};
+    uint32_t found = 0;
     sort(s);
-    find_near(s, addr, &near);
-    struct gt_symbol *last = near.n ? &near.symbol[near.n - 1] : NULL, *found = last;
-    while (found && !(found->size && covers(found, addr)))
-        found = found == near.symbol ? NULL : found - 1;
-    if (!found && last && !last->size && covers(last, addr))
-        found = last;
-    if (found) {
-        *out = *found;
-        out->shared = is_shared(s, found);
+    bool any = s->last && s->before && addr - s->lo < s->hi - s->lo;
+    for (size_t b = any ? bucket_of(s, addr) + 1 : 0; b-- > 0 && near.n < NEAR && !found;) {
+        look_into(s, b, addr, &near);
+        found = sized_around(s, &near, addr);
     }
-    return found;
+    found = found ? found : unsized_around(s, &near, addr);
+    if (!found)
+        return false;
+    *out = describe(s, found);
+    out->shared = is_shared(s, out);
+    return true;
 }
 
 void gt_symbols_free(struct gt_symbols *s)
 {
-    gt_pages_free(s->symbol, s->n * sizeof *s->symbol);
-    gt_pages_free(s->first, (s->buckets + 2) * sizeof *s->first);
+    gt_pages_free(s->last, (s->buckets + 1) * sizeof *s->last);
+    gt_pages_free(s->before, s->n * sizeof *s->before);
     gt_pages_free(s->by_name, s->n * sizeof *s->by_name);
     *s = (struct gt_symbols){0};
 }
@@ -290,7 +317,8 @@ static const ElfW(Sym) * next_named(struct walk *w, const char *name, const char
         if (ELF64_ST_TYPE(sym->st_info) == STT_FILE)
             w->file = name_in(&w->table, sym);
         *source = local ? w->file : "";
-        if (is_asked(sym, GT_VARIABLES) && strcmp(name_in(&w->table, sym), name) == 0)
+        if (is_defined(sym) && is_kind(sym->st_info, sym->st_size, GT_VARIABLES) &&
+            strcmp(name_in(&w->table, sym), name) == 0)
             return sym;
     }
     return NULL;

@@ -12,7 +12,6 @@ struct gt_symbol {
     uint64_t addr;
     const char *name; /* in the image */
     uint32_t size;    /* 0: up to the next symbol */
-    uint16_t rank;    /* of several at one address the highest names it */
     bool local;       /* nobody outside the file knows it */
     bool shared;      /* the name: see gt_symbols_find_shared */
 };
@@ -26,11 +25,12 @@ struct gt_symbols {
     } table[6];
     int tables;
     bool sorted;
-    uint64_t lo;              /* the lowest address */
-    int shift;                /* a bucket has 2^shift bytes of them */
-    size_t n, buckets;        /* 0: there are none */
-    uint32_t *symbol, *first; /* by bucket; of each bucket, and one more */
-    struct gt_pair *by_name;  /* its hash, and the symbol; NULL: not asked for */
+    uint64_t lo, hi;         /* the ELF addresses that the module has */
+    int shift;               /* a bucket has 2^shift bytes of them */
+    size_t n, buckets;       /* n: with those that are not asked for */
+    uint32_t *last, *before; /* one of each bucket, and one more of each one's; 0: no more */
+    size_t names;
+    struct gt_pair *by_name; /* its hash, and the symbol; NULL: not asked for */
 };
 
 /* Of three files at most; the images must not move. */

@@ -3,27 +3,20 @@
 
 #include <string.h>
 
-enum { HEADER_MAX = 64 }; /* bytes of a unit, with something to spare */
+enum { HEADER_MAX = 64 };    /* bytes of a unit, with something to spare */
+enum { ROOM_MAX = 1 << 20 }; /* kept from one walk to the next */
 
 #define DEPTH_MAX 200 /* of DIEs within DIEs; ours stay below 40 */
 
-/* What a walk collects before it is copied to its final size. */
-struct list {
-    void *items;
-    size_t n, capacity, item;
-};
-
 struct walk {
-    const struct gt_units *units;
+    struct gt_units *units;
     struct gt_unit *unit;
     bool wants_nodes, wants_scopes;
     bool enters_functions; /* else they are walked when asked for */
-    struct gt_ranges ranges;
-    struct list nodes, scopes;
-    Dwarf_Off last; /* DIE visited */
+    const uint8_t *last;   /* DIE visited */
 };
 
-static void *append(struct list *list)
+static void *append(struct gt_list *list)
 {
     void *p = gt_pages_grow(list->items, list->n, &list->capacity, list->item);
     if (!p)
@@ -32,21 +25,26 @@ static void *append(struct list *list)
     return (char *)p + list->item * list->n++;
 }
 
-/* Copies to the arena and gives the list's pages back. */
-static void *settle(struct list *list, struct gt_arena *arena, uint32_t *n)
+static void free_list(struct gt_list *list)
 {
-    void *copy = gt_arena_copy(arena, list->items, list->n * list->item);
     gt_pages_free(list->items, list->capacity * list->item);
+    *list = (struct gt_list){.item = list->item};
+}
+
+/* Moves to the arena: the list is empty. */
+static void *settle(struct gt_list *list, struct gt_arena *arena, uint32_t *n)
+{
+    void *copy = list->n ? gt_arena_copy(arena, list->items, list->n * list->item) : NULL;
     *n = copy ? (uint32_t)list->n : 0;
+    list->n = 0;
     return copy;
 }
 
-static void add_ranges(const struct gt_elfutils *dw, struct gt_ranges *ranges, Dwarf_Die *die,
-                       uint32_t id)
+static void add_ranges(struct gt_units *units, Dwarf_Die *die, uint32_t id)
 {
     Dwarf_Addr base, start, end;
-    for (ptrdiff_t at = 0; (at = dw->dwarf_ranges(die, at, &base, &start, &end)) > 0;)
-        gt_ranges_add(ranges, start, end, id);
+    for (ptrdiff_t at = 0; (at = units->dw->dwarf_ranges(die, at, &base, &start, &end)) > 0;)
+        gt_ranges_add(&units->ranges, start, end, id);
 }
 
 /* Units -------------------------------------------------------------------------------------- */
@@ -97,17 +95,17 @@ static bool need_passed(struct gt_units *units, Dwarf_Off upto)
 static bool read_header(struct gt_units *units, struct gt_unit *unit)
 {
     const struct gt_elfutils *dw = units->dw;
-    Dwarf_Off abbrevs;
+    struct gt_dies *dies = &unit->dies;
     size_t header;
     Dwarf_Die die;
     if (unit->end)
         return unit->good;
     unit->end = unit->start + 1;
     if (!gt_packed_need(units->packed, GT_PACKED_INFO, unit->start + HEADER_MAX) ||
-        dw->dwarf_next_unit(units->dwarf, unit->start, &unit->end, &header, NULL, &abbrevs, NULL,
-                            NULL, NULL, NULL) ||
+        dw->dwarf_next_unit(units->dwarf, unit->start, &unit->end, &header, &dies->version,
+                            &dies->abbrevs, &dies->address_size, &dies->offset_size, NULL, NULL) ||
         unit->end <= unit->start || unit->end - unit->start > UINT32_MAX ||
-        !need_passed(units, unit->end) || !gt_packed_need_abbrevs(units->packed, abbrevs))
+        !need_passed(units, unit->end) || !gt_packed_need_abbrevs(units->packed, dies->abbrevs))
         return false;
     unit->die = unit->start + header;
     if (!dw->dwarf_offdie(units->dwarf, unit->die, &die))
@@ -117,7 +115,7 @@ static bool read_header(struct gt_units *units, struct gt_unit *unit)
 }
 
 /* The list of units by offset. Known ones keep their place in memory: they may be in use. */
-static struct gt_unit *new_unit(struct gt_units *units, struct list *list, Dwarf_Off start)
+static struct gt_unit *new_unit(struct gt_units *units, struct gt_list *list, Dwarf_Off start)
 {
     struct gt_unit **slot = append(list), *unit = last_up_to(units, start);
     if ((!unit || unit->start != start) && (unit = gt_arena_alloc(units->arena, sizeof *unit)))
@@ -128,12 +126,13 @@ static struct gt_unit *new_unit(struct gt_units *units, struct list *list, Dwarf
     return slot ? unit : NULL;
 }
 
-static void take(struct gt_units *units, struct list *list, struct gt_ranges *ranges)
+static void take(struct gt_units *units, struct gt_list *list)
 {
     uint32_t n;
     units->unit = settle(list, units->arena, &n);
     units->n = n;
-    gt_ranges_flatten(ranges, &units->spans, units->arena);
+    free_list(list);
+    gt_ranges_flatten(&units->ranges, &units->spans, units->arena);
 }
 
 bool gt_units_need_all(struct gt_units *units)
@@ -146,8 +145,7 @@ bool gt_units_need_all(struct gt_units *units)
 static void find_all(struct gt_units *units)
 {
     const struct gt_elfutils *dw = units->dw;
-    struct gt_ranges ranges = {.base = units->base, .limit = units->limit};
-    struct list list = {.item = sizeof(struct gt_unit *)};
+    struct gt_list list = {.item = sizeof(struct gt_unit *)};
     Dwarf_Off next;
     units->all = true;
     if (!gt_units_need_all(units))
@@ -161,9 +159,9 @@ static void find_all(struct gt_units *units)
         if (!unit)
             break;
         if (read_header(units, unit) && dw->dwarf_offdie(units->dwarf, unit->die, &die))
-            add_ranges(dw, &ranges, &die, (uint32_t)list.n - 1);
+            add_ranges(units, &die, (uint32_t)list.n - 1);
     }
-    take(units, &list, &ranges);
+    take(units, &list);
 }
 
 /* An entry of .debug_aranges: the addresses of a unit, up to a pair of zeros. */
@@ -176,8 +174,8 @@ struct arange_head {
 } __attribute__((packed));
 
 /* The size of the entry at p, or 0: damaged, or not of the usual kind. */
-static size_t add_arange(struct gt_units *units, struct list *list, struct gt_ranges *ranges,
-                         const uint8_t *p, size_t rest)
+static size_t add_arange(struct gt_units *units, struct gt_list *list, const uint8_t *p,
+                         size_t rest)
 {
     struct arange_head head;
     uint64_t pair[2];
@@ -192,20 +190,29 @@ static size_t add_arange(struct gt_units *units, struct list *list, struct gt_ra
         return 0;
     for (size_t at = sizeof head; at < size; at += sizeof pair) {
         memcpy(pair, p + at, sizeof pair);
-        gt_ranges_add(ranges, pair[0], pair[0] + pair[1], (uint32_t)list->n - 1);
+        gt_ranges_add(&units->ranges, pair[0], pair[0] + pair[1], (uint32_t)list->n - 1);
     }
     return size;
 }
 
+void gt_units_free(struct gt_units *units)
+{
+    free_list(&units->nodes);
+    free_list(&units->scopes);
+    gt_ranges_free(&units->ranges);
+}
+
 void gt_units_init(struct gt_units *units, const void *aranges, size_t size)
 {
-    struct gt_ranges ranges = {.base = units->base, .limit = units->limit};
-    struct list list = {.item = sizeof(struct gt_unit *)};
+    struct gt_list list = {.item = sizeof(struct gt_unit *)};
     const uint8_t *p = aranges, *end = p + (aranges ? size : 0);
+    units->ranges = (struct gt_ranges){.base = units->base, .limit = units->limit};
+    units->nodes.item = sizeof(struct gt_node);
+    units->scopes.item = sizeof(struct gt_scope);
     size_t step = 0;
-    while (p < end && (step = add_arange(units, &list, &ranges, p, (size_t)(end - p))))
+    while (p < end && (step = add_arange(units, &list, p, (size_t)(end - p))))
         p += step;
-    take(units, &list, &ranges);
+    take(units, &list);
     if (!step)
         find_all(units);
 }
@@ -224,43 +231,49 @@ static struct gt_unit *unit_of_offset(struct gt_units *units, Dwarf_Off offset)
 
 /* The walk ----------------------------------------------------------------------------------- */
 
-static uint32_t offset_in(struct walk *w, Dwarf_Die *die)
+static uint32_t offset_in(const struct walk *w, const struct gt_die *die)
 {
-    return (uint32_t)(w->units->dw->dwarf_dieoffset(die) - w->unit->start);
+    return (uint32_t)(die->at - w->unit->dies.unit.at);
 }
 
-static uint32_t add_scope(struct walk *w, Dwarf_Die *die, uint32_t parent, bool closed)
+static uint32_t add_scope(struct walk *w, const struct gt_die *die, uint32_t parent, bool closed)
 {
-    struct gt_scope *scope = w->wants_scopes ? append(&w->scopes) : NULL;
+    struct gt_list *scopes = &w->units->scopes;
+    struct gt_scope *scope = w->wants_scopes ? append(scopes) : NULL;
     if (!scope)
         return GT_NO_ID;
     *scope = (struct gt_scope){offset_in(w, die), 0, parent, closed, NULL};
-    return (uint32_t)w->scopes.n - 1;
+    return (uint32_t)scopes->n - 1;
 }
 
-static uint32_t add_node(struct walk *w, Dwarf_Die *die, uint32_t parent)
+static uint32_t add_node(struct walk *w, const struct gt_die *die, uint32_t parent)
 {
-    struct gt_node *node = w->wants_nodes ? append(&w->nodes) : NULL;
+    struct gt_units *units = w->units;
+    struct gt_node *node = w->wants_nodes ? append(&units->nodes) : NULL;
+    Dwarf_Die of;
     if (!node)
         return parent;
     *node = (struct gt_node){offset_in(w, die), parent, NULL};
-    uint32_t id = (uint32_t)w->nodes.n - 1;
-    add_ranges(w->units->dw, &w->ranges, die, id);
+    uint32_t id = (uint32_t)units->nodes.n - 1;
+    if (die->shape->has_code &&
+        units->dw->dwarf_offdie(units->dwarf, w->unit->start + node->offset, &of))
+        add_ranges(units, &of, id);
     return id;
 }
 
-static void walk_children(struct walk *w, Dwarf_Die *die, uint32_t node, uint32_t scope, int depth);
+static void walk_children(struct walk *w, const struct gt_die *die, uint32_t node, uint32_t scope,
+                          int depth);
 
 /* Visits one DIE; returns the scope it opened, or GT_NO_ID. */
-static uint32_t visit(struct walk *w, Dwarf_Die *die, uint32_t node, uint32_t scope, int depth)
+static uint32_t visit(struct walk *w, const struct gt_die *die, uint32_t node, uint32_t scope,
+                      int depth)
 {
-    const struct gt_elfutils *dw = w->units->dw;
     uint32_t inner = GT_NO_ID;
-    switch (dw->dwarf_tag(die)) {
+    switch (die->shape->tag) {
     case DW_TAG_subprogram:
-        if (dw->dwarf_hasattr(die, DW_AT_declaration))
+        if (die->shape->declares)
             return GT_NO_ID;
-        node = dw->dwarf_hasattr(die, DW_AT_inline) ? GT_NO_ID : add_node(w, die, GT_NO_ID);
+        node = die->shape->inlined ? GT_NO_ID : add_node(w, die, GT_NO_ID);
         inner = add_scope(w, die, scope, !w->enters_functions);
         if (!w->enters_functions)
             return inner;
@@ -277,8 +290,8 @@ static uint32_t visit(struct walk *w, Dwarf_Die *die, uint32_t node, uint32_t sc
     case DW_TAG_interface_type:
         if (!w->unit->qualifies)
             return GT_NO_ID;
-        bool closed = !w->enters_functions && dw->dwarf_tag(die) != DW_TAG_namespace &&
-                      dw->dwarf_tag(die) != DW_TAG_module;
+        bool closed = !w->enters_functions && die->shape->tag != DW_TAG_namespace &&
+                      die->shape->tag != DW_TAG_module;
         inner = add_scope(w, die, scope, closed);
         if (closed)
             return inner;
@@ -289,42 +302,54 @@ static uint32_t visit(struct walk *w, Dwarf_Die *die, uint32_t node, uint32_t sc
     return inner;
 }
 
-static void walk_children(struct walk *w, Dwarf_Die *die, uint32_t node, uint32_t scope, int depth)
+static void walk_children(struct walk *w, const struct gt_die *die, uint32_t node, uint32_t scope,
+                          int depth)
 {
-    const struct gt_elfutils *dw = w->units->dw;
-    Dwarf_Die child;
-    if (depth > DEPTH_MAX || dw->dwarf_child(die, &child) != 0)
+    const struct gt_dies *dies = &w->unit->dies;
+    struct gt_die child;
+    if (depth > DEPTH_MAX || !gt_die_child(dies, die, &child))
         return;
     for (;;) {
-        Dwarf_Off at = dw->dwarf_dieoffset(&child);
-        if (at <= w->last) /* damage: a sibling that lies among the children was visited before */
+        /* Damage: a sibling that lies among the children was visited before. */
+        if (child.at <= w->last)
             return;
-        w->last = at;
+        w->last = child.at;
         uint32_t opened = visit(w, &child, node, scope, depth);
-        if (dw->dwarf_siblingof(&child, &child) != 0)
+        if (!gt_die_next(dies, &child))
             return;
         if (opened != GT_NO_ID)
-            ((struct gt_scope *)w->scopes.items)[opened].end = offset_in(w, &child);
+            ((struct gt_scope *)w->units->scopes.items)[opened].end = offset_in(w, &child);
     }
 }
 
-/* Walks what is in the DIE at offset `at`, in .debug_info. */
-static void walk(struct walk *w, Dwarf_Off at, struct gt_inside *found)
+/* Walks what is in the DIE at an offset in the unit. */
+static void walk(struct walk *w, size_t at, struct gt_inside *found)
 {
-    struct gt_arena *arena = w->units->arena;
-    Dwarf_Die die;
-    w->ranges = (struct gt_ranges){.base = w->units->base, .limit = w->units->limit};
-    w->nodes.item = sizeof(struct gt_node);
-    w->scopes.item = sizeof(struct gt_scope);
-    w->last = at;
-    if (!w->units->dw->dwarf_offdie(w->units->dwarf, at, &die))
+    struct gt_units *units = w->units;
+    struct gt_die die;
+    if (!gt_die_at(&w->unit->dies, at, &die))
         return;
+    w->last = die.at;
     walk_children(w, &die, GT_NO_ID, GT_NO_ID, 0);
-    found->node = settle(&w->nodes, arena, &found->nodes);
-    found->scope = settle(&w->scopes, arena, &found->scopes);
-    gt_ranges_flatten(&w->ranges, &found->spans, arena);
+    found->node = settle(&units->nodes, units->arena, &found->nodes);
+    found->scope = settle(&units->scopes, units->arena, &found->scopes);
+    gt_ranges_flatten(&units->ranges, &found->spans, units->arena);
     if (!found->node)
         found->spans.n = 0;
+    if (units->nodes.capacity * units->nodes.item > ROOM_MAX)
+        gt_units_free(units);
+}
+
+/* What is in the unit, as far as the section goes. */
+static bool open_dies(struct gt_units *units, struct gt_unit *unit)
+{
+    struct gt_dies *dies = &unit->dies;
+    uint64_t end = unit->end < units->info.size ? unit->end : units->info.size;
+    if (unit->start >= end)
+        return false;
+    dies->unit = (struct gt_section){units->info.at + unit->start, (size_t)(end - unit->start)};
+    dies->abbrev = units->abbrev;
+    return dies->shape || gt_dies_open(dies, units->arena);
 }
 
 static void walk_unit(struct gt_units *units, struct gt_unit *unit, bool whole)
@@ -336,7 +361,8 @@ static void walk_unit(struct gt_units *units, struct gt_unit *unit, bool whole)
                      .enters_functions = whole};
     unit->walked = true;
     unit->whole = whole;
-    walk(&w, unit->die, &unit->all);
+    if (open_dies(units, unit))
+        walk(&w, (size_t)(unit->die - unit->start), &unit->all);
 }
 
 /* What is in the function that is this node, or else this scope, of the unit's. */
@@ -353,7 +379,7 @@ static struct gt_inside *walk_function(struct gt_units *units, struct gt_unit *u
     if (!inside)
         return NULL;
     *inside = (struct gt_inside){.outer = &unit->all, .of = of};
-    walk(&w, unit->start + offset, inside);
+    walk(&w, offset, inside);
     return inside;
 }
 

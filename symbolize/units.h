@@ -6,6 +6,7 @@
 #ifndef GT_UNITS_H
 #define GT_UNITS_H
 
+#include "dies.h"
 #include "elfutils.h"
 #include "lines.h"
 #include "packed.h"
@@ -24,9 +25,10 @@ struct gt_inside {
 struct gt_unit {
     Dwarf_Off start, end; /* in .debug_info; end 0: its header has not been read */
     Dwarf_Off die;
-    bool good;          /* its header has been read and makes sense, its abbreviations are there */
-    bool walked, whole; /* whole: with all that is in its functions */
-    bool qualifies;     /* names of this unit's language have a path: C++, Rust, D… not C */
+    bool good;           /* its header has been read and makes sense, its abbreviations are there */
+    bool walked, whole;  /* whole: with all that is in its functions */
+    bool qualifies;      /* names of this unit's language have a path: C++, Rust, D… not C */
+    struct gt_dies dies; /* once walked */
     struct gt_inside all;
     struct gt_lines lines; /* once asked for */
 };
@@ -69,24 +71,34 @@ static inline struct gt_found gt_scope_around(struct gt_found scope)
     return gt_found_around(scope, scope.in->scope[scope.id].parent);
 }
 
+/* What a walk collects before it is copied to its final size. */
+struct gt_list {
+    void *items;
+    size_t n, capacity, item;
+};
+
 struct gt_units {
     const struct gt_elfutils *dw;
     Dwarf *dwarf;
     struct gt_arena *arena;
     struct gt_packed *packed;
+    struct gt_section info, abbrev;
     uint64_t base, limit;  /* ELF addresses of the module */
     struct gt_unit **unit; /* by offset */
     size_t n;
     bool all; /* else only those that .debug_aranges tells of */
     struct gt_spans spans;
-    Dwarf_Off seen; /* headers before this offset have been looked at */
+    Dwarf_Off seen;               /* headers before this offset have been looked at */
+    struct gt_list nodes, scopes; /* room for what walks find, one after the other */
+    struct gt_ranges ranges;      /* the same */
 };
 
 /*
- * With dw, dwarf, packed, arena, base and limit set. aranges: the contents of that section, or
- * NULL.
+ * With dw, dwarf, packed, arena, info, abbrev, base and limit set. aranges: the contents of that
+ * section, or NULL.
  */
 void gt_units_init(struct gt_units *units, const void *aranges, size_t size);
+void gt_units_free(struct gt_units *units);
 
 /* To be called before libdw follows a reference out of a unit. False: the sections are damaged. */
 bool gt_units_need_all(struct gt_units *units);

@@ -17,7 +17,7 @@
 struct gt_stack;
 struct gt_string;
 
-enum { GT_ERA_STACKS = 16384, GT_ERA_STRINGS = 4096 };
+enum { GT_ERA_STACKS = 16384, GT_ERA_STACKS_PART = 64, GT_ERA_STRINGS = 4096 };
 
 struct gt_era {
     uint32_t number;
@@ -29,6 +29,7 @@ struct gt_era {
     struct gt_arena arena;
     struct gt_string *first_string, *last_string; /* strings.c: as they came */
     struct gt_string *strings[GT_ERA_STRINGS];
+    _Atomic bool any_of[GT_ERA_STACKS / GT_ERA_STACKS_PART]; /* of so many, one after the other */
     _Atomic(struct gt_stack *) stacks[GT_ERA_STACKS];
 };
 

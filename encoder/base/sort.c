@@ -1,9 +1,11 @@
-/* See sort.h: a radix sort, a byte at a time from the lowest. */
+/* See sort.h: a radix sort, a byte at a time from the lowest; few are inserted, without memory. */
 #include "sort.h"
 
 #include "arena.h"
 
 #include <string.h>
+
+enum { FEW = 64 };
 
 /* By one byte of the key, stable. */
 static void distribute(const struct gt_pair *from, struct gt_pair *to, size_t n, int shift)
@@ -20,6 +22,18 @@ static void distribute(const struct gt_pair *from, struct gt_pair *to, size_t n,
         to[next[from[i].key >> shift & 255]++] = from[i];
 }
 
+/* For few: what is moved grows with the square. */
+static void insert(struct gt_pair *pairs, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        struct gt_pair pair = pairs[i];
+        size_t at = i;
+        for (; at && pairs[at - 1].key > pair.key; at--)
+            pairs[at] = pairs[at - 1];
+        pairs[at] = pair;
+    }
+}
+
 bool gt_sort(struct gt_pair *pairs, size_t n)
 {
     bool sorted = true;
@@ -30,6 +44,10 @@ bool gt_sort(struct gt_pair *pairs, size_t n)
     }
     if (sorted)
         return true;
+    if (n <= FEW) {
+        insert(pairs, n);
+        return true;
+    }
     struct gt_pair *scratch = gt_pages_alloc(n * sizeof *scratch);
     if (!scratch)
         return false;

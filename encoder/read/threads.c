@@ -207,7 +207,7 @@ static void note_running(struct gt_threads *all, uint64_t p, const struct gt_thr
 /* The outermost function of a whole stack that is not libc's; "": it is not known. */
 static const char *routine_of(const struct gt_callers *stack)
 {
-    static const char *const below[] = {"start_thread", "clone",        "__clone",
+    static const char *const below[] = {"start_thread", "clone",        "__clone", "__GI___clone",
                                         "_start",       "__libc_start", "libc.so"};
     for (uint32_t i = (uint32_t)stack->n; i-- > 1;) {
         size_t k = 0, n = sizeof below / sizeof *below;

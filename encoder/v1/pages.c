@@ -1,6 +1,7 @@
 /* See pages.h. */
 #include "pages.h"
 
+#include "encoder/base/sparse.h"
 #include "encoder/base/varint.h"
 #include "encoder/output.h"
 
@@ -66,7 +67,7 @@ static struct {
     gt_v1_start_fn *start;
     struct event held[GT_V1_HELD_MAX];
     uint32_t holds;
-} pages;
+} pages GT_SPARSE;
 
 static uint32_t header_size(void)
 {

@@ -1,6 +1,7 @@
 /* See v1.h. */
 #include "v1.h"
 
+#include "encoder/base/sparse.h"
 #include "encoder/merge.h"
 #include "encoder/sched.h"
 #include "pages.h"
@@ -25,7 +26,7 @@ static struct {
         uint32_t p;
         uint64_t ts;
     } call;
-} v1;
+} v1 GT_SPARSE;
 
 /* The event that starts g on P p, and its arguments: no number if g's last event was here, too. */
 static enum gt_v1_type start_on(struct gt_merge_g *g, uint32_t p, uint64_t *args)

@@ -118,7 +118,7 @@ bool gt_allocator_has(const void *fn)
 void *gt_allocator_function(const char *name)
 {
     void *fn = function(name);
-    return gt_allocator_has(fn) ? fn : gt_real_next(name);
+    return gt_allocator_has(fn) || !allocator.before_us ? fn : gt_real_next(name);
 }
 
 bool gt_allocator_take_over(const char *const *names, int n)

@@ -1,7 +1,9 @@
 /* See nursery.h. Each block is preceded by its size. */
 #include "nursery.h"
 
-struct gt_nursery gt_nursery;
+#include "encoder/base/sparse.h"
+
+struct gt_nursery gt_nursery GT_SPARSE;
 __thread bool gt_nursery_only;
 
 void *gt_nursery_alloc(size_t size)

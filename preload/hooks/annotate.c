@@ -1,6 +1,7 @@
 /* What gotrace.h offers to the program: tasks, regions, logs. */
 #include "annotate.h"
 
+#include "encoder/base/sparse.h"
 #include "encoder/events.h"
 #include "preload/exported.h"
 #include "preload/process.h"
@@ -14,7 +15,7 @@ static struct {
     _Atomic uint64_t last;
     uint64_t inherited; /* up to here they are of the parent process */
     _Atomic uint32_t ended[WINDOW / 32];
-} tasks;
+} tasks GT_SPARSE;
 
 void gt_annotate_after_fork(void)
 {

@@ -4,6 +4,7 @@
 #include "fds.h"
 
 #include "encoder/base/arena.h"
+#include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
 #include "encoder/channel.h"
 #include "encoder/events.h"
@@ -32,7 +33,7 @@ struct ends {
     _Atomic uint64_t name[2][WORDS];
 };
 
-static _Atomic(struct ends *) all[GT_FDS / TOGETHER];
+static _Atomic(struct ends *) all[GT_FDS / TOGETHER] GT_SPARSE;
 static struct gt_arena arena;
 
 /* NULL: there are none, or no memory. */

@@ -5,10 +5,11 @@
 #include "slice.h"
 
 #include "encoder/base/futex.h"
+#include "encoder/base/sparse.h"
 
 #include <sys/stat.h>
 
-_Atomic uint8_t gt_fd_kind[GT_FDS];
+_Atomic uint8_t gt_fd_kind[GT_FDS] GT_SPARSE;
 
 enum gt_fd_kind gt_fd_find(int fd)
 {

@@ -2,6 +2,7 @@
 #include "foreign.h"
 
 #include "encoder/base/arena.h"
+#include "encoder/base/sparse.h"
 #include "preload/elf_bind.h"
 #include "symbolize/elf_names.h"
 
@@ -113,7 +114,7 @@ static long nothing(void)
 }
 
 /* What a table of symbols has ours in place of, attached. */
-static struct gt_elf_binding bound[GT_FOREIGN_BINDINGS];
+static struct gt_elf_binding bound[GT_FOREIGN_BINDINGS] GT_SPARSE;
 static int n_bound;
 
 static void *function_of(const struct module *m, const char *name)

@@ -1,6 +1,7 @@
 /* See hot.h. */
 #include "hot.h"
 
+#include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
 #include "encoder/events.h"
 #include "preload/options.h"
@@ -29,7 +30,7 @@ static struct heat {
     _Atomic(const void *) lock; /* this lock from */
     _Atomic uint32_t owner;     /* as the kernel numbers threads; 0: of nobody */
     _Atomic uint32_t epoch;     /* how often it has cooled: what was noted before may be over */
-} heats[GT_REGISTRY_SLOTS];
+} heats[GT_REGISTRY_SLOTS] GT_SPARSE;
 enum { CLAIMED = GT_HOLDER_SELF }; /* an owner is being written */
 
 static struct heat *heat_of(const void *lock)

@@ -6,6 +6,7 @@
 #include "openmp.h"
 
 #include "encoder/base/arch/arch.h"
+#include "encoder/base/sparse.h"
 
 /* Each knows whom its caller means: see foreign.h. */
 struct functions {
@@ -134,7 +135,7 @@ static void perhaps(enum gt_hook hook, struct gt_omp_wait *wait)
  * known how many tasks it makes.
  */
 enum { TASKS = 256, OF_LOOP = 1 };
-static _Atomic uintptr_t tasks[TASKS]; /* the function, twice; OF_LOOP */
+static _Atomic uintptr_t tasks[TASKS] GT_SPARSE; /* the function, twice; OF_LOOP */
 
 extern char gt_omp_tasks[] __attribute__((visibility("hidden")));
 GT_ARCH_NUMBERED_ENTRIES(gt_omp_tasks, gt_omp_run_task, 256);

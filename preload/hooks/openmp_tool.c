@@ -9,6 +9,7 @@
 
 #include "encoder/base/arena.h"
 #include "encoder/base/freelist.h"
+#include "encoder/base/sparse.h"
 #include "preload/process.h"
 
 static struct {
@@ -176,7 +177,7 @@ static void sync_region_wait(int kind, int endpoint, ompt_data_t *region, ompt_d
 
 /* How many have locks or want them: only who finds somebody there may have to wait. */
 enum { LOCKS = 1024 };
-static _Atomic uint32_t takers[LOCKS];
+static _Atomic uint32_t takers[LOCKS] GT_SPARSE;
 
 static _Atomic uint32_t *takers_of(uint64_t lock)
 {

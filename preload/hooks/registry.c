@@ -1,24 +1,25 @@
 /* See registry.h. */
 #include "registry.h"
 
+#include "encoder/base/sparse.h"
 #include "encoder/writer.h"
 
 #include <string.h>
 
 #define SHARDS 1024u
 
-_Atomic uint32_t gt_registry_count[GT_REGISTRY_SLOTS];
+_Atomic uint32_t gt_registry_count[GT_REGISTRY_SLOTS] GT_SPARSE;
 
 static struct shard {
     struct gt_lock lock;
     struct gt_waiter *first, *last;
-} shards[SHARDS];
+} shards[SHARDS] GT_SPARSE;
 
 /* Changed under the lock of the shard, of which a slot is a part. */
 static struct slot {
     _Atomic uint32_t asleep; /* waiters that were not woken */
     _Atomic uint64_t again;  /* when one of the others may be asleep again; or some time before */
-} slots[GT_REGISTRY_SLOTS];
+} slots[GT_REGISTRY_SLOTS] GT_SPARSE;
 
 /* In hooks; false is counted. */
 static bool lock_within(struct shard *s)

@@ -2,6 +2,7 @@
 #include "signalled.h"
 
 #include "encoder/base/debug.h"
+#include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
 #include "preload/names.h"
 #include "preload/real.h"
@@ -19,9 +20,9 @@ static struct entry {
     uint32_t hook, epoch;
     _Atomic uint64_t signals, vain;
     uint64_t told_signals, told_vain; /* the drain side's, of these */
-} entries[ENTRIES];
+} entries[ENTRIES] GT_SPARSE;
 
-static _Atomic bool used;       /* any */
+static _Atomic bool used;       /* any: else nobody needs to touch them */
 static _Atomic uint64_t untold; /* signals for which there was no entry */
 static uint64_t told_untold;
 
@@ -88,6 +89,8 @@ void gt_signalled_reset(void)
 void gt_signalled_forget_told(void)
 {
     GT_ASSERT_DRAIN_SIDE();
+    if (!atomic_load(&used))
+        return;
     for (struct entry *e = entries; e < entries + ENTRIES; e++) {
         atomic_fetch_sub(&e->signals, e->told_signals);
         atomic_fetch_sub(&e->vain, e->told_vain);
@@ -118,6 +121,8 @@ void gt_signalled_tell(gt_tell_fn *tell)
 {
     GT_ASSERT_DRAIN_SIDE();
     char text[GT_STRING_MAX];
+    if (!atomic_load(&used))
+        return;
     for (struct entry *e = entries; e < entries + ENTRIES; e++) {
         if (!atomic_load_explicit(&e->pc, memory_order_acquire) || !atomic_load(&e->signals))
             continue;

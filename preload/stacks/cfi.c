@@ -430,10 +430,33 @@ static int64_t words_below(struct rule rule)
     return rule.where == SAVED && aligned(rule.offset) && rule.offset < 0 ? -(rule.offset / 8) : -1;
 }
 
-/* *l has its CFA. false: not expressible. */
+static struct rule moved(struct rule rule, int32_t by)
+{
+    return rule_of(rule.where, rule.reg, (int64_t)rule.offset + by);
+}
+
+/*
+ * The CFA may be told below the return address, but the caller's stack pointer is above that: so it
+ * is on aarch64 while ld.so binds a function, of what the procedure linkage table has pushed.
+ */
+static struct rules as_caller_sees(struct rules r)
+{
+    enum { FAR = 512 };
+    if (r.cfa.where != OFFSET || r.ra.where != SAVED || r.ra.offset < 0 || r.ra.offset > FAR)
+        return r;
+    int32_t above = r.ra.offset + (int32_t)sizeof(uintptr_t);
+    struct rule fp = r.fp.where == SAVED ? moved(r.fp, -above) : r.fp;
+    return (struct rules){moved(r.cfa, above), fp, moved(r.ra, -above)};
+}
+
+/* *l has its kind and CFA. false: not expressible. */
 static bool set_saved_in(struct gt_layout *l, const struct rules *now)
 {
-    int64_t ra = words_below(now->ra), fp = words_below(now->fp), from_ra = fp - ra + 1;
+    int64_t ra = words_below(now->ra), fp = words_below(now->fp);
+    /* Given back, what is below sp: where calls leave it in a register, it is there again. */
+    if (!GT_ARCH_RA_BELOW && l->kind == GT_FRAME_SP && ra > l->cfa)
+        ra = 0;
+    int64_t from_ra = fp - ra + 1;
     bool near = GT_ARCH_RA_BELOW
                     ? ra * 8 == GT_ARCH_RA_BELOW
                     : ra <= GT_LAYOUT_RA_MAX || (ra <= l->cfa && l->cfa - ra <= GT_LAYOUT_RA_MAX);
@@ -446,7 +469,7 @@ static bool set_saved_in(struct gt_layout *l, const struct rules *now)
 
 static struct gt_layout layout_of(const struct machine *m)
 {
-    const struct rules *now = &m->now;
+    const struct rules seen = as_caller_sees(m->now), *now = &seen;
     struct gt_layout odd = {.kind = GT_FRAME_ODD}, l = {.cfa = now->cfa.offset / 8};
     if (now->ra.where == UNDEFINED)
         return (struct gt_layout){.kind = GT_FRAME_OUTERMOST};

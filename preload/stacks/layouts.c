@@ -1,8 +1,8 @@
 /* See layouts.h. */
 #include "layouts.h"
 
-#include "encoder/base/arena.h"
 #include "encoder/base/futex.h"
+#include "encoder/base/sparse.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -20,9 +20,10 @@ struct dl_find_object {
 #endif
 
 #define PAGE 4096u
-#define SLOTS (1u << GT_LAYOUT_SLOT_BITS)
 
-struct gt_layouts gt_layouts;
+struct gt_layouts gt_layouts GT_SPARSE;
+
+static _Atomic bool used; /* the cache: else nobody needs to touch it */
 
 bool (*gt_layouts_find)(uintptr_t pc, struct gt_layout_object *found);
 
@@ -123,11 +124,34 @@ static bool is_trampoline(uintptr_t look)
     return !GT_ARCH_SIGNAL_SP && gt_can_read(code, 2 * sizeof *code) && gt_arch_is_trampoline(code);
 }
 
+static bool plt_pushed(const uint32_t *at)
+{
+    enum { ALL = GT_ARCH_PLT_BEFORE + 1 + GT_ARCH_PLT_AFTER };
+    return gt_can_read(at - GT_ARCH_PLT_BEFORE, ALL * sizeof *at) && gt_arch_plt_pushed(at);
+}
+
+/*
+ * What was interrupted on the way from a procedure linkage table to ld.so, which tells of what that
+ * has pushed only after its landing.
+ */
+static struct gt_layout find_interrupted(uintptr_t look, struct gt_layout l, bool *keep)
+{
+    const uint32_t *at = (const void *)look;
+    if (l.kind == GT_FRAME_UNKNOWN && plt_pushed(at))
+        return (struct gt_layout){.kind = GT_FRAME_SP, .cfa = 2, .ra_words = 1};
+    if (l.kind == GT_FRAME_SP && !l.ra_words && gt_can_read(at, sizeof *at) &&
+        gt_arch_is_landing(at))
+        return find_information(look + sizeof *at, keep);
+    return l;
+}
+
 static struct gt_layout find_layout(uintptr_t look, bool *keep)
 {
     struct gt_layout l = find_information(look, keep);
     if (l.kind == GT_FRAME_UNKNOWN && is_trampoline(look))
         l.kind = GT_FRAME_SIGNAL;
+    else if (!GT_ARCH_RA_BELOW && look % sizeof(uint32_t) == 0)
+        l = find_interrupted(look, l, keep);
     return l;
 }
 
@@ -147,6 +171,7 @@ static void insert(struct gt_layout_place at, uint64_t word, uint32_t forgets)
 {
     _Atomic uint64_t *slot = &gt_layouts.cache[at.slot], *other = &gt_layouts.cache[at.slot ^ 1];
     word |= at.tag;
+    atomic_store_explicit(&used, true, memory_order_relaxed);
     if (atomic_load_explicit(slot, memory_order_relaxed) &&
         !atomic_load_explicit(other, memory_order_relaxed)) {
         slot = other;
@@ -176,7 +201,8 @@ void gt_layouts_forget(uint32_t epoch)
 {
     atomic_fetch_add(&gt_layouts.forgets, 1);
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in insert */
-    for (uint32_t i = 0; i < SLOTS; i++) {
+    bool any = atomic_load_explicit(&used, memory_order_relaxed);
+    for (uint32_t i = 0; any && i < GT_LAYOUT_SLOTS; i++) {
         if (atomic_load_explicit(&gt_layouts.cache[i], memory_order_relaxed))
             atomic_store_explicit(&gt_layouts.cache[i], 0, memory_order_relaxed);
     }
@@ -189,8 +215,5 @@ bool gt_layouts_init(void)
     *(void **)&loader.find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
     if (loader.find_object)
         gt_layouts_find = ask_loader;
-    if (!gt_layouts_find)
-        return false;
-    gt_layouts.cache = gt_pages_alloc(SLOTS * sizeof *gt_layouts.cache);
-    return gt_layouts.cache != NULL;
+    return gt_layouts_find != NULL;
 }

@@ -43,6 +43,7 @@
  */
 enum {
     GT_LAYOUT_SLOT_BITS = 14,
+    GT_LAYOUT_SLOTS = 1 << GT_LAYOUT_SLOT_BITS,
     GT_LAYOUT_ADDRESS_BITS = 48 - GT_ARCH_CODE_ALIGN,
     GT_LAYOUT_TAG_BITS = GT_LAYOUT_ADDRESS_BITS - GT_LAYOUT_SLOT_BITS,
     GT_LAYOUT_DISPLACED = 8,
@@ -55,7 +56,7 @@ enum {
 _Static_assert(GT_LAYOUT_CFA_SHIFT == GT_LAYOUT_RA_SHIFT + (GT_ARCH_RA_BELOW ? 0 : 6), "no gap");
 
 extern struct gt_layouts {
-    _Atomic uint64_t *cache;
+    _Atomic uint64_t cache[GT_LAYOUT_SLOTS];
     _Atomic uint32_t epoch; /* the cache is of */
     _Atomic uint32_t forgets;
 } gt_layouts;
@@ -147,7 +148,7 @@ struct gt_layout_object {
 /* For a libc without _dl_find_object (before 2.35): what is at that address now. false: nothing. */
 extern bool (*gt_layouts_find)(uintptr_t pc, struct gt_layout_object *found);
 
-/* In the constructor. false: no memory, or nothing finds objects. */
+/* In the constructor. false: nothing finds objects. */
 bool gt_layouts_init(void);
 
 #endif

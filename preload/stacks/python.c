@@ -12,6 +12,7 @@
 
 #include "encoder/base/futex.h"
 #include "encoder/base/hash.h"
+#include "encoder/base/sparse.h"
 #include "encoder/base/urgent.h"
 #include "symbolize/elf_names.h"
 #include "symbolize/modules.h"
@@ -32,7 +33,7 @@ static struct {
 } python;
 
 __thread bool gt_python_of_other;
-_Atomic uintptr_t gt_python_readable[GT_PYTHON_PAGES];
+_Atomic uintptr_t gt_python_readable[GT_PYTHON_PAGES] GT_SPARSE;
 
 /* Finding it --------------------------------------------------------------------------------- */
 
@@ -295,7 +296,7 @@ static uint64_t pc_of(const struct code *c, int64_t at)
     enum { PLACES = 4096 };
     static struct {
         _Atomic uint64_t check, pc;
-    } places[PLACES];
+    } places[PLACES] GT_SPARSE;
     uint64_t hash = hash_code(c, at), slot = hash % PLACES;
     uint64_t pc = atomic_load_explicit(&places[slot].pc, memory_order_relaxed);
     if (pc && (atomic_load_explicit(&places[slot].check, memory_order_relaxed) ^ pc) == hash)

@@ -47,9 +47,9 @@ NOINLINE static void capture(void)
     if (walked > GT_WALK_TRAIL)
         abort();
     struct gt_path *p = gt_trail_last(&trail);
-    uint64_t *pcs = &p->pcs[p->first];
+    uint64_t *pcs = gt_trail_pcs(&trail, &n) - 1;
     pcs[0] = 1;
-    last = gt_stacks_get_hashed(pcs, GT_FRAMES_MAX - p->first, epoch, gt_path_hash(p));
+    last = gt_stacks_get_hashed(pcs, n + 1, epoch, gt_path_hash(p));
 }
 
 NOINLINE static void same(void)
@@ -79,7 +79,7 @@ static void moved(void)
 
 static void lose(void)
 {
-    trail.path[0].first = trail.path[1].first = GT_TRAIL_MAX;
+    trail.path[0].frames = trail.path[1].frames = 0;
 }
 
 static void known(void)

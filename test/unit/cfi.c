@@ -172,6 +172,19 @@ static void by_hand(void)
     check_saved(at(&m, 0), GT_FRAME_ODD, 0, 0, 0);
     MAKE(&m, "zR", 0x0e, 32, 0x9e, 4);
     check_saved(at(&m, 0), GT_FRAME_SP, 4, 4, 0);
+    /* ld.so's while it binds a function: the return address above the CFA, then taken from there */
+    MAKE(&m, "zR", 0x11, 30, 0x7f, 0x41, 0x0e, 0xd0, 1, 0x48, 0x0e, 0, 0x41, 0x13, 2);
+    check_saved(at(&m, 0), GT_FRAME_SP, 2, 1, 0);
+    check_saved(at(&m, 4), GT_FRAME_SP, 28, 1, 0);
+    check_saved(at(&m, 36), GT_FRAME_SP, 2, 1, 0);
+    check_saved(at(&m, 40), GT_FRAME_SP, 0, 0, 0);
+    /* the same above a frame pointer, with fp; too far above; by a CFA that is in memory */
+    MAKE(&m, "zR", 0x0c, 29, 16, 0x9d, 2, 0x11, 30, 0x7f);
+    check_saved(at(&m, 0), GT_FRAME_FP, 4, 1, 4);
+    MAKE(&m, "zR", 0x11, 30, 0xbf, 0x7f);
+    check_saved(at(&m, 0), GT_FRAME_ODD, 0, 0, 0);
+    MAKE(&m, "zR", 0x0f, 3, 0x8f, 8, 0x06, 0x11, 30, 0x7f);
+    check_saved(at(&m, 0), GT_FRAME_ODD, 0, 0, 0);
     /* the outermost frame; a signal's, which is known by its code; what is not aligned; too large
      */
     MAKE(&m, "zR", 0x07, 30);

@@ -31,6 +31,16 @@ static const struct {
     {"_RINvNtC3std3mem8align_ofNtNtC3std3mem12DiscriminantE",
      "std::mem::align_of::<std::mem::Discriminant>"},
     {"_RNCNCNgCs6DXkGYLi8lr_2cc5spawn00B5_", "cc::spawn::{closure#0}::{closure#0}"},
+    {"_RINvC1a1bFUKCjEzE", "a::b::<unsafe extern \"C\" fn(usize) -> !>"},
+    {"_RNvYNtC1a1bNtC1c1d1e", "<a::b as c::d>::e"},
+    {"_RNvXs_C1aNtB4_1bNtC1c1d1e", "<a::b as c::d>::e"},
+    {"_RNvC1au8gdel_5qa", "a::gödel"},
+    {"_RNvC1a1bC1z", "a::b"},
+    /* a path that is part of itself; one that ends in the middle; more lifetimes than there can be
+     */
+    {"_RNvB_1a", "_RNvB_1a"},
+    {"_RNvC1a", "_RNvC1a"},
+    {"_RINvC1a1bFGzzzzzzzzz_EuE", "_RINvC1a1bFGzzzzzzzzz_EuE"},
     /* not names at all */
     {"_Z", "_Z"},
     {"_R", "_R"},
@@ -58,6 +68,62 @@ static const struct {
     {"std::thread::join()", "std::thread::join()"},
 };
 
+/* So many parts, each of which has the one before twice: more than anybody could write down. */
+enum { PARTS = 60 };
+
+static const char *reference(char letter, const char *digits, unsigned base, unsigned number)
+{
+    static char text[8];
+    char *p = text + sizeof text - 1;
+    *--p = '_';
+    for (unsigned rest = number, first = 1; rest; rest = (rest - first) / base, first = 0)
+        *--p = digits[(rest - first) % base];
+    *--p = letter;
+    return p;
+}
+
+static const char *substitution(unsigned number)
+{
+    return reference('S', "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", 36, number);
+}
+
+/* f<>(pack expansion of pair<pair<…>, the same>), or without the expansion. */
+static char *doubling_cplus(char *symbol, const char *before)
+{
+    char *p = symbol + sprintf(symbol, "_Z1fIJEEv%sSt4pairI", before);
+    for (int i = 0; i < PARTS; i++)
+        p += sprintf(p, "S0_I");
+    p += sprintf(p, "iiE");
+    for (unsigned i = 0; i < PARTS; i++)
+        p += sprintf(p, "%sE", substitution(2 + i));
+    return symbol;
+}
+
+/* a::b::<(i32,), the same twice, …> */
+static char *doubling_rust(char *symbol)
+{
+    static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    char *p = symbol + sprintf(symbol, "_RINvC1a1b"), *path = symbol + 2, *last = p;
+    p += sprintf(p, "TlE");
+    for (int i = 0; i < PARTS; i++) {
+        const char *of_last = reference('B', digits, 62, (unsigned)(last - path));
+        last = p;
+        p += sprintf(p, "T%s%sE", of_last, of_last);
+    }
+    sprintf(p, "E");
+    return symbol;
+}
+
+static void check_doubling(void)
+{
+    char symbol[2000], buf[256];
+    CHECK(gt_demangle(doubling_rust(symbol), buf, sizeof buf) == symbol, "%s", buf);
+    CHECK(gt_demangle(doubling_cplus(symbol, "Dp"), buf, sizeof buf) == symbol, "%s", buf);
+    const char *name = gt_demangle(doubling_cplus(symbol, ""), buf, sizeof buf);
+    CHECK(strlen(name) == sizeof buf - 1, "%s", name);
+    check_starts("doubling", name, "f<>(std::pair<std::pair<std::pair<");
+}
+
 /* Hostile names: must return, within the drain thread's stack, and stay inside the buffer. */
 static void *check_hostile(void *unused)
 {
@@ -75,6 +141,7 @@ static void *check_hostile(void *unused)
             CHECK(buf[sizeof buf - 1] == 'x', "wrote past the end");
         }
     }
+    check_doubling();
     for (const char *p = table[7].symbol; *p; p++) {
         const char *name = gt_demangle(p, buf, 8);
         CHECK(name == p || strlen(name) < 8, "%s", p);

@@ -21,8 +21,12 @@
 void far_frame(void (*fn)(void));
 void fp_frame(void (*fn)(void), uintptr_t fp);
 
-/* Instructions: stopped, where one is interrupted; called, in a function without a caller. */
-extern const char stopped[], called[];
+/*
+ * Instructions: stopped, where one is interrupted; called, in a function without a caller. Hidden:
+ * where they stand in a table, linkers for aarch64 take local labels for the section's beginning.
+ */
+#define LABEL extern __attribute__((visibility("hidden"))) const char
+LABEL stopped[], called[];
 
 #if defined(__x86_64__)
 
@@ -104,6 +108,32 @@ __asm__(".text\n"
         ".cfi_startproc\n"
         "stopped:\n"
         "    ret\n"
+        ".cfi_endproc\n"
+        "linkage:\n" /* the beginning of a procedure linkage table, then what ld.so has */
+        "    stp x16, x30, [sp, -16]!\n"
+        "    adrp x16, linkage\n"
+        "    ldr x17, [x16]\n"
+        "    add x16, x16, 8\n"
+        "    br x17\n"
+        ".cfi_startproc\n"
+        "    hint #34\n" /* bti c */
+        "    .cfi_offset x30, 8\n"
+        "    stp x8, x9, [sp, -208]!\n"
+        "    .cfi_def_cfa_offset 208\n"
+        "    blr x17\n"
+        "    ldp x8, x9, [sp], 208\n"
+        "    .cfi_def_cfa_offset 0\n"
+        "    ldp x17, x30, [sp], 16\n"
+        "    .cfi_def_cfa_offset -16\n"
+        "    br x16\n"
+        ".cfi_endproc\n"
+        "caller:\n"
+        ".cfi_startproc\n"
+        "    .cfi_def_cfa_offset 32\n"
+        "    .cfi_offset x30, -8\n"
+        "    bl linkage\n"
+        "calls:\n"
+        "    udf 0\n"
         ".cfi_endproc\n"
         "outermost:\n"
         ".cfi_startproc\n"
@@ -236,6 +266,33 @@ static void interrupted(void)
     munmap(page, 2 * PAGE);
 }
 
+#if defined(__aarch64__)
+/* At each instruction of `linkage`, on whose stack are so many words then. */
+static void while_bound(void)
+{
+    LABEL linkage[], calls[];
+    static const struct {
+        uint8_t words;
+        bool ra_is_elsewhere;
+    } at[] = {{0}, {2}, {2}, {2}, {2}, {2}, {2}, {28, true}, {28, true}, {2, true}, {0}};
+    static uintptr_t stack[64];
+    uintptr_t *of_caller = &stack[40];
+    of_caller[3] = (uintptr_t)called;
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+        uint64_t pcs[GT_FRAMES_MAX];
+        ucontext_t context = {0};
+        of_caller[-1] = at[i].words ? (uintptr_t)calls : 0;
+        context.uc_mcontext.pc = (uintptr_t)linkage + 4 * i;
+        context.uc_mcontext.sp = (uintptr_t)(of_caller - at[i].words);
+        context.uc_mcontext.regs[30] = at[i].ra_is_elsewhere ? 8 : (uintptr_t)calls;
+        uint32_t n = gt_unwind_context(&trail, 1, &context, pcs, NULL);
+        CHECK(n == 3, "%u at %zu", n, i);
+        CHECK_EQ(pcs[1], (uintptr_t)calls);
+        CHECK_EQ(pcs[2], (uintptr_t)called);
+    }
+}
+#endif
+
 static void *in_thread(void *arg)
 {
     gt_trail_begin(&trail, (size_t)(uintptr_t)arg);
@@ -289,6 +346,9 @@ int main(void)
     lies(trail.stack_hi);
     to_and_fro();
     interrupted();
+#if defined(__aarch64__)
+    while_bound();
+#endif
     thread_with(64 * PAGE);
     thread_with(0);
     in_coroutine();

@@ -66,6 +66,24 @@ static inline bool gt_arch_is_trampoline(const uint32_t code[2])
     return code[0] == 0xd2801168 && code[1] == 0xd4000001;
 }
 
+/* Between `stp x16, x30, [sp, #-16]!` and, four instructions later, `br x17`. */
+enum { GT_ARCH_PLT_BEFORE = 4, GT_ARCH_PLT_AFTER = 3 };
+
+static inline bool gt_arch_plt_pushed(const uint32_t *at)
+{
+    for (const uint32_t *push = at - 4; push < at; push++) {
+        if (push[0] == 0xa9bf7bf0 && push[4] == 0xd61f0220)
+            return true;
+    }
+    return false;
+}
+
+/* `bti c`. */
+static inline bool gt_arch_is_landing(const uint32_t *at)
+{
+    return *at == 0xd503245f;
+}
+
 enum { GT_ARCH_CONTEXT_SIZE = offsetof(ucontext_t, uc_mcontext.__reserved) };
 
 static inline struct gt_arch_registers gt_arch_interrupted(const void *context)

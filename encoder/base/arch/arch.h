@@ -16,6 +16,10 @@
  *   that has it; GT_ARCH_CODE_ALIGN and GT_ARCH_STACK_ALIGN, what instructions and frames are
  *   aligned to, as powers of two; gt_arch_return, how code goes on that only gives back its frame
  *   and returns: of GT_ARCH_RETURN_MAX bytes;
+ * - calls that ld.so has still to bind, where they leave the return address in a register:
+ *   gt_arch_plt_pushed, whether the instruction belongs to the first entry of a procedure linkage
+ *   table, which has pushed it as the last of two words: by so many instructions,
+ *   GT_ARCH_PLT_BEFORE and _AFTER; gt_arch_is_landing, whether it only marks where jumps may land;
  * - signals: GT_ARCH_SIGNAL_SP, where the frame of one keeps the stack pointer, 0: call frame
  *   information does not say so, and gt_arch_is_trampoline knows the two instructions that a
  *   handler returns to; GT_ARCH_SIGNAL_CONTEXT, where in that frame the ucontext_t is; what the
