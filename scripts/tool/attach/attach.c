@@ -125,43 +125,70 @@ static void look(struct attach *a, pid_t pid)
 
 /* Borrowing ---------------------------------------------------------------------------------- */
 
-static bool borrow_one(struct attach *a, const struct gt_task *task)
+/* Who could be borrowed. */
+struct candidate {
+    const struct gt_task *task;
+    long sleeps; /* how often it had gone to sleep when it was tried in vain; or -1 */
+};
+
+static long sleeps_of(const struct candidate *c)
+{
+    return gt_status_of(c->task->tid, "voluntary_ctxt_switches:");
+}
+
+static bool borrow_one(struct attach *a, struct candidate *c)
 {
     pid_t pid = a->still.pid;
-    switch (gt_borrow(&a->still, task, a->memory, a->code, &a->functions, &a->borrowed)) {
-    case GT_BORROW_MOVED: return false;
-    case GT_BORROW_DONE: return true;
-    case GT_BORROW_REFUSED:
-        if (a->borrowed.error == EPERM) /* somebody has come in between */
-            try_again(pid, "is being debugged, or attached to by somebody else");
+    enum gt_borrow how =
+        gt_borrow(&a->still, c->task, a->memory, a->code, &a->functions, &a->borrowed);
+    c->sleeps = how == GT_BORROW_CHANGED ? sleeps_of(c) : -1;
+    if (how == GT_BORROW_REFUSED && a->borrowed.error == EPERM) /* somebody has come in between */
+        try_again(pid, "is being debugged, or attached to by somebody else");
+    if (how == GT_BORROW_REFUSED)
         FAIL(pid, "does not let its threads be stopped: %s", strerror(a->borrowed.error));
-    case GT_BORROW_FAILED: FAIL(pid, "could not make a thread; it goes on as before");
+    if (how == GT_BORROW_FAILED)
+        FAIL(pid, "could not make a thread; it goes on as before");
+    return how == GT_BORROW_DONE;
+}
+
+/*
+ * Threads that have moved come back to where they wait; they are stopped only there. Each time a
+ * thread is stopped its call begins anew, with all of its timeout: it might never end.
+ */
+static bool borrow_any(struct attach *a, struct candidate *all, size_t n)
+{
+    for (time_t end = time(NULL) + STAY_S; time(NULL) <= end; wait_a_tick()) {
+        for (size_t i = 0; i < n; i++) {
+            /* One more: its call began anew. */
+            bool moves = all[i].sleeps < 0 || sleeps_of(&all[i]) > all[i].sleeps + 1;
+            if (moves && gt_choose_may_be_there(all[i].task) && borrow_one(a, &all[i]))
+                return true;
+        }
     }
     return false;
 }
 
-/* Threads that have moved come back to where they wait. */
 static void borrow(struct attach *a)
 {
     const struct gt_task **task = gt_need(calloc(a->still.tasks + 1, sizeof *task));
     size_t n = gt_choose(&a->still, a->own_malloc, task);
-    sigset_t all, before; /* Ctrl-C is for later */
-    bool done = false;
+    struct candidate *all = gt_need(calloc(n + 1, sizeof *all));
+    sigset_t held, before; /* Ctrl-C is for later */
     if (!n)
         try_again(a->still.pid,
                   "has no thread that waits in a system call with nothing half done: it computes, "
                   "or is inside of its loader or allocator, or its stacks cannot be followed");
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &before);
+    for (size_t i = 0; i < n; i++)
+        all[i] = (struct candidate){task[i], -1};
+    sigfillset(&held);
+    sigprocmask(SIG_SETMASK, &held, &before);
     gt_hurry(true);
-    for (time_t end = time(NULL) + STAY_S; !done && time(NULL) <= end; wait_a_tick()) {
-        for (size_t i = 0; i < n && !done; i++)
-            done = borrow_one(a, task[i]);
-    }
+    bool done = borrow_any(a, all, n);
     gt_hurry(false);
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (!done)
         try_again(a->still.pid, "has no thread that stays in its calls for long enough");
+    free(all);
     free(task);
 }
 

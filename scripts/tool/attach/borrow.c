@@ -175,14 +175,14 @@ static enum gt_borrow visit(const struct gt_still *still, const struct gt_task *
     bool eintr;
     if (!get(v->tid, &v->found) || ptrace(PTRACE_GETSIGMASK, v->tid, sizeof v->mask, &v->mask) != 0)
         return ptrace(PTRACE_DETACH, v->tid, 0, 0), GT_BORROW_MOVED;
-    bool same = gt_choose_again(still, task, &v->found, memory);
+    bool there = gt_choose_is_there(task, &v->found);
     struct gt_call call = gt_registers_call(&v->found, &none, &eintr);
     if (eintr)
         gt_registers_restart(&v->found, &call);
-    if (same)
+    if (there && gt_choose_again(still, task, memory))
         return execute(v, functions);
     leave(v);
-    return GT_BORROW_MOVED;
+    return there ? GT_BORROW_CHANGED : GT_BORROW_MOVED;
 }
 
 enum gt_borrow gt_borrow(const struct gt_still *still, const struct gt_task *task, int memory,

@@ -9,6 +9,7 @@
 enum gt_borrow {
     GT_BORROW_DONE,
     GT_BORROW_MOVED,   /* it was not where it was seen; nothing happened */
+    GT_BORROW_CHANGED, /* it was, and had come by another way; nothing happened */
     GT_BORROW_REFUSED, /* the kernel's word, as errno; nothing happened */
     GT_BORROW_FAILED   /* no thread was made */
 };

@@ -124,13 +124,27 @@ size_t gt_choose(const struct gt_still *still, bool own_malloc, const struct gt_
     return n;
 }
 
-/* Or one like it: return addresses tell the rest. */
-static bool is_same_call(const struct user_regs_struct *a, const struct user_regs_struct *b)
+/* Whether a call that is made there, and waited in, is that one or one like it. */
+static bool is_like(const struct gt_task *task, uint64_t pc, uint64_t sp, long number)
+{
+    return pc == gt_registers_pc(&task->registers) && sp == gt_registers_sp(&task->registers) &&
+           is_patient(number);
+}
+
+bool gt_choose_is_there(const struct gt_task *task, const struct user_regs_struct *registers)
 {
     bool eintr;
     struct gt_call none = {.number = -1};
-    return gt_registers_pc(a) == gt_registers_pc(b) && gt_registers_sp(a) == gt_registers_sp(b) &&
-           is_patient(gt_registers_call(b, &none, &eintr).number);
+    return is_like(task, gt_registers_pc(registers), gt_registers_sp(registers),
+                   gt_registers_call(registers, &none, &eintr).number);
+}
+
+bool gt_choose_may_be_there(const struct gt_task *task)
+{
+    struct gt_call call = gt_call_of(task->tid);
+    if (call.number < 0)
+        return access("/proc/self/syscall", F_OK) != 0;
+    return is_like(task, call.pc, call.sp, call.number);
 }
 
 bool gt_choose_returns(const struct gt_task *t, uint64_t word)
@@ -153,11 +167,10 @@ const struct gt_piece *gt_choose_stack(const struct gt_still *s, const struct gt
 }
 
 /* All return addresses are where they were, and so are the frames. */
-bool gt_choose_again(const struct gt_still *still, const struct gt_task *task,
-                     const struct user_regs_struct *registers, int memory)
+bool gt_choose_again(const struct gt_still *still, const struct gt_task *task, int memory)
 {
     const struct gt_piece *then = gt_choose_stack(still, task);
-    if (!then || !is_same_call(&task->registers, registers))
+    if (!then)
         return false;
     uint64_t *now = gt_need(malloc(then->size)), word;
     bool same = pread(memory, now, then->size, (off_t)then->at) == (ssize_t)then->size;

@@ -1,6 +1,7 @@
 /* See modules.h. */
 #include "modules.h"
 
+#include "scripts/tool/elf_view.h"
 #include "scripts/tool/tool.h"
 
 #include "symbolize/image.h"
@@ -48,17 +49,22 @@ static const struct gt_loaded *find(const struct gt_loaded *loaded, size_t n, co
     return NULL;
 }
 
-/* Why there is no libc that we know. */
+/* Why there is no libc that we know: the executable, which is loaded first, names its loader. */
 static _Noreturn void has_no_libc(const struct gt_still *s, const struct gt_loaded *loaded,
                                   size_t n)
 {
-    if (find(loaded, n, "ld-musl") || find(loaded, n, "libc.musl"))
+    struct gt_image image = {.base = NULL};
+    struct gt_elf_view view;
+    if (!n || !loaded->path || gt_image_open(&image, loaded->path) != 0 ||
+        !gt_elf_view(&view, image.base, image.size))
         gt_fail(GT_EXIT_FAILED,
-                "process %d uses another libc, musl, and libgotrace.so is made for glibc", s->pid);
+                "process %d has no libc that is glibc, and its program cannot be read", s->pid);
+    if (!view.interpreter)
+        gt_fail(GT_EXIT_FAILED, "process %d is statically linked: no library can be loaded into it",
+                s->pid);
     gt_fail(GT_EXIT_FAILED,
-            "process %d is statically linked, or has a libc that is not glibc: no library can be "
-            "loaded into it",
-            s->pid);
+            "process %d has another libc%s: its loader is %s, and libgotrace.so is made for glibc",
+            s->pid, strstr(view.interpreter, "musl") ? ", musl" : "", view.interpreter);
 }
 
 static void refuse_sanitizers(const struct gt_still *s, const struct gt_loaded *loaded, size_t n)

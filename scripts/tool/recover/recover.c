@@ -98,14 +98,16 @@ static bool go_on_v2(struct gt_bytes part)
     return part.p == part.end;
 }
 
-static void go_on(const struct gt_boxed *b, const struct gt_bytes *file, const char *path,
+/* file: at least a header. false: it is not the one that has these bytes. */
+static bool go_on(const struct gt_boxed *b, const struct gt_bytes *file, const char *path,
                   uint64_t bytes)
 {
+    if (gt_bytes_left(file) < bytes || bytes <= GT_HEADER_BYTES ||
+        gt_format_of_header(file->p) != b->format)
+        return false;
     struct gt_bytes part = {file->p, file->p + bytes, false};
-    bool fits = gt_bytes_left(file) >= bytes && bytes > GT_HEADER_BYTES &&
-                gt_format_of_header(file->p) == b->format;
-    if (!fits || !(b->format->v1 ? gt_v1_part_go_on(part, path) : go_on_v2(part)))
-        gt_fail(GT_EXIT_FAILED, "%s: not the trace that %s goes on with", path, b->path);
+    gt_output_write(part.p, bytes);
+    return b->format->v1 ? gt_v1_part_go_on(part, path) : go_on_v2(part);
 }
 
 static void begin_file(const struct gt_boxed *b)
@@ -135,8 +137,8 @@ static void copy_trace(const struct gt_boxed *b, const char *path)
     const char *why = gt_trace_map(&file, path, GT_HEADER_BYTES);
     if (why || !file.p)
         gt_fail(GT_EXIT_FAILED, "%s: %s", path, why ? why : "no trace");
-    gt_output_write(file.p, whole->bytes);
-    go_on(b, &file, path, whole->bytes);
+    if (!go_on(b, &file, path, whole->bytes))
+        gt_fail(GT_EXIT_FAILED, "%s: not the trace that %s goes on with", path, b->path);
 }
 
 /* What was in memory ------------------------------------------------------------------------- */

@@ -29,7 +29,49 @@ static void set_stack(struct gt_task *task, const struct gt_callers *stack)
     }
 }
 
-static void add_task(struct gt_still *still, const struct gt_thread_state *t)
+/* What is there, by what the thread has called. */
+static enum gt_wait_kind kind_of(const char *called)
+{
+    static const struct {
+        const char *part;
+        enum gt_wait_kind kind;
+    } kinds[] = {{"_mutex_", GT_WAIT_MUTEX},    {"mtx_", GT_WAIT_MUTEX},
+                 {"_rwlock_", GT_WAIT_RWLOCK},  {"_cond_", GT_WAIT_COND},
+                 {"cnd_", GT_WAIT_COND},        {"sem_", GT_WAIT_SEMAPHORE},
+                 {"_barrier_", GT_WAIT_BARRIER}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strstr(called, kinds[i].part))
+            return kinds[i].kind;
+    }
+    return GT_WAIT_NONE;
+}
+
+/*
+ * What it waits for, as it said when it began, and who had that. Who has it still: giving it up
+ * would have ended a wait for it.
+ */
+static void set_wait(struct gt_wait *wait, const struct gt_threads *threads,
+                     const struct gt_thread_state *t)
+{
+    const char *called = t->stack && t->stack->n ? t->stack->frame[0].func : "";
+    const struct gt_lock_state *lock = t->state == GT_G_WAITING ? t->wanted.lock : NULL;
+    const struct gt_thread_state *holder = lock ? gt_threads_find(threads, t->wanted.holder) : NULL;
+    enum gt_wait_kind kind = lock ? kind_of(called) : GT_WAIT_NONE;
+    if (kind == GT_WAIT_NONE)
+        return;
+    wait->kind = kind;
+    wait->call = "futex";
+    wait->timed = strstr(called, "timed") || strstr(called, "clock");
+    snprintf(wait->name, sizeof wait->name, "%s", lock->name);
+    if (!holder || holder->ended || holder->thread == GT_NO_THREAD)
+        return;
+    wait->owned = GT_OWNER_THREAD;
+    wait->owner = (pid_t)holder->thread;
+    wait->certain = !wait->timed && gt_recent_given_up(lock) < t->since;
+}
+
+static void add_task(struct gt_still *still, const struct gt_threads *threads,
+                     const struct gt_thread_state *t)
 {
     bool waits = t->state == GT_G_WAITING || t->state == GT_G_SYSCALL;
     struct gt_task *task = GT_MORE(still->task, still->tasks);
@@ -38,6 +80,7 @@ static void add_task(struct gt_still *still, const struct gt_thread_state *t)
     set_name(task->name, t->name, still->name);
     if (waits && t->stack)
         set_stack(task, t->stack);
+    set_wait(&task->wait, threads, t);
 }
 
 void gt_gone_open(struct gt_still *still, const char *path, unsigned last)
@@ -47,10 +90,11 @@ void gt_gone_open(struct gt_still *still, const char *path, unsigned last)
     char program[sizeof origin->program + 1] = "";
     memcpy(program, origin->program, sizeof origin->program);
     still->core = path;
+    still->told = true;
     still->pid = (pid_t)origin->pid;
     set_name(still->name, program, "");
     for (const struct gt_thread_state *t = threads->first; t; t = t->next) {
         if (!t->ended && t->thread != GT_NO_THREAD)
-            add_task(still, t);
+            add_task(still, threads, t);
     }
 }

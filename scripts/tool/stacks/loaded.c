@@ -125,8 +125,8 @@ static const char *path_of(const struct gt_still *s, const struct gt_mapping *m,
     unsigned long lo = m->lo, hi = m->hi;
     const char *paths[] = {
         s->program,
-        s->core ? m->path : text("/proc/%d/root%s", s->alive, m->path),
-        s->core ? NULL : text("/proc/%d/exe", s->alive),
+        s->core ? m->path : text("/proc/self/fd/%d%s", s->root, m->path),
+        s->core ? NULL : text("/proc/self/fd/%d", s->exe),
         s->core ? NULL : text("/proc/%d/map_files/%lx-%lx", s->alive, lo, hi),
     };
     if (lo == s->vdso)
@@ -149,11 +149,15 @@ static void take_build_id(struct gt_loaded *l)
     gt_image_close(&image);
 }
 
-/* Whether its code is where it should be: else this is one page of it, or a file that is read. */
+/*
+ * Whether its code is where it should be: else this is one page of it, or a file that is read. Such
+ * a one may be there as a whole, in one mapping; a loader gives each segment its own.
+ */
 static bool runs(const struct gt_still *s, const struct gt_loaded *l)
 {
     const struct gt_mapping *m = gt_still_mapping(s, l->code);
-    return m && strcmp(m->path, l->name) == 0 && m->offset + (l->code - m->lo) == l->code_offset;
+    return m && strcmp(m->path, l->name) == 0 && m->offset + (l->code - m->lo) == l->code_offset &&
+           (m->lo > l->lo || l->code_offset == 0);
 }
 
 struct gt_loaded *gt_loaded_find(const struct gt_still *s, size_t *n)

@@ -22,7 +22,8 @@ static struct {
     unsigned last; /* so many waits of each thread */
     struct gt_trace trace;
     struct gt_threads threads;
-    struct gt_memo by_tid; /* → struct recent */
+    struct gt_memo by_tid;   /* → struct recent */
+    struct gt_memo given_up; /* by lock: see gt_recent_given_up */
 } all;
 
 /* A thread's last waits and calls, as a ring. */
@@ -47,6 +48,10 @@ static struct recent *recent_of(uint64_t tid)
 static void add(void *arg, const struct gt_span *span)
 {
     (void)arg;
+    if (span->ended && span->wanted && span->wanted->lock) {
+        uint64_t *over = gt_need(gt_memo_at(&all.given_up, (uintptr_t)span->wanted->lock));
+        *over = span->from + span->ns;
+    }
     if (!all.last || span->thread->thread == GT_NO_THREAD)
         return;
     struct recent *r = recent_of(span->thread->thread);
@@ -97,6 +102,11 @@ const struct gt_threads *gt_recent_read_box(const char *path, unsigned last)
     gt_open_trace(&all.trace, path);
     read_threads();
     return &all.threads;
+}
+
+uint64_t gt_recent_given_up(const struct gt_lock_state *lock)
+{
+    return gt_memo_find(&all.given_up, (uintptr_t)lock);
 }
 
 void gt_recent_read(pid_t pid, unsigned last)

@@ -171,11 +171,12 @@ static void print_group(const struct gt_still *s, char **texts, size_t first)
 static void print_deadlock(const struct gt_still *s, const struct gt_deadlock *d, char **texts)
 {
     if (strcmp(d->kind, "cycle") != 0)
-        printf("DEADLOCK: a thread waits for what nobody will give back\n");
+        printf("DEADLOCK: a thread waits for what nobody will give back");
     else if (d->tasks == 1)
-        printf("DEADLOCK: a thread waits for itself\n");
+        printf("DEADLOCK: a thread waits for itself");
     else
-        printf("DEADLOCK: %zu threads wait for each other\n", d->tasks);
+        printf("DEADLOCK: %zu threads wait for each other", d->tasks);
+    puts(s->told ? ", by who had the locks when they began to" : "");
     for (size_t i = 0; i < d->tasks; i++) {
         char *alone[1] = {texts[d->task[i]]};
         struct gt_still one = *s;

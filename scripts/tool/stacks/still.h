@@ -112,9 +112,11 @@ struct gt_deadlock {
 struct gt_still {
     pid_t pid;   /* 0: of a core file that does not tell */
     pid_t alive; /* the thread by which /proc tells of files: of the first, not when it has ended */
+    int root, exe; /* its files, open: it may end; -1: not to be had. Not of a core file */
     char name[17];
     const char *core, *program; /* NULL: none was named */
     bool forked;                /* and has executed nothing since */
+    bool told;                  /* owners are those of when the waits began */
     uint64_t stopped_ns;
     uint64_t vdso; /* where that begins */
     struct gt_task *task;
@@ -143,6 +145,9 @@ const struct gt_task *gt_still_task(const struct gt_still *still, pid_t tid);
 /* stop.c: stops the process's threads, copies and lets them go; ends with a message if it cannot.
  */
 void gt_stop(struct gt_still *still, pid_t pid);
+
+/* The call that a thread, which runs on, sleeps in; number -1: in none, or nothing tells. */
+struct gt_call gt_call_of(pid_t tid);
 
 /* While a program stands still no other's turn comes before the calling thread's, if we may. */
 void gt_hurry(bool yes);

@@ -89,8 +89,14 @@ static void read_name(pid_t tid, char name[17])
         fclose(f);
 }
 
-/* The call that it is in; readable only while it sleeps in one. */
-static struct gt_call call_before(pid_t tid)
+static int open_of(pid_t tid, const char *name, int how)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", tid, name);
+    return open(path, how | O_CLOEXEC);
+}
+
+struct gt_call gt_call_of(pid_t tid)
 {
     struct gt_call c = {.number = -1};
     unsigned long long v[8];
@@ -150,7 +156,7 @@ static void seize(struct stop *s, pid_t tid)
     t->tid = tid;
     t->own = s->foreign ? (pid_t)gt_status_of(tid, "NSpid:") : tid;
     t->state = GT_UNSTOPPABLE;
-    t->before = call_before(tid);
+    t->before = gt_call_of(tid);
     t->call = t->before;
     read_name(tid, t->name);
     s->waiting++;
@@ -393,7 +399,7 @@ static void copy_deep_sleeper(struct stop *s, struct gt_task *t)
 {
     static const char account[] = "voluntary_ctxt_switches:";
     long switches = gt_status_of(t->tid, account);
-    struct gt_call call = call_before(t->tid);
+    struct gt_call call = gt_call_of(t->tid);
     if (call.number < 0 || state_of(t->tid) != 'D')
         return;
     t->call = call;
@@ -429,9 +435,7 @@ static void read_maps(struct stop *s, pid_t tid)
 
 static void open_memory(struct stop *s, pid_t tid)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/mem", tid);
-    s->memory = open(path, O_RDONLY | O_CLOEXEC);
+    s->memory = open_of(tid, "mem", O_RDONLY);
 }
 
 /* One that stands still does not end; the first may have, when others go on. */
@@ -495,6 +499,8 @@ static void *stop_and_look(void *arg)
     s->still->alive = find_alive(s->still);
     if (s->still->alive && !s->error && !s->other_machine)
         look(s);
+    s->still->root = open_of(s->still->alive, "root", O_PATH);
+    s->still->exe = open_of(s->still->alive, "exe", O_PATH);
     let_go(s->still);
     s->still->stopped_ns = now() - begin;
     return NULL;
