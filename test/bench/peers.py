@@ -17,7 +17,7 @@ LIBRARY = ROOT / "libgotrace.so"
 EMPTY = ROOT / "build/test/bench/empty.so"
 LOCKS = {"lock", "lock2", "lock4", "hot", "cond", "create", "trivial"}
 HEAP = {"malloc", "malloc2"}
-CALLS = {"read", "pipe"}
+CALLS = {"read", "look", "pipe"}
 SERVERS = {"redis", "redis-io4", "memcached", "nginx", "postgresql"}
 TOOLS = {"pigz", "xz", "sysbench-mutex", "sysbench-threads", "python-pool"}
 
@@ -109,22 +109,17 @@ def lttng_daemon():
 
 LTTNG = ":".join(f"liblttng-ust-{part}-wrapper.so.1" for part in ("pthread", "libc"))
 
+
+def ours(name, version, **settings):
+    env = {"LD_PRELOAD": str(LIBRARY), "GOTRACE_OUTPUT": "{out}", **settings}
+    return Tracer(name, str(LIBRARY), version, env=env, sees=LOCKS | HEAP | CALLS | SERVERS | TOOLS)
+
+
 TRACERS = [
     Tracer("bare", "", []),
-    Tracer(
-        "libgotrace",
-        str(LIBRARY),
-        ["git", "describe", "--always", "--dirty"],
-        env={"LD_PRELOAD": str(LIBRARY), "GOTRACE_OUTPUT": "{out}"},
-        sees=LOCKS | HEAP | CALLS | SERVERS | TOOLS,
-    ),
-    Tracer(
-        "libgotrace, sched",
-        str(LIBRARY),
-        ["echo", "the same with GOTRACE_SCHED=on"],
-        env={"LD_PRELOAD": str(LIBRARY), "GOTRACE_OUTPUT": "{out}", "GOTRACE_SCHED": "on"},
-        sees=LOCKS | HEAP | CALLS | SERVERS | TOOLS,
-    ),
+    ours("libgotrace", ["git", "describe", "--always", "--dirty"]),
+    ours("libgotrace, sched", ["echo", "the same with GOTRACE_SCHED=on"], GOTRACE_SCHED="on"),
+    ours("libgotrace, box", ["echo", "the same with GOTRACE_LIVE=on"], GOTRACE_LIVE="on"),
     Tracer(
         "empty hooks",
         str(EMPTY),

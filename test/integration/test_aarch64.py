@@ -16,11 +16,11 @@ pytestmark = [
 ]
 AGAIN = {  # file: which of its tests, as pytest's -k says; all others are of no architecture, or ask of qemu what it has not
     "unit": "not damage"  # not done within a minute
-    " and not symbolize_modules"  # qemu maps libraries elsewhere when they come again
+    " and not symbolize_modules"  # nor within three
     " and not symbolize_guest",  # no fork there came in the middle of a call
     "integration/test_truth.py": "",
     "integration/test_waits.py": "",
-    "integration/test_unwind.py": "test_c or test_cxx or deep or ours_in_the_middle or ran_over",
+    "integration/test_unwind.py": "test_c or test_cxx or deep or ours_in_the_middle or ran_over or bound",
     "integration/test_calls.py": "not profile_totals and not no_wait",  # calls that take long there where nothing waits
     "integration/test_cpu.py": "test_shares and kernel-100 or test_exact_leaf and kernel or stacks_from_anywhere",
     "integration/test_heap.py": "(curve or storm or every_function or operators) and glibc",

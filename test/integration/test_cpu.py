@@ -3,6 +3,7 @@
 import collections
 import errno
 import json
+import os
 import urllib.request
 
 import pytest
@@ -364,16 +365,24 @@ def test_bad_value(traced, value):
 # --- by the kernel, without a signal
 
 
+def stolen_ms():
+    """What the machine below has given to others: samples go on meanwhile, a thread's own clock does not."""
+    with open("/proc/stat") as file:
+        return int(file.readline().split()[8]) * 1000 / os.sysconf("SC_CLK_TCK")
+
+
 @pytest.mark.needs("strace")
 def test_without_a_signal(by_kernel, tmp_path):
     """Only those before our thread has met a thread; what follows is not bound to the kernel's ticks."""
+    stolen = -stolen_ms()
     argv = ["strace", "-f", "-qq", "-e", "trace=none", "-e", "signal=all", "-o", tmp_path / "log"]
     env = proc.traced_env(tmp_path / "t.out", {"GOTRACE_CPU_HZ": "1000"})
     result = proc.run([*argv, *[f"-E{n}={v}" for n, v in env.items()], PROGRAMS / "cpu", 1], timeout=180).ok()
     assert len((tmp_path / "log").read_text().splitlines()) < 100
+    stolen += stolen_ms()
     expected = sum(truth(result).values()) / 1e6
     found = samples(tmp_path / "t.out")
-    assert 0.97 * expected - 10 < len(found) < 1.03 * expected + 10
+    assert 0.97 * expected - 10 < len(found) < 1.03 * expected + stolen + 10, (len(found), expected, stolen)
     assert len({(e.m, e.time) for e in found}) > 0.95 * len(found)
 
 

@@ -111,8 +111,8 @@ def test_a_part_that_begins_before_a_thread_does(recorded, tmp_path, format):
     first, parts = events[0].time, []
     for goid, begins in begun.items():
         start, room = (made[goid].time + begins) // 2 - first, (begins - made[goid].time) // 2
-        part = cut_ns(trace, tmp_path / f"{goid}.part.out", start, start + 50_000_000)
-        again = cut_ns(part, tmp_path / f"{goid}.again.out", room // 2, 40_000_000)
+        part = cut_ns(trace, tmp_path / f"{goid}.part.out", start, start + room + 50_000_000)
+        again = cut_ns(part, tmp_path / f"{goid}.again.out", room // 2, room + 40_000_000)
         parts += [part, again]
         for file in (part, again):
             (told,) = (e for e in gotools.parse(file) if e.goid == goid and e.old == "NotExist")

@@ -112,9 +112,9 @@ def stacks(text):
 
 
 def complaints(result):
-    """Without addresses and numbers, which are others in each process."""
+    """Without addresses and numbers, which are others in each process, and without frames, whose names tell of errors."""
     lines = (result.stdout + result.stderr).splitlines()
-    lines = [line for line in lines if re.search("warn|error|fail|can't|cannot|unable|missing", line, re.I)]
+    lines = [line for line in lines if not line.startswith("#") and re.search("warn|error|fail|can't|cannot|unable|missing", line, re.I)]
     return {re.sub(r"0x[0-9a-f]+|\d+", "N", line) for line in lines}
 
 

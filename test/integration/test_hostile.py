@@ -241,6 +241,7 @@ def test_confined_before_there_are_threads(tmp_path):
 
 SYSTEM_CALLS = range(470)  # Linux 6.12 has 467 on x86-64
 FUTEX = 202  # on x86-64
+PERF_EVENT_OPEN, TIMER_GETTIME = (298, 224) if os.uname().machine == "x86_64" else (241, 108)
 SIGNALS_OF_OURS = {"GOTRACE_CPU_HZ": "1000", "GOTRACE_RING": "1M"}
 
 
@@ -265,6 +266,15 @@ def test_each_system_call_may_kill(tmp_path, when, options):
     if LIBC < 34 and when == "exec":
         killed = [number for number in killed if number != FUTEX]  # dlsym itself makes one, once
     assert spared > 400 and not killed
+
+
+@pytest.mark.parametrize("call", [PERF_EVENT_OPEN, TIMER_GETTIME])
+def test_our_thread_heeds_a_filter_at_once(tmp_path, call):
+    """It may be about to make the call, for the thread that has just begun, when the filter takes effect."""
+    if proc.run([HOSTILE / "confines", "all", call]).returncode == 77:
+        pytest.skip("there are no filters here")
+    for _ in range(60):
+        proc.traced([HOSTILE / "confines", "all", call], tmp_path / "t.out", env=SIGNALS_OF_OURS).ok()
 
 
 def test_filter_that_cannot_be_read(tmp_path):

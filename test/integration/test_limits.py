@@ -193,7 +193,7 @@ def test_children_off(tmp_path):
 
 def test_processes(tmp_path):
     """The first ones of a family, however they come about; of the others one line tells, once."""
-    script = "for i in 1 2 3 4; do /bin/true; done; (/bin/true; exec /bin/true); :"
+    script = "for i in 1 2 3 4; do /bin/true; done; (/bin/true; :); :"
     env = {"GOTRACE_CHILDREN": "all", "GOTRACE_MAX_PROCESSES": "3", "GOTRACE_OUTPUT": tmp_path / "%p-%e"}
     result = proc.traced(["sh", "-c", script], tmp_path / "t.out", env=env).ok()
     assert sorted(p.name.split("-")[1] for p in tmp_path.iterdir()) == ["sh", "true", "true"]

@@ -300,18 +300,41 @@ def test_deepbind(folder, tmp_path):
 MUSL_LOADER = "/lib/ld-musl-x86_64.so.1"
 
 
-def test_musl_program(folder, tmp_path):
-    """The loader says which symbols it misses and ends, before the program and before anything of ours runs; a static
-    program has no loader. The launcher says it in words."""
+@pytest.fixture(scope="module")
+def of_musl(folder):
     source = '#include <stdio.h>\nint main(void) { puts("musl"); return 0; }\n'
-    dynamic = proc.compile(source, folder / "musl", compiler="musl-gcc")
-    static = proc.compile(source, folder / "musl-static", "-static", compiler="musl-gcc")
-    assert proc.traced([static], tmp_path / "t.out").ok().stdout == "musl\n"
-    if os.path.exists(MUSL_LOADER):
-        assert proc.run([dynamic]).ok().stdout == "musl\n"
-        result = proc.traced([dynamic], tmp_path / "t.out")
-        assert result.returncode == 127 and not result.stdout and "Error relocating" in result.stderr, str(result)
+    return lambda name, *flags: proc.compile(source, folder / name, *flags, compiler="musl-gcc")
+
+
+def test_static_program_of_musl(of_musl, tmp_path):
+    """It has no loader."""
+    assert proc.traced([of_musl("musl-static", "-static")], tmp_path / "t.out").ok().stdout == "musl\n"
     assert not (tmp_path / "t.out").exists()
+
+
+needs_musl = pytest.mark.skipif(not os.path.exists(MUSL_LOADER), reason="no musl here")
+
+
+@needs_musl
+def test_program_of_musl(of_musl, tmp_path):
+    """The loader says what it misses and ends, before the program and before anything of ours runs. The launcher says
+    it in words (test_launcher.py)."""
+    program = of_musl("musl")
+    assert proc.run([program]).ok().stdout == "musl\n"
+    result = proc.traced([program], tmp_path / "t.out")
+    assert result.returncode == 127 and not result.stdout and "Error relocating" in result.stderr, str(result)
+    assert not (tmp_path / "t.out").exists()
+
+
+@needs_musl
+def test_path_that_only_glibc_understands(of_musl, tmp_path):
+    """As the README has it: by $LIB glibc's loader finds the library, and that of musl, nothing, which it does not mind."""
+    (value,) = re.findall(r"`LD_PRELOAD='(/usr/\$LIB/[./]*)/DIR/libgotrace.so'`", (proc.ROOT / "README.md").read_text())
+    env = {"LD_PRELOAD": f"{value}{LIBRARY}"}
+    result = proc.traced(["sh", "-c", of_musl("musl-child")], tmp_path / "t.out", env=env | {"GOTRACE_CHILDREN": "all"}).ok()
+    assert result.stdout == "musl\n" and "Error" not in result.stderr
+    gotools.check_all(result.trace)
+    assert proc.run([of_musl("musl-alone")], env=env).ok().stderr == ""
 
 
 def test_program_with_a_libunwind_of_its_own(folder, tmp_path):

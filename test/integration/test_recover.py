@@ -112,7 +112,7 @@ def check_view(trace):
         address = viewer.stdout.readline().strip()
         assert b"trace" in urllib.request.urlopen(address, timeout=60).read()
     finally:
-        proc.kill_group(viewer)
+        proc.stop(viewer)  # which ends Go's tool, too: that is in a group of its own
 
 
 def recover_and_check(directory, format):
@@ -163,8 +163,9 @@ def test_names_in_formats_without_logs(tmp_path, format, more):
 def test_names_beside_the_trace(tmp_path):
     """Those of Go 1.5's format go where it goes; without them what it goes on with has addresses, and nothing has a wrong name."""
     kill(tmp_path, format="go1.5")
-    asked = proc.run([GOTRACE, "top", tmp_path / "t.out.live"])
-    assert asked.returncode == 1 and asked.stderr.endswith("with names in another file: gotrace recover\n"), asked
+    for command in ("top", "info", "why", "stacks", "view"):
+        asked = proc.run([GOTRACE, command, tmp_path / "t.out.live"])
+        assert asked.returncode == 1 and asked.stderr.endswith("with names in another file: gotrace recover\n"), asked
     end(spawn(tmp_path, "exit", format="go1.23"))
     (box,) = tmp_path.glob("t.out.*.live")
     recover(box, tmp_path / "all.out").ok()
@@ -343,7 +344,7 @@ def test_commands_take_it_for_the_trace(tmp_path, more, format):
     check_view(box)
     text = proc.run([GOTRACE, "stacks", "--last=2", box]).ok().stdout
     assert text.startswith(f"{box}: process {child.pid} (killed), 10 threads\n")
-    assert re.search(r"\nthread \d+ \(\S+\): waiting\n    pthread_cond_wait\n    wait_for_ever \(killed\.c:\d+\)\n", text)
+    assert re.search(r"\nthread \d+ \(\S+\): waits for condition \S+\n    pthread_cond_wait\n    wait_for_ever \(killed\.c:\d+\)\n", text)
     assert " ago: " in text
     assert len(json.loads(proc.run([GOTRACE, "stacks", "--json", box]).ok().stdout)["threads"]) == 10
     proc.run([GOTRACE, "symbolize", box, "-o", tmp_path / "named.out"]).ok()
@@ -354,6 +355,58 @@ def test_commands_take_it_for_the_trace(tmp_path, more, format):
         check_readers(tmp_path / name, format=its)
     made |= {"all.out.db": None, "t.out.live.db": None}
     assert sorted(tmp_path.iterdir()) == sorted([*left, trace, *(tmp_path / name for name in made)])
+
+
+def stand_still(directory, *case, format="go1.23", **more):
+    """Kills test/prog/deadlocks.c, once `gotrace stacks` tells its deadlock, if it has one: which threads."""
+    env = {"GOTRACE_LIVE": "on", "GOTRACE_FORMAT": format} | more
+    argv = [PROGRAMS / "deadlocks", *map(str, case)]
+    child = proc.spawn(argv, env=proc.traced_env(directory / "t.out", env), stdout=subprocess.PIPE, text=True)
+    try:
+        lasts = child.stdout.readline() != "none\n"
+        deadline = time.monotonic() + 20
+        while lasts and proc.run([GOTRACE, "stacks", child.pid]).returncode == 0 and time.monotonic() < deadline:
+            pass
+        time.sleep(random.random() / 10)  # where none is, any moment will do
+        stuck = json.loads(proc.run([GOTRACE, "stacks", "--json", child.pid]).stdout)["deadlocks"] if lasts else []
+    finally:
+        child.kill()
+        child.wait()
+    return [set(d["threads"]) for d in stuck]
+
+
+def stacks_of_box(directory):
+    result = proc.run([GOTRACE, "stacks", "--json", directory / "t.out.live"])
+    found = json.loads(result.stdout)
+    assert result.returncode == (3 if found["deadlocks"] else 0), result
+    return found
+
+
+@pytest.mark.parametrize("more", [{}, RING, {"format": "go1.21"}], ids=["file", "ring", "go1.21"])
+@pytest.mark.parametrize("case", [("mutex", 2), ("mutex", 4), ("recursive", 3), ("inherit", 2), ("c11", 2), ("rwlock", 3)], ids=str)
+def test_deadlocks(tmp_path, case, more):
+    """Which threads waited for each other when the program was killed, and for what: as was told while it lived."""
+    stuck = stand_still(tmp_path, "ring", *case, **more)
+    found = stacks_of_box(tmp_path)
+    assert [set(d["threads"]) for d in found["deadlocks"]] == stuck and len(stuck[0]) == case[1], found
+    ring, threads = found["deadlocks"][0]["threads"], {t["tid"]: t for t in found["threads"]}
+    for tid, owner in zip(ring, ring[1:] + ring[:1]):
+        wait = threads[tid]["waits"]
+        assert (wait["owner"], wait["owner_is"], wait["timed"]) == (owner, "thread", False)
+        assert wait["kind"] == ("rwlock" if case[0] == "rwlock" else "mutex") and re.fullmatch(r"locks(\+\d+)?", wait["name"])
+    text = proc.run([GOTRACE, "stacks", tmp_path / "t.out.live"]).stdout
+    assert f"\nDEADLOCK: {case[1]} threads wait for each other, by who had the locks when they began to\nthread {ring[0]} " in text
+
+
+def test_a_thread_that_waited_for_itself(tmp_path):
+    (stuck,) = stand_still(tmp_path, "self", "mutex")
+    assert [set(d["threads"]) for d in stacks_of_box(tmp_path)["deadlocks"]] == [stuck] and len(stuck) == 1
+
+
+@pytest.mark.parametrize("case", [("ring", "timed"), ("elsewhere", "shared"), ("crowd", "mutex", 5)] + [("slow", "mutex", 3)] * 5, ids=str)
+def test_no_deadlock(tmp_path, case):
+    stand_still(tmp_path, *case)
+    assert stacks_of_box(tmp_path)["deadlocks"] == []
 
 
 def test_names_on_another_machine(tmp_path):
@@ -401,6 +454,12 @@ def test_an_orphan_is_not_overwritten(tmp_path):
     recover(moved, tmp_path / "again.out", trace).ok()
     check(tmp_path, tmp_path / "again.out")
     assert recover(moved, tmp_path / "wrong.out", tmp_path / "part.out").returncode == 1
+    # Cut short: its last page is mapped to the end, and nothing after it.
+    for size in (100, 4096, 4200, trace.stat().st_size - 1):
+        (tmp_path / "short.out").write_bytes(trace.read_bytes()[:size])
+        result = recover(moved, tmp_path / "wrong.out", tmp_path / "short.out")
+        assert (result.returncode, "not the trace that" in result.stderr) == (1, True), (size, result.stderr)
+    assert not (tmp_path / "wrong.out").exists()
 
 
 def test_what_is_no_box(tmp_path):

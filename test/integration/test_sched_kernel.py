@@ -79,28 +79,33 @@ def run(request, tmp_path_factory):
     assert child.returncode == 0 and "nothing lost" in err, err
     seen = kernel(data)
     threads, counted = {}, {}
-    for tid, kind, cpu, queue, *_ in (line.split() for line in out.splitlines()):
+    for tid, kind, cpu, queue, *_, lived in (line.split() for line in out.splitlines()):
         if kind != "main":  # it has no work, and began before the trace
             threads[int(tid)] = dataclasses.replace(seen[int(tid)], kind=kind)
-            counted[int(tid)] = int(cpu), int(queue)
+            counted[int(tid)] = int(cpu), int(queue), int(lived)
     return trace, threads, counted
 
 
 def test_states(run):
-    """Within 2 % of the time; but where nothing says when a thread was woken, that is in its wait."""
+    """
+    Within 2 % of the time; but where nothing says when a thread was woken, that is in its wait. And what the kernel saw
+    of it before the trace began and after it ended, on a busy machine, may have been anything.
+    """
     trace, threads, _ = run
     found = gotools.states(trace)
     for tid, truth in threads.items():
-        times, two_percent = collections.Counter(found[tid]), truth.whole / 50
-        assert truth.whole > 0.9 * SECONDS * 1e9
+        times = collections.Counter(found[tid])
+        outside = truth.whole - sum(ns for state, ns in times.items() if state != "NotExist")
+        most = truth.whole / 50 + max(0, outside)
+        assert truth.whole > 0.9 * SECONDS * 1e9 and outside < truth.whole / 10
         if truth.kind == "fault":  # which also waits in calls, and computes there
-            assert truth.running - 3 * two_percent < times["Running"] < truth.running + two_percent, (truth, times)
+            assert truth.running - 2 * truth.whole / 50 - most < times["Running"] < truth.running + most, (truth, times)
             continue
-        assert abs(times["Running"] - truth.running) < two_percent, (truth, times)
+        assert abs(times["Running"] - truth.running) < most, (truth, times)
         off = times["Waiting"] + times["Runnable"]
-        assert abs(off - truth.waiting - truth.runnable) < two_percent, (truth, times)
+        assert abs(off - truth.waiting - truth.runnable) < most, (truth, times)
         if truth.kind in ("spin", "pinned", "sleep"):
-            assert abs(times["Runnable"] - truth.runnable) < two_percent, (truth, times)
+            assert abs(times["Runnable"] - truth.runnable) < most, (truth, times)
 
 
 def test_shares(run):
@@ -108,14 +113,17 @@ def test_shares(run):
     trace, threads, counted = run
     found = shares(trace)
     for tid, truth in threads.items():
-        share, (cpu, queue) = found[tid], counted[tid]
-        percent = share.lived / 100
-        assert abs(share.cpu - cpu / percent) < 1 and abs(share.queue - queue / percent) < 1, (share, cpu, queue)
+        share, (cpu, queue, lived) = found[tid], counted[tid]
+        percent, more = share.lived / 100, share.lived - lived  # it went on after it had looked
+        assert -1 < share.cpu - cpu / percent < 1 + more / percent, (share, counted[tid])
+        assert -1 < share.queue - queue / percent < 1 + more / percent, (share, counted[tid])
         # The tracepoints have what interrupts do in a thread's time, which the kernel does not count as its; and not
         # what a switch itself takes, which it does: 10 us each of 40,000 here, if it waits for pages of a disk.
         percent = truth.whole / 100
         if truth.kind != "fault":
-            assert abs(share.cpu - truth.running / percent) < 3 and abs(share.queue - truth.runnable / percent) < 3, (share, truth)
+            points = 3 + abs(truth.whole - share.lived) / percent
+            assert abs(share.cpu - truth.running / percent) < points, (share, truth)
+            assert abs(share.queue - truth.runnable / percent) < points, (share, truth)
 
 
 def test_latency_profile(run):
@@ -130,9 +138,10 @@ def test_latency_profile(run):
 
 def test_top(run):
     """`gotrace top --kind=sched` has all of the time in run queues, if not where all of it was."""
-    trace, _, counted = run
+    trace, threads, counted = run
     text = proc.run([GOTRACE, "top", "--kind=sched", trace]).ok().stdout
     told = sum(ns for ns, _, _ in waits(trace, "sched"))
     more = ns_of(re.search(r"^ *(\S+) more in run queues", text, re.M)[1])
-    queue = sum(queue for _, queue in counted.values())
-    assert 0.97 * queue < told + more < 1.03 * queue, (told, more, queue)
+    queue = sum(queue for _, queue, _ in counted.values())
+    after = sum(threads[tid].whole - lived for tid, (_, _, lived) in counted.items())
+    assert 0.97 * queue < told + more < 1.03 * queue + after, (told, more, queue, after)

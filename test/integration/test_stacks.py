@@ -118,7 +118,8 @@ def test_waits_for_itself(kind, preload):
 def test_holder_has_ended(kind, preload):
     with Program(PROGRAMS / "deadlocks", "ended", kind, preload=preload) as program:
         found = expect(program, 1, "ended")
-        assert threads_in(found)["deadlocks"]["waits"]["owner_is"] == "ended"
+        (waits,) = (t["waits"] for t in found["threads"] if t["tid"] == program.pid)  # another one may not have its name yet
+        assert waits["owner_is"] == "ended"
 
 
 @preloads
@@ -218,6 +219,33 @@ def test_locks_held_over_a_fork(kind):
         assert mutex_wait(found)["owner_is"] == "left", found
 
 
+def test_a_file_that_is_read_is_no_module(tmp_path):
+    """As ours reads the executable in traced programs: whole, and so much memory as its zeros take would reach over libc."""
+    source = r"""
+        #include <fcntl.h>
+        #include <stdio.h>
+        #include <sys/mman.h>
+        #include <sys/stat.h>
+        #include <unistd.h>
+        static volatile char zeros[64 << 20];
+        int main(void)
+        {
+            struct stat st;
+            int fd = open("/proc/self/exe", O_RDONLY);
+            fstat(fd, &st);
+            zeros[1] = 1;
+            char *libc = (char *)(void *)pause, *file = mmap(libc - sizeof zeros / 2, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+            printf("%d\n", file < libc && libc - file < (long)sizeof zeros);
+            fflush(stdout);
+            return pause();
+        }
+    """
+    with Program(proc.compile(source, tmp_path / "reads")) as program:
+        assert program.line() == "1"  # else this shows nothing
+        _, found = await_stacks(program.pid, lambda found: functions(found["threads"][0])[:2] == ["pause", "main"])
+        assert functions(found["threads"][0])[:2] == ["pause", "main"], found
+
+
 def test_a_mutex_on_a_stack_that_has_just_come_free(tmp_path):
     """As Chromium's threads have them: who waits for it sleeps on until it is woken, and no kernel has refused it anything."""
     source = r"""
@@ -262,6 +290,41 @@ def test_a_mutex_on_a_stack_that_has_just_come_free(tmp_path):
         _, found = stacks(program.pid)
         assert two_wait(found) and not found["deadlocks"], found
         assert {t["waits"]["owner_is"] for t in found["threads"] if t["waits"]["kind"] == "mutex"} == {"unknown"}
+
+
+def test_names_of_one_that_ends_when_it_goes_on(tmp_path):
+    """Its files are open by then: /proc tells of none any more."""
+    source = r"""
+        #include <linux/futex.h>
+        #include <pthread.h>
+        #include <stdio.h>
+        #include <sys/syscall.h>
+        #include <unistd.h>
+        static int word = 1;
+        __attribute__((noinline)) void await_word(void) { syscall(SYS_futex, &word, FUTEX_WAIT, 1, 0, 0, 0); _exit(0); }
+        static void *wait(void *arg) { await_word(); return arg; }
+        int main(void)
+        {
+            pthread_t thread;
+            pthread_create(&thread, NULL, wait, NULL);
+            getchar();
+            word = 0; /* nobody is woken; a call that begins anew returns */
+            puts("free");
+            fflush(stdout);
+            return pause();
+        }
+    """
+    for _ in range(5):
+        with Program(proc.compile(source, tmp_path / "ends")) as program:
+            _, found = await_stacks(program.pid, lambda found: any("await_word" in functions(t) for t in found["threads"]))
+            while {state_of(f"{program.pid}/task/{t['tid']}") for t in found["threads"]} != {"S"}:
+                time.sleep(0.001)  # it goes on with its call
+            program.child.stdin.write("\n")
+            program.child.stdin.flush()
+            assert program.line() == "free"
+            _, found = stacks(program.pid)
+            assert {f for t in found["threads"] for f in functions(t)} >= {"await_word", "main"}, found
+            assert program.child.wait(20) == 0
 
 
 # --- core files

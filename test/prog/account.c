@@ -1,13 +1,16 @@
 /*
  * Threads that use CPUs in ways that no event tells: account KIND=COUNT..., see `kinds`. When its
- * standard input ends the program says of each, and of itself, what the kernel has counted: thread,
- * kind, ns on CPUs, ns in run queues, switches by itself, by others, pages read, ns that it waited
- * by its own clock. Then it ends, with all of them still at it.
+ * standard input ends each thread says what the kernel has counted of it: thread, kind, ns on CPUs,
+ * ns in run queues, switches by itself, by others, pages read, ns that it waited by its own clock,
+ * and ns since it began. It looks itself, between two turns: then it is not in a run queue, of
+ * which the kernel would not have counted the time yet. Then the program ends, with all of them
+ * still at it.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,26 +119,51 @@ static const struct kind {
              {"hidden", hidden}, {"fault", fault},   {"brood", brood}};
 
 enum { MOST = 4000 };
-static struct {
-    pid_t tid;
-    const char *name;
-    unsigned long waited;
-} threads[MOST];
-static int n;
+static char said[MOST][128];
+static int n, ending;
 static pthread_barrier_t begun;
+static sem_t have_said;
+
+static void read_file(pid_t tid, const char *name, char text[4096])
+{
+    char path[64];
+    sprintf(path, "/proc/self/task/%d/%s", tid, name);
+    int fd = open(path, O_RDONLY);
+    ssize_t bytes = fd < 0 ? 0 : read(fd, text, 4095);
+    text[bytes > 0 ? bytes : 0] = 0;
+    close(fd);
+}
+
+static void tell(char line[128], const char *name, unsigned long since)
+{
+    char schedstat[4096], status[4096], stat[4096];
+    unsigned long cpu = 0, queue = 0, faults = 0;
+    pid_t tid = gettid();
+    read_file(tid, "status", status);
+    read_file(tid, "stat", stat);
+    read_file(tid, "schedstat", schedstat);
+    const char *switches = strstr(status, "\nvoluntary"), *end = strrchr(stat, ')');
+    sscanf(schedstat, "%lu %lu", &cpu, &queue);
+    sscanf(end ? end : "", ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %lu", &faults);
+    sprintf(line, "%d %s %lu %lu %ld %ld %lu %lu %lu\n", tid, name, cpu, queue,
+            switches ? atol(strchr(switches, ':') + 1) : 0,
+            switches ? atol(strchr(strchr(switches, ':') + 1, ':') + 1) : 0, faults, waited,
+            now() - since);
+}
 
 static void *run(void *arg)
 {
     const struct kind *kind = arg;
+    unsigned long since = now();
     int i = __atomic_fetch_add(&n, 1, __ATOMIC_RELAXED);
-    threads[i].tid = gettid();
-    threads[i].name = kind->name;
     pthread_setname_np(pthread_self(), kind->name);
     pthread_barrier_wait(&begun);
-    for (;;) {
+    while (!__atomic_load_n(&ending, __ATOMIC_RELAXED))
         kind->turn();
-        __atomic_store_n(&threads[i].waited, waited, __ATOMIC_RELAXED);
-    }
+    tell(said[i], kind->name, since);
+    sem_post(&have_said);
+    for (;;)
+        kind->turn();
     return NULL;
 }
 
@@ -157,43 +185,22 @@ static void start(char *word)
     }
 }
 
-static void read_file(pid_t tid, const char *name, char text[4096])
-{
-    char path[64];
-    sprintf(path, "/proc/self/task/%d/%s", tid, name);
-    int fd = open(path, O_RDONLY);
-    ssize_t bytes = fd < 0 ? 0 : read(fd, text, 4095);
-    text[bytes > 0 ? bytes : 0] = 0;
-    close(fd);
-}
-
-static void tell(pid_t tid, const char *name, unsigned long ns)
-{
-    char schedstat[4096], status[4096], stat[4096];
-    unsigned long cpu = 0, queue = 0, faults = 0;
-    read_file(tid, "schedstat", schedstat);
-    read_file(tid, "status", status);
-    read_file(tid, "stat", stat);
-    const char *switches = strstr(status, "\nvoluntary"), *end = strrchr(stat, ')');
-    sscanf(schedstat, "%lu %lu", &cpu, &queue);
-    sscanf(end ? end : "", ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %lu", &faults);
-    printf("%d %s %lu %lu %ld %ld %lu %lu\n", tid, name, cpu, queue,
-           switches ? atol(strchr(switches, ':') + 1) : 0,
-           switches ? atol(strchr(strchr(switches, ':') + 1, ':') + 1) : 0, faults, ns);
-}
-
 int main(int argc, char **argv)
 {
-    char c;
+    char c, line[128];
+    unsigned long since = now();
     for (int i = 1; i < argc; i++)
         start(argv[i]);
     printf("ready\n");
     fflush(stdout);
     while (read(STDIN_FILENO, &c, 1) == 1)
         ;
-    tell(getpid(), "main", 0);
+    __atomic_store_n(&ending, 1, __ATOMIC_RELAXED);
     for (int i = 0; i < n; i++)
-        tell(threads[i].tid, threads[i].name,
-             __atomic_load_n(&threads[i].waited, __ATOMIC_RELAXED));
+        sem_wait(&have_said);
+    tell(line, "main", since);
+    fputs(line, stdout);
+    for (int i = 0; i < n; i++)
+        fputs(said[i], stdout);
     return 0;
 }

@@ -142,7 +142,7 @@ static inline void start_party(int i)
     if (row->spins)
         until_spinning(p);
     while (!row->spins && row->kind != QUIET && row->kind != COUNTED) {
-        if (p->tid && state_of(p->tid) == 'S')
+        if (p->tid && is_asleep(p->tid))
             break;
         if (p->end && !row->wake) /* its own time was over before we looked */
             break;

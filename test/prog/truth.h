@@ -74,17 +74,33 @@ static inline struct timespec after(clockid_t clock, uint64_t ns)
     return ts;
 }
 
-/* The scheduler's letter of a thread, from /proc; '?' when it is gone. */
-static inline char state_of(int thread)
+/* Of a file of a thread in /proc what fits, as a string; "" when the thread is gone. */
+static inline void read_of(int thread, const char *name, char *text, size_t size)
 {
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", thread, thread); /* no faked one: qemu's */
+    char path[64]; /* of no file that qemu fakes */
+    snprintf(path, sizeof path, "/proc/%d/task/%d/%s", thread, thread, name);
     long fd = RAW(SYS_openat, AT_FDCWD, path, O_RDONLY);
-    long n = RAW(SYS_read, fd, text, sizeof text - 1);
+    long n = RAW(SYS_read, fd, text, size - 1);
     RAW(SYS_close, fd);
     text[n > 0 ? n : 0] = 0;
+}
+
+/* The scheduler's letter of a thread; '?' when it is gone. */
+static inline char state_of(int thread)
+{
+    char text[512];
+    read_of(thread, "stat", text, sizeof text);
     char *paren = strrchr(text, ')');
     return paren ? paren[2] : '?';
+}
+
+/* How often a thread has gone to sleep. */
+static inline long sleeps_of(int thread)
+{
+    char text[4096];
+    read_of(thread, "status", text, sizeof text);
+    char *line = strstr(text, "\nvoluntary_ctxt_switches:");
+    return line ? atol(strchr(line, ':') + 1) : -1;
 }
 
 /* Computes for a while: no hook is involved. */
@@ -94,10 +110,20 @@ static inline void busy(uint64_t ns)
         ;
 }
 
+/* The library may have put it to sleep for a moment before its wait begins: that is over soon. */
+static inline int is_asleep(int thread)
+{
+    long before = sleeps_of(thread);
+    if (state_of(thread) != 'S')
+        return 0;
+    busy(1000000);
+    return state_of(thread) == 'S' && sleeps_of(thread) == before;
+}
+
 /* A wait that ends by itself may be over before anybody could look. */
 static inline void until_asleep(_Atomic int *thread)
 {
-    while (*thread == 0 || !strchr("S?", state_of(*thread)))
+    while (*thread == 0 || (state_of(*thread) != '?' && !is_asleep(*thread)))
         busy(20000);
 }
 
