@@ -14,10 +14,11 @@
  * the start, which programs that run for a millisecond have to wait for, a piece of address space.
  */
 #define RESERVE 64u
+#define PAGE 4096u
 /* The black box's cost more, and are free for urgent threads only once there are such. */
 #define AHEAD (16 * GT_BUF_BYTES)
 /* A thread that ends hands over a buffer of a few events: so many of them are worth a wake-up. */
-#define KICK 16
+#define KICK_BYTES (16 * PAGE)
 
 /* How long threads wait in vain for the drain side before they go on without being recorded. */
 #define PATIENCE_NS 10000000000
@@ -42,7 +43,7 @@ static struct {
     _Atomic uint64_t serial;
 } pool = {.limit = 256u << 20};
 
-_Atomic uint32_t gt_buffers_queued;
+_Atomic size_t gt_buffers_queued;
 
 /* Futex: work for the drain side. */
 static _Atomic uint32_t own_pushed;
@@ -53,7 +54,7 @@ static bool take_share(bool force)
 {
     size_t before = atomic_fetch_add_explicit(&pool.out, GT_BUF_BYTES, memory_order_relaxed);
     size_t queued = atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed);
-    if (force || before + GT_BUF_BYTES <= pool.limit || queued * GT_BUF_BYTES < pool.limit / 4)
+    if (force || before + GT_BUF_BYTES <= pool.limit || queued < pool.limit / 4)
         return true;
     atomic_fetch_sub_explicit(&pool.out, GT_BUF_BYTES, memory_order_relaxed);
     return false;
@@ -209,7 +210,7 @@ void gt_buffers_put(struct gt_buf *buf)
     atomic_store_explicit(&pool.stalled, false, memory_order_relaxed);
     atomic_fetch_add(&pool.returned, 1); /* then the load: gt_buffers_wait does the reverse */
     if (atomic_load(&pool.waiters))
-        gt_futex_wake(&pool.returned, INT_MAX);
+        gt_futex_wake(&pool.returned, 1); /* all would take it from each other; in turns of 10 ms */
 }
 
 void gt_buffers_put_all(struct gt_buf *buf)
@@ -224,7 +225,13 @@ void gt_buffers_put_all(struct gt_buf *buf)
 bool gt_buffers_crowded(void)
 {
     size_t queued = atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed);
-    return queued * GT_BUF_BYTES > pool.limit / 8;
+    return queued > pool.limit / 8;
+}
+
+/* Thousands of threads hand over a page each at the end of a generation. */
+static size_t taken_by(const struct gt_buf *buf)
+{
+    return (offsetof(struct gt_buf, data) + buf->used + PAGE - 1) / PAGE * PAGE;
 }
 
 void gt_buffers_push(struct gt_buf *buf)
@@ -232,13 +239,14 @@ void gt_buffers_push(struct gt_buf *buf)
     int saved = errno;
     _Atomic(struct gt_buf *) *queue = &pool.queue[buf->gen & 1];
     bool worth = buf->used > GT_BUF_ROOM / 2; /* not to be looked at once it is queued */
-    uint32_t before = atomic_fetch_add_explicit(&gt_buffers_queued, 1, memory_order_relaxed);
+    size_t bytes = taken_by(buf);
+    size_t before = atomic_fetch_add_explicit(&gt_buffers_queued, bytes, memory_order_relaxed);
     buf->next = atomic_load_explicit(queue, memory_order_relaxed);
     /* release: pairs with gt_buffers_take */
     while (!atomic_compare_exchange_weak_explicit(queue, &buf->next, buf, memory_order_release,
                                                   memory_order_relaxed))
         ;
-    if (worth || (before + 1) % KICK == 0)
+    if (worth || before / KICK_BYTES != (before + bytes) / KICK_BYTES)
         gt_buffers_kick();
     errno = saved;
 }
@@ -252,8 +260,8 @@ struct gt_buf *gt_buffers_take(uint32_t gen)
         struct gt_buf *next = newest->next;
         newest->next = oldest;
         oldest = newest;
+        atomic_fetch_sub_explicit(&gt_buffers_queued, taken_by(newest), memory_order_relaxed);
         newest = next;
-        atomic_fetch_sub_explicit(&gt_buffers_queued, 1, memory_order_relaxed);
     }
     return oldest;
 }

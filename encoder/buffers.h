@@ -42,8 +42,9 @@ struct gt_buf {
 #define GT_BUF_ROOM (GT_BUF_BYTES - sizeof(struct gt_buf)) /* of payload */
 
 /*
- * A free buffer. Without `force`, NULL once `limit` bytes of buffers are out and a quarter of that
- * waits to be written (then: gt_buffers_wait). With it only when the system has no memory.
+ * A free buffer. Without `force`, NULL once `limit` bytes of buffers are out and what waits to be
+ * written takes a quarter of that (then: gt_buffers_wait). With it only when the system has no
+ * memory.
  */
 struct gt_buf *gt_buffers_get(bool force);
 
@@ -65,8 +66,8 @@ void gt_buffers_put(struct gt_buf *buf);
 /* A list of them, linked by `next`. */
 void gt_buffers_put_all(struct gt_buf *buf);
 
-/* Filled buffers that wait to be written. One load. */
-extern _Atomic uint32_t gt_buffers_queued;
+/* Bytes of memory that filled buffers take which wait to be written: whole pages. One load. */
+extern _Atomic size_t gt_buffers_queued;
 
 /* Whether a good part of the limit is taken by buffers that wait to be written. */
 bool gt_buffers_crowded(void);

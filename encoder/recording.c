@@ -202,7 +202,7 @@ static void last_generation(enum gt_successor next)
 /* With what is on its way there, about. */
 static uint64_t file_bytes(void)
 {
-    uint64_t queued = atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed) * GT_BUF_BYTES;
+    uint64_t queued = atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed);
     return gt_output_size() + gt_output_uncommitted() + queued;
 }
 
@@ -268,7 +268,7 @@ enum { SCHED_BYTES = 16 << 20 };
 
 static bool memory_full(void)
 {
-    size_t queued = atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed) * GT_BUF_BYTES;
+    size_t queued = atomic_load_explicit(&gt_buffers_queued, memory_order_relaxed);
     if (in_ring() && queued + gt_samples_memory() >= kept_at_most() / 16)
         return true;
     if (gt_sched_is_on() && queued >= SCHED_BYTES)

@@ -12,6 +12,24 @@ _Atomic bool gt_any_jumped;
 
 enum { LEFT = 3, GIVEN_UP = 4 };
 
+/*
+ * Our locks are held for less than it takes to go to sleep and be woken: three calls into the
+ * kernel and two switches. Some 2 us; a holder that lost its CPU is not waited for.
+ */
+static bool lock_soon(struct gt_lock *lock)
+{
+    enum { TIMES = 50 };
+    for (int i = 0; i < TIMES; i++) {
+        gt_arch_pause();
+        uint32_t held = atomic_load_explicit(&lock->word, memory_order_relaxed);
+        if (held == LEFT || held == GIVEN_UP)
+            return false;
+        if (!held && gt_lock_at_once(lock))
+            return true;
+    }
+    return false;
+}
+
 /* Whoever has it may be more urgent, or on another CPU; else nothing helps but to sleep. */
 static bool lock_awake(struct gt_lock *lock)
 {
@@ -32,6 +50,8 @@ static bool lock_awake(struct gt_lock *lock)
 
 void gt_lock_slow(struct gt_lock *lock)
 {
+    if (lock_soon(lock))
+        return;
     /* errno belongs to the program: a hook may come through here. */
     int saved = errno;
     bool locked = gt_urgent() && lock_awake(lock);
@@ -78,6 +98,8 @@ bool gt_lock_within_slow(struct gt_lock *lock, int64_t ns)
 {
     if (!ns || atomic_load_explicit(&lock->word, memory_order_relaxed) == LEFT)
         return false;
+    if (lock_soon(lock))
+        return true;
     int saved = errno;
     bool hook = ns == GT_HOOK_PATIENCE_NS, urgent = gt_urgent();
     bool locked = urgent && lock_awake(lock);

@@ -34,8 +34,8 @@ static void describe(struct gt_parking *p, struct gt_writer *w, const struct gt_
 
 bool gt_park_forget(struct gt_parking *p, int64_t patience_ns)
 {
-    return (!p->waiter.addr || gt_registry_remove(&p->waiter, patience_ns)) &&
-           (!p->relock.addr || gt_registry_remove(&p->relock, patience_ns));
+    return (!gt_registry_has(&p->waiter) || gt_registry_remove(&p->waiter, patience_ns)) &&
+           (!gt_registry_has(&p->relock) || gt_registry_remove(&p->relock, patience_ns));
 }
 
 bool gt_unpark(struct gt_writer *w, struct gt_parking *p, int64_t patience_ns)
@@ -57,7 +57,7 @@ static bool lock_with_room(struct gt_writer *w, const void *addr)
 }
 
 /* Ends one wait in the trace, at `now` or later; the registry is locked at its address. */
-static void wake_locked(struct gt_writer *w, struct gt_waiter *target, uint64_t now,
+static void wake_locked(struct gt_writer *w, struct gt_waiter *target, uint64_t now, bool all,
                         struct gt_stack *stack)
 {
     bool done = false;
@@ -68,17 +68,21 @@ static void wake_locked(struct gt_writer *w, struct gt_waiter *target, uint64_t 
         at = w->last > at ? w->last : at;
         gt_writer_unpin(w);
     }
-    gt_registry_woken(target, at);
+    if (all && target->final)
+        gt_registry_release(target, at);
+    else
+        gt_registry_woken(target, at);
 }
 
 static uint32_t wake_some_locked(struct gt_writer *w, const struct gt_wake *wake,
                                  struct gt_stack *stack)
 {
     uint32_t bits = wake->bits ? wake->bits : UINT32_MAX, n = 0;
+    bool all = wake->max == UINT32_MAX && bits == UINT32_MAX;
     uint64_t now = gt_clock_now(), at = wake->asleep ? 0 : now; /* at 0 nobody sleeps again */
     struct gt_waiter *target;
     while (n < wake->max && (target = gt_registry_next(wake->addr, bits, at))) {
-        wake_locked(w, target, now, stack);
+        wake_locked(w, target, now, all, stack);
         n++;
     }
     return n;

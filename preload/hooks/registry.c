@@ -10,10 +10,25 @@
 
 _Atomic uint32_t gt_registry_count[GT_REGISTRY_SLOTS] GT_SPARSE;
 
+/* Waiters in the order in which they are to be woken. */
+struct line {
+    struct gt_waiter *first, *last;
+};
+
+/*
+ * Two lines, so that nobody who looks for a waiter that sleeps passes thousands that were woken and
+ * have not run yet: waking all who wait at an address is linear.
+ */
 static struct shard {
     struct gt_lock lock;
-    struct gt_waiter *first, *last;
+    uint32_t turns;      /* given to waiters so far, see struct gt_waiter */
+    struct line asleep;  /* not woken */
+    struct line woken;   /* by when */
+    const void *counted; /* the address of which `sleepers` is the number of waiters not woken */
+    uint32_t sleepers;
 } shards[SHARDS] GT_SPARSE;
+
+static _Atomic bool used; /* somebody has waited: there is something to see in the shards */
 
 /* Changed under the lock of the shard, of which a slot is a part. */
 static struct slot {
@@ -35,38 +50,49 @@ static struct shard *shard_of(const void *addr)
     return &shards[gt_registry_slot(addr) % SHARDS];
 }
 
-static void append_locked(struct shard *s, struct gt_waiter *w)
+static struct line *line_of(struct shard *s, const struct gt_waiter *w)
 {
-    w->next = NULL;
-    w->prev = s->last;
-    if (s->last)
-        s->last->next = w;
-    else
-        s->first = w;
-    s->last = w;
+    return w->woken ? &s->woken : &s->asleep;
 }
 
+static void append_locked(struct shard *s, struct gt_waiter *w)
+{
+    struct line *line = line_of(s, w);
+    w->turn = ++s->turns;
+    w->next = NULL;
+    w->prev = line->last;
+    if (line->last)
+        line->last->next = w;
+    else
+        line->first = w;
+    line->last = w;
+}
+
+/* Before all others of both lines. */
 static void prepend_locked(struct shard *s, struct gt_waiter *w)
 {
+    struct line *line = line_of(s, w);
+    w->turn = 0;
     w->prev = NULL;
-    w->next = s->first;
-    if (s->first)
-        s->first->prev = w;
+    w->next = line->first;
+    if (line->first)
+        line->first->prev = w;
     else
-        s->last = w;
-    s->first = w;
+        line->last = w;
+    line->first = w;
 }
 
 static void unlink_locked(struct shard *s, struct gt_waiter *w)
 {
+    struct line *line = line_of(s, w);
     if (w->prev)
         w->prev->next = w->next;
     else
-        s->first = w->next;
+        line->first = w->next;
     if (w->next)
         w->next->prev = w->prev;
     else
-        s->last = w->prev;
+        line->last = w->prev;
 }
 
 static struct slot *slot_of(const void *addr)
@@ -79,12 +105,21 @@ static void add_to(_Atomic uint32_t *n, uint32_t by)
     atomic_fetch_add_explicit(n, by, memory_order_relaxed);
 }
 
-/* One waiter more, or less, at addr. */
+/* One waiter more, or less, that was not woken. The shard is locked. */
+static void count_asleep(const void *addr, uint32_t by)
+{
+    struct shard *s = shard_of(addr);
+    add_to(&slot_of(addr)->asleep, by);
+    if (s->counted == addr)
+        s->sleepers += by;
+}
+
+/* One waiter more, or less, at addr. The shard is locked. */
 static void count(const void *addr, uint32_t by, bool asleep)
 {
     add_to(&gt_registry_count[gt_registry_slot(addr)], by);
     if (asleep)
-        add_to(&slot_of(addr)->asleep, by);
+        count_asleep(addr, by);
 }
 
 void gt_registry_add_locked(struct gt_waiter *w, const void *addr, uint64_t now)
@@ -95,6 +130,8 @@ void gt_registry_add_locked(struct gt_waiter *w, const void *addr, uint64_t now)
     w->outrun = false;
     append_locked(shard_of(addr), w);
     count(addr, 1, true);
+    if (!atomic_load_explicit(&used, memory_order_relaxed))
+        atomic_store_explicit(&used, true, memory_order_relaxed);
 }
 
 /*
@@ -115,15 +152,19 @@ static uint64_t asleep_again_at(const struct gt_waiter *w)
     return w->woken + (waited / 127 > waking ? waited / 127 : waking);
 }
 
+/* To the end of those that were woken. */
 static void set_woken(struct shard *s, struct gt_waiter *w, uint64_t now)
 {
     struct slot *slot = slot_of(w->addr);
+    unlink_locked(s, w);
     if (!w->woken)
-        add_to(&slot->asleep, -1u);
+        count_asleep(w->addr, -1u);
     w->woken = now;
     w->outrun = false;
+    append_locked(s, w);
     uint64_t at = asleep_again_at(w);
-    if (s->first == s->last || at < atomic_load_explicit(&slot->again, memory_order_relaxed))
+    bool alone = !s->asleep.first && s->woken.first == s->woken.last;
+    if (alone || at < atomic_load_explicit(&slot->again, memory_order_relaxed))
         atomic_store_explicit(&slot->again, at, memory_order_relaxed);
 }
 
@@ -136,18 +177,23 @@ void gt_registry_add(struct gt_waiter *w, const void *addr, uint64_t now)
     gt_unlock(&s->lock);
 }
 
-/* The shard where w is, locked, or NULL: gt_registry_move may be taking it elsewhere. */
-static struct shard *lock_shard_of(struct gt_waiter *w, int64_t patience_ns)
+/*
+ * Locks the shard where w is: gt_registry_move may be taking it elsewhere, and gt_registry_release
+ * out. false: the lock was not to be had. *s: NULL if w is out.
+ */
+static bool lock_shard_of(struct gt_waiter *w, int64_t patience_ns, struct shard **s)
 {
-    for (;;) {
+    while (gt_registry_has(w)) {
         const void *addr = __atomic_load_n(&w->addr, __ATOMIC_RELAXED);
-        struct shard *s = shard_of(addr);
-        if (!gt_lock_within(&s->lock, GT_RANK_SHARD, patience_ns))
-            return NULL;
+        *s = shard_of(addr);
+        if (!gt_lock_within(&(*s)->lock, GT_RANK_SHARD, patience_ns))
+            return false;
         if (w->addr == addr)
-            return s;
-        gt_unlock(&s->lock);
+            return true;
+        gt_unlock(&(*s)->lock);
     }
+    *s = NULL;
+    return true;
 }
 
 /* Who is woken at once has not slept: it was faster than others, which is no mistake of ours. */
@@ -156,26 +202,27 @@ static bool slept_on(const struct gt_waiter *w)
     return !w->woken && !w->timed && gt_clock_now() > w->since + gt_clock_units(WAKING_NS);
 }
 
+/* Whoever was woken last is the one that w was taken for. */
 static void hand_back(struct shard *s, const void *addr)
 {
-    struct gt_waiter *last = NULL;
-    for (struct gt_waiter *w = s->first; w; w = w->next) {
-        if (w->addr == addr && w->woken && !w->outrun && (!last || w->woken > last->woken))
-            last = w;
-    }
+    struct gt_waiter *last = s->woken.last;
+    while (last && (last->addr != addr || last->outrun))
+        last = last->prev;
     if (!last)
         return;
-    last->outrun = true;
     unlink_locked(s, last);
+    last->outrun = true;
     prepend_locked(s, last);
     atomic_store_explicit(&slot_of(addr)->again, 0, memory_order_relaxed);
 }
 
 bool gt_registry_remove(struct gt_waiter *w, int64_t patience_ns)
 {
-    struct shard *s = lock_shard_of(w, patience_ns);
-    if (!s)
+    struct shard *s;
+    if (!lock_shard_of(w, patience_ns, &s))
         return false;
+    if (!s)
+        return true;
     unlink_locked(s, w);
     count(w->addr, -1u, !w->woken);
     if (slept_on(w))
@@ -202,10 +249,10 @@ void gt_registry_move(const void *from, const void *to, uint32_t max)
     struct shard *source = shard_of(from), *target = shard_of(to);
     if (!lock_both(source, target))
         return;
-    struct gt_waiter *next, *last = source->last;
-    for (struct gt_waiter *w = source->first; w && max; w = next) {
+    struct gt_waiter *next, *last = source->asleep.last;
+    for (struct gt_waiter *w = source->asleep.first; w && max; w = next) {
         next = w == last ? NULL : w->next;
-        if (w->addr != from || w->woken)
+        if (w->addr != from)
             continue;
         unlink_locked(source, w);
         count(from, -1u, true);
@@ -240,53 +287,78 @@ bool gt_registry_reaches(const void *addr)
            gt_clock_now() >= atomic_load_explicit(&slot_of(addr)->again, memory_order_relaxed);
 }
 
-/* Nobody of the slot is to be woken now: when is the next time that may be? */
+/* Of those that were woken nobody of the slot sleeps now: when may that be so next? */
 static void set_again(const struct shard *s, uint32_t slot)
 {
     uint64_t again = UINT64_MAX;
-    for (const struct gt_waiter *w = s->first; w; w = w->next) {
-        uint64_t at = w->woken ? asleep_again_at(w) : UINT64_MAX;
+    for (const struct gt_waiter *w = s->woken.first; w; w = w->next) {
+        uint64_t at = asleep_again_at(w);
         if (gt_registry_slot(w->addr) == slot && at < again)
             again = at;
     }
     atomic_store_explicit(&slots[slot].again, again, memory_order_relaxed);
 }
 
-struct gt_waiter *gt_registry_next(const void *addr, uint32_t bits, uint64_t now)
+static bool is_at(const struct gt_waiter *w, const void *addr, uint32_t bits)
+{
+    return w->addr == addr && (!w->bits || w->bits & bits);
+}
+
+/* The first of those that were woken and must have gone back to sleep. */
+static struct gt_waiter *first_asleep_again(const void *addr, uint32_t bits, uint64_t now)
 {
     const struct shard *s = shard_of(addr);
-    struct gt_waiter *w = s->first;
-    while (w && (w->addr != addr || (w->bits && !(w->bits & bits)) ||
-                 (w->woken && now < asleep_again_at(w))))
+    if (now < atomic_load_explicit(&slot_of(addr)->again, memory_order_relaxed))
+        return NULL;
+    struct gt_waiter *w = s->woken.first;
+    while (w && (!is_at(w, addr, bits) || now < asleep_again_at(w)))
         w = w->next;
     if (!w)
         set_again(s, gt_registry_slot(addr));
     return w;
 }
 
+struct gt_waiter *gt_registry_next(const void *addr, uint32_t bits, uint64_t now)
+{
+    struct gt_waiter *w = shard_of(addr)->asleep.first, *again;
+    while (w && !is_at(w, addr, bits))
+        w = w->next;
+    again = first_asleep_again(addr, bits, now);
+    return again && (!w || again->turn < w->turn) ? again : w;
+}
+
 struct gt_waiter *gt_registry_after(const void *addr, struct gt_waiter *last)
 {
-    struct gt_waiter *w = last ? last->next : shard_of(addr)->first;
-    while (w && (w->addr != addr || w->woken))
+    struct gt_waiter *w = last ? last->next : shard_of(addr)->asleep.first;
+    while (w && w->addr != addr)
         w = w->next;
     return w;
 }
 
 uint32_t gt_registry_asleep(const void *addr)
 {
-    uint32_t n = 0;
-    for (struct gt_waiter *w = NULL; (w = gt_registry_after(addr, w));)
-        n++;
-    return n;
+    struct shard *s = shard_of(addr);
+    if (s->counted != addr) {
+        s->counted = addr;
+        s->sleepers = 0;
+        for (struct gt_waiter *w = NULL; (w = gt_registry_after(addr, w));)
+            s->sleepers++;
+    }
+    return s->sleepers;
 }
 
 void gt_registry_each(void (*fn)(const struct gt_waiter *waiter))
 {
     enum { PATIENCE_NS = 1000000 };
+    if (!atomic_load_explicit(&used, memory_order_relaxed))
+        return;
     for (struct shard *s = shards; s < shards + SHARDS; s++) {
-        if (!s->first || !gt_lock_within(&s->lock, GT_RANK_SHARD, PATIENCE_NS))
+        if ((!s->asleep.first && !s->woken.first) ||
+            !gt_lock_within(&s->lock, GT_RANK_SHARD, PATIENCE_NS))
             continue;
-        for (const struct gt_waiter *w = s->first; w; w = w->next)
+        for (const struct gt_waiter *w = s->asleep.first; w; w = w->next)
+            fn(w);
+        for (const struct gt_waiter *w = s->woken.first; w; w = w->next)
             fn(w);
         gt_unlock(&s->lock);
     }
@@ -309,10 +381,19 @@ void gt_registry_woken(struct gt_waiter *w, uint64_t now)
 {
     struct shard *s = shard_of(w->addr);
     set_woken(s, w, now);
-    unlink_locked(s, w);
-    append_locked(s, w);
     if (w->relock)
         await_mutex(s, w, now);
+}
+
+void gt_registry_release(struct gt_waiter *w, uint64_t now)
+{
+    struct shard *s = shard_of(w->addr);
+    unlink_locked(s, w);
+    count(w->addr, -1u, !w->woken);
+    if (w->relock)
+        await_mutex(s, w, now);
+    /* release: w's thread, which looks for that without the lock, is then alone with w. */
+    __atomic_store_n(&w->addr, NULL, __ATOMIC_RELEASE);
 }
 
 void gt_registry_after_fork(void)

@@ -28,6 +28,7 @@ struct gt_waiter {
     bool timed;     /* the wait ends by itself */
     bool again;     /* the second entry of a condition variable's waiter, see relock */
     bool final;     /* being woken once is the end of the wait: never asleep again before that */
+    uint32_t turn;  /* in its shard: a lower one is to be woken before */
     bool outrun;    /* it was not the one that was woken last: see gt_registry_remove */
     /*
      * A condition variable's waiter must still get its mutex after it was woken: then it becomes
@@ -105,12 +106,26 @@ bool gt_registry_remove(struct gt_waiter *w, int64_t patience_ns)
 bool gt_registry_lock(const void *addr) __attribute__((warn_unused_result));
 struct gt_waiter *gt_registry_next(const void *addr, uint32_t bits, uint64_t now);
 void gt_registry_woken(struct gt_waiter *w, uint64_t now);
+
+/*
+ * With the lock held: the same of one whose wait that is the end of, when all at the address are
+ * woken, so that nobody can be taken for another one. It is out of the registry: thousands of
+ * threads that run at once then do not queue for the lock. Nothing of w may be used afterwards.
+ */
+void gt_registry_release(struct gt_waiter *w, uint64_t now);
+
+/* By w's thread, without the lock. false: it was never in, or is out again, released. */
+static inline bool gt_registry_has(const struct gt_waiter *w)
+{
+    return __atomic_load_n(&w->addr, __ATOMIC_ACQUIRE);
+}
 void gt_registry_unlock(const void *addr);
 
 /* The oldest waiter at the address, locked, that was not woken; or the next one after `last`. */
 struct gt_waiter *gt_registry_after(const void *addr, struct gt_waiter *last);
 
-/* Waiters at the address, locked, that were not woken. */
+/* Waiters at the address, locked, that were not woken. Counted once for an address that is asked
+ * for again and again, as a barrier is. */
 uint32_t gt_registry_asleep(const void *addr);
 
 /* With the lock held: as gt_registry_add. */

@@ -98,9 +98,64 @@ static void test_outrun(void)
     CHECK(gt_registry_remove(&w[0], GT_LOCK_PATIENCE_NS));
 }
 
+/* All are woken for good: each is out of the registry, at which its thread need not look again. */
+static void test_release(void)
+{
+    struct gt_waiter w[3] = {{.final = true}, {.final = true}, {.final = true}}, relock = {0};
+    w[2].relock = &relock;
+    w[2].mutex = &b;
+    for (int i = 0; i < 3; i++)
+        gt_registry_add(&w[i], &a, 1);
+    CHECK(gt_registry_lock(&a));
+    for (int i = 0; i < 3; i++) {
+        CHECK(gt_registry_next(&a, UINT32_MAX, 1) == &w[i]);
+        gt_registry_release(&w[i], 2);
+        CHECK(!gt_registry_has(&w[i]));
+    }
+    CHECK_EQ(gt_registry_asleep(&a), 0);
+    CHECK(gt_registry_next(&a, UINT32_MAX, 3) == NULL);
+    gt_registry_unlock(&a);
+    CHECK(!gt_registry_any(&a));
+    CHECK(gt_registry_remove(&w[0], 0), "nothing is left to do");
+    CHECK(gt_registry_has(&relock), "waits for its mutex");
+    CHECK(gt_registry_remove(&relock, GT_LOCK_PATIENCE_NS));
+    CHECK(!gt_registry_any(&b));
+}
+
+/* As a barrier does: each that comes asks how many sleep. Then posts for all, one by one. */
+static uint64_t herd(struct gt_waiter *w, uint32_t n)
+{
+    struct timespec from, to;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    for (uint32_t i = 0; i < n; i++) {
+        CHECK(gt_registry_lock(&a));
+        CHECK_EQ(gt_registry_asleep(&a), i);
+        w[i] = (struct gt_waiter){.final = true};
+        gt_registry_add_locked(&w[i], &a, 1);
+        gt_registry_unlock(&a);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        CHECK(next(&a, 2) == &w[i]);
+    for (uint32_t i = 0; i < n; i++)
+        CHECK(gt_registry_remove(&w[n - 1 - i], GT_LOCK_PATIENCE_NS));
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+    return (uint64_t)(to.tv_sec - from.tv_sec) * 1000000000 + (uint64_t)(to.tv_nsec - from.tv_nsec);
+}
+
+static void test_linear(void)
+{
+    enum { FEW = 2000, TIMES = 16 };
+    struct gt_waiter *w = calloc(FEW * TIMES, sizeof *w);
+    uint64_t few = herd(w, FEW), many = herd(w, FEW * TIMES);
+    CHECK(many < few * TIMES * 5, "%" PRIu64 " ns, then %" PRIu64, few, many);
+    free(w);
+}
+
 int main(void)
 {
     gt_clock_init();
+    test_release();
+    test_linear();
     test_reaches();
     test_outrun();
     uint64_t ms = gt_clock_units(1000000), t = 1000 * ms;
