@@ -11,7 +11,6 @@
 #include <sys/ipc.h>
 #include <sys/shm.h>
 
-#define FAMILY "GOTRACE_FAMILY"
 #define MAGIC 0x796c696d61667467u /* "gtfamily" */
 
 enum { ROOM = 512 };
@@ -47,26 +46,25 @@ static struct counters *join(const char *number)
     return NULL;
 }
 
-void gt_census_begin(mode_t mode)
+const char *gt_census_begin(mode_t mode)
 {
-    char number[16];
+    static char number[16];
     int id = gt_options.max_processes ? shmget(IPC_PRIVATE, sizeof *family, (int)mode) : -1;
     if (id < 0)
-        return;
+        return NULL;
     family = attach(id);
     shmctl(id, IPC_RMID, NULL); /* when nobody has it any more */
     if (!family)
-        return;
+        return NULL;
     family->magic = MAGIC;
     snprintf(number, sizeof number, "%d", id);
-    setenv(FAMILY, number, 1);
+    return number;
 }
 
-void gt_census_open(mode_t mode)
+const char *gt_census_open(mode_t mode)
 {
-    family = gt_options.max_processes ? join(getenv(FAMILY)) : NULL;
-    if (!family)
-        gt_census_begin(mode);
+    family = gt_options.max_processes ? join(getenv(GT_CENSUS_VARIABLE)) : NULL;
+    return family ? NULL : gt_census_begin(mode);
 }
 
 bool gt_census_is_open(void)

@@ -13,14 +13,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define GT_CENSUS_VARIABLE "GOTRACE_FAMILY" /* which page it is */
+
 /*
  * Once, before the process makes others: it counts with its family, or as the first one of a new
- * family, whose page has that mode. Where neither can be, there is no bound.
+ * family, whose page has that mode. Where neither can be, there is no bound. Returns what the
+ * variable must say to its descendants, which nothing says yet, or NULL.
  */
-void gt_census_open(mode_t mode);
+const char *gt_census_open(mode_t mode);
 
-/* The same for who leads a family that is not its own. */
-void gt_census_begin(mode_t mode);
+/* The process leads a new family that it does not belong to itself. Returns the same. */
+const char *gt_census_begin(mode_t mode);
 
 /* Whether there is such a page. */
 bool gt_census_is_open(void);

@@ -3,13 +3,56 @@
 
 #include "options.h"
 
+#include "encoder/base/arena.h"
 #include "encoder/base/file.h"
 #include "encoder/base/futex.h"
+#include "encoder/base/sparse.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+/* What is to be handed down. */
+static struct {
+    char text[PATH_MAX + 128];
+    size_t used;
+    char *string[3]; /* in text */
+    unsigned strings;
+} told GT_SPARSE;
+
+void gt_descent_tell(const char *name, const char *value)
+{
+    enum { MOST = sizeof told.string / sizeof *told.string };
+    char *at = told.text + told.used;
+    size_t room = sizeof told.text - told.used;
+    int n = snprintf(at, room, "%s=%s", name, value);
+    if (told.strings == MOST || n < 0 || (size_t)n >= room)
+        return;
+    told.string[told.strings++] = at;
+    told.used += (size_t)n + 1;
+}
+
+/*
+ * Strings of the program's environment stay where they are, and so does their order. Ours come
+ * first: programs that write a title over arguments and environment take the last string for the
+ * end of that area. After the array follow zeros, an empty auxiliary vector for who looks there.
+ */
+void gt_descent_hand_down(void)
+{
+    enum { ZEROS = 3 };
+    size_t n = 0;
+    while (environ[n])
+        n++;
+    char **array = NULL;
+    if (told.strings)
+        array = gt_pages_alloc((told.strings + n + ZEROS) * sizeof *array);
+    if (!array)
+        return;
+    memcpy(array, told.string, told.strings * sizeof *array);
+    memcpy(array + told.strings, environ, n * sizeof *array);
+    environ = array;
+}
 
 /* The first process tells all others through the environment, which also survives exec. */
 #define ROOT_MARK "GOTRACE_ROOT_PID"
@@ -57,14 +100,14 @@ bool gt_descent_is_descendant(const char *path)
     const char *root = getenv(ROOT_MARK);
     snprintf(own, sizeof own, "%ld", gt_syscall(SYS_getpid));
     if (!root) {
-        setenv(ROOT_MARK, own, 1);
-        setenv("GOTRACE_OUTPUT", gt_options.output, 1); /* absolute: descendants may chdir */
+        gt_descent_tell(ROOT_MARK, own);
+        gt_descent_tell(GT_ROOT_OUTPUT, gt_options.output); /* descendants may chdir */
         return false;
     }
     return strcmp(root, own) != 0 || written_by_this_process(path);
 }
 
-/* Where the text stands: setenv would allocate, and arrays made for exec already point there. */
+/* Where the text stands: arrays made for exec already point there. */
 void gt_descent_confine(void)
 {
     char *root = getenv(ROOT_MARK);

@@ -1,6 +1,8 @@
 /*
  * Where this process stands in the tree of processes that the user started: the first one gets the
- * plain output name, all others a name of their own.
+ * plain output name, all others a name of their own. What descendants are to know stands in the
+ * environment that they inherit. It is put there once, at the start, before the program's own
+ * strings: whatever the program makes of its environment later is its own affair.
  */
 #ifndef GT_DESCENT_H
 #define GT_DESCENT_H
@@ -13,6 +15,13 @@
  * `path`. An earlier one that left none, like env or nice, does not count.
  */
 bool gt_descent_is_descendant(const char *path);
+
+/*
+ * Descendants find that variable. In the constructor: tell says what, a few short ones, and
+ * hand_down puts all of them into the environment.
+ */
+void gt_descent_tell(const char *name, const char *value);
+void gt_descent_hand_down(void);
 
 /*
  * Later images (exec) of this process, and what descends from them, are to do nothing: they inherit

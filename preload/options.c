@@ -71,12 +71,27 @@ static bool put_directory(char *p, const char *end)
     return !*d;
 }
 
+/*
+ * A relative pattern of the process that the user started is relative to where that began. Its
+ * descendants have inherited it, unless it ends otherwise: then it is new. "": it is not known.
+ */
+static const char *inherited = "";
+
+static const char *as_inherited(const char *value)
+{
+    size_t whole = strlen(inherited), part = strlen(value);
+    bool same = part < whole && inherited[whole - part - 1] == '/' &&
+                strcmp(inherited + whole - part, value) == 0;
+    return same ? inherited : value;
+}
+
 /* A copy, since programs overwrite their environment (setproctitle); absolute, since they chdir. */
 static bool read_output(const char *value)
 {
     char *p = gt_options.output;
     size_t size = sizeof gt_options.output;
     *p = 0;
+    value = as_inherited(value);
     if (*value != '/' && !put_directory(p, p + size))
         return false;
     size_t n = strlen(p);
@@ -386,6 +401,8 @@ static void refuse_together(void)
 void gt_options_read(const char *settings)
 {
     snprintf(program_name, sizeof program_name, "%s", program_invocation_short_name);
+    const char *root = settings ? NULL : getenv(GT_ROOT_OUTPUT);
+    inherited = root ? root : "";
     for (size_t i = 0; i < SWITCHES; i++) {
         table[i].read(table[i].fallback);
         const char *value = value_of(settings, table[i].name);
@@ -395,6 +412,7 @@ void gt_options_read(const char *settings)
             table[i].read(table[i].fallback);
         }
     }
+    inherited = "";
     refuse_together();
 }
 

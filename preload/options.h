@@ -40,6 +40,9 @@ struct gt_options {
 };
 extern struct gt_options gt_options;
 
+/* The output pattern of the process that the user started, absolute: by descent.h. */
+#define GT_ROOT_OUTPUT "GOTRACE_ROOT_OUTPUT"
+
 /* settings: "NAME=value", each with its zero, then an empty one; NULL: the environment is read. */
 void gt_options_read(const char *settings);
 

@@ -590,7 +590,10 @@ static void start(void)
         gt_options_output_path(process.path, false, 1) && gt_descent_is_descendant(process.path);
     if (process.descendant && gt_options.children == GT_CHILDREN_NONE)
         return;
-    gt_census_open(0600);
+    const char *family = gt_census_open(0600);
+    if (family)
+        gt_descent_tell(GT_CENSUS_VARIABLE, family);
+    gt_descent_hand_down();
     gt_capture_init();
     prepare();
     struct gt_maker maker;

@@ -42,7 +42,9 @@ static void bound(void)
         gt_options.max_processes = GT_MERGED_MAX;
     snprintf(number, sizeof number, "%u", (unsigned)gt_options.max_processes);
     set("GOTRACE_MAX_PROCESSES", number);
-    gt_census_begin(geteuid() == 0 ? 0666 : 0600);
+    const char *census = gt_census_begin(geteuid() == 0 ? 0666 : 0600);
+    if (census)
+        set(GT_CENSUS_VARIABLE, census);
 }
 
 static void prepare(void)
