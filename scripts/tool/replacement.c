@@ -67,12 +67,13 @@ static int make_temporary(void)
 FILE *gt_replacement_begin(const char *path)
 {
     struct stat st;
-    if (!realpath(path, replacement.place)) /* else it is new */
-        snprintf(replacement.place, PATH_MAX, "%s", path);
-    if (stat(replacement.place, &st) == 0 && !S_ISREG(st.st_mode))
-        gt_fail(GT_EXIT_FAILED, "%s is no regular file", path);
-    if (snprintf(replacement.temporary, PATH_MAX, "%s.XXXXXX", replacement.place) >= PATH_MAX)
+    snprintf(replacement.place, PATH_MAX, "%s", path);
+    if (snprintf(replacement.temporary, PATH_MAX, "%s.XXXXXX", path) >= PATH_MAX)
         gt_fail(GT_EXIT_FAILED, "%s: %s", path, strerror(ENAMETOOLONG));
+    if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
+        gt_fail(GT_EXIT_FAILED, "%s is a symbolic link: name the file that it leads to", path);
+    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        gt_fail(GT_EXIT_FAILED, "%s is no regular file", path);
     watch_ends();
     int fd = make_temporary();
     replacement.file = fd >= 0 ? fdopen(fd, "w") : NULL;

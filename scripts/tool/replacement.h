@@ -7,7 +7,11 @@
 
 #include <stdio.h>
 
-/* Where a link leads is replaced, not the link; never a device. Ends the program with a message. */
+/*
+ * Ends the program with a message unless path is a regular file or new. A symbolic link is refused:
+ * another user may have made it, for us to replace a file of ours. One that comes later is
+ * replaced itself, since rename(2) does not follow it.
+ */
 FILE *gt_replacement_begin(const char *path);
 
 /* What it is called until then. Never finished, it is a file for as long as we run. */

@@ -6,8 +6,10 @@ import stat
 import pytest
 
 from lib import PROGRAMS, gotools, proc
+from lib.reports import GOTRACE
 
 THREADS = [PROGRAMS / "threads", "4"]
+
 VICTIM = b"somebody's file\n" * 1000
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make another user's file")
@@ -38,6 +40,37 @@ def test_dangling_symbolic_link(tmp_path):
     (tmp_path / "t.out").symlink_to(tmp_path / "elsewhere")
     refused(tmp_path, "Too many levels of symbolic links")
     assert not (tmp_path / "elsewhere").exists()
+
+
+WRITING = {
+    "convert": ["convert", "--format=go1.11"],
+    "cut": ["cut"],
+    "merge": ["merge"],
+    "export": ["export", "--to=chrome"],
+    "symbolize": ["symbolize"],
+    "sql": ["sql"],
+}
+
+
+@pytest.mark.beside
+@pytest.mark.parametrize("dangling", [False, True])
+@pytest.mark.parametrize("command", WRITING)
+def test_commands_follow_no_link(tmp_path, victim, command, dangling):
+    """In a folder for everybody another user may have made it, to have a file of ours replaced."""
+    trace = proc.traced(THREADS, tmp_path / "t.out").ok().trace
+    link, elsewhere = tmp_path / "link", tmp_path / "elsewhere"
+    link.symlink_to(elsewhere if dangling else victim)
+    result = proc.run([GOTRACE, *WRITING[command], trace, "-o", link])
+    assert result.returncode != 0 and "link" in result.stderr, result
+    assert link.is_symlink() and not elsewhere.exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "t.out", "victim"]
+
+
+@pytest.mark.beside
+def test_family_follows_no_link(tmp_path, victim):
+    (tmp_path / "link").symlink_to(victim)
+    result = proc.run([GOTRACE, "-f", "-o", tmp_path / "link", *THREADS])
+    assert "link" in result.stderr and (tmp_path / "link").is_symlink(), result
 
 
 def test_hard_link(tmp_path, victim):

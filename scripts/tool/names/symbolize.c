@@ -5,6 +5,7 @@
  */
 #include "naming.h"
 
+#include "encoder/read/need.h"
 #include "scripts/tool/recover/recover.h"
 #include "scripts/tool/replacement.h"
 #include "scripts/tool/tool.h"
@@ -155,7 +156,8 @@ int gt_command_symbolize(int argc, char **argv)
     gt_files_set_elsewhere(&elsewhere);
     if (options.perf_map)
         read_perf_map(&naming.made);
-    const char *output = options.output ? options.output : trace.path;
+    /* Not given, it is the trace itself, which whoever has named a link to it wants anew. */
+    const char *output = options.output ? options.output : gt_need(realpath(trace.path, NULL));
     FILE *file = gt_replacement_begin(output);
     if (trace.format->v1)
         gt_rename_v1(&naming, &trace, file);
