@@ -4,6 +4,7 @@
 #include "encoder/base/futex.h"
 #include "encoder/base/libc.h"
 #include "encoder/base/log.h"
+#include "encoder/base/spelling.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -382,6 +383,48 @@ static const char *value_of(const char *settings, const char *name)
     return settings ? NULL : getenv(name);
 }
 
+/* Those of the command and of tests, and what processes tell their descendants. */
+static bool is_no_switch(const char *name, size_t length)
+{
+    static const char *const others[] = {"GOTRACE_LIBRARY", "GOTRACE_FAMILY",
+                                         "GOTRACE_ATTACH_UNTIL"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (strlen(others[i]) == length && memcmp(others[i], name, length) == 0)
+            return true;
+    }
+    return strncmp(name, "GOTRACE_ROOT_", 13) == 0 || strncmp(name, "GOTRACE_TEST_", 13) == 0;
+}
+
+static void check_name(const char *variable)
+{
+    char name[64] = "";
+    size_t length = strcspn(variable, "="), nearest = 0;
+    unsigned least = GT_SPELLING_FAR;
+    if (length >= sizeof name || is_no_switch(variable, length))
+        return;
+    memcpy(name, variable, length);
+    for (size_t i = 0; i < SWITCHES; i++) {
+        unsigned distance = gt_spelling_distance(name, table[i].name);
+        nearest = distance < least ? i : nearest;
+        least = distance < least ? distance : least;
+    }
+    if (least && least < GT_SPELLING_FAR)
+        gt_log("%s: not known; did you mean %s?", name, table[nearest].name);
+    else if (least)
+        gt_log("%s: not known", name);
+}
+
+/* Said once, by the process that the user has started. */
+static void check_names(void)
+{
+    if (getenv(GT_ROOT_OUTPUT))
+        return;
+    for (char **e = environ; e && *e; e++) {
+        if (strncmp(*e, "GOTRACE_", 8) == 0)
+            check_name(*e);
+    }
+}
+
 /* What cannot be had together. */
 static void refuse_together(void)
 {
@@ -413,6 +456,8 @@ void gt_options_read(const char *settings)
         }
     }
     inherited = "";
+    if (!settings)
+        check_names();
     refuse_together();
 }
 

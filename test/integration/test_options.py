@@ -130,6 +130,35 @@ def test_bad_value_gets_one_line_and_the_default(traced, tmp_path, name, value):
     gotools.check(tmp_path / "trace.out" if name == "GOTRACE_OUTPUT" else result.trace)
 
 
+MISSPELT = [
+    ("GOTRACE_SYCALLS", "GOTRACE_SYSCALLS"),
+    ("GOTRACE_SYSCALL", "GOTRACE_SYSCALLS"),
+    ("GOTRACE_OUPTUT", "GOTRACE_OUTPUT"),
+    ("GOTRACE_ROATTE", "GOTRACE_ROTATE"),
+    ("GOTRACE_CPUHZ", "GOTRACE_CPU_HZ"),
+    ("GOTRACE_NOTHING_LIKE_IT", None),
+]
+
+
+@pytest.mark.beside
+@pytest.mark.parametrize("name, meant", MISSPELT)
+def test_misspelt_variable_gets_one_line(traced, name, meant):
+    """From the process that the user has started, and not from its children."""
+    threads = PROGRAMS / "threads"
+    result = traced(["sh", "-c", f"{threads} 2; {threads} 2"], env={name: "all"}).ok()
+    line = f"gotrace: {name}: not known" + (f"; did you mean {meant}?" if meant else "")
+    assert [said for said in result.stderr.splitlines() if "not known" in said] == [line]
+    assert "not known" not in traced([threads, "2"], env={name: "all", "GOTRACE_QUIET": "1"}).ok().stderr
+
+
+@pytest.mark.beside
+def test_known_variables_are_no_mistake(traced):
+    switches = re.findall(r'{"(GOTRACE\w*)"', (ROOT / "preload/options.c").read_text())
+    known = [*switches, "GOTRACE_LIBRARY", "GOTRACE_TEST_BUILD", "GOTRACEBACK"]
+    result = traced([PROGRAMS / "threads", "2"], env={name: "" for name in known if name != "GOTRACE_OUTPUT"})
+    assert "not known" not in result.ok().stderr
+
+
 def test_default_output(tmp_path):
     env = proc.traced_env("unused")
     del env["GOTRACE_OUTPUT"]
