@@ -37,7 +37,8 @@ static struct {
 
     uint64_t asked_alone; /* the drain thread, whether it is the last one */
 
-    _Atomic uint64_t deadline; /* of the drain side, when a thread waits for it to end */
+    _Atomic uint64_t deadline;   /* of the drain side, when a thread waits for it to end */
+    _Atomic int64_t patience_ns; /* how long that may be off; 0: DEADLINE_NS */
 
     /*
      * A request. The client, who has `client`, writes the request, then its number into `asked`.
@@ -76,9 +77,20 @@ void gt_drain_open(const struct gt_drain_config *config)
 
 /* Waiting ------------------------------------------------------------------------------------ */
 
+static int64_t patience(void)
+{
+    int64_t ns = atomic_load(&drain.patience_ns);
+    return ns ? ns : DEADLINE_NS;
+}
+
 static uint64_t deadline_from_now(void)
 {
-    return gt_clock_monotonic_raw() + DEADLINE_NS;
+    return gt_clock_monotonic_raw() + (uint64_t)patience();
+}
+
+void gt_drain_hurry(int64_t ns)
+{
+    atomic_store(&drain.patience_ns, ns);
 }
 
 /* A thread that has waited until then need not wait any longer. */
@@ -283,7 +295,7 @@ bool gt_drain_finish(void)
         return false;
     gt_recording_hasten();
     struct turn turn;
-    bool mine = phase == OPEN && begin_turn(&turn, DEADLINE_NS);
+    bool mine = phase == OPEN && begin_turn(&turn, patience());
     if (mine) {
         finish();
         end_turn(&turn);

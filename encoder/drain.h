@@ -166,6 +166,9 @@ bool gt_drain_is_threaded(void);    /* any thread */
  */
 bool gt_drain_finish(void);
 
+/* From here on gt_drain_finish waits for so many ns at most: the process dies. Any context. */
+void gt_drain_hurry(int64_t ns);
+
 /*
  * Has the drain thread call config.sample soon: what needs a descriptor is looked at there, where
  * it takes no number of the program's. false: there is no such thread. Any thread.

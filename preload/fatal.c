@@ -12,13 +12,18 @@
 /* How long others that die meanwhile wait for the first; it gives up before. */
 #define PATIENCE_NS 25000000000
 
-/* Those of a fault return to the instruction, which then faults again; others are sent again. */
+/*
+ * Those of a fault return to the instruction, which then faults again; others are sent again. Left
+ * out are SIGTRAP and SIGSYS, which debuggers and sandboxes use, and those of real time.
+ */
 static const struct {
     int number;
     bool fault;
 } signals[] = {
-    {SIGSEGV, true},  {SIGBUS, true},  {SIGFPE, true},  {SIGILL, true},   {SIGABRT, false},
-    {SIGTERM, false}, {SIGINT, false}, {SIGHUP, false}, {SIGQUIT, false},
+    {SIGSEGV, true},  {SIGBUS, true},   {SIGFPE, true},   {SIGILL, true},     {SIGABRT, false},
+    {SIGTERM, false}, {SIGINT, false},  {SIGHUP, false},  {SIGQUIT, false},   {SIGPIPE, false},
+    {SIGALRM, false}, {SIGUSR1, false}, {SIGUSR2, false}, {SIGVTALRM, false}, {SIGPROF, false},
+    {SIGXCPU, false}, {SIGXFSZ, false}, {SIGIO, false},
 };
 
 enum { SIGNALS = sizeof signals / sizeof *signals };
@@ -114,6 +119,8 @@ void gt_fatal_after_fork(void)
 
 void gt_fatal_init(void)
 {
+    if (fatal.on)
+        return;
     fatal.stack = gt_pages_alloc(STACK_BYTES);
     fatal.on = fatal.stack != NULL;
     for (int i = 0; fatal.on && i < SIGNALS; i++) {

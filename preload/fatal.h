@@ -1,8 +1,9 @@
 /*
- * Signals whose default action ends the process, where a flight recorder has something to save.
- * Our handler stands where the program has the default action, and only there; it writes the file,
- * and then the default action takes place as if we had not been: same status, same core, the fault
- * at the same instruction. The program reads and sets its actions as ever.
+ * Signals whose default action ends the process, where a recording is to be completed, or a flight
+ * recorder has something to save. Our handler stands where the program has the default action, and
+ * only there; it writes the file, and then the default action takes place as if we had not been:
+ * same status, same core, the fault at the same instruction. The program reads and sets its actions
+ * as ever.
  */
 #ifndef GT_FATAL_H
 #define GT_FATAL_H
@@ -10,7 +11,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* Constructor, if there is a flight recorder. */
+/* Constructor, if there is a flight recorder; else where a recording begins. */
 void gt_fatal_init(void);
 
 /* In a forked child: its parent may be dying. */

@@ -21,10 +21,11 @@
 
 static struct {
     struct gt_symbolizer *symbolizer;
-    _Atomic uint64_t dying_ns; /* since when the process is; 0: it is not */
-    bool roughly;              /* without looking anything up: a signal handler writes */
-    bool confined;             /* files could not be opened again */
-    bool epochs_unknown;       /* gt_names_forget's */
+    _Atomic uint64_t
+        hurry_at;  /* names that take long are done without; 0: not, the process does not die */
+    bool roughly;  /* without looking anything up: a signal handler writes */
+    bool confined; /* files could not be opened again */
+    bool epochs_unknown; /* gt_names_forget's */
 } names;
 
 void gt_names_roughly(bool roughly)
@@ -32,10 +33,10 @@ void gt_names_roughly(bool roughly)
     names.roughly = roughly;
 }
 
-void gt_names_die(void)
+void gt_names_die(uint64_t ns)
 {
     gt_symbolize_freeze();
-    atomic_store(&names.dying_ns, gt_clock_monotonic_raw());
+    atomic_store(&names.hurry_at, gt_clock_monotonic_raw() + ns);
 }
 
 void gt_names_confine(void)
@@ -45,17 +46,14 @@ void gt_names_confine(void)
 
 void gt_names_after_fork(void)
 {
-    names.dying_ns = 0;
+    names.hurry_at = 0;
     names.roughly = false;
 }
 
-/* A process that dies spends so long on names, and then does without. */
-#define DYING_SYMBOLS_NS 5000000000
-
 static bool hurries(void)
 {
-    uint64_t dying_ns = atomic_load(&names.dying_ns);
-    return names.roughly || (dying_ns && gt_clock_monotonic_raw() - dying_ns > DYING_SYMBOLS_NS);
+    uint64_t at = atomic_load(&names.hurry_at);
+    return names.roughly || (at && gt_clock_monotonic_raw() > at);
 }
 
 static int name_roughly(const struct gt_stack *s, uint64_t pc, struct gt_frame *out)
@@ -137,7 +135,7 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
         out[0] = show_python(at, frames);
         return 1;
     }
-    if (!atomic_load(&names.dying_ns) && !names.roughly && !gt_modules_find(s->epoch, pc))
+    if (!atomic_load(&names.hurry_at) && !names.roughly && !gt_modules_find(s->epoch, pc))
         gt_modules_refresh(); /* loaded since the last look, and still there */
     const struct gt_module *m = gt_modules_find(s->epoch, at);
     bool rough = hurries() || (may_wait && is_for_later(m));

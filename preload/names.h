@@ -40,8 +40,8 @@ void gt_names_forget(void);
 /* The caller may be in the middle of anything: offsets in modules will do, until told otherwise. */
 void gt_names_roughly(bool roughly);
 
-/* The process dies of a signal: what is not loaded is done without, what takes long, too. */
-void gt_names_die(void);
+/* The process dies of a signal: what is not loaded is done without, and after so long all names. */
+void gt_names_die(uint64_t ns);
 
 /* Files may be out of reach from now on. Any thread. */
 void gt_names_confine(void);

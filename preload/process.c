@@ -6,6 +6,7 @@
 #include "control.h"
 #include "descent.h"
 #include "drain_thread.h"
+#include "fatal.h"
 #include "fork.h"
 #include "hang.h"
 #include "names.h"
@@ -109,6 +110,8 @@ static void start_recording(bool manual)
     }
     process.files = !manual && !gt_options.delay && !gt_options.ring_bytes;
     gt_clock_init();
+    if (!gt_attach_is_under_way())
+        gt_fatal_init();
     gt_buffers_set_limit(gt_options.max_mem);
     gt_drain_open(&(struct gt_drain_config){.path = process.path,
                                             .next_path = next_path,
@@ -332,6 +335,14 @@ void gt_process_end_last(void)
     gt_drain_thread_await_end();
 }
 
+/*
+ * How long a process that a signal ends is held up. Most of a recording is in its file by then, and
+ * most names are looked up; a flight recorder has yet to write all.
+ */
+#define DYING_NS 100000000
+#define NAMES_NS 50000000
+#define RING_NAMES_NS 5000000000
+
 void gt_process_crash(void)
 {
     struct gt_thread *t = gt_self;
@@ -342,7 +353,9 @@ void gt_process_crash(void)
         return;
     atomic_store(&process.dying, true);
     gt_nursery_only = true; /* without threads it is this one that looks up names */
-    gt_names_die();
+    gt_names_die(gt_options.ring_bytes ? RING_NAMES_NS : NAMES_NS);
+    if (!gt_options.ring_bytes)
+        gt_drain_hurry(DYING_NS);
     gt_process_end();
 }
 

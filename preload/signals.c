@@ -15,8 +15,6 @@ static struct {
     struct gt_lock lock;      /* of `program` */
 } taken;
 
-static bool any; /* is taken, or watched by fatal.c */
-
 /*
  * See gt_signals_keep_out; as a set's first word. The sampler's from the start: a handler may be
  * under way when that begins.
@@ -95,8 +93,7 @@ static void take(int number)
     if (gt_real.sigaction(number, NULL, &taken.program) != 0)
         return;
     taken.number = number;
-    any = install() == 0;
-    if (any)
+    if (install() == 0)
         gt_signals_keep_out(number);
     else
         taken.number = 0;
@@ -173,8 +170,7 @@ GT_EXPORT int sigaction(int number, const struct sigaction *action, struct sigac
 
 GT_EXPORT sighandler_t signal(int number, sighandler_t handler)
 {
-    if (__builtin_expect(!any || handler == SIG_ERR, 1) ||
-        (!is_taken(number) && !gt_fatal_watches(number)))
+    if (handler == SIG_ERR || (!is_taken(number) && !gt_fatal_watches(number)))
         return gt_real.signal(number, handler);
     struct sigaction old, action = {.sa_handler = handler, .sa_flags = SA_RESTART};
     sigaddset(&action.sa_mask, number);
@@ -188,18 +184,17 @@ GT_EXPORT sighandler_t signal(int number, sighandler_t handler)
 static const sigset_t *without_taken(const sigset_t *set, sigset_t *ours)
 {
     *ours = *set;
-    if (taken.number)
-        sigdelset(ours, taken.number);
+    sigdelset(ours, taken.number);
     return ours;
 }
 
-#define MASK(name)                                                  \
-    GT_EXPORT int name(int how, const sigset_t *set, sigset_t *old) \
-    {                                                               \
-        sigset_t ours;                                              \
-        if (__builtin_expect(any && set && how != SIG_UNBLOCK, 0))  \
-            set = without_taken(set, &ours);                        \
-        return gt_real.name(how, set, old);                         \
+#define MASK(name)                                                          \
+    GT_EXPORT int name(int how, const sigset_t *set, sigset_t *old)         \
+    {                                                                       \
+        sigset_t ours;                                                      \
+        if (__builtin_expect(taken.number && set && how != SIG_UNBLOCK, 0)) \
+            set = without_taken(set, &ours);                                \
+        return gt_real.name(how, set, old);                                 \
     }
 
 MASK(sigprocmask)
@@ -214,8 +209,6 @@ void gt_signals_init(void)
 {
     if (gt_options.signal)
         take(gt_options.signal);
-    if (gt_options.ring_bytes) {
+    if (gt_options.ring_bytes)
         gt_fatal_init();
-        any = true;
-    }
 }

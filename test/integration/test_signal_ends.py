@@ -1,0 +1,89 @@
+"""A signal ends a recorded program as it would bare; what the program had done by then is in the trace."""
+
+import os
+import signal
+import struct
+import time
+
+import pytest
+
+from lib import LIBRARY, PROGRAMS, gotools, proc
+from lib.reports import GOTRACE
+
+TOLD = PROGRAMS / "told"
+DEADLY = ["TERM", "INT", "HUP", "QUIT", "PIPE", "ALRM", "USR1", "USR2", "VTALRM", "PROF", "XCPU", "XFSZ", "IO", "SEGV", "BUS", "FPE", "ILL", "ABRT"]
+
+
+def count(journal):
+    data = journal.read_bytes() if journal.exists() else b""
+    return struct.unpack_from("I", data)[0] if data else 0
+
+
+def start(tmp_path, way, env):
+    """The program, when its thread has slept for a while."""
+    (tmp_path / "journal").unlink(missing_ok=True)
+    child = proc.spawn([TOLD, tmp_path / "journal", way], env=env, stdout=-1, stderr=-1, text=True)
+    while count(tmp_path / "journal") < 60:
+        assert child.poll() is None, child.communicate()
+        time.sleep(0.01)
+    return child
+
+
+def told(tmp_path, way, number, env):
+    child = start(tmp_path, way, env)
+    child.send_signal(number)
+    begin = time.monotonic()
+    stdout, stderr = child.communicate(timeout=30)
+    return child.returncode, stdout, stderr, time.monotonic() - begin
+
+
+def traced_env(tmp_path, **env):
+    return {"LD_PRELOAD": str(LIBRARY), "GOTRACE_OUTPUT": str(tmp_path / "t.out"), **env}
+
+
+@pytest.mark.beside
+@pytest.mark.parametrize("format", ["go1.11", "go1.23"])
+@pytest.mark.parametrize("name", DEADLY)
+def test_nothing_is_lost(tmp_path, name, format):
+    """Each sleep that was over is in the trace, the status is the signal's, and the exit line says so."""
+    number = signal.Signals[f"SIG{name}"]
+    env = traced_env(tmp_path, GOTRACE_FORMAT=format)
+    status, stdout, stderr, _ = told(tmp_path, "nothing", number, env)
+    assert (status, stdout) == (-number, "")
+    assert "nothing lost" in stderr and len(stderr.splitlines()) == 1
+    events = gotools.parse(tmp_path / "t.out")
+    slept = sum(e.is_go("Waiting", "Runnable") or e.is_go("Waiting", "Running") for e in events)
+    assert slept >= count(tmp_path / "journal") - 1
+    assert proc.run([GOTRACE, "info", tmp_path / "t.out"]).ok()
+
+
+@pytest.mark.beside
+@pytest.mark.parametrize(
+    "way, status, said",
+    [("handles", 4, "handled 15\n"), ("waits", 3, "got 15\n"), ("asks", -15, "default 1, again 1\n")],
+)
+@pytest.mark.parametrize("switches", [{}, {"GOTRACE_RING": "1M"}, {"GOTRACE_START": "manual"}, {"GOTRACE": "off"}], ids=str)
+def test_as_bare(tmp_path, way, status, said, switches):
+    """A program that does something about the signal gets it, and finds its own action."""
+    assert told(tmp_path, way, signal.SIGTERM, {})[:2] == (status, said)
+    assert told(tmp_path, way, signal.SIGTERM, traced_env(tmp_path, **switches))[:2] == (status, said)
+
+
+@pytest.mark.beside
+def test_ignored_stays_ignored(tmp_path):
+    child = start(tmp_path, "ignores", traced_env(tmp_path))
+    before = count(tmp_path / "journal")
+    child.send_signal(signal.SIGTERM)
+    while count(tmp_path / "journal") < before + 20:
+        assert child.poll() is None
+    child.kill()
+    assert child.wait() == -signal.SIGKILL
+
+
+def test_end_is_not_held_up(tmp_path):
+    """Where the trace cannot be written, to a FIFO whose reader stands still, the program ends all the same."""
+    os.mkfifo(tmp_path / "t.out")
+    reader = os.open(tmp_path / "t.out", os.O_RDONLY | os.O_NONBLOCK)
+    status, _, _, seconds = told(tmp_path, "nothing", signal.SIGTERM, traced_env(tmp_path, GOTRACE_SYSCALLS="all"))
+    os.close(reader)
+    assert status == -signal.SIGTERM and seconds < 1
