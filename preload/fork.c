@@ -85,6 +85,8 @@ uint64_t gt_fork_began(void)
 
 unsigned gt_fork_begin(void)
 {
+    if (gt_process_is_left_alone())
+        return 0;
     began = gt_clock_counter();
     gt_log_let_go();
     unsigned held = gt_symbolize_fork_begin() ? HELD_SYMBOLS : 0;

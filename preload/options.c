@@ -383,6 +383,12 @@ static void refuse_together(void)
     }
 }
 
+/* Formats before Go 1.11 have none. */
+static bool has_logs(const struct gt_format *format)
+{
+    return !format->v1 || gt_v1_has(format, GT_V1_USER_LOG);
+}
+
 void gt_options_read(const char *settings)
 {
     snprintf(program_name, sizeof program_name, "%s", program_invocation_short_name);
@@ -396,6 +402,7 @@ void gt_options_read(const char *settings)
         }
     }
     refuse_together();
+    gt_options.channels = gt_options.on && gt_options.every_call && has_logs(gt_options.format);
 }
 
 bool gt_options_set_output(const char *pattern)

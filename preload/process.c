@@ -42,6 +42,7 @@ enum { WITH = 1, WITHOUT };
 
 static struct {
     pid_t pid; /* of the process whose trace this is; a vfork child's differs */
+    bool started; /* the constructor has, or as if it had */
     bool descendant;
     _Atomic bool abandons_children; /* to themselves, whatever the options say */
     bool exiting;                   /* exit(3) is under way, as far as we were told */
@@ -474,6 +475,11 @@ bool gt_process_is_followed(void)
     return process.pid != 0;
 }
 
+bool gt_process_is_left_alone(void)
+{
+    return process.started && !process.pid;
+}
+
 /* A descendant with one thread is hardly worth a file, unless the user says so. */
 static bool begins_with_one_thread(void)
 {
@@ -606,17 +612,15 @@ static void start(void)
         gt_process_second_thread();
 }
 
-static bool started;
-
 __attribute__((constructor)) static void at_start(void)
 {
     GT_KEEP_ERRNO; /* main finds 0 there, says the standard */
     gt_real_resolve();
-    if (!started && gt_elf_is_late())
+    if (!process.started && gt_elf_is_late())
         start_late();
-    else if (!started)
+    else if (!process.started)
         start();
-    started = true;
+    process.started = true;
     if (process.pid) {
         gt_gc_init(); /* takes the collector's lock: not where that makes its threads */
         gt_real_clear_dlerror();
@@ -630,13 +634,13 @@ __attribute__((constructor)) static void at_start(void)
  */
 void gt_process_start_early(void)
 {
-    if (started || !environ || gt_syscall(SYS_gettid) != gt_syscall(SYS_getpid))
+    if (process.started || !environ || gt_syscall(SYS_gettid) != gt_syscall(SYS_getpid))
         return;
     gt_real_resolve();
     if (gt_elf_definer_before_us("malloc"))
         return;
     GT_KEEP_ERRNO;
-    started = true;
+    process.started = true;
     gt_nursery_only = true;
     start();
     gt_nursery_only = false;
