@@ -389,18 +389,27 @@ static bool has_logs(const struct gt_format *format)
     return !format->v1 || gt_v1_has(format, GT_V1_USER_LOG);
 }
 
+/* Then nothing else is read, and nothing said. */
+static bool is_off(const char *settings)
+{
+    const char *value = value_of(settings, "GOTRACE");
+    return value && strcmp(value, "off") == 0;
+}
+
 void gt_options_read(const char *settings)
 {
+    bool off = is_off(settings);
     snprintf(program_name, sizeof program_name, "%s", program_invocation_short_name);
     for (size_t i = 0; i < SWITCHES; i++) {
         table[i].read(table[i].fallback);
-        const char *value = value_of(settings, table[i].name);
+        const char *value = off ? NULL : value_of(settings, table[i].name);
         if (value && !table[i].read(value)) {
             gt_log("%s=%s is not %s; using %s", table[i].name, value, accepted_by(i),
                    *table[i].fallback ? table[i].fallback : "none");
             table[i].read(table[i].fallback);
         }
     }
+    gt_options.on &= !off;
     refuse_together();
     gt_options.channels = gt_options.on && gt_options.every_call && has_logs(gt_options.format);
 }

@@ -41,7 +41,7 @@
 enum { WITH = 1, WITHOUT };
 
 static struct {
-    pid_t pid; /* of the process whose trace this is; a vfork child's differs */
+    pid_t pid;    /* of the process whose trace this is; a vfork child's differs */
     bool started; /* the constructor has, or as if it had */
     bool descendant;
     _Atomic bool abandons_children; /* to themselves, whatever the options say */
