@@ -93,7 +93,7 @@ unsigned gt_fork_begin(void)
     return held | (gt_modules_fork_begin() ? HELD_MODULES : 0);
 }
 
-static void release(unsigned held)
+void gt_fork_give_back(unsigned held)
 {
     if (held & HELD_MODULES)
         gt_modules_fork_end();
@@ -103,7 +103,7 @@ static void release(unsigned held)
 
 void gt_fork_end(unsigned held)
 {
-    release(held);
+    gt_fork_give_back(held);
     gt_fork_check();
     began = 0;
 }
@@ -126,7 +126,7 @@ static void after_libc_forked(void)
 static void in_libcs_child(void)
 {
     GT_KEEP_ERRNO;
-    release(held_over_fork);
+    gt_fork_give_back(held_over_fork);
     become_child();
     began = 0;
 }

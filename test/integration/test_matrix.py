@@ -211,6 +211,15 @@ def test_the_program_does_the_same_each_time(row):
     assert seen(proc.run([PROGRAM, *row.values()])) == seen(proc.run([PROGRAM, *row.values()]))
 
 
+@pytest.mark.needs("make")
+def test_a_child_of_clone_ends_whatever_our_thread_was_at(tmp_path, around):
+    """It may have had the loader's lock, which exit(3) takes, and which nobody gives back in a child."""
+    row = dict(child="clone", when="second", descriptor="accept", end="return", parent="make", neighbour="none")
+    expected = bare(around, *row.items())
+    for _ in range(15):
+        assert seen(execute(row, around, tmp_path, {"GOTRACE_OUTPUT": str(tmp_path / "t.out"), "GOTRACE_RING": "1M"})) == expected
+
+
 # --- the table itself
 
 
