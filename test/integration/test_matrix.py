@@ -88,7 +88,7 @@ def command(row, around):
         "tar": ["tar", "-xf", around / "two.tar", f"--to-command={text}"],
         "git": ["git", "-c", f"alias.matrix=!{text}", "matrix"],
         "make": ["make", "-s", "-k", "-j2", "-f", around / "Makefile", f"COMMAND={text}"],
-        "parallel": ["parallel", "-j2", "-k", f"{text} {{}}", ":::", "one", "other"],
+        "parallel": ["parallel", "-j2", "--ungroup", f"{text} {{}}", ":::", "one", "other"],
         "cargo": ["cargo", "matrix", *line[1:]],
         "python": [PYTHON, "-c", RUN, *line],
     }[row["parent"]]
@@ -177,6 +177,7 @@ def test_off_whatever_the_others_are(tmp_path, around, settings, row):
 
 ANY_TIME = {"futex", "sched_yield", "restart_syscall", "brk", "mmap", "munmap", "mremap", "mprotect", "madvise"}
 MAIN = "prlimit64(0, RLIMIT_CORE"  # the first call that main makes
+EXECUTES = r"^(?:execve\(|<... execve resumed).* = 0$"  # of another thread it is the first one's that is resumed
 
 
 def calls(line, folder, env):
@@ -186,9 +187,8 @@ def calls(line, folder, env):
     proc.run(["strace", "-ff", "-o", folder / "calls", *(f"-E{name}={value}" for name, value in env.items()), *line])
     found = []
     for path in folder.glob("calls.*"):
-        for part in re.split(r"^(?=execve.* = 0$)", path.read_text(), flags=re.M):
-            if part.startswith("execve"):
-                part = part.partition(MAIN)[2] and MAIN + part.partition(MAIN)[2]
+        first, *executed = re.split(EXECUTES, path.read_text(), flags=re.M)
+        for part in [first, *(part.partition(MAIN)[2] for part in executed)]:
             names = re.findall(r"^(\w+)\(", part, re.M)
             found.append(tuple(name for name in names if name not in ANY_TIME))
     return sorted(found)
