@@ -594,8 +594,10 @@ static void start(void)
     }
     process.descendant =
         gt_options_output_path(process.path, false, 1) && gt_descent_is_descendant(process.path);
-    if (process.descendant && gt_options.children == GT_CHILDREN_NONE)
+    if (process.descendant && gt_options.children == GT_CHILDREN_NONE) {
+        gt_heap_off();
         return;
+    }
     gt_census_open(0600);
     gt_capture_init();
     prepare();

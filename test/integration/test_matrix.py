@@ -220,6 +220,14 @@ def test_a_child_of_clone_ends_whatever_our_thread_was_at(tmp_path, around):
         assert seen(execute(row, around, tmp_path, {"GOTRACE_OUTPUT": str(tmp_path / "t.out"), "GOTRACE_RING": "1M"})) == expected
 
 
+def test_a_descendant_that_is_not_followed_reads_nothing_before_blocks_of_another_allocator(tmp_path, around):
+    """The first one of a thread's is at the beginning of what jemalloc has mapped."""
+    row = dict(child="spawn", when="second", descriptor="dup2", end="SIGKILL", parent="xargs", neighbour="jemalloc before")
+    if not any(LIBRARIES.glob(ALLOCATORS["jemalloc"])):
+        pytest.skip("jemalloc is not here")
+    check(["GOTRACE_CHILDREN=0"], row, around, tmp_path)
+
+
 # --- the table itself
 
 
