@@ -23,7 +23,10 @@ static const struct gt_format formats[] = {
 
 enum { FORMATS = sizeof formats / sizeof *formats };
 
-const struct gt_format *gt_format;
+/* It has no event that a version may lack. */
+static const struct gt_format none = {.name = "none", .header = "", .v1 = true};
+
+const struct gt_format *gt_format = &none;
 
 const struct gt_format *gt_format_find(const char *name)
 {

@@ -74,7 +74,7 @@ const char *gt_format_names(void);
  */
 #define GT_UNSEEN_TEXT "unseen"
 
-/* What is being recorded. Set before recording starts. */
+/* What is being recorded. Before recording starts it is a format without events, never NULL. */
 extern const struct gt_format *gt_format;
 
 /* v2 events ---------------------------------------------------------------------------------- */

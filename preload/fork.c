@@ -85,13 +85,15 @@ uint64_t gt_fork_began(void)
 
 unsigned gt_fork_begin(void)
 {
+    if (gt_process_is_left_alone())
+        return 0;
     began = gt_clock_counter();
     gt_log_let_go();
     unsigned held = gt_symbolize_fork_begin() ? HELD_SYMBOLS : 0;
     return held | (gt_modules_fork_begin() ? HELD_MODULES : 0);
 }
 
-static void release(unsigned held)
+void gt_fork_give_back(unsigned held)
 {
     if (held & HELD_MODULES)
         gt_modules_fork_end();
@@ -101,7 +103,7 @@ static void release(unsigned held)
 
 void gt_fork_end(unsigned held)
 {
-    release(held);
+    gt_fork_give_back(held);
     gt_fork_check();
     began = 0;
 }
@@ -124,7 +126,7 @@ static void after_libc_forked(void)
 static void in_libcs_child(void)
 {
     GT_KEEP_ERRNO;
-    release(held_over_fork);
+    gt_fork_give_back(held_over_fork);
     become_child();
     began = 0;
 }

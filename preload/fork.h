@@ -15,6 +15,12 @@ void gt_fork_watch(void);
 unsigned gt_fork_begin(void);
 void gt_fork_end(unsigned held);
 
+/*
+ * Instead of the latter, in a child whose stack may be tiny: what was held is given back, the rest
+ * is for gt_fork_check.
+ */
+void gt_fork_give_back(unsigned held);
+
 /* In a child that such a fork has made, until that is over: the counter before. 0: not such a one.
  */
 uint64_t gt_fork_began(void);

@@ -48,11 +48,20 @@ static bool take_restorer(struct action *to)
     return found;
 }
 
-/* Where there are threads, libc has set its own for this signal; other actions are not touched. */
+static bool is_handler(const struct action *action)
+{
+    return action->handler != (handler_fn *)(uintptr_t)SIG_DFL &&
+           action->handler != (handler_fn *)(uintptr_t)SIG_IGN;
+}
+
+/*
+ * Where there are threads, libc has set its own for this signal; other actions are not touched. A
+ * program that was started by posix_spawn(3) finds the signal ignored, and no restorer.
+ */
 static bool find_restorer(struct action *to)
 {
     struct action libcs_own;
-    if (exchange(GT_LIBC_SIGNAL, NULL, &libcs_own) != 0 || !libcs_own.handler)
+    if (exchange(GT_LIBC_SIGNAL, NULL, &libcs_own) != 0 || !is_handler(&libcs_own))
         return take_restorer(to);
     to->restorer = libcs_own.restorer;
     to->flags |= libcs_own.flags & RESTORER;

@@ -441,14 +441,28 @@ static void refuse_together(void)
     }
 }
 
+/* Formats before Go 1.11 have none. */
+static bool has_logs(const struct gt_format *format)
+{
+    return !format->v1 || gt_v1_has(format, GT_V1_USER_LOG);
+}
+
+/* Then nothing else is read, and nothing said. */
+static bool is_off(const char *settings)
+{
+    const char *value = value_of(settings, "GOTRACE");
+    return value && strcmp(value, "off") == 0;
+}
+
 void gt_options_read(const char *settings)
 {
+    bool off = is_off(settings);
     snprintf(program_name, sizeof program_name, "%s", program_invocation_short_name);
     const char *root = settings ? NULL : getenv(GT_ROOT_OUTPUT);
     inherited = root ? root : "";
     for (size_t i = 0; i < SWITCHES; i++) {
         table[i].read(table[i].fallback);
-        const char *value = value_of(settings, table[i].name);
+        const char *value = off ? NULL : value_of(settings, table[i].name);
         if (value && !table[i].read(value)) {
             gt_log("%s=%s is not %s; using %s", table[i].name, value, accepted_by(i),
                    *table[i].fallback ? table[i].fallback : "none");
@@ -456,9 +470,11 @@ void gt_options_read(const char *settings)
         }
     }
     inherited = "";
-    if (!settings)
+    gt_options.on &= !off;
+    if (!settings && !off)
         check_names();
     refuse_together();
+    gt_options.channels = gt_options.on && gt_options.every_call && has_logs(gt_options.format);
 }
 
 bool gt_options_set_output(const char *pattern)

@@ -23,7 +23,8 @@ struct gt_options {
     const struct gt_format *format;
     char output[PATH_MAX]; /* pattern, absolute */
     bool calls;            /* calls into the kernel are shown */
-    bool every_call;       /* all of them, with what they are about (hooks/channels.h) */
+    bool every_call;       /* all of them */
+    bool channels;         /* with what they are about (hooks/channels.h) */
     uint64_t call_min;     /* unless they are shorter, in ns; and yields */
     uint64_t hold_min;     /* in ns: a lock held so long is told, if anybody waited for it lately */
     bool manual;           /* recording starts when told to */

@@ -42,7 +42,8 @@
 enum { WITH = 1, WITHOUT };
 
 static struct {
-    pid_t pid; /* of the process whose trace this is; a vfork child's differs */
+    pid_t pid;    /* of the process whose trace this is; a vfork child's differs */
+    bool started; /* the constructor has, or as if it had */
     bool descendant;
     _Atomic bool abandons_children; /* to themselves, whatever the options say */
     bool exiting;                   /* exit(3) is under way, as far as we were told */
@@ -487,6 +488,11 @@ bool gt_process_is_followed(void)
     return process.pid != 0;
 }
 
+bool gt_process_is_left_alone(void)
+{
+    return process.started && !process.pid;
+}
+
 /* A descendant with one thread is hardly worth a file, unless the user says so. */
 static bool begins_with_one_thread(void)
 {
@@ -601,8 +607,10 @@ static void start(void)
     }
     process.descendant =
         gt_options_output_path(process.path, false, 1) && gt_descent_is_descendant(process.path);
-    if (process.descendant && gt_options.children == GT_CHILDREN_NONE)
+    if (process.descendant && gt_options.children == GT_CHILDREN_NONE) {
+        gt_heap_off();
         return;
+    }
     const char *family = gt_census_open(0600);
     if (family)
         gt_descent_tell(GT_CENSUS_VARIABLE, family);
@@ -622,17 +630,15 @@ static void start(void)
         gt_process_second_thread();
 }
 
-static bool started;
-
 __attribute__((constructor)) static void at_start(void)
 {
     GT_KEEP_ERRNO; /* main finds 0 there, says the standard */
     gt_real_resolve();
-    if (!started && gt_elf_is_late())
+    if (!process.started && gt_elf_is_late())
         start_late();
-    else if (!started)
+    else if (!process.started)
         start();
-    started = true;
+    process.started = true;
     if (process.pid) {
         gt_gc_init(); /* takes the collector's lock: not where that makes its threads */
         gt_real_clear_dlerror();
@@ -646,13 +652,13 @@ __attribute__((constructor)) static void at_start(void)
  */
 void gt_process_start_early(void)
 {
-    if (started || !environ || gt_syscall(SYS_gettid) != gt_syscall(SYS_getpid))
+    if (process.started || !environ || gt_syscall(SYS_gettid) != gt_syscall(SYS_getpid))
         return;
     gt_real_resolve();
     if (gt_elf_definer_before_us("malloc"))
         return;
     GT_KEEP_ERRNO;
-    started = true;
+    process.started = true;
     gt_nursery_only = true;
     start();
     gt_nursery_only = false;

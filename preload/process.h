@@ -72,6 +72,9 @@ void gt_process_keep_stderr(void);
 /* Whether this process, or the one that it was forked from, is followed. Anywhere. */
 bool gt_process_is_followed(void);
 
+/* Whether it is decided that nothing of this process is to be followed: hooks only forward. */
+bool gt_process_is_left_alone(void);
+
 /* In a forked child that is to be followed, before all else and after it. */
 void gt_process_after_fork(void);
 void gt_process_begin_child(void);

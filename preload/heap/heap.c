@@ -252,13 +252,16 @@ static struct {
     bool reallocarray, posix_memalign, aligned_alloc, memalign, valloc, pvalloc, strdup, strndup;
 } counted;
 
-/* Whether p's header says what malloc_usable_size does: chunk size and flags, since 1996. */
+/*
+ * Whether p's header says what malloc_usable_size does: chunk size and flags, since 1996. Before
+ * another allocator's block there may be no memory.
+ */
 static bool has_header(void *p, size_t size)
 {
-    if (!GT_ARCH_HEAP_HEADERS)
+    if (!GT_ARCH_HEAP_HEADERS || !gt_allocator_is_libc())
         return false;
     size_t header = gt_heap_header((uintptr_t)p);
-    return gt_allocator_is_libc() && !(header & GT_HEAP_HEADER_MMAPPED) &&
+    return !(header & GT_HEAP_HEADER_MMAPPED) &&
            (header & ~(size_t)GT_HEAP_HEADER_FLAGS) - sizeof header == size;
 }
 

@@ -8,6 +8,7 @@
 #include "encoder/base/strbuf.h"
 #include "encoder/channel.h"
 #include "encoder/events.h"
+#include "preload/process.h"
 #include "preload/stacks/layouts.h"
 
 #include <arpa/inet.h>
@@ -208,11 +209,17 @@ static void name(int fd, const char in[NAME], const char out[NAME], uint32_t roo
         gt_fd_set(fd, GT_FD_NAMED);
 }
 
+/* A child of vfork's has our memory and other descriptors. */
+static bool is_to_be_named(void)
+{
+    return gt_channels_wanted() && gt_process_is_ours();
+}
+
 int gt_channel_of_event(int fd)
 {
     char text[NAME] = "";
     struct gt_strbuf t = gt_strbuf_start(text, sizeof text);
-    if (fd < 0 || !gt_channels_wanted())
+    if (fd < 0 || !is_to_be_named())
         return fd;
     GT_KEEP_ERRNO;
     gt_strbuf_add(&t, GT_CHANNEL_EVENT);
@@ -229,7 +236,7 @@ int gt_channels_of_pair(int made, const int fds[2])
 {
     struct stat is[2];
     char text[2][NAME] = {"", ""};
-    if (made != 0 || !gt_channels_wanted())
+    if (made != 0 || !is_to_be_named())
         return made;
     GT_KEEP_ERRNO;
     for (int i = 0; i < 2; i++) {
@@ -245,7 +252,7 @@ int gt_channels_of_pair(int made, const int fds[2])
 int gt_channel_copy(int fd, int copy)
 {
     char in[NAME], out[NAME] = "";
-    if (copy < 0 || copy == fd || fd >= GT_FDS || !gt_channels_wanted())
+    if (copy < 0 || copy == fd || fd >= GT_FDS || !is_to_be_named())
         return copy;
     uint32_t number = gt_channel_name(fd), room;
     if (name_of(fd, number, false, in, &room)) {

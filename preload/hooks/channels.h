@@ -21,10 +21,13 @@
 
 #include <sys/stat.h>
 
-/* Formats before Go 1.11 have no logs. */
+/*
+ * By the environment alone: descriptors are made before anything is recorded, and what is made of
+ * them then is to have a name later.
+ */
 static inline bool gt_channels_wanted(void)
 {
-    return gt_options.every_call && (!gt_format->v1 || gt_v1_has(gt_format, GT_V1_USER_LOG));
+    return gt_options.channels;
 }
 
 /* Finds out what fd, below GT_FDS, of which that is known, is called. false: it has no name. */

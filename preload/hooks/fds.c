@@ -6,6 +6,7 @@
 
 #include "encoder/base/futex.h"
 #include "encoder/base/sparse.h"
+#include "preload/process.h"
 
 #include <sys/stat.h>
 
@@ -20,7 +21,9 @@ enum gt_fd_kind gt_fd_find(int fd)
     GT_KEEP_ERRNO;
     bool there = fstat(fd, &st) == 0;
     kind = there && S_ISSOCK(st.st_mode) ? GT_FD_SOCKET : GT_FD_OTHER;
-    if (there && gt_channels_wanted() && fd < GT_FDS && gt_channel_find(fd, &st))
+    if (fd >= GT_FDS || !gt_process_is_ours()) /* a child of vfork's has other ones */
+        return kind;
+    if (there && gt_channels_wanted() && gt_channel_find(fd, &st))
         kind = GT_FD_NAMED;
     gt_fd_set(fd, kind);
     return kind;

@@ -2,6 +2,7 @@
  * Keys of thread-specific data, as far as they matter for where a thread ends (thread.c); and the
  * first thing of that kind that Python does, before it executes anything.
  */
+#include "preload/process.h"
 #include "preload/real.h"
 #include "preload/stacks/python.h"
 #include "preload/thread.h"
@@ -11,7 +12,7 @@ _Atomic bool gt_keys_have_destructors;
 static void meet(const void *caller)
 {
     struct gt_thread *t = gt_thread_enter();
-    if (t || !gt_recording())
+    if (t || (!gt_recording() && !gt_process_is_left_alone()))
         gt_python_meet(caller);
     if (t)
         gt_thread_leave(t);

@@ -59,6 +59,36 @@ GT_EXPORT pid_t _Fork(void)
     return pid;
 }
 
+/* What a child of clone(2) begins with. */
+struct cloned {
+    int (*fn)(void *);
+    void *arg;
+    unsigned held;
+};
+
+static int begin_cloned(void *arg)
+{
+    struct cloned *child = arg;
+    gt_fork_give_back(child->held);
+    return child->fn(child->arg);
+}
+
+/* With the memory of its maker it is a thread, or as a child of vfork's: nothing is held off. */
+GT_EXPORT int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
+{
+    va_list ap;
+    va_start(ap, arg);
+    void *parent = va_arg(ap, void *), *tls = va_arg(ap, void *), *child = va_arg(ap, void *);
+    va_end(ap);
+    if (flags & CLONE_VM || !fn || !stack) /* without these libc refuses */
+        return gt_real.clone(fn, stack, flags, arg, parent, tls, child);
+    struct cloned to = {fn, arg, gt_fork_begin()};
+    int pid = gt_real.clone(begin_cloned, stack, flags, &to, parent, tls, child);
+    GT_KEEP_ERRNO;
+    gt_fork_end(to.held);
+    return pid;
+}
+
 /* A library's symbols must be findable after it is gone. */
 GT_EXPORT int dlclose(void *handle)
 {

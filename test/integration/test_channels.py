@@ -163,3 +163,40 @@ def test_a_writer_that_is_not_there(record, kind, how):
     assert len(waits) == ROUNDS and set(got) == {1, 1000}
     for wait, value in zip(waits, got):
         assert wait.ender in ((None,) if value == 1000 else (None, "writer"))
+
+
+IN_VFORKS_CHILD = """
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int main(void)
+{
+    int first[2], second[2];
+    char c = 1;
+    struct stat is;
+    if (pipe(first) != 0 || pipe(second) != 0 || write(first[1], &c, 1) != 1 || write(second[1], &c, 1) != 1)
+        return 1;
+    if (vfork() == 0) {
+        dup2(first[1], second[1]);
+        if (write(second[1], &c, 1) != 1)
+            _exit(1);
+        execlp("true", "true", (char *)NULL);
+    }
+    wait(NULL);
+    for (int i = 0; i < 5; i++)
+        if (write(second[1], &c, 1) != 1)
+            return 1;
+    fstat(second[1], &is);
+    printf("%lu\\n", (unsigned long)is.st_ino);
+}
+"""
+
+
+def test_what_a_child_of_vfork_does_with_its_descriptors_is_nothing_to_its_parent(tmp_path):
+    program = proc.compile(IN_VFORKS_CHILD, tmp_path / "vforks")
+    result = proc.traced([program], tmp_path / "t.out", env={"GOTRACE_SYSCALLS": "all"}).ok()
+    texts = [(e.fields["Category"], e.fields["Message"]) for e in gotools.parse(result.trace) if e.kind == "Log"]
+    names = [category.split(":")[-1] for category, message in texts if message.startswith("wrote")]
+    assert names[-5:] == [result.stdout.strip()] * 5, texts

@@ -670,3 +670,21 @@ def test_memory_of_rings(by_kernel, traced, tmp_path):
     }""", "-O0")
     result = traced([program], env={"GOTRACE_CPU_HZ": "250"}, **LONG).ok()
     assert 0 < int(result.stdout) < 4096
+
+
+SPINS = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; exit 5"
+STARTS = {
+    "system": f"import os; print(os.WEXITSTATUS(os.system({SPINS!r})))",
+    "popen": f"import ctypes; libc = ctypes.CDLL(None); libc.popen.restype = ctypes.c_void_p; "
+    f"print(libc.pclose(ctypes.c_void_p(libc.popen({SPINS.encode()!r}, b'r'))) >> 8)",
+    "posix_spawn": f"import os; print(os.waitpid(os.posix_spawnp('sh', ['sh', '-c', {SPINS!r}], os.environ), 0)[1] >> 8)",
+}
+
+
+@pytest.mark.parametrize("how", STARTS)
+def test_what_is_started_by_posix_spawn_is_sampled(tmp_path, how):
+    """It finds libc's signal ignored, which is no handler with a way back."""
+    env = {"GOTRACE_CPU_HZ": "1000", "GOTRACE_CHILDREN": "all"}
+    result = proc.traced(["/usr/bin/python3", "-c", STARTS[how]], tmp_path / "t.out", env=env, **LONG).ok()
+    assert result.stdout == "5\n"
+    assert any(samples(trace) for trace in tmp_path.glob("t.out.*"))
