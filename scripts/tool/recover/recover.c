@@ -14,6 +14,7 @@
 
 #include "scripts/tool/copy.h"
 #include "scripts/tool/tool.h"
+#include "scripts/tool/written.h"
 
 #include "encoder/frames.h"
 #include "encoder/held.h"
@@ -313,6 +314,7 @@ void gt_recover_in_place(const char *box, const char *directory)
     find_place(place, &b, directory);
     snprintf(output, sizeof output, "%s.recovered", place);
     recover_box(&b, NULL, output, place);
+    gt_written_check(output, place, NULL, 0);
     put_in_place(&b, output, place);
     unlink(box);
 }
@@ -353,5 +355,6 @@ int gt_command_recover(int argc, char **argv)
     struct gt_boxed b;
     gt_boxed_open(&b, argv[optind]);
     recover_box(&b, argv[optind + 1], output, output);
+    gt_written_check(output, output, &argv[optind + 1], optind + 1 < argc);
     return 0;
 }

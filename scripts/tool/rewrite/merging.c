@@ -13,6 +13,7 @@
 #include "scripts/tool/replacement.h"
 #include "scripts/tool/report/reading.h"
 #include "scripts/tool/tool.h"
+#include "scripts/tool/written.h"
 
 #include "encoder/base/queue.h"
 #include "encoder/read/need.h"
@@ -362,5 +363,6 @@ void gt_merging_do(const struct gt_merging *m)
         begin(i, hosts);
     merge();
     finish();
+    gt_written_check(gt_replacement_temporary(), m->output, m->inputs, m->n);
     gt_replacement_finish(m->inputs[0]);
 }
