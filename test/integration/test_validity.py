@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 
 import pytest
 
@@ -82,7 +83,7 @@ def twice(items, i):
 RULES = [
     ("GoCreate", twice, "exists already"),
     ("GoStart", change(2, 9), "is never in the state for that"),
-    ("GoStart", drop, "is said to be running, but is runnable"),
+    ("GoStart", drop, "runs no goroutine|is said to be running"),
     ("GoUnblock", change(2, 77), "is never in the state for that"),
     ("GoBlock", change(2, 9999), "stack 9999 is not in its generation"),
     ("GoBlock", change(1, 9999), "string 9999 is not in its generation"),
@@ -115,7 +116,7 @@ def test_rules(tmp_path, recorded, name, do, said):
     do(batch.items, i)
     trace.write_bytes(wire.write_v2(header, batches))
     taken, text = check(trace)
-    assert not taken and said in text and ", generation " in text and "byte " in text, text
+    assert not taken and re.search(said, text) and ", generation " in text and "byte " in text, text
     assert refused([trace], "go1.23")
     info = proc.run([GOTRACE, "info", trace])
     assert "file         whole" not in info.stdout, info.stdout
