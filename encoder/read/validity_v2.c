@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* Ids from here on are not kept in an array: programs' texts have such ones. */
-enum { DENSE = 1 << 22 };
+enum { DENSE = 1 << 16 };
 
 /* Events of a thread in one batch. */
 struct piece {
