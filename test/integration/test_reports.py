@@ -380,7 +380,6 @@ def test_wrong_use(argv):
 
 WHOLE = "whole: no part of it is missing"
 NO_END = "without a mark of its end: up to a second may be missing there"
-BY_GO = "by a Go program, whose traces have no mark of their end"
 
 
 def info(trace):
