@@ -244,5 +244,7 @@ void gt_live_after_fork(void)
     gt_buffers_forget();
     gt_ring_leave();
     gt_box_leave(gt_era_keep_all);
+    gt_strings_catch_up();
+    gt_stacks_catch_up();
     *path_of_box = 0;
 }

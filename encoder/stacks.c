@@ -158,3 +158,19 @@ void gt_stacks_after_fork(void)
 {
     lost = 0;
 }
+
+/* Ids are used again after the highest: by how far they are ahead. */
+static void catch_up(void *unused, struct gt_stack *s)
+{
+    (void)unused;
+    uint64_t ahead =
+        (s->id + GT_STACK_ID_MAX - atomic_load(&ids) % GT_STACK_ID_MAX) % GT_STACK_ID_MAX;
+    if (ahead < GT_STACK_ID_MAX / 2)
+        atomic_fetch_add(&ids, ahead);
+    s->written = 0;
+}
+
+void gt_stacks_catch_up(void)
+{
+    gt_stacks_each_kept(catch_up, NULL);
+}

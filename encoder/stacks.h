@@ -106,4 +106,7 @@ uint32_t gt_stacks_first_id(void);
 
 void gt_stacks_after_fork(void);
 
+/* As gt_strings_catch_up. */
+void gt_stacks_catch_up(void);
+
 #endif

@@ -195,3 +195,15 @@ void gt_strings_after_fork(void)
 {
     atomic_store(&table.lock.word, 0);
 }
+
+void gt_strings_catch_up(void)
+{
+    for (struct gt_era *era = gt_era_now(); era; era = era->older) {
+        for (int i = 0; i < GT_ERA_STRINGS; i++) {
+            for (struct gt_string *s = era->strings[i]; s; s = s->next_in_bucket) {
+                s->written = 0;
+                table.last_id = s->id > table.last_id ? s->id : table.last_id;
+            }
+        }
+    }
+}

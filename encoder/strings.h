@@ -58,4 +58,10 @@ void gt_strings_each_written(uint32_t mark, void (*fn)(void *arg, struct gt_stri
 
 void gt_strings_after_fork(void);
 
+/*
+ * In a forked child, whose copy of the tables, out of the black box, is younger than the fork: the
+ * ids of all that it has are taken, and nothing of it stands in a file of the child's.
+ */
+void gt_strings_catch_up(void);
+
 #endif

@@ -127,6 +127,20 @@ void gt_era_pin_all(void)
 }
 
 /*
+ * What leads to an entry is copied first, then what else says that it is there, then where memory
+ * is: an entry that comes meanwhile must not be found without being listed.
+ */
+static void keep(struct gt_era *copy, const struct gt_era *era)
+{
+    memcpy(copy, era, sizeof *era);
+    atomic_thread_fence(memory_order_acquire);
+    memcpy(copy->any_of, era->any_of, sizeof era->any_of);
+    copy->last_string = __atomic_load_n(&era->last_string, __ATOMIC_ACQUIRE);
+    copy->first_string = __atomic_load_n(&era->first_string, __ATOMIC_ACQUIRE);
+    copy->arena.chunk = atomic_load(&era->arena.chunk);
+}
+
+/*
  * While threads of the parent's add to them. What can be found is whole, and it is looked for
  * first: all eras come before the memory that they refer to.
  */
@@ -134,7 +148,7 @@ void gt_era_keep_all(char *copy, const char *base)
 {
     for (const struct gt_era *era = gt_era_now(); era; era = era->older) {
         if (gt_box_has(era))
-            memcpy(copy + ((const char *)era - base), era, sizeof *era);
+            keep((struct gt_era *)(copy + ((const char *)era - base)), era);
     }
     atomic_thread_fence(memory_order_acquire);
     for (const struct gt_era *era = gt_era_now(); era; era = era->older) {

@@ -26,6 +26,8 @@ static inline uint64_t gt_get_varint(struct gt_bytes *b)
     for (unsigned shift = 0; b->p < b->end && shift < 64; shift += 7) {
         uint8_t byte = *b->p++;
         v |= (uint64_t)(byte & 0x7f) << shift;
+        if (shift == 63 && byte > 1)
+            break; /* of more than 64 bits */
         if (byte < 0x80)
             return v;
     }

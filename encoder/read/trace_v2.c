@@ -212,18 +212,6 @@ static void go_on_with_switch(struct gt_source *s)
                                .more = ""};
 }
 
-/* How many arguments the event has; -1: there is none of that type. */
-static int args_of(uint8_t type)
-{
-    enum { FIRST_EXPERIMENTAL = 128 };
-    /* Spans of the heap, its objects, goroutines' stacks: there already, allocated, freed. */
-    static const int8_t experimental[] = {3, 3, 1, 2, 2, 1, 2, 2, 1};
-    if (type < GT_EVENTS_END)
-        return gt_event_args[type];
-    size_t i = (size_t)type - FIRST_EXPERIMENTAL;
-    return type >= FIRST_EXPERIMENTAL && i < sizeof experimental ? experimental[i] : -1;
-}
-
 /* All but its arguments. Field by field: of one assignment compilers make a slow string
  * instruction. */
 static void begin(struct gt_happening *h, uint8_t type, uint64_t ts)
@@ -241,7 +229,7 @@ static void begin(struct gt_happening *h, uint8_t type, uint64_t ts)
 /* Arguments that the event does not have are 0. */
 static bool read_args(struct gt_bytes *bytes, uint8_t type, uint64_t arg[GT_EVENT_ARGS_MAX])
 {
-    int n = args_of(type);
+    int n = gt_event_args_of(type);
     memset(arg, 0, GT_EVENT_ARGS_MAX * sizeof *arg);
     for (int i = 0; i < n; i++)
         arg[i] = gt_get_varint(bytes);

@@ -119,7 +119,7 @@ _gotrace() {
     _gotrace_value "$option" "$cur" && return
     case $((COMP_CWORD > 1))${COMP_WORDS[1]} in
     1view) _gotrace_options_or_files "$cur" --go= --http= --no-browser --from= --to= --at= --whole --help ;;
-    1info) _gotrace_options_or_files "$cur" --thread= --idle= --wide --json --help ;;
+    1info) _gotrace_options_or_files "$cur" --check --thread= --idle= --wide --json --help ;;
     1top) _gotrace_options_or_files "$cur" --by-thread --cum --wakers --holders --by-lock --wakeups --preempted --cpu --kind= -n --frames= \
         --skip= --focus= --thread= --from= --to= --task= --wide --idle= --json --help ;;
     1sql) _gotrace_options_or_files "$cur" --json --csv --output= --help ;;

@@ -4,6 +4,7 @@
 #include "parent.h"
 #include "tool.h"
 
+#include "encoder/format.h"
 #include "encoder/live.h"
 #include "preload/census.h"
 #include "preload/options.h"
@@ -94,13 +95,24 @@ static bool has_box(const char *name)
     return n < (int)sizeof path && access(path, F_OK) == 0;
 }
 
+/* The line table beside a trace of the format go1.5. */
+static bool is_line_table(const char *name)
+{
+    char path[PATH_MAX];
+    size_t length = strlen(name), suffix = sizeof GT_V1_ELF_SUFFIX - 1;
+    if (length <= suffix || strcmp(name + length - suffix, GT_V1_ELF_SUFFIX) != 0)
+        return false;
+    int n = snprintf(path, sizeof path, "%s/%.*s", family.directory, (int)(length - suffix), name);
+    return n < (int)sizeof path && access(path, F_OK) == 0;
+}
+
 /* Of those that were killed before their file was made there is none. */
 static struct traces find(void)
 {
     struct traces found = {0};
     DIR *dir = opendir(family.directory);
     for (struct dirent *e; dir && (e = readdir(dir));) {
-        if (*e->d_name == '.' || has_box(e->d_name))
+        if (*e->d_name == '.' || has_box(e->d_name) || is_line_table(e->d_name))
             continue;
         found.path = realloc(found.path, (found.n + 1) * sizeof *found.path);
         if (!found.path ||

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lib import gotools, proc, reports
+from lib import PROGRAMS, gotools, proc, reports
 from lib.reports import GOTRACE
 
 
@@ -283,3 +283,32 @@ def test_who_answers_is_inferred(tmp_path, through):
     while None not in said and len(said) < TRIES:
         said.append(infer(program, through, tmp_path / "t.out"))
     assert None in said, said
+
+
+# What prog/lineage.c becomes: forks, then programs that have traces of their own, by exec of any thread, again and again.
+LINEAGES = "fse fsese fste Fse Fstse vsese psese pste csese osese dsese fsefsese fsesk fefse".split()
+
+
+@pytest.mark.parametrize("format", gotools.FORMATS)
+@pytest.mark.parametrize("steps", LINEAGES)
+def test_lineages(tmp_path, steps, format):
+    """Whoever reads that finds each program once, made before it begins."""
+    trace = tmp_path / "t.out"
+    result = family(PROGRAMS / "lineage", steps, trace=trace, env={"GOTRACE_FORMAT": format}).ok()
+    assert [path for path in tmp_path.iterdir() if path.suffix not in (".out", ".elf")] == [], result
+    for go in gotools.readers_of(format).values():
+        gotools.check(trace, go=go)
+
+
+@pytest.mark.parametrize("steps", ["fse", "fsese", "Fstse", "vsese"])
+def test_programs_of_a_lineage_are_made_once(tmp_path, steps):
+    """Each by the thread that was the one before it, or forked it."""
+    result = family(PROGRAMS / "lineage", steps, trace=tmp_path / "t.out").ok()
+    programs = len(result.stdout.splitlines())
+    forked = steps.lower().startswith("f")  # a child that lives before it is another program
+    events = gotools.parse(tmp_path / "t.out")
+    mains = mains_of(events)
+    made = [e.goid for e in events if e.is_go("NotExist", "Runnable") and e.goid in mains]
+    assert len(mains) == programs + forked and sorted(made) == sorted(mains), (mains, made)
+    begins = {g: next(e.time for e in events if e.goid == g) for g in mains}
+    assert [g for g, _ in sorted(begins.items(), key=lambda of: of[1])] == mains

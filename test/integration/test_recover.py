@@ -514,3 +514,20 @@ def test_a_damaged_trace(tmp_path, format, more):
         (tmp_path / "t.out").write_bytes(data[:at] + os.urandom(8) + data[at + 8 :])
         result = recover(tmp_path / "t.out.live", tmp_path / "all.out")
         assert result.returncode in (0, 1), str(result)
+
+
+@pytest.mark.parametrize("format", FAMILIES)
+def test_what_lost_nothing_is_whole(tmp_path, format):
+    """Where the file went away a part is missing."""
+    child = spawn(tmp_path, "wait", format=format)
+    while not (tmp_path / "t.out").exists():
+        assert child.poll() is None
+        time.sleep(0.01)
+    child.kill()
+    end(child)
+    recover(tmp_path / "t.out.live", tmp_path / "all.out").ok()
+    assert "file         whole: no part of it is missing" in proc.run([GOTRACE, "info", tmp_path / "all.out"]).ok().stdout
+    proc.run([GOTRACE, "info", "--check", tmp_path / "all.out"]).ok()
+    (tmp_path / "t.out").unlink()
+    recover(tmp_path / "t.out.live", tmp_path / "part.out").ok()
+    assert "without a mark of its end" in proc.run([GOTRACE, "info", tmp_path / "part.out"]).ok().stdout

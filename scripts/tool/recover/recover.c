@@ -14,6 +14,7 @@
 
 #include "scripts/tool/copy.h"
 #include "scripts/tool/tool.h"
+#include "scripts/tool/written.h"
 
 #include "encoder/frames.h"
 #include "encoder/held.h"
@@ -118,27 +119,28 @@ static void begin_file(const struct gt_boxed *b)
         gt_v2_open();
 }
 
-/* What the file has. */
-static void copy_trace(const struct gt_boxed *b, const char *path)
+/* What the file has. false: that is not there any more. */
+static bool copy_trace(const struct gt_boxed *b, const char *path)
 {
     const struct gt_live_whole *whole = gt_boxed_whole(b);
     struct gt_bytes file = {.p = NULL};
     if (!whole->bytes) {
         begin_file(b);
-        return;
+        return true;
     }
     path = path ? path : find_trace(b, whole);
     if (!path) {
         gt_say("%.*s is not there any more, or another one: only what was in memory is recovered",
                PATH_MAX - 1, whole->path);
         begin_file(b);
-        return;
+        return false;
     }
     const char *why = gt_trace_map(&file, path, GT_HEADER_BYTES);
     if (why || !file.p)
         gt_fail(GT_EXIT_FAILED, "%s: %s", path, why ? why : "no trace");
     if (!go_on(b, &file, path, whole->bytes))
         gt_fail(GT_EXIT_FAILED, "%s: not the trace that %s goes on with", path, b->path);
+    return true;
 }
 
 /* What was in memory ------------------------------------------------------------------------- */
@@ -158,34 +160,43 @@ static void write_kept(const struct gt_kept *k)
         gt_v2_write_kept(k);
 }
 
+/* whole: with it all is there that the process has done. */
 static void write_unfinished(uint32_t gen, struct gt_boxed_generation *g,
-                             const struct gt_live_begun *begun)
+                             const struct gt_live_begun *begun, bool whole)
 {
     if (!gt_recovered_cpus_complete(gen, &g->packed, &g->plain))
         gt_fail(GT_EXIT_FAILED, "damaged: events contradict each other");
     if (gt_format->v1) {
         atomic_store(&gt_gen.from, begun->from);
         gt_v1_write(gen, NULL, g->packed, g->plain, UINT64_MAX);
+        if (whole)
+            gt_v1_end(0, true);
         return;
     }
     gt_v2_begin(g->packed);
     gt_v2_write(g->plain);
-    gt_v2_end(gen, &begun->snapshot, UINT64_MAX, false);
+    gt_v2_end(gen, &begun->snapshot, UINT64_MAX, whole);
 }
 
 /*
  * Killed while threads moved on from one to the next, a process has both in its memory, beside what
- * the flight recorder has kept. Readers refuse events of which others are missing.
+ * the flight recorder has kept. Readers refuse events of which others are missing. complete: what
+ * came before is there. Where nothing else is lost, the last one says that no part is missing.
  */
-static void write_generations(const struct gt_boxed *b, struct gt_boxed_sum *sum)
+static void write_generations(const struct gt_boxed *b, struct gt_boxed_sum *sum, bool complete)
 {
     enum { AT_ONCE = 2 };
+    struct gt_boxed_generation found[AT_ONCE];
+    bool there[AT_ONCE] = {false};
     uint32_t kept = gt_kept_recover(b, write_kept, sum), whole = gt_boxed_whole(b)->gen;
     uint32_t first = (kept > whole ? kept : whole) + 1;
-    for (uint32_t gen = first; gen < first + AT_ONCE && !b->box->buffers_outside; gen++) {
-        struct gt_boxed_generation g;
-        if (gt_boxed_generation(b, gen, &g, sum))
-            write_unfinished(gen, &g, beginning_of(b, gen));
+    for (uint32_t i = 0; i < AT_ONCE && !b->box->buffers_outside; i++)
+        there[i] = gt_boxed_generation(b, first + i, &found[i], sum);
+    complete &= !sum->torn && !b->box->outside;
+    for (uint32_t i = 0; i < AT_ONCE; i++) {
+        bool last = i + 1 == AT_ONCE || !there[i + 1];
+        if (there[i])
+            write_unfinished(first + i, &found[i], beginning_of(b, first + i), last && complete);
     }
 }
 
@@ -237,8 +248,8 @@ static void recover_box(struct gt_boxed *b, const char *trace, const char *outpu
     if (is_the_file(output, gt_boxed_whole(b)))
         gt_fail(GT_EXIT_USAGE, "recover: not into its own trace");
     begin(b, output);
-    copy_trace(b, trace);
-    write_generations(b, &sum);
+    bool complete = copy_trace(b, trace);
+    write_generations(b, &sum, complete);
     report_losses(b, &sum);
     if (!sum.events && !gt_boxed_whole(b)->bytes)
         gt_fail(GT_EXIT_FAILED, "%s: no events are in it", b->path);
@@ -313,6 +324,7 @@ void gt_recover_in_place(const char *box, const char *directory)
     find_place(place, &b, directory);
     snprintf(output, sizeof output, "%s.recovered", place);
     recover_box(&b, NULL, output, place);
+    gt_written_check(output, place, NULL, 0);
     put_in_place(&b, output, place);
     unlink(box);
 }
@@ -353,5 +365,6 @@ int gt_command_recover(int argc, char **argv)
     struct gt_boxed b;
     gt_boxed_open(&b, argv[optind]);
     recover_box(&b, argv[optind + 1], output, output);
+    gt_written_check(output, output, &argv[optind + 1], optind + 1 < argc);
     return 0;
 }

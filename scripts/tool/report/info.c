@@ -9,6 +9,8 @@
 #include "scripts/tool/json.h"
 #include "scripts/tool/tool.h"
 
+#include "encoder/read/validity.h"
+
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -47,9 +49,20 @@ static void print_tracer(const struct gt_threads *threads)
                lived ? 100.0 * (double)threads->tracer_ns / (double)lived : 0);
 }
 
+/* What is said of a file that Go refuses; NULL: it takes all of it, or the file is only cut. */
+static const char *refusal_of(const struct gt_trace *t, char text[static GT_FAULT_TEXT])
+{
+    struct gt_fault fault;
+    return gt_validity_check(t, &fault) || fault.cut ? NULL : gt_fault_text(t, &fault, text);
+}
+
 static void print_lost(const struct gt_trace *t)
 {
-    if (t->lost)
+    char text[GT_FAULT_TEXT];
+    const char *refusal = refusal_of(t, text);
+    if (refusal)
+        printf("  %-12s refused by Go's reader: %s\n", "file", refusal);
+    else if (t->lost)
         printf("  %-12s cut: its last %llu bytes are no whole %s, and what they say is lost\n",
                "file", (unsigned long long)t->lost, t->format->v1 ? "event" : "generation");
     else if (t->whole)
@@ -83,7 +96,13 @@ static void put_file(const struct gt_threads *threads)
         gt_json_number("began_ns", t->wall_s * 1000000000 + t->wall_ns);
     else
         gt_json_null("began_ns");
-    gt_json_truth("whole", t->whole);
+    char text[GT_FAULT_TEXT];
+    const char *refusal = refusal_of(t, text);
+    gt_json_truth("whole", t->whole && !refusal);
+    if (refusal)
+        gt_json_text("refused", refusal);
+    else
+        gt_json_null("refused");
     gt_json_number("odd_events", t->odd);
     gt_json_truth("accounts", threads->accounts);
     gt_json_number("cpus", threads->cpus);
@@ -259,11 +278,14 @@ static void print_kinds(const struct gt_trace *t)
 
 static void help(void)
 {
-    puts("usage: gotrace info [--thread=REGEX] [--idle=REGEX|none] [--wide] [--json] TRACE\n\n"
+    puts("usage: gotrace info [--thread=REGEX] [--idle=REGEX|none] [--wide] [--json] TRACE\n"
+         "       gotrace info --check TRACE\n\n"
          "Prints the trace's format, duration and size, its threads and what part of their time\n"
          "they were on a CPU, could run and had none, waited for work (idle) or for something\n"
          "else (blocked), or were in calls into the kernel, its events by kind, and whether the\n"
          "file is whole.\n\n"
+         "  --check        only whether Go's reader takes all of the file; if not, what is wrong\n"
+         "                 with it, and where, and status 1\n"
          "  --thread=REGEX only threads of that name or routine\n"
          "  --idle=REGEX   threads that wait there are idle, too; none: no wait is\n"
          "  --wide         each way of waiting, and names as they are\n"
@@ -271,25 +293,48 @@ static void help(void)
     exit(0);
 }
 
+/* Whether Go's reader takes the file. */
+static int check(const char *path)
+{
+    struct gt_trace trace;
+    struct gt_fault fault;
+    char text[GT_FAULT_TEXT];
+    gt_open_trace(&trace, path);
+    if (gt_validity_check(&trace, &fault)) {
+        printf("%s: Go's reader takes all of it\n", path);
+        return 0;
+    }
+    gt_fault_text(&trace, &fault, text);
+    if (fault.cut)
+        printf("%s: cut: %s; before that nothing is wrong\n", path, text);
+    else
+        printf("%s: refused by Go's reader: %s\n", path, text);
+    return GT_EXIT_FAILED;
+}
+
 int gt_command_info(int argc, char **argv)
 {
-    static const struct option longs[] = {{"json", no_argument, NULL, 'j'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {"idle", required_argument, NULL, GT_OPTION_IDLE},
-                                          GT_SELECT_THREAD_OPTIONS,
-                                          {0}};
+    static const struct option longs[] = {
+        {"json", no_argument, NULL, 'j'}, {"check", no_argument, NULL, 'c'},
+        {"help", no_argument, NULL, 'h'}, {"idle", required_argument, NULL, GT_OPTION_IDLE},
+        GT_SELECT_THREAD_OPTIONS,         {0}};
     struct gt_trace trace;
     struct gt_threads threads = {0};
+    bool checks = false;
     for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;) {
         if (c == 'h')
             help();
         if (c == 'j')
             gt_report_json = true;
+        else if (c == 'c')
+            checks = true;
         else if (!gt_select_option(c, optarg))
             return GT_EXIT_USAGE;
     }
     if (optind + 1 != argc)
         gt_fail(GT_EXIT_USAGE, "info: which trace? One");
+    if (checks)
+        return check(argv[optind]);
     gt_open_trace(&trace, argv[optind]);
     gt_read_selected(&threads, &trace);
     gt_report_begin(&threads);

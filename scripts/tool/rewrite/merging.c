@@ -13,6 +13,7 @@
 #include "scripts/tool/replacement.h"
 #include "scripts/tool/report/reading.h"
 #include "scripts/tool/tool.h"
+#include "scripts/tool/written.h"
 
 #include "encoder/base/queue.h"
 #include "encoder/read/need.h"
@@ -143,11 +144,16 @@ static struct input *find_parent(const struct gt_aligned *child)
     return child->forked ? last_of(o->parent, o, child->forked + 1) : NULL;
 }
 
-/* What the process was before that, another program. */
+/*
+ * What the process was before that, another program. A trace from before the process was forked is
+ * of another process, which had its number.
+ */
 static struct input *find_before(const struct gt_aligned *after)
 {
     const struct gt_origin *o = &after->trace->origin;
-    return o->pid ? last_of(o->pid, o, after->later) : NULL;
+    struct input *before = o->pid ? last_of(o->pid, o, after->later) : NULL;
+    bool same = before && merging.aligned[before - merging.input].later >= after->forked;
+    return same ? before : NULL;
 }
 
 static void find_wakers(void)
@@ -197,7 +203,8 @@ static void begin(size_t i, bool hosts)
                                                         .wakings = &in->waking->wakings});
     in->parent = find_parent(a);
     in->before = find_before(a);
-    if (in->parent && a->forked < a->later)
+    /* All programs that a forked process becomes know of the fork; the first one comes by it. */
+    if (in->parent && !in->before && a->forked < a->later)
         push(i, FORK, a->forked);
     push_next(i);
 }
@@ -356,5 +363,6 @@ void gt_merging_do(const struct gt_merging *m)
         begin(i, hosts);
     merge();
     finish();
+    gt_written_check(gt_replacement_temporary(), m->output, m->inputs, m->n);
     gt_replacement_finish(m->inputs[0]);
 }

@@ -7,6 +7,7 @@
 #include "scripts/tool/report/reading.h"
 #include "scripts/tool/replacement.h"
 #include "scripts/tool/tool.h"
+#include "scripts/tool/written.h"
 #include "writing.h"
 
 #include "encoder/read/batches.h"
@@ -276,6 +277,7 @@ void gt_rewrite(struct gt_rewrite *r)
     if (to_end)
         tell_end(&trace);
     gt_rewriting_end(to_end ? trace.ns : r->to, to_end ? trace.whole : true);
+    gt_written_check(gt_replacement_temporary(), r->output, (char *[]){(char *)r->input}, 1);
     gt_replacement_finish(r->input);
 }
 

@@ -1,0 +1,140 @@
+"""`gotrace info --check`, and what is checked so before it is written: the verdict of Go's own reader on the same files."""
+
+import os
+import random
+import re
+
+import pytest
+
+from lib import BUILD, PROGRAMS, gotools, proc, wire
+from lib.reports import GOTRACE
+
+FUZZ = BUILD / "test/fuzz/schedules"
+SEED = int(os.environ.get("FUZZ_FIRST", "1"))
+BROKEN = int(os.environ.get("FUZZ_BROKEN", "60"))  # files of each format
+
+pytestmark = pytest.mark.beside
+formats = pytest.mark.parametrize("format", gotools.FORMATS)
+
+
+def check(trace):
+    """Whether it is taken, and what is said."""
+    result = proc.run([GOTRACE, "info", "--check", trace])
+    assert result.returncode in (0, 1) and not result.stderr, str(result)
+    return result.returncode == 0, result.stdout
+
+
+def refused(traces, format):
+    """Those that the newest Go which reads the format refuses, or breaks down over."""
+    reader = gotools.read_all(max(gotools.readers_of(format).items())[1])
+    return {trace for trace in traces if (result := proc.run([reader, trace])).stdout or result.returncode}
+
+
+def schedules(tmp_path, format, count):
+    proc.run([FUZZ, format, str(SEED), str(count), tmp_path], timeout=60).ok()
+    return sorted(path for path in tmp_path.iterdir() if path.suffix == ".trace")
+
+
+# What is refused on purpose though that reader takes it: the frequency would be divided by; names that are not there make
+# the web pages fail; and two events of one number are in no order.
+STRICTER = ("the frequency is 0", "is not there", "have the number", "readers need higher ones")
+
+
+@formats
+def test_what_go_takes(tmp_path, format):
+    traces = schedules(tmp_path, format, 10)
+    assert traces and not refused(traces, format)
+    for trace in traces:
+        assert check(trace)[0], check(trace)[1]
+
+
+@pytest.mark.limit(100)
+@formats
+def test_what_is_broken(tmp_path, format):
+    """Files in which one thing is another one: an argument, an event, a batch, an entry of a table; or that are cut."""
+    chance, sources, traces = random.Random(SEED), schedules(tmp_path, format, 6), []
+    for i in range(BROKEN):
+        traces.append(tmp_path / f"{i}.broken")
+        traces[-1].write_bytes(wire.broken(chance.choice(sources).read_bytes(), chance))
+    bad = refused(traces, format)
+    assert len(bad) > BROKEN / 6  # many changes do no harm
+    for trace in traces:
+        taken, said = check(trace)
+        on_purpose = any(words in said for words in STRICTER) or format == "go1.5"
+        assert taken == (trace not in bad) or on_purpose, (said, trace, SEED)
+
+
+# Go's rules, one by one: what is done to the first event of that name, and what is said then.
+def change(index, value):
+    def do(items, i):
+        items[i].args[index] = value
+
+    return do
+
+
+def drop(items, i):
+    del items[i]
+
+
+def twice(items, i):
+    items.insert(i, items[i])
+
+
+RULES = [
+    ("GoCreate", twice, "exists already"),
+    ("GoStart", change(2, 9), "is never in the state for that"),
+    ("GoStart", drop, "runs no goroutine|is said to be running"),
+    ("GoUnblock", change(2, 77), "is never in the state for that"),
+    ("GoBlock", change(2, 9999), "stack 9999 is not in its generation"),
+    ("GoBlock", change(1, 9999), "string 9999 is not in its generation"),
+    ("GoSyscallBegin", change(1, 99), "has the sequence number 99"),
+    ("GoSyscallEnd", twice, "not in a call"),
+    ("ProcStatus", change(2, 9), "which there is not"),
+    ("ProcStart", change(2, 9), "is never in the state for that"),
+    ("GoStatus", change(3, 9), "which there is not"),
+    ("String", twice, "two strings have the id"),
+    ("Stack", twice, "two stacks have the id"),
+    ("Stack", change(3, 9999), "string 9999, of a frame"),
+    ("Frequency", twice, "two frequencies"),
+    ("Frequency", drop, "has no frequency"),
+]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    trace = tmp_path_factory.mktemp("rules") / "t.out"
+    proc.traced([PROGRAMS / "rounds"], trace, env={"GOTRACE_FORMAT": "go1.23"}).ok()
+    return wire.read_v2(trace.read_bytes())
+
+
+@pytest.mark.parametrize("name, do, said", RULES, ids=[f"{name}-{said.split()[-1]}" for name, _, said in RULES])
+def test_rules(tmp_path, recorded, name, do, said):
+    """Each is told with its place, and the real Go refuses the same file."""
+    header, batches = wire.read_v2(wire.write_v2(*recorded))
+    trace = tmp_path / "t.out"
+    batch, i = next((batch, i) for batch in batches for i, item in enumerate(batch.items) if item.name == name)
+    do(batch.items, i)
+    trace.write_bytes(wire.write_v2(header, batches))
+    taken, text = check(trace)
+    assert not taken and re.search(said, text) and ", generation " in text and "byte " in text, text
+    assert refused([trace], "go1.23")
+    info = proc.run([GOTRACE, "info", trace])
+    assert "file         whole" not in info.stdout, info.stdout
+
+
+def test_a_cut_file_is_told_apart(tmp_path, recorded):
+    trace = tmp_path / "t.out"
+    trace.write_bytes(wire.write_v2(*recorded)[:-5])
+    taken, said = check(trace)
+    assert not taken and ": cut: " in said, said
+
+
+def test_what_would_be_refused_does_not_get_the_name(tmp_path, recorded):
+    """symbolize copies events as they are: what it makes of a trace that Go refuses is none."""
+    header, batches = wire.read_v2(wire.write_v2(*recorded))
+    items = next(batch.items for batch in batches if any(item.name == "GoCreate" for item in batch.items))
+    twice(items, next(i for i, item in enumerate(items) if item.name == "GoCreate"))
+    (tmp_path / "t.out").write_bytes(wire.write_v2(header, batches))
+    result = proc.run([GOTRACE, "symbolize", "-o", tmp_path / "new.out", tmp_path / "t.out"])
+    assert result.returncode == 1 and "not written: Go's reader refuses" in result.stderr, result
+    assert [path.name for path in tmp_path.iterdir()] == ["t.out"]
