@@ -34,7 +34,9 @@ FILE *gt_open_proc(pid_t pid, const char *name)
 
 const char *gt_stat_of(pid_t pid, char *text, size_t size)
 {
-    FILE *f = gt_open_proc(pid, "stat");
+    char name[32]; /* of the thread alone: the sums over all threads of a process take their time */
+    snprintf(name, sizeof name, "task/%d/stat", pid);
+    FILE *f = gt_open_proc(pid, name);
     size_t n = f ? fread(text, 1, size - 1, f) : 0;
     if (f)
         fclose(f);

@@ -20,7 +20,8 @@ enum { GT_ALONE_BEGIN_S = 5 };
 /* A file of /proc/PID to read, of our own for a pid of 0; NULL, with errno: there is none. */
 FILE *gt_open_proc(pid_t pid, const char *name);
 
-/* What /proc/PID/stat says behind the name, from " S " on, into text; NULL: there is none. */
+/* What /proc has as the `stat` of a thread, behind the name, from " S " on, into text; NULL: there
+ * is none. */
 const char *gt_stat_of(pid_t pid, char *text, size_t size);
 
 /* The last number of a line of /proc/PID/status, such as "Seccomp:"; 0: there is none. */

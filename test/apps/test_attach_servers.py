@@ -348,7 +348,7 @@ def test_first_attach(program):
                     continue
                 server.more()
                 gotrace("detach", pid).ok()
-                all_for, one_for = re.search(r"stood still for (\S+), one of them for (\S+)\n", result.stdout).groups()
+                all_for, one_for = re.search(r"stood still for more than (\S+), but one for (\S+)\n", result.stdout).groups()
                 still.append(ms(all_for))
                 borrowed.append(ms(one_for))
                 took.append(result.seconds * 1000)

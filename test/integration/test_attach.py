@@ -484,6 +484,21 @@ def test_calls_that_begin_anew(tmp_path):
         assert int(err.split()[0]) < 400_000, err
 
 
+def test_calls_with_something_half_done(tmp_path):
+    """A write that has copied a part, a timeout that would begin anew: threads in such calls are not the ones that are borrowed."""
+    size, ms = 300_000, 3_000
+    with running(argv=(PROGRAMS / "halfway",)) as program:
+        for i in range(3):
+            attach(program, tmp_path / f"{i}.out")
+            detach(program)
+        said = program.child.communicate(timeout=60)[0]
+    results = {name: tuple(map(int, text.split())) for name, text in (line.split(": ") for line in said.splitlines())}
+    moved = {name: result for name, (result, _, _) in results.items() if result > 0}
+    assert len(moved) == 7 and set(moved.values()) == {size}, results
+    waited = {name: (error, took) for name, (result, error, took) in results.items() if result <= 0}
+    assert len(waited) == 9 and all(error in (0, 11) and ms - 10 < took < 2 * ms for error, took in waited.values()), waited
+
+
 # --- children
 
 PARENT = """

@@ -160,10 +160,163 @@ def test_text():
         expect(program, 2)
         text = proc.run([GOTRACE, "stacks", "--verbose", program.pid]).stdout
     first, second, third = re.split(r"\n\n", text)[:3]
-    assert re.fullmatch(rf"process {program.pid} \(deadlocks\), 3 threads, stopped for [\d.]+[mu]s", first)
+    assert re.fullmatch(rf"process {program.pid} \(deadlocks\), 3 threads, none stopped for more than [\d.]+[mu]s", first)
     assert second.startswith("DEADLOCK: 2 threads wait for each other\nthread ")
     assert re.search(r"^thread \d+ \(deadlocks\): waits for mutex locks \(0x\w+\), held by thread \d+ \(deadlocks\)$", text, re.M)
     assert re.search(r"^    philosopher \(deadlocks\.c:\d+\)$", third, re.M)
+
+
+# --- holders that no lock tells
+
+
+def compiled_cxx(tmp_path, name, source, *flags):
+    (tmp_path / f"{name}.cc").write_text(source)
+    proc.run(["g++", "-std=c++17", "-g", "-O1", "-pthread", *flags, "-o", tmp_path / name, tmp_path / f"{name}.cc"], timeout=60).ok()
+    return tmp_path / name
+
+
+def test_two_local_statics(tmp_path):
+    source = r"""
+        #include <cstdio>
+        #include <pthread.h>
+        #include <thread>
+        #include <unistd.h>
+        static pthread_barrier_t both;
+        struct A { A(); int v; };
+        struct B { B(); int v; };
+        A &a() { static A one; return one; }
+        B &b() { static B one; return one; }
+        static void meet() { dprintf(1, "%d\n", gettid()); pthread_barrier_wait(&both); }
+        A::A() { meet(); v = b().v; }
+        B::B() { meet(); v = a().v; }
+        int main()
+        {
+            pthread_barrier_init(&both, nullptr, 2);
+            std::thread x([] { a(); }), y([] { b(); });
+            x.join();
+            y.join();
+        }
+    """
+    with Program(compiled_cxx(tmp_path, "statics", source)) as program:
+        found = expect(program, 2)
+    waits = [t["waits"] for t in found["threads"] if t["tid"] in found["deadlocks"][0]["threads"]]
+    assert {(w["kind"], w["name"]) for w in waits} == {("once", "guard variable for a()::one"), ("once", "guard variable for b()::one")}
+
+
+def test_stdio(tmp_path):
+    source = r"""
+        #include <pthread.h>
+        #include <stdio.h>
+        #include <unistd.h>
+        static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+        static pthread_barrier_t both;
+        static void meet(void) { dprintf(2, "%d\n", gettid()); pthread_barrier_wait(&both); }
+        static void *logs(void *arg)
+        {
+            flockfile(stdout);
+            meet();
+            pthread_mutex_lock(&mutex);
+            return arg;
+        }
+        int main(void)
+        {
+            pthread_t thread;
+            pthread_barrier_init(&both, NULL, 2);
+            pthread_mutex_lock(&mutex);
+            pthread_create(&thread, NULL, logs, NULL);
+            meet();
+            return puts("never");
+        }
+    """
+    with Program("sh", "-c", f"exec {proc.compile(source, tmp_path / 'logs')} 2>&1") as program:
+        found = expect(program, 2)
+    assert {t["waits"]["kind"] for t in found["threads"]} == {"mutex", "stdio"}
+
+
+def test_the_gil_and_a_join(tmp_path):
+    """Who has the GIL joins a thread that waits for it; without the join, and where the GIL is given up meanwhile, there is none."""
+    source = r"""
+        #include <pthread.h>
+        static void *(*ensure)(void);
+        static void *work(void *arg) { (*(int (*)(void))ensure)(); return arg; }
+        void join(void *(*f)(void)) { pthread_t t; ensure = f; pthread_create(&t, 0, work, 0); pthread_join(t, 0); }
+    """
+    script = "import ctypes, sys; print('ready', flush=True); ctypes.{}(sys.argv[1]).join(ctypes.cast(ctypes.pythonapi.PyGILState_Ensure, ctypes.c_void_p))"
+    library = proc.compile(source, tmp_path / "libjoin.so", "-shared", "-fPIC")
+    with Program("/usr/bin/python3", "-c", script.format("PyDLL"), library) as program:
+        assert program.line() == "ready"
+        _, found = await_stacks(program.pid, lambda found: found["deadlocks"])
+        assert [d["kind"] for d in found["deadlocks"]] == ["cycle"], found
+        kinds = {t["tid"] == program.pid: (t["waits"]["kind"], t["waits"]["owner"]) for t in found["threads"]}
+        other = next(t["tid"] for t in found["threads"] if t["tid"] != program.pid)
+        assert kinds == {True: ("join", other), False: ("gil", program.pid)}
+
+
+ALL_WAIT = {
+    "constructor": r"""
+        #include <condition_variable>
+        #include <dlfcn.h>
+        #include <mutex>
+        #include <thread>
+        #ifdef PLUGIN
+        struct Scratch { char *p; Scratch() : p(new char[64]) {} ~Scratch() { delete[] p; } };
+        thread_local Scratch scratch;
+        static std::mutex lock;
+        static std::condition_variable cond;
+        static bool up;
+        static void service() { scratch.p[0] = 1; std::lock_guard<std::mutex> g(lock); up = true; cond.notify_one(); }
+        struct Starter { Starter() { std::thread(service).detach(); std::unique_lock<std::mutex> g(lock); cond.wait(g, [] { return up; }); } } starter;
+        #else
+        int main(int, char **argv) { return !dlopen(argv[1], RTLD_NOW); }
+        #endif
+    """,
+    "pool": r"""
+        #include <future>
+        #include <thread>
+        int main()
+        {
+            std::promise<int> task, other;
+            std::future<int> first = task.get_future(), second = other.get_future();
+            std::thread worker([&] { task.set_value(second.get()); });
+            first.get();
+        }
+    """,
+    "reader": r"""
+        #include <pthread.h>
+        #include <unistd.h>
+        static pthread_rwlock_t lock;
+        static pthread_barrier_t both;
+        static void *writes(void *arg) { pthread_barrier_wait(&both); pthread_rwlock_wrlock(&lock); return arg; }
+        int main()
+        {
+            pthread_t thread;
+            pthread_rwlockattr_t a;
+            pthread_rwlockattr_init(&a);
+            pthread_rwlockattr_setkind_np(&a, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+            pthread_rwlock_init(&lock, &a);
+            pthread_barrier_init(&both, nullptr, 2);
+            pthread_rwlock_rdlock(&lock);
+            pthread_create(&thread, nullptr, writes, nullptr);
+            pthread_barrier_wait(&both);
+            while (pthread_rwlock_tryrdlock(&lock) == 0) /* until the writer waits */
+                pthread_rwlock_unlock(&lock);
+            return pthread_rwlock_rdlock(&lock);
+        }
+    """,
+}
+
+
+@pytest.mark.parametrize("what", ALL_WAIT)
+def test_none_can_go_on(tmp_path, what):
+    """Who would wake whom nobody knows; but none of them is left that could."""
+    argv = [compiled_cxx(tmp_path, "waits", ALL_WAIT[what])]
+    if what == "constructor":
+        argv.append(compiled_cxx(tmp_path, "libplugin.so", ALL_WAIT[what], "-DPLUGIN", "-shared", "-fPIC"))
+    with Program(*argv) as program:
+        _, found = await_stacks(program.pid, lambda found: found["deadlocks"])
+        assert [d["kind"] for d in found["deadlocks"]] == ["all"], found
+        assert sorted(found["deadlocks"][0]["threads"]) == sorted(t["tid"] for t in found["threads"]) and len(found["threads"]) == 2
+        assert "DEADLOCK: none of the 2 threads can go on: " in proc.run([GOTRACE, "stacks", program.pid]).stdout
 
 
 # --- no deadlocks
@@ -292,8 +445,8 @@ def test_a_mutex_on_a_stack_that_has_just_come_free(tmp_path):
         assert {t["waits"]["owner_is"] for t in found["threads"] if t["waits"]["kind"] == "mutex"} == {"unknown"}
 
 
-def test_names_of_one_that_ends_when_it_goes_on(tmp_path):
-    """Its files are open by then: /proc tells of none any more."""
+def test_a_lost_wake_up_stays_lost(tmp_path):
+    """A wait for a word that has changed would end, were its call made again: the hang is there to be seen, by the next one, too."""
     source = r"""
         #include <linux/futex.h>
         #include <pthread.h>
@@ -314,17 +467,17 @@ def test_names_of_one_that_ends_when_it_goes_on(tmp_path):
             return pause();
         }
     """
-    for _ in range(5):
-        with Program(proc.compile(source, tmp_path / "ends")) as program:
-            _, found = await_stacks(program.pid, lambda found: any("await_word" in functions(t) for t in found["threads"]))
-            while {state_of(f"{program.pid}/task/{t['tid']}") for t in found["threads"]} != {"S"}:
-                time.sleep(0.001)  # it goes on with its call
-            program.child.stdin.write("\n")
-            program.child.stdin.flush()
-            assert program.line() == "free"
+    with Program(proc.compile(source, tmp_path / "ends")) as program:
+        _, found = await_stacks(program.pid, lambda found: any("await_word" in functions(t) for t in found["threads"]))
+        while {state_of(f"{program.pid}/task/{t['tid']}") for t in found["threads"]} != {"S"}:
+            time.sleep(0.001)  # it goes on with its call
+        program.child.stdin.write("\n")
+        program.child.stdin.flush()
+        assert program.line() == "free"
+        for _ in range(5):
             _, found = stacks(program.pid)
-            assert {f for t in found["threads"] for f in functions(t)} >= {"await_word", "main"}, found
-            assert program.child.wait(20) == 0
+            assert any("await_word" in functions(t) and t["waits"]["kind"] == "futex" for t in found["threads"]), found
+        assert program.child.poll() is None
 
 
 # --- core files
@@ -464,7 +617,7 @@ def check_waits(found, owner, but=()):
         begins = DESCRIPTORS.get(name, [])
         assert len(begins) == 0 or [fd["what"][: len(b)] for fd, b in zip(wait["fds"], begins)] == begins
     left = threads["sleep left"]["waits"]
-    assert "ns" not in left and 0 < left["left_ns"] < 3600 * 10**9, left
+    assert "ns" not in left and 0 < left["left_ns"] <= 3600 * 10**9, left
     assert threads["spin"]["state"] == "running" and threads["spin"]["waits"] is None
     assert "do_spin" in functions(threads["spin"])
 
@@ -523,6 +676,73 @@ def test_signals_get_through(tmp_path):
         proc.kill_group(looking)
 
 
+SIZE, TIMEOUT_MS = 300_000, 3_000  # of halfway.c
+PARTS = ["write", "writev", "send", "sendmsg", "sendfile", "recv", "raw"]
+TIMED_OUT = {"nanosleep": 0, "poll": 0, "ppoll": 0, "select": 0, "pselect": 0, "epoll": 0, "sigtimedwait": -1, "semtimedop": -1, "recv timed": -1}
+
+
+def test_calls_with_something_half_done(tmp_path):
+    """Looked at all the time: each moves all that it is to move, and waits no longer than it is to wait."""
+    looks, whole = 0, set()
+    with Program(PROGRAMS / "halfway") as program:
+        assert program.line() == "ready"
+        end = time.monotonic() + 4 * TIMEOUT_MS / 1000
+        while program.child.poll() is None and time.monotonic() < end:
+            _, found = stacks(program.pid)
+            looks += 1
+            for name, t in threads_in(found).items():
+                if t["waits"] and t["stack"] and not t["cut"]:
+                    whole |= {name} if f"do_{name.replace(' ', '_')}" in functions(t) and "run" in functions(t) else set()
+        said = dict(line.split(": ") for line in program.child.communicate(timeout=30)[0].splitlines())
+    results = {name: list(map(int, text.split())) for name, text in said.items()}
+    assert {name: results[name][0] for name in PARTS} == dict.fromkeys(PARTS, SIZE)
+    timed = {name: results[name] for name in TIMED_OUT}
+    assert {name: it[0] for name, it in timed.items()} == TIMED_OUT and all(it[1] in (0, 11) for it in timed.values()), timed
+    assert all(TIMEOUT_MS - 10 < it[2] < 2 * TIMEOUT_MS for it in timed.values()), timed
+    assert looks > 2
+    assert not X86 or whole >= {*PARTS, *TIMED_OUT}, {*PARTS, *TIMED_OUT} - whole
+
+
+def test_two_looks_at_a_futex_with_a_timeout(tmp_path):
+    """By syscall(2), as Rust and Qt make it: the kernel goes on with it after another one's stop, as what says nothing of it."""
+    source = r"""
+        #include <linux/futex.h>
+        #include <pthread.h>
+        #include <sys/syscall.h>
+        #include <time.h>
+        #include <unistd.h>
+        static unsigned word;
+        static void *wait(void *arg)
+        {
+            struct timespec hour = {3600, 0};
+            syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &hour, NULL, 0);
+            return arg;
+        }
+        int main(void)
+        {
+            pthread_t thread;
+            pthread_create(&thread, NULL, wait, NULL);
+            return pause();
+        }
+    """
+    with Program(proc.compile(source, tmp_path / "waits")) as program:
+
+        def waiting(found):
+            return next((t["waits"] for t in found["threads"] if "wait" in functions(t) and t["waits"]), None)
+
+        await_stacks(program.pid, waiting)
+        for _ in range(3):
+            program.child.send_signal(signal.SIGSTOP)
+            while {state_of(f"{program.pid}/task/{tid}") for tid in os.listdir(f"/proc/{program.pid}/task")} != {"T"}:
+                time.sleep(0.001)
+            program.child.send_signal(signal.SIGCONT)
+            while {state_of(f"{program.pid}/task/{tid}") for tid in os.listdir(f"/proc/{program.pid}/task")} != {"S"}:
+                time.sleep(0.001)
+            _, found = stacks(program.pid)
+            wait = waiting(found)
+            assert (wait["kind"], wait["call"], wait["name"], wait["timed"]) == ("futex", "futex", "word", True), found
+
+
 # --- what is left behind
 
 
@@ -532,7 +752,7 @@ def state_of(pid):
 
 def test_what_was_stopped_stays_stopped(asleep):
     asleep.child.send_signal(signal.SIGSTOP)
-    while state_of(asleep.pid) != "T":
+    while {state_of(f"{asleep.pid}/task/{tid}") for tid in os.listdir(f"/proc/{asleep.pid}/task")} != {"T"}:
         time.sleep(0.01)
     for _ in range(20):
         _, found = stacks(asleep.pid)
@@ -567,17 +787,20 @@ def test_killed_in_the_middle(asleep, sig):
     assert sig == signal.SIGKILL or not said
 
 
-def test_two_hundred_threads_stand_still_for_a_moment():
-    with Program(PROGRAMS / "deadlocks", "crowd", "mutex", 200) as program:
+@pytest.mark.limit(120)
+@pytest.mark.parametrize(("threads", "looks"), [(200, 10), (3000, 2)])
+def test_many_threads_stand_still_for_a_moment_each(threads, looks):
+    with Program(PROGRAMS / "deadlocks", "crowd", "mutex", threads) as program:
         assert program.line() == "none"
         times = []
-        for _ in range(10):
+        for _ in range(looks):
             _, found = stacks(program.pid)
-            assert len(found["threads"]) == 201
+            assert len(found["threads"]) == threads + 1
             times.append(found["stopped_ns"] / 1e6)
-        text = proc.run([GOTRACE, "stacks", program.pid]).ok().stdout
-    assert min(times) < 25 and sorted(times)[5] < 50, times
-    assert re.search(r"^200 threads, thread \d+ .*: waits for condition ", text, re.M), text[:500]
+        text = proc.run([GOTRACE, "stacks", program.pid]).stdout
+    assert min(times) < 10, times
+    assert re.search(rf"^{threads} threads, thread \d+ .*: waits for condition ", text, re.M), text[:500]
+    assert text.split("\n\n")[1].startswith(f"DEADLOCK: none of the {threads + 1} threads can go on: ")
 
 
 # --- what cannot be looked at
@@ -786,7 +1009,7 @@ def test_executing_programs_all_the_time(tmp_path):
 
 
 def test_executing_a_program_for_ever(tmp_path):
-    """As another debugger takes no note of a thread's end: nobody can stop that process, and we do not hang."""
+    """As another debugger takes no note of a thread's end: nobody can stop that process, but it can be looked at."""
     source = r"""
         #include <pthread.h>
         #include <stdio.h>
@@ -832,7 +1055,8 @@ def test_executing_a_program_for_ever(tmp_path):
         child, tid = map(int, program.line().split())
         while state_of(f"{child}/task/{tid}") != "Z":
             time.sleep(0.01)
-        assert "it executes another program, and does not get on" in refused(child)
+        _, found = stacks(child)
+        assert "execve" in {t["waits"]["call"] for t in found["threads"] if t["waits"]}, found
 
 
 # --- what others chose

@@ -1,6 +1,6 @@
 /*
  * `gotrace attach PID`: the library gets into a program that was started without it, and records.
- * All threads are stopped for a moment (stacks/stop.c), to see which one can be borrowed; that one
+ * Its threads are looked at one by one (stacks/stop.c), to see which one can be borrowed; that one
  * makes a thread, which loads the library, while all run. `gotrace detach PID` has the library give
  * the program its calls back; another attach after that asks the library only.
  */
@@ -161,7 +161,7 @@ static bool borrow_any(struct attach *a, struct candidate *all, size_t n)
         for (size_t i = 0; i < n; i++) {
             /* One more: its call began anew. */
             bool moves = all[i].sleeps < 0 || sleeps_of(&all[i]) > all[i].sleeps + 1;
-            if (moves && gt_choose_may_be_there(all[i].task) && borrow_one(a, &all[i]))
+            if (moves && gt_choose_may_be_there(&a->still, all[i].task) && borrow_one(a, &all[i]))
                 return true;
         }
     }
@@ -176,8 +176,10 @@ static void borrow(struct attach *a)
     sigset_t held, before; /* Ctrl-C is for later */
     if (!n)
         try_again(a->still.pid,
-                  "has no thread that waits in a system call with nothing half done: it computes, "
-                  "or is inside of its loader or allocator, or its stacks cannot be followed");
+                  "has no thread that waits in a system call which can be made again: it computes, "
+                  "has something half done, as in a write, waits with a timeout that would begin "
+                  "anew, as in epoll_wait, or is inside of its loader or allocator, or its stacks "
+                  "cannot be followed");
     for (size_t i = 0; i < n; i++)
         all[i] = (struct candidate){task[i], -1};
     sigfillset(&held);
@@ -282,7 +284,7 @@ static void attach(pid_t pid)
     load(&a, settings, n + 1);
     close(a.memory);
     if (verbose)
-        printf("gotrace: all threads stood still for %s, one of them for %s\n",
+        printf("gotrace: no thread stood still for more than %s, but one for %s\n",
                gt_duration(a.still.stopped_ns), gt_duration(a.borrowed.paused_ns));
 }
 

@@ -175,7 +175,7 @@ static enum gt_borrow visit(const struct gt_still *still, const struct gt_task *
     bool eintr;
     if (!get(v->tid, &v->found) || ptrace(PTRACE_GETSIGMASK, v->tid, sizeof v->mask, &v->mask) != 0)
         return ptrace(PTRACE_DETACH, v->tid, 0, 0), GT_BORROW_MOVED;
-    bool there = gt_choose_is_there(task, &v->found);
+    bool there = gt_choose_is_there(still, task, &v->found);
     struct gt_call call = gt_registers_call(&v->found, &none, &eintr);
     if (eintr)
         gt_registers_restart(&v->found, &call);

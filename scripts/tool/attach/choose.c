@@ -71,11 +71,15 @@ static bool is_ordinary(const struct gt_task *t)
     return true;
 }
 
-/* A call that is waited in, or a sleep that goes on. */
-static bool is_patient(long number)
+/*
+ * A call that is waited in, or a sleep that goes on, and that can be made again: not one that may
+ * have done a part, nor one whose timeout would begin anew.
+ */
+static bool is_patient(const struct gt_still *still, pid_t tid, const struct gt_call *call)
 {
-    const struct gt_call_row *row = gt_call_row(number);
-    return number == SYS_restart_syscall || (row && row->class != GT_CALL_OTHER);
+    const struct gt_call_row *row = gt_call_row(call->number);
+    return row && (row->class != GT_CALL_OTHER || call->number == SYS_restart_syscall) &&
+           gt_call_again(still, tid, call) != GT_AGAIN_NOT;
 }
 
 /* What an allocator waits in. */
@@ -115,7 +119,7 @@ size_t gt_choose(const struct gt_still *still, bool own_malloc, const struct gt_
     for (size_t i = 0; i < still->tasks; i++) {
         const struct gt_task *t = &still->task[i];
         if (t->arrived && t->state == GT_WAITS && t->call.number >= 0 && !t->signal &&
-            is_patient(t->call.number) && !(own_malloc && is_of_locks(t->call.number)) &&
+            is_patient(still, t->tid, &t->call) && !(own_malloc && is_of_locks(t->call.number)) &&
             is_ordinary(t))
             out[n++] = t;
     }
@@ -125,26 +129,30 @@ size_t gt_choose(const struct gt_still *still, bool own_malloc, const struct gt_
 }
 
 /* Whether a call that is made there, and waited in, is that one or one like it. */
-static bool is_like(const struct gt_task *task, uint64_t pc, uint64_t sp, long number)
+static bool is_like(const struct gt_still *still, const struct gt_task *task,
+                    const struct gt_call *call)
 {
-    return pc == gt_registers_pc(&task->registers) && sp == gt_registers_sp(&task->registers) &&
-           is_patient(number);
+    return call->pc == gt_registers_pc(&task->registers) &&
+           call->sp == gt_registers_sp(&task->registers) && is_patient(still, task->tid, call);
 }
 
-bool gt_choose_is_there(const struct gt_task *task, const struct user_regs_struct *registers)
+bool gt_choose_is_there(const struct gt_still *still, const struct gt_task *task,
+                        const struct user_regs_struct *registers)
 {
     bool eintr;
-    struct gt_call none = {.number = -1};
-    return is_like(task, gt_registers_pc(registers), gt_registers_sp(registers),
-                   gt_registers_call(registers, &none, &eintr).number);
+    struct gt_call none = {.number = GT_CALL_NONE};
+    struct gt_call call = gt_registers_call(registers, &none, &eintr);
+    call.pc = gt_registers_pc(registers);
+    call.sp = gt_registers_sp(registers);
+    return is_like(still, task, &call);
 }
 
-bool gt_choose_may_be_there(const struct gt_task *task)
+bool gt_choose_may_be_there(const struct gt_still *still, const struct gt_task *task)
 {
     struct gt_call call = gt_call_of(task->tid);
     if (call.number < 0)
         return access("/proc/self/syscall", F_OK) != 0;
-    return is_like(task, call.pc, call.sp, call.number);
+    return is_like(still, task, &call);
 }
 
 bool gt_choose_returns(const struct gt_task *t, uint64_t word)

@@ -14,10 +14,11 @@
 size_t gt_choose(const struct gt_still *still, bool own_malloc, const struct gt_task **out);
 
 /* Whether a thread with these registers is in the same call, or in one that is made there, too. */
-bool gt_choose_is_there(const struct gt_task *task, const struct user_regs_struct *registers);
+bool gt_choose_is_there(const struct gt_still *still, const struct gt_task *task,
+                        const struct user_regs_struct *registers);
 
 /* The same of one that runs on, which is not disturbed; where /proc does not tell, true. */
-bool gt_choose_may_be_there(const struct gt_task *task);
+bool gt_choose_may_be_there(const struct gt_still *still, const struct gt_task *task);
 
 /* Whether it has come there by the same way, by its memory. */
 bool gt_choose_again(const struct gt_still *still, const struct gt_task *task, int memory);

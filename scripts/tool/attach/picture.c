@@ -28,6 +28,10 @@ static const struct row {
     [GT_WAIT_ONCE] = {GT_REASON_SYNC, GT_LOCK_NONE, GT_HOOK_pthread_once, GT_HOOK_pthread_once},
     [GT_WAIT_JOIN] = {GT_REASON_SYNC, GT_LOCK_JOIN, GT_HOOK_pthread_join,
                       GT_HOOK_pthread_timedjoin_np},
+    [GT_WAIT_STDIO] = {GT_REASON_SYNC, GT_LOCK_OTHER, GT_RAW_FUTEX_WAIT, GT_RAW_FUTEX_WAIT},
+    [GT_WAIT_FUTURE] = {GT_REASON_SYNC, GT_LOCK_OTHER, GT_RAW_FUTEX_WAIT, GT_RAW_FUTEX_WAIT},
+    [GT_WAIT_GIL] = {GT_REASON_COND, GT_LOCK_COND, GT_HOOK_pthread_cond_wait,
+                     GT_HOOK_pthread_cond_timedwait},
     [GT_WAIT_FUTEX] = {GT_REASON_SYNC, GT_LOCK_OTHER, GT_RAW_FUTEX_WAIT, GT_RAW_FUTEX_WAIT},
     [GT_WAIT_POLL] = {GT_REASON_NETWORK, GT_LOCK_NONE, GT_HOOK_NONE, GT_HOOK_NONE},
     [GT_WAIT_SLEEP] = {GT_REASON_SLEEP, GT_LOCK_NONE, GT_HOOK_NONE, GT_HOOK_NONE},
@@ -119,6 +123,8 @@ static void add_words(struct gt_pictured *p, const struct gt_piece *stack, const
 static bool has_own_variables(const struct gt_still *still, const struct gt_task *t)
 {
     size_t same = 0;
+    if (t->by_call && !gt_registers_thread(&t->registers))
+        return false; /* nothing tells */
     for (size_t i = 0; i < still->tasks; i++)
         same +=
             gt_registers_thread(&still->task[i].registers) == gt_registers_thread(&t->registers);

@@ -2,8 +2,6 @@
 #ifndef GT_CALLS_H
 #define GT_CALLS_H
 
-#include <stdbool.h>
-
 enum gt_call_class {
     GT_CALL_OTHER,
     GT_CALL_FUTEX,
@@ -19,17 +17,32 @@ enum gt_call_class {
 /* A timeout that is a number of milliseconds, not where a time stands. */
 enum { GT_CALL_MS = 16 };
 
+/* What becomes of a call when a debugger stops its thread, with no signal. */
+enum gt_again {
+    GT_AGAIN_WHOLE, /* the kernel makes it again, or goes on with it: as if nothing had been */
+    GT_AGAIN_LEFT,  /* the same, if the kernel can write how much of the timeout is left */
+    GT_AGAIN_FAILS, /* fails with EINTR, nothing done: it can be made again, with all its timeout */
+    GT_AGAIN_NOT    /* may have done a part, and then returns that; or nobody knows */
+};
+
 struct gt_call_row {
     long number;
     const char *name;
     enum gt_call_class class;
     int timeout; /* the argument that says when it ends by itself; -1: there is none */
-    bool
-        interrupted; /* a thread that only stops finds it failed with EINTR; it can be made again */
+    enum gt_again again;
 };
 
 /* NULL: not in the table. */
 const struct gt_call_row *gt_call_row(long number);
 const struct gt_call_row *gt_call_named(const char *name);
+
+/*
+ * The same of one call, by its arguments and descriptor: never LEFT, and FAILS only if it has no
+ * timeout that would begin anew. tid: the thread that is in it.
+ */
+struct gt_still;
+struct gt_call;
+enum gt_again gt_call_again(const struct gt_still *still, int tid, const struct gt_call *call);
 
 #endif

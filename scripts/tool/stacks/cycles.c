@@ -2,6 +2,7 @@
  * Threads that can never go on. Each waits for one lock or one thread at most: from any of them
  * leads one way, and a deadlock is where it comes round, or ends at a thread that is no more. Only
  * steps count that are certain: those of one moment, without a time at which the wait is over.
+ * Where it is only known that another thread has to do something, all of them have to wait.
  */
 #include "still.h"
 
@@ -58,6 +59,21 @@ static bool *find_cycles(struct gt_still *s)
     return stuck;
 }
 
+/*
+ * Whether none of the threads can go on: each waits, without a timeout, for what only another one
+ * of them could do. Nothing else is found then, and each counts.
+ */
+static bool all_wait(const struct gt_still *s)
+{
+    bool all = s->tasks > 1 && !s->told;
+    for (size_t i = 0; i < s->tasks; i++) {
+        const struct gt_wait *w = &s->task[i].wait;
+        all &= s->task[i].state == GT_WAITS &&
+               (w->within || (w->certain && w->owned == GT_OWNER_THREAD));
+    }
+    return all;
+}
+
 void gt_find_deadlocks(struct gt_still *s)
 {
     bool *stuck = find_cycles(s);
@@ -71,4 +87,9 @@ void gt_find_deadlocks(struct gt_still *s)
         *GT_MORE(d->task, d->tasks) = i;
     }
     free(stuck);
+    if (s->deadlocks || !all_wait(s))
+        return;
+    struct gt_deadlock *d = add(s, "all");
+    for (size_t i = 0; i < s->tasks; i++)
+        *GT_MORE(d->task, d->tasks) = i;
 }

@@ -25,12 +25,26 @@ uint64_t gt_registers_thread(const struct user_regs_struct *r)
     return r->fs_base;
 }
 
+/* tcbhead_t of glibc, whose address stands in it twice: the ABI has the first one. */
+bool gt_registers_set_thread(struct user_regs_struct *r, uint64_t at, const uint64_t words[3])
+{
+    bool good = words[0] == at && words[2] == at;
+    if (good)
+        r->fs_base = at;
+    return good;
+}
+
 unsigned gt_registers_dwarf(const struct user_regs_struct *r, uint64_t out[GT_DWARF_REGISTERS])
 {
     const uint64_t all[] = {r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi, r->rbp, r->rsp, r->r8,
                             r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15, r->rip};
     memcpy(out, all, sizeof all);
     return sizeof all / sizeof *all;
+}
+
+void gt_registers_set_frame(struct user_regs_struct *r, uint64_t frame)
+{
+    r->rbp = frame;
 }
 
 unsigned gt_registers_saved(const struct user_regs_struct *r, uint64_t out[GT_SAVED_REGISTERS])
@@ -109,6 +123,14 @@ uint64_t gt_registers_thread(const struct user_regs_struct *r)
     return 0;
 }
 
+bool gt_registers_set_thread(struct user_regs_struct *r, uint64_t at, const uint64_t words[3])
+{
+    (void)r;
+    (void)at;
+    (void)words;
+    return false;
+}
+
 unsigned gt_registers_dwarf(const struct user_regs_struct *r, uint64_t out[GT_DWARF_REGISTERS])
 {
     memcpy(out, r->regs, sizeof r->regs);
@@ -127,6 +149,11 @@ bool gt_registers_in_call(unsigned dwarf)
 {
     enum { X5 = 5, SP = 31 };
     return dwarf <= X5 || dwarf == SP;
+}
+
+void gt_registers_set_frame(struct user_regs_struct *r, uint64_t frame)
+{
+    r->regs[29] = frame;
 }
 
 unsigned gt_registers_saved(const struct user_regs_struct *r, uint64_t out[GT_SAVED_REGISTERS])

@@ -48,10 +48,12 @@ static void print_owner(FILE *out, const struct gt_still *s, const struct gt_wai
 static void print_lock(FILE *out, const struct gt_still *s, const struct gt_wait *w)
 {
     static const char *const what[] = {
-        [GT_WAIT_MUTEX] = "mutex",     [GT_WAIT_RWLOCK] = "rwlock",
-        [GT_WAIT_COND] = "condition",  [GT_WAIT_SEMAPHORE] = "semaphore",
-        [GT_WAIT_BARRIER] = "barrier", [GT_WAIT_ONCE] = "once",
-        [GT_WAIT_JOIN] = "the end of", [GT_WAIT_FUTEX] = "futex",
+        [GT_WAIT_MUTEX] = "mutex",      [GT_WAIT_RWLOCK] = "rwlock",
+        [GT_WAIT_COND] = "condition",   [GT_WAIT_SEMAPHORE] = "semaphore",
+        [GT_WAIT_BARRIER] = "barrier",  [GT_WAIT_ONCE] = "once",
+        [GT_WAIT_JOIN] = "the end of",  [GT_WAIT_STDIO] = "stdio's lock",
+        [GT_WAIT_GIL] = "Python's GIL", [GT_WAIT_FUTURE] = "future",
+        [GT_WAIT_FUTEX] = "futex",
     };
     fputs(what[w->kind], out);
     if (w->kind != GT_WAIT_JOIN || w->owned == GT_OWNER_UNKNOWN) {
@@ -96,7 +98,7 @@ static void print_wait(FILE *out, const struct gt_still *s, const struct gt_task
     else
         fprintf(out, "system call %ld", w->number);
     if (w->ns)
-        fprintf(out, w->left ? ", %s left" : ", for %s", gt_duration(w->ns));
+        fprintf(out, w->left ? ", at most %s left" : ", for %s", gt_duration(w->ns));
     else if (w->timed)
         fputs(", until its timeout", out);
 }
@@ -170,14 +172,17 @@ static void print_group(const struct gt_still *s, char **texts, size_t first)
 
 static void print_deadlock(const struct gt_still *s, const struct gt_deadlock *d, char **texts)
 {
-    if (strcmp(d->kind, "cycle") != 0)
+    if (strcmp(d->kind, "all") == 0)
+        printf("DEADLOCK: none of the %zu threads can go on: only another one could wake each",
+               d->tasks);
+    else if (strcmp(d->kind, "cycle") != 0)
         printf("DEADLOCK: a thread waits for what nobody will give back");
     else if (d->tasks == 1)
         printf("DEADLOCK: a thread waits for itself");
     else
         printf("DEADLOCK: %zu threads wait for each other", d->tasks);
     puts(s->told ? ", by who had the locks when they began to" : "");
-    for (size_t i = 0; i < d->tasks; i++) {
+    for (size_t i = 0; i < d->tasks && strcmp(d->kind, "all") != 0; i++) {
         char *alone[1] = {texts[d->task[i]]};
         struct gt_still one = *s;
         one.task += d->task[i];
@@ -198,7 +203,7 @@ static void print_head(const struct gt_still *s)
     fprintf(out, "process %d (%s), %zu thread%s", s->pid, s->name, s->tasks,
             s->tasks == 1 ? "" : "s");
     if (options.verbose && !s->core)
-        fprintf(out, ", stopped for %s", gt_duration(s->stopped_ns));
+        fprintf(out, ", none stopped for more than %s", gt_duration(s->stopped_ns));
     fclose(out);
     print_printable(text);
     puts("");
@@ -226,11 +231,11 @@ static void help(void)
     puts("usage: gotrace stacks [--json] [--last=N] [--verbose] PID|CORE|BOX [EXECUTABLE]\n\n"
          "Prints what every thread of a running program, or of a core file, does: what it waits\n"
          "for, who holds that, and its stack. Deadlocks come first, and make the exit status 3.\n"
-         "The program needs no library of ours; it stands still for some milliseconds.\n\n"
+         "The program needs no library of ours, and goes on as if nobody had looked.\n\n"
          "  --json     for programs\n"
          "  --last=N   with the library in the program and its flight recorder on (GOTRACE_RING):\n"
          "             since when each thread does that, and its last N waits and calls\n"
-         "  --verbose  also for how long the program stood still\n"
+         "  --verbose  also for how long a thread stood still at most\n"
          "  --help     this\n\n"
          "BOX: what a program with GOTRACE_LIVE has left that was killed (t.out.live); then what\n"
          "its threads did when they wrote last. A core file with a name of digits only: ./NAME.\n"
@@ -299,6 +304,8 @@ int gt_command_stacks(int argc, char **argv)
     if (!gone)
         gt_find_waits(&still);
     gt_find_deadlocks(&still);
+    if (!still.core && !gone)
+        gt_confirm_deadlocks(&still);
     if (options.json)
         gt_stacks_json(&still);
     else

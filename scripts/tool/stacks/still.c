@@ -4,11 +4,12 @@
 #include "encoder/read/need.h"
 
 #include <string.h>
+#include <unistd.h>
 
 const char *const gt_state_names[] = {"running", "waiting", "stopped", "uninterruptible"};
-const char *const gt_wait_names[] = {"none",       "mutex", "rwlock", "cond",  "semaphore",
-                                     "barrier",    "once",  "join",   "futex", "poll",
-                                     "descriptor", "sleep", "child",  "call"};
+const char *const gt_wait_names[] = {
+    "none", "mutex",  "rwlock", "cond", "semaphore",  "barrier", "once",  "join", "stdio",
+    "gil",  "future", "futex",  "poll", "descriptor", "sleep",   "child", "call"};
 
 void *gt_more(void *array, size_t n, size_t bytes)
 {
@@ -18,19 +19,32 @@ void *gt_more(void *array, size_t n, size_t bytes)
     return array;
 }
 
+static size_t first; /* the piece to look at first: most reads are of the one of the read before */
+
+void gt_still_prefer(const struct gt_task *task)
+{
+    first = task->piece;
+}
+
 bool gt_still_read(const struct gt_still *s, uint64_t at, void *to, size_t size)
 {
-    static size_t last; /* most reads are of the same stack as the one before */
+    size_t from = first < s->pieces ? first : 0;
     for (size_t n = 0; n < s->pieces; n++) {
-        size_t i = n ? n - (n <= last) : last < s->pieces ? last : 0;
+        size_t i = from + n < s->pieces ? from + n : from + n - s->pieces;
         const struct gt_piece *p = &s->piece[i];
         if (at >= p->at && at - p->at < p->size && size <= p->size - (at - p->at)) {
             memcpy(to, p->bytes + (at - p->at), size);
-            last = i;
             return true;
         }
     }
     return false;
+}
+
+bool gt_still_peek(const struct gt_still *s, uint64_t at, void *to, size_t size)
+{
+    bool live = !s->core && s->memory >= 0;
+    return (live && pread(s->memory, to, size, (off_t)at) == (ssize_t)size) ||
+           gt_still_read(s, at, to, size);
 }
 
 const struct gt_mapping *gt_still_mapping(const struct gt_still *s, uint64_t at)

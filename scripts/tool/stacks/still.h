@@ -1,7 +1,7 @@
 /*
- * A process as it stood at one moment: its threads with their registers, and of its memory what
- * was copied. stop.c makes it of a running one, core.c of a core file, gone.c of a black box;
- * loaded.c, unwinding.c and waits.c work out the rest when the process runs on.
+ * A process as it stood: its threads with their registers, each as of one moment, and of its memory
+ * what was copied then. stop.c makes it of a running one, core.c of a core file, gone.c of a black
+ * box; loaded.c, unwinding.c and waits.c work out the rest when the process runs on.
  */
 #ifndef GT_STILL_H
 #define GT_STILL_H
@@ -30,6 +30,9 @@ enum gt_wait_kind {
     GT_WAIT_BARRIER,
     GT_WAIT_ONCE,
     GT_WAIT_JOIN,
+    GT_WAIT_STDIO,
+    GT_WAIT_GIL,
+    GT_WAIT_FUTURE,
     GT_WAIT_FUTEX,
     GT_WAIT_POLL,
     GT_WAIT_DESCRIPTOR,
@@ -70,6 +73,7 @@ struct gt_wait {
     bool left;        /* `ns` is what is left of a sleep that does not say how long it is in all */
     uint64_t ns;
     bool certain; /* the owner, and that only it can end the wait */
+    bool within;  /* only some thread of the process can end it */
     bool refused; /* waits for ever: the kernel has said EDEADLK or ESRCH to glibc */
     struct gt_fd *fd;
     size_t fds;
@@ -80,21 +84,31 @@ struct gt_task {
     pid_t tid, own; /* as the kernel calls it for us, and for the process itself */
     char name[17];
     enum gt_state state;
-    int signal;            /* on its way to the thread */
-    bool arrived;          /* it stands still */
+    int signal;     /* on its way to the thread */
+    bool arrived;   /* its registers and its stack are of one moment */
+    bool by_call;   /* it was not stopped: of its registers only those of the call are known */
+    bool has_frame; /* but the frame pointer is known, too */
     struct gt_call before; /* seen before it was stopped */
     struct gt_call call;   /* in progress, at the moment that all of this is of */
     struct user_regs_struct registers;
+    size_t piece, pieces; /* what was copied for it, its stack first */
+    bool done, gone;      /* it has been visited; it has ended before that */
+    bool asked;           /* to stop */
+    bool ran;             /* seen to run, at first with so much CPU time, after so many sleeps */
+    uint64_t cpu;
+    long sleeps;
     struct gt_place *frame;
     size_t frames;
     bool cut;     /* the stack is longer than what is shown */
     bool unknown; /* and nothing tells how it goes on: code that was made at run time, mostly */
     struct gt_wait wait;
+    bool stuck; /* confirmed */
 };
 
 struct gt_mapping {
     uint64_t lo, hi, offset;
-    const char *path; /* "": of no file */
+    const char *path;        /* "": of no file */
+    bool readable, writable; /* as long as the process runs */
 };
 
 struct gt_piece {
@@ -104,7 +118,7 @@ struct gt_piece {
 };
 
 struct gt_deadlock {
-    const char *kind; /* "cycle", "ended", "refused" */
+    const char *kind; /* "cycle", "ended", "refused", "all" */
     size_t *task;     /* indices */
     size_t tasks;
 };
@@ -113,12 +127,14 @@ struct gt_still {
     pid_t pid;   /* 0: of a core file that does not tell */
     pid_t alive; /* the thread by which /proc tells of files: of the first, not when it has ended */
     int root, exe; /* its files, open: it may end; -1: not to be had. Not of a core file */
+    int memory;    /* the same of its memory */
     char name[17];
     const char *core, *program; /* NULL: none was named */
+    bool foreign;               /* it numbers its threads otherwise: a PID namespace */
     bool forked;                /* and has executed nothing since */
     bool told;                  /* owners are those of when the waits began */
-    uint64_t stopped_ns;
-    uint64_t vdso; /* where that begins */
+    uint64_t stopped_ns;        /* the longest that one of its threads was */
+    uint64_t vdso;              /* where that begins */
     struct gt_task *task;
     struct gt_mapping *mapping;
     struct gt_piece *piece;
@@ -130,8 +146,13 @@ struct gt_still {
 #define GT_MORE(array, n) ((array) = gt_more((array), (n), sizeof *(array)), &(array)[(n)++])
 void *gt_more(void *array, size_t n, size_t bytes);
 
-/* What was copied of the process's memory; false: not all of that was. */
+/* What was copied of the process's memory; false: not all of that was. Of what was copied twice,
+ * at different times, it is what was copied for the task that was preferred last. */
+void gt_still_prefer(const struct gt_task *task);
 bool gt_still_read(const struct gt_still *still, uint64_t at, void *to, size_t size);
+
+/* The same, and what was not copied as it is now, if the process is there. */
+bool gt_still_peek(const struct gt_still *still, uint64_t at, void *to, size_t size);
 
 const struct gt_mapping *gt_still_mapping(const struct gt_still *still, uint64_t at);
 
@@ -142,15 +163,24 @@ enum { GT_JOINED_ID = 856 };
 const struct gt_task *gt_still_own(const struct gt_still *still, pid_t own);
 const struct gt_task *gt_still_task(const struct gt_still *still, pid_t tid);
 
-/* stop.c: stops the process's threads, copies and lets them go; ends with a message if it cannot.
+/*
+ * stop.c: looks at a process's threads, one after the other; ends with a message if it cannot. What
+ * it says of different threads is of different moments: see confirm.c.
  */
 void gt_stop(struct gt_still *still, pid_t pid);
 
-/* The call that a thread, which runs on, sleeps in; number -1: in none, or nothing tells. */
+/* visit.c: the call that a thread, which runs on, sleeps in; none, too, if nothing tells. */
 struct gt_call gt_call_of(pid_t tid);
+bool gt_call_is_same(const struct gt_call *a, const struct gt_call *b);
 
-/* While a program stands still no other's turn comes before the calling thread's, if we may. */
+/* How often a thread has gone to sleep. */
+long gt_sleeps_of(pid_t tid);
+
+/* While a thread stands still no other's turn comes before the calling one's, if we may. */
 void gt_hurry(bool yes);
+
+/* confirm.c: leaves only those deadlocks whose threads all wait at one moment, now. */
+void gt_confirm_deadlocks(struct gt_still *still);
 
 /* core.c: from a core file; ends with a message when it is none. */
 void gt_core_open(struct gt_still *still, const char *path);
@@ -172,6 +202,7 @@ void gt_unwind_symbol(uint64_t address, char *name, size_t size);
 
 /* waits.c: what each task waits for. Needs its frames. */
 void gt_find_waits(struct gt_still *still);
+void gt_find_wait(const struct gt_still *still, struct gt_task *task);
 
 /* cycles.c: who can never go on. Needs the waits. */
 void gt_find_deadlocks(struct gt_still *still);

@@ -3,6 +3,7 @@
  * memory, and gets those of the still picture. Names come from symbolize/, those of data from
  * libdwfl again.
  */
+#include "frame.h"
 #include "loaded.h"
 
 #include "scripts/tool/tool.h"
@@ -52,14 +53,15 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr at, Dwarf_Word *word, void *still
 static bool set_registers(Dwfl_Thread *thread, void *task)
 {
     const struct gt_task *t = task;
+    gt_still_prefer(t);
     uint64_t words[GT_DWARF_REGISTERS];
     unsigned n = gt_registers_dwarf(&t->registers, words);
     state.dw->dwfl_thread_state_register_pc(thread, gt_registers_pc(&t->registers));
-    if (t->state != GT_UNSTOPPABLE)
+    if (!t->by_call)
         return state.dw->dwfl_thread_state_registers(thread, 0, n, words);
     bool set = true;
     for (unsigned i = 0; i < n; i++)
-        set &= !gt_registers_in_call(i) ||
+        set &= !(gt_registers_in_call(i) || (t->has_frame && i == GT_DWARF_FRAME)) ||
                state.dw->dwfl_thread_state_registers(thread, (int)i, 1, &words[i]);
     return set;
 }
@@ -105,6 +107,23 @@ static int add_pc(Dwfl_Frame *frame, void *task)
     return DWARF_CB_OK;
 }
 
+static void walk(struct gt_task *t)
+{
+    t->frames = 0;
+    t->unknown = state.dw->dwfl_getthread_frames(state.dwfl, t->tid, add_pc, t) < 0;
+}
+
+/* One that was not stopped once more, with a frame pointer that was found where it ended. */
+static void walk_on(struct gt_task *t)
+{
+    uint64_t frame = gt_frame_pointer(state.dw, state.dwfl, state.still, t);
+    if (!frame)
+        return;
+    gt_registers_set_frame(&t->registers, frame);
+    t->has_frame = true;
+    walk(t);
+}
+
 static void walk_all(void)
 {
     state.dwfl = open_dwfl(state.dw);
@@ -112,8 +131,11 @@ static void walk_all(void)
         return;
     for (size_t i = 0; i < state.still->tasks; i++) {
         struct gt_task *t = &state.still->task[i];
-        if (gt_registers_pc(&t->registers))
-            t->unknown = state.dw->dwfl_getthread_frames(state.dwfl, t->tid, add_pc, t) < 0;
+        if (!gt_registers_pc(&t->registers))
+            continue;
+        walk(t);
+        if (t->by_call)
+            walk_on(t);
     }
 }
 
@@ -158,15 +180,14 @@ static void name_frames(struct gt_symbolizer *symbolizer, struct gt_task *t)
 }
 
 /*
- * Of a thread in a deep sleep not all registers are known: a frame that needs another one is the
- * outermost for libdwfl, too.
+ * Of a thread that was not stopped not all registers are known: a frame that needs another one is
+ * the outermost for libdwfl, too.
  */
 static bool is_whole(const struct gt_task *t)
 {
-    const char *last = t->frames ? t->frame[t->frames - 1].function : "start";
+    const char *last = t->frames ? t->frame[t->frames - 1].function : "";
     last += strspn(last, "_");
-    return t->state != GT_UNSTOPPABLE || strcmp(last, "start") == 0 ||
-           strncmp(last, "clone", 5) == 0;
+    return !t->by_call || strcmp(last, "start") == 0 || strncmp(last, "clone", 5) == 0;
 }
 
 bool gt_unwind(struct gt_still *still)

@@ -4,6 +4,7 @@
  * glibc's, and stays a futex with an unknown owner.
  */
 #include "calls.h"
+#include "holders.h"
 #include "still.h"
 
 #include "encoder/base/libc.h"
@@ -11,6 +12,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -378,10 +380,28 @@ static void find_timeout(struct waiting *w)
     w->wait->left = w->wait->ns && value == c->argument[w->row->timeout + 1];
 }
 
-/* A call that the kernel goes on with after a stop: which one it was, its function tells. */
+/* Of syscall(2), which makes any: only the arguments tell. A futex's second one is its operation.
+ */
+static const struct gt_call_row *row_of_any(const struct gt_task *t)
+{
+    const uint64_t *a = t->call.argument;
+    int operation = (int)a[1] & FUTEX_CMD_MASK;
+    bool flags =
+        (a[1] & ~(uint64_t)(FUTEX_CMD_MASK | FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME)) == 0;
+    bool waits = operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET;
+    enum { CLOCKS = 4096, ALIGNED = 4 }; /* clock_nanosleep begins with the number of a clock */
+    bool futex = flags && waits && a[0] >= CLOCKS && a[0] % ALIGNED == 0 && a[3] >= CLOCKS;
+    return futex ? gt_call_row(SYS_futex) : NULL;
+}
+
+/*
+ * A call that the kernel goes on with after a stop: which one it was, its function tells. None that
+ * is not gone on with: the thread began in clone3.
+ */
 static const struct gt_call_row *row_of_restarted(const struct gt_task *t)
 {
-    for (size_t i = 0; i < t->frames && i < 6; i++) {
+    const struct gt_call_row *row = NULL;
+    for (size_t i = 0; i < t->frames && i < 6 && !row; i++) {
         const char *name = t->frame[i].function;
         if (strstr(name, "syscall_cancel")) /* makes any call, since glibc 2.41 */
             continue;
@@ -389,18 +409,49 @@ static const struct gt_call_row *row_of_restarted(const struct gt_task *t)
             return gt_call_row(SYS_futex);
         name += strspn(name, "_");
         name += strncmp(name, "GI___", 5) == 0 ? 5 : 0;
-        const struct gt_call_row *row = gt_call_named(name);
-        if (row)
-            return row;
+        bool any = strcmp(name, "syscall") == 0;
+        row = any ? row_of_any(t) : gt_call_named(name);
+        if (row && row->again == GT_AGAIN_NOT)
+            row = NULL;
+        if (any)
+            break;
     }
-    return gt_call_row(SYS_restart_syscall);
+    return row ? row : gt_call_row(SYS_restart_syscall);
 }
 
-static void find_wait(const struct gt_still *still, struct gt_task *t)
+/*
+ * Whether only a thread of the process can end the wait, and no handler of a signal: these may
+ * post semaphores, and wake futexes, but not what stands on conditions or std::future.
+ */
+static bool is_within(const struct gt_task *t)
+{
+    const struct gt_wait *w = &t->wait;
+    bool ours = t->call.number == SYS_futex && t->call.argument[1] & FUTEX_PRIVATE_FLAG;
+    switch (w->kind) {
+    case GT_WAIT_FUTURE: return !w->timed; /* libstdc++ does not call it private */
+    case GT_WAIT_RWLOCK: return !w->timed && ours && w->readers;
+    case GT_WAIT_COND:
+    case GT_WAIT_BARRIER:
+    case GT_WAIT_ONCE: return !w->timed && ours;
+    default: return false;
+    }
+}
+
+/* std::future's wait, which libstdc++ makes by syscall(2). */
+static bool is_future(const struct gt_task *t)
+{
+    return t->wait.kind == GT_WAIT_FUTEX && t->frames > 1 &&
+           strstr(t->frame[1].function, "__atomic_futex_unsigned_base");
+}
+
+void gt_find_wait(const struct gt_still *still, struct gt_task *t)
 {
     struct waiting w = {still, t, gt_call_row(t->call.number), &t->wait, 0};
+    free(t->wait.fd);
+    t->wait = (struct gt_wait){0};
     if (t->call.number < 0)
         return;
+    gt_still_prefer(t);
     if (t->call.number == SYS_restart_syscall)
         w.row = row_of_restarted(t);
     t->wait.kind = GT_WAIT_CALL;
@@ -410,7 +461,10 @@ static void find_wait(const struct gt_still *still, struct gt_task *t)
     t->wait.call = w.row->name;
     find_timeout(&w);
     classes[w.row->class](&w);
-    t->wait.certain &= t->call.number == SYS_futex && t->state != GT_UNSTOPPABLE;
+    t->wait.certain &= t->call.number == SYS_futex && !t->by_call;
+    if (is_future(t))
+        t->wait.kind = GT_WAIT_FUTURE;
+    t->wait.within = is_within(t);
     if (t->wait.address)
         gt_unwind_symbol(t->wait.address, t->wait.name, sizeof t->wait.name);
     for (size_t i = 0; i < t->wait.fds && !still->core; i++)
@@ -420,5 +474,7 @@ static void find_wait(const struct gt_still *still, struct gt_task *t)
 void gt_find_waits(struct gt_still *still)
 {
     for (size_t i = 0; i < still->tasks; i++)
-        find_wait(still, &still->task[i]);
+        gt_find_wait(still, &still->task[i]);
+    for (size_t i = 0; i < still->tasks; i++)
+        gt_find_holder(still, &still->task[i]);
 }

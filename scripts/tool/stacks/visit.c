@@ -1,0 +1,401 @@
+/*
+ * One thread of a running process is looked at, by stop.c, such that it does not notice.
+ *
+ * One that sleeps in a call which the kernel makes again whole is stopped for a moment: by
+ * PTRACE_SEIZE and PTRACE_INTERRUPT, which send no signal. Then all of its registers are known. So
+ * is one that computes.
+ *
+ * One in any other call (a `write` that has copied a part would return that) is not stopped, but
+ * read as it sleeps: /proc/PID/syscall has its stack pointer and program counter, the kernel's
+ * account of the thread tells afterwards whether it slept on all the time.
+ *
+ * One that can run is in no call, as far as can be seen; but the kernel may have woken it in the
+ * middle of one, in which it will sleep again. Only when it has computed for a while without
+ * sleeping is it stopped.
+ */
+#include "calls.h"
+#include "visit.h"
+
+#include "scripts/tool/alone.h"
+#include "scripts/tool/tool.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum { PATIENCE_NS = 1000000000, LOOK_NS = 10000000, TICKS_MAX = 500 };
+enum { COMPUTES_NS = 1000000 };
+
+static struct gt_stop *volatile seizing; /* NULL but in that call */
+
+uint64_t gt_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* What the kernel says of a thread ----------------------------------------------------------- */
+
+struct state {
+    char state;
+    unsigned flags;
+};
+
+/* Zeros: it is gone. */
+static struct state read_state(pid_t tid)
+{
+    char text[512];
+    struct state s = {0};
+    const char *stat = gt_stat_of(tid, text, sizeof text);
+    if (!stat || sscanf(stat, " %c %*d %*d %*d %*d %*d %u", &s.state, &s.flags) != 2)
+        return (struct state){0};
+    return s;
+}
+
+char gt_state_of(pid_t tid)
+{
+    return read_state(tid).state;
+}
+
+unsigned gt_flags_of(pid_t tid)
+{
+    return read_state(tid).flags;
+}
+
+bool gt_is_over(pid_t tid)
+{
+    enum { EXITING = 4 }; /* PF_EXITING: it cannot be seized any more */
+    struct state s = read_state(tid);
+    return !s.state || strchr("ZXx", s.state) || s.flags & EXITING;
+}
+
+void gt_read_name(pid_t tid, char name[17])
+{
+    FILE *f = gt_open_proc(tid, "comm");
+    if (f && fgets(name, 17, f))
+        name[strcspn(name, "\n")] = 0;
+    if (f)
+        fclose(f);
+}
+
+struct gt_call gt_call_of(pid_t tid)
+{
+    struct gt_call c = {.number = GT_CALL_NONE};
+    unsigned long long v[8];
+    char line[256];
+    FILE *f = gt_open_proc(tid, "syscall");
+    if (!f || !fgets(line, sizeof line, f))
+        *line = 0;
+    if (strncmp(line, "running", 7) == 0) {
+        c.number = GT_CALL_RUNNING;
+    } else if (sscanf(line, "%ld %llx %llx %llx %llx %llx %llx %llx %llx", &c.number, &v[0], &v[1],
+                      &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]) == 9) {
+        for (int i = 0; i < 6; i++)
+            c.argument[i] = v[i];
+        c.sp = v[6], c.pc = v[7];
+    } else
+        c.number = GT_CALL_NONE;
+    if (f)
+        fclose(f);
+    return c;
+}
+
+bool gt_call_is_same(const struct gt_call *a, const struct gt_call *b)
+{
+    return a->number == b->number && a->sp == b->sp && a->pc == b->pc &&
+           memcmp(a->argument, b->argument, sizeof a->argument) == 0;
+}
+
+pid_t gt_own_id(const struct gt_still *still, pid_t tid)
+{
+    return still->foreign ? (pid_t)gt_status_of(tid, "NSpid:") : tid;
+}
+
+long gt_sleeps_of(pid_t tid)
+{
+    return gt_status_of(tid, "voluntary_ctxt_switches:");
+}
+
+/* Nanoseconds on a CPU, as of when it left one last, or of the last tick; 0: nothing tells. */
+static uint64_t cpu_of(pid_t tid)
+{
+    unsigned long long ns = 0;
+    FILE *f = gt_open_proc(tid, "schedstat");
+    if (f && fscanf(f, "%llu", &ns) != 1)
+        ns = 0;
+    if (f)
+        fclose(f);
+    return ns;
+}
+
+/* As it sleeps ------------------------------------------------------------------------------- */
+
+/* Whether it slept all the time that this took. */
+static bool read_asleep(struct gt_stop *s, struct gt_task *t, char state)
+{
+    struct gt_still *still = s->still;
+    size_t pieces = still->pieces;
+    long sleeps = gt_sleeps_of(t->tid);
+    struct gt_call call = gt_call_of(t->tid), after;
+    if (call.number < 0)
+        return false;
+    t->by_call = t->arrived = true;
+    t->call = call;
+    t->registers = gt_registers_of_call(&call);
+    t->state = state == 'D' ? GT_UNSTOPPABLE : GT_WAITS;
+    gt_copy_task(still, t);
+    after = gt_call_of(t->tid);
+    if (gt_call_is_same(&call, &after) && gt_sleeps_of(t->tid) == sleeps)
+        return true;
+    while (still->pieces > pieces)
+        free((uint8_t *)still->piece[--still->pieces].bytes);
+    t->registers = (struct user_regs_struct){0};
+    t->pieces = 0;
+    t->arrived = false;
+    return false;
+}
+
+/* Stopped -------------------------------------------------------------------------------------- */
+
+static bool is_ours(pid_t tid)
+{
+    return gt_status_of(tid, "TracerPid:") == gettid();
+}
+
+/*
+ * 0, or an errno. Another tracer may have gone since. A thread that executes another program holds
+ * off who wants to seize it until all others are gone, which a timer bounds.
+ */
+static int try_to_seize(struct gt_stop *s, pid_t tid)
+{
+    enum { TRIES = 5 };
+    int error = 0;
+    for (int i = 0; i < TRIES; i++) {
+        s->ticks = 0;
+        seizing = s;
+        error = ptrace(PTRACE_SEIZE, tid, 0, 0) ? errno : 0;
+        seizing = NULL;
+        if (error != EPERM)
+            return error;
+        s->tracer = (pid_t)gt_status_of(tid, "TracerPid:");
+        if (s->tracer) {
+            gt_read_name(s->tracer, s->tracer_name);
+            return error;
+        }
+    }
+    return error;
+}
+
+/*
+ * A thread that executes another program waits for the end of all others, and one that we have
+ * seized is only gone when we have taken note of its end. In the call to seize no lock is held and
+ * nothing is half done.
+ */
+void gt_visit_tick(int signal)
+{
+    struct gt_stop *s = seizing;
+    int saved = errno;
+    (void)signal;
+    siginfo_t info = {.si_pid = 1};
+    while (s && info.si_pid) {
+        info.si_pid = 0;
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | __WALL | __WNOTHREAD) != 0)
+            break;
+    }
+    errno = saved;
+    if (s && ++s->ticks > TICKS_MAX)
+        gt_fail(GT_EXIT_FAILED,
+                "process %d cannot be stopped: it executes another program, and does not get on",
+                s->still->pid);
+}
+
+/* What waitpid(2) has told, or will, of a thread that has stopped. */
+static int status_of_stop(pid_t tid)
+{
+    siginfo_t info = {0};
+    ptrace(PTRACE_GETSIGINFO, tid, 0, &info);
+    bool ours = info.si_code >> 8 == PTRACE_EVENT_STOP;
+    return (ours ? info.si_code : info.si_signo) << 8 | 0x7f;
+}
+
+static void read_registers(struct gt_stop *s, struct gt_task *t)
+{
+    struct iovec place = {&t->registers, sizeof t->registers};
+    bool eintr = false;
+    if (ptrace(PTRACE_GETREGSET, t->tid, NT_PRSTATUS, &place) != 0)
+        return;
+    s->other_machine |= place.iov_len != sizeof t->registers;
+    t->call = gt_registers_call(&t->registers, &t->before, &eintr);
+    const struct gt_call_row *row = gt_call_row(t->call.number);
+    if (t->state == GT_RUNS && t->call.number >= 0)
+        t->state = GT_WAITS;
+    if (eintr && t->state == GT_WAITS && !t->signal && row && row->again == GT_AGAIN_FAILS) {
+        struct user_regs_struct again = t->registers;
+        gt_registers_restart(&again, &t->call);
+        place.iov_base = &again;
+        ptrace(PTRACE_SETREGSET, t->tid, NT_PRSTATUS, &place);
+    }
+}
+
+/*
+ * Any stop will do: by our request, by a signal that the thread was about to get and that it gets
+ * when we let go of it, or because the process has been stopped, and will be again.
+ */
+static void read_stopped(struct gt_stop *s, struct gt_task *t, int status)
+{
+    bool ours = status >> 16 == PTRACE_EVENT_STOP;
+    t->by_call = false;
+    t->arrived = true;
+    t->state = ours && WSTOPSIG(status) != SIGTRAP ? GT_HELD : GT_RUNS;
+    t->signal = ours ? 0 : WSTOPSIG(status);
+    read_registers(s, t);
+    if (!s->other_machine)
+        gt_copy_task(s->still, t);
+    ptrace(PTRACE_DETACH, t->tid, 0, (long)t->signal);
+}
+
+void gt_hurry(bool yes)
+{
+    struct sched_param least = {.sched_priority = yes ? sched_get_priority_min(SCHED_RR) : 0};
+    sched_setscheduler(0, yes ? SCHED_RR : SCHED_OTHER, &least);
+}
+
+/* When to stop it ------------------------------------------------------------------------------ */
+
+/* Whether it has computed for a while and not slept since it was first seen to run. */
+static bool computes(struct gt_task *t)
+{
+    long sleeps = gt_sleeps_of(t->tid);
+    uint64_t cpu = cpu_of(t->tid);
+    if (!t->ran || sleeps != t->sleeps) {
+        t->ran = true;
+        t->sleeps = sleeps;
+        t->cpu = cpu;
+    }
+    return !cpu || cpu - t->cpu >= COMPUTES_NS;
+}
+
+/* `last`: it cannot be waited any longer for a thread that can run, and gets no CPU. */
+static bool may_stop(struct gt_stop *s, struct gt_task *t, bool last)
+{
+    char state = gt_state_of(t->tid);
+    t->before = gt_call_of(t->tid);
+    if (state == 'T' || state == 't' || t->before.number == GT_CALL_NONE)
+        return true;
+    if (t->before.number == GT_CALL_RUNNING)
+        return computes(t) || (last && state == 'R');
+    return state != 'D' && gt_call_again(s->still, t->tid, &t->before) == GT_AGAIN_WHOLE;
+}
+
+/* Asks it to stop, if it still may be: it could only be let go of when it has stopped. */
+static void ask(struct gt_stop *s, struct gt_task *t, bool last)
+{
+    int error = try_to_seize(s, t->tid);
+    t->gone = error && (error == ESRCH || gt_is_over(t->tid));
+    t->done = error;
+    if (error && !t->gone)
+        s->error = error;
+    if (error)
+        return;
+    if (!s->asked)
+        gt_hurry(true);
+    if (!may_stop(s, t, last)) {
+        s->holds = true;
+        return;
+    }
+    ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
+    t->asked = true;
+    s->asked++;
+}
+
+static void arrived(struct gt_stop *s, pid_t tid, int status)
+{
+    struct gt_task *t = (struct gt_task *)gt_still_task(s->still, tid);
+    uint64_t begin = gt_now();
+    if (!t || !t->asked) { /* it has become another program's first thread */
+        if (WIFSTOPPED(status))
+            ptrace(PTRACE_DETACH, tid, 0, 0);
+        return;
+    }
+    t->asked = false;
+    t->done = true;
+    t->gone = !WIFSTOPPED(status);
+    s->asked--;
+    if (t->gone)
+        return;
+    read_stopped(s, t, status);
+    uint64_t ns = gt_now() - begin;
+    if (ns > s->still->stopped_ns)
+        s->still->stopped_ns = ns;
+}
+
+/* Of one that has not stopped for long. Asks again: who becomes another one meanwhile may have been
+ * asked as neither. */
+static void look_after(struct gt_stop *s, struct gt_task *t)
+{
+    char state = gt_state_of(t->tid);
+    if (state == 't') {
+        arrived(s, t->tid, status_of_stop(t->tid));
+    } else if (gt_is_over(t->tid) || !is_ours(t->tid)) {
+        arrived(s, t->tid, 0);
+    } else if (state == 'D') { /* it is vain to wait */
+        t->asked = false;
+        s->asked--;
+        s->holds = true;
+    } else {
+        ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
+    }
+}
+
+void gt_visit_asked(struct gt_stop *s)
+{
+    uint64_t begin = gt_now(), last = begin;
+    while (s->asked && gt_now() - begin < PATIENCE_NS) {
+        int status;
+        pid_t tid = waitpid(-1, &status, __WALL | __WNOTHREAD | WNOHANG);
+        if (tid > 0)
+            arrived(s, tid, status);
+        else
+            nanosleep(&(struct timespec){.tv_nsec = 10000}, NULL);
+        if (gt_now() - last < LOOK_NS)
+            continue;
+        for (size_t i = 0; i < s->still->tasks; i++) {
+            if (s->still->task[i].asked)
+                look_after(s, &s->still->task[i]);
+        }
+        last = gt_now();
+    }
+    gt_hurry(false);
+    s->holds |= s->asked;
+    for (size_t i = 0; i < s->still->tasks && s->asked; i++)
+        s->still->task[i].asked = false;
+    s->asked = 0;
+}
+
+void gt_visit(struct gt_stop *s, struct gt_task *t, bool last)
+{
+    enum { TRIES = 3 };
+    t->done = t->gone = gt_is_over(t->tid);
+    if (t->gone)
+        return;
+    if (!*t->name) {
+        t->own = gt_own_id(s->still, t->tid);
+        gt_read_name(t->tid, t->name);
+    }
+    if (may_stop(s, t, last)) {
+        ask(s, t, last);
+        return;
+    }
+    for (int i = 0; i < TRIES && t->before.number >= 0 && !t->done; i++)
+        t->done = read_asleep(s, t, gt_state_of(t->tid));
+    t->done |= last;
+}
