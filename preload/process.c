@@ -275,6 +275,21 @@ void gt_process_wait_for_memory(void)
         gt_era_wait();
 }
 
+/*
+ * A constructor that ends the program has the loader's lock. Our thread could not load elfutils
+ * then, for the names in the file: this one can.
+ */
+static void load_symbols_within_loader(struct gt_thread *t)
+{
+    if (!gt_drain_is_threaded() || gt_options.names_later || process.dying || is_anywhere(t) ||
+        !gt_elf_loader_is_ours())
+        return;
+    bool before = gt_nursery_only;
+    gt_nursery_only = true;
+    gt_symbolize_prepare();
+    gt_nursery_only = before;
+}
+
 /* End ---------------------------------------------------------------------------------------- */
 
 void gt_process_end(void)
@@ -291,8 +306,10 @@ void gt_process_end(void)
          * the drain side must not wait for it. */
         t->inside = GT_INSIDE_FOR_GOOD;
         gt_writer_unpin(&t->w);
-        if (!mid_event)
+        if (!mid_event) {
             gt_heap_write_exact(t);
+            load_symbols_within_loader(t);
+        }
     }
     bool first = !atomic_exchange(&process.ended, 1);
     if (gt_drain_finish() && first)
@@ -419,6 +436,7 @@ __attribute__((destructor)) static void at_exit(void)
 static void complete_file(struct gt_thread *t)
 {
     gt_heap_write_exact(t);
+    load_symbols_within_loader(t);
     gt_names_roughly(atomic_load(&process.drain_started) != WITH && is_anywhere(t));
     atomic_store(&process.execs, t->w.m);
     gt_report_before_exec(gt_drain_flush());

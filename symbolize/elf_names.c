@@ -1,10 +1,15 @@
 /* See elf_names.h. Called while the process has one thread as a rule, from gt_real_resolve. */
 #include "elf_names.h"
 
+#include "encoder/base/futex.h"
+
+#include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden"))); /* ours */
@@ -297,6 +302,93 @@ void gt_elf_each_module(int (*visit)(struct dl_phdr_info *info, size_t size, voi
         __atomic_store_n(&libcs, found, __ATOMIC_RELAXED);
     }
     found(visit, arg);
+}
+
+/* The loader's lock ---------------------------------------------------------------------------- */
+
+static bool is_recursive(const pthread_mutex_t *mutex)
+{
+    return mutex->__data.__kind == PTHREAD_MUTEX_RECURSIVE_NP;
+}
+
+static bool has(const pthread_mutex_t *mutex, pid_t thread)
+{
+    return __atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED) == thread &&
+           mutex->__data.__lock && mutex->__data.__count;
+}
+
+/*
+ * While libc calls this, the calling thread has the second of two locks that stand side by side in
+ * the loader's data (_dl_load_lock and _dl_load_write_lock, glibc's ldsodefs.h, all versions), and
+ * perhaps the first one, too.
+ */
+static int find_loaders_lock(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    pthread_mutex_t **found = arg;
+    pid_t self = (pid_t)gt_syscall(SYS_gettid);
+    const struct link_map *loader = gt_elf_definer("_rtld_global");
+    const ElfW(Sym) *data = loader ? gt_elf_definition(loader, "_rtld_global") : NULL;
+    (void)info, (void)size;
+    if (!data)
+        return 1;
+    char *begin = (char *)(loader->l_addr + data->st_value), *end = begin + data->st_size;
+    for (char *p = begin; p + 2 * sizeof **found <= end; p += sizeof(void *)) {
+        pthread_mutex_t *pair = (void *)p;
+        if (has(&pair[1], self) && is_recursive(&pair[1]) && is_recursive(&pair[0]))
+            *found = pair;
+    }
+    return 1;
+}
+
+/* With libc's functions, not those that the program would call. */
+static struct {
+    pthread_mutex_t *_Atomic lock; /* written last */
+    __typeof__(&pthread_mutex_trylock) try;
+    __typeof__(&pthread_mutex_clocklock) wait;
+    __typeof__(&pthread_mutex_unlock) leave;
+} loaders;
+
+/* false: not found, as before glibc 2.34, where threads are a library of their own. */
+static bool knows_loader(void)
+{
+    pthread_mutex_t *lock = NULL;
+    if (atomic_load(&loaders.lock))
+        return true;
+    const struct link_map *map = libc();
+    if (!map)
+        return false;
+    loaders.try = (__typeof__(loaders.try))gt_elf_function(map, "pthread_mutex_trylock");
+    loaders.wait = (__typeof__(loaders.wait))gt_elf_function(map, "pthread_mutex_clocklock");
+    loaders.leave = (__typeof__(loaders.leave))gt_elf_function(map, "pthread_mutex_unlock");
+    if (loaders.try && loaders.wait && loaders.leave)
+        gt_elf_each_module(find_loaders_lock, &lock);
+    atomic_store(&loaders.lock, lock);
+    return lock;
+}
+
+int gt_elf_loader_enter(uint64_t ns)
+{
+    struct timespec until;
+    if (!knows_loader() || loaders.try(loaders.lock) == 0)
+        return 0;
+    if (!ns)
+        return EBUSY;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    uint64_t at = (uint64_t)until.tv_nsec + ns;
+    until.tv_sec += (time_t)(at / 1000000000);
+    until.tv_nsec = (long)(at % 1000000000);
+    return loaders.wait(loaders.lock, CLOCK_MONOTONIC, &until) == 0 ? 0 : EBUSY;
+}
+
+void gt_elf_loader_leave(void)
+{
+    if (knows_loader())
+        loaders.leave(loaders.lock);
+}
+
+bool gt_elf_loader_is_ours(void)
+{
+    return knows_loader() && has(loaders.lock, (pid_t)gt_syscall(SYS_gettid));
 }
 
 const void *gt_elf_module_of(const void *code)

@@ -62,6 +62,18 @@ bool gt_elf_redefine(const struct link_map *map, const char *name, const void *f
 void gt_elf_each_module(int (*visit)(struct dl_phdr_info *info, size_t size, void *arg), void *arg);
 
 /*
+ * The lock that the loader has while it loads a library, and while that one's constructors run,
+ * which may take as long as the program. It is recursive: dlopen(3) takes it again. 0, or EBUSY:
+ * another thread has it, and has had it for `ns`. Where its place is not known, 0, and nothing is
+ * taken.
+ */
+int gt_elf_loader_enter(uint64_t ns);
+void gt_elf_loader_leave(void);
+
+/* Whether the calling thread has it: a constructor's, in dlopen. */
+bool gt_elf_loader_is_ours(void);
+
+/*
  * What tells the module that contains the address from others, or NULL. dladdr, which also looks
  * for a symbol, takes a hundred times as long. Takes the loader's lock.
  */

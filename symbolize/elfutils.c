@@ -9,6 +9,7 @@
  */
 #include "elfutils.h"
 
+#include "elf_names.h"
 #include "guest.h"
 #include "namespace.h"
 #include "symbolize.h"
@@ -28,7 +29,7 @@ static struct {
     bool tried, loaded;
     uint32_t generation;
     void (*init_thread)(void);
-    jmp_buf *bail;
+    bool busy;            /* another thread was in the loader when this was to be loaded */
     uint64_t headroom_ns; /* when there last was any */
 } state;
 
@@ -40,6 +41,7 @@ struct birth {
 static struct birth *birth;
 static _Atomic uint32_t inside; /* unlike `birth`, inherited */
 static _Thread_local bool inside_here;
+static _Thread_local jmp_buf *bail_to;
 static struct gt_lock loading;
 
 static const struct {
@@ -58,7 +60,7 @@ void (*gt_symbolize_jump)(jmp_buf env, int value) = longjmp;
 
 static void bail(void)
 {
-    gt_symbolize_jump(*state.bail, 1);
+    gt_symbolize_jump(*bail_to, 1);
 }
 
 static bool is_inside(void)
@@ -74,15 +76,35 @@ static void *load(void)
     return lib ? lib : gt_guest_load(LIBDW, is_inside, bail);
 }
 
+/* With the loader's lock, which nobody waits for while another thread loads. */
 static void load_all(void)
 {
-    gt_lock(&loading, GT_RANK_LOADING);
-    state.tried = true;
     void *lib = load();
     bool all = lib != NULL;
     for (size_t i = 0; all && i < sizeof rows / sizeof *rows; i++)
         all = (*rows[i].slot = dlsym(lib, rows[i].name)) != NULL || rows[i].optional;
     state.loaded = all && state.api.elf_version(EV_CURRENT) != EV_NONE;
+    state.tried = true;
+}
+
+/*
+ * A thread in a constructor has the loader's lock for as long as that takes, and may be waiting for
+ * ours, to end the process. So ours gives up soon, and looks again when next it needs a name.
+ */
+static void try_to_load(void)
+{
+    enum { BUSY_NS = 50000000 };
+    if (!gt_lock_within(&loading, GT_RANK_LOADING, GT_LOCK_PATIENCE_NS)) {
+        state.tried = true; /* the parent was loading: see recover */
+        return;
+    }
+    if (!state.tried) {
+        state.busy = gt_elf_loader_enter(state.busy ? 0 : BUSY_NS) != 0;
+        if (!state.busy) {
+            load_all();
+            gt_elf_loader_leave();
+        }
+    }
     gt_unlock(&loading);
 }
 
@@ -162,8 +184,8 @@ void gt_elfutils_enter(jmp_buf *on_abort)
 {
     notice_fork();
     /* seq_cst: a fork by another thread must not copy what follows without it; pairs with fork. */
-    atomic_store_explicit(&inside, 1, memory_order_seq_cst);
-    state.bail = on_abort;
+    atomic_fetch_add_explicit(&inside, 1, memory_order_seq_cst);
+    bail_to = on_abort;
     inside_here = true;
 }
 
@@ -172,7 +194,7 @@ const struct gt_elfutils *gt_elfutils_get(void)
     if (!has_headroom())
         state.tried = true, state.loaded = false;
     if (!state.tried)
-        load_all();
+        try_to_load();
     if (state.init_thread)
         state.init_thread();
     return state.loaded ? &state.api : NULL;
@@ -181,7 +203,7 @@ const struct gt_elfutils *gt_elfutils_get(void)
 void gt_elfutils_leave(void)
 {
     inside_here = false;
-    atomic_store_explicit(&inside, 0, memory_order_release);
+    atomic_fetch_sub_explicit(&inside, 1, memory_order_release);
 }
 
 uint32_t gt_elfutils_generation(void)
