@@ -383,16 +383,19 @@ static const char *value_of(const char *settings, const char *name)
     return settings ? NULL : getenv(name);
 }
 
+enum { PREFIX = sizeof "GOTRACE_" - 1 };
+
 /* Those of the command and of tests, and what processes tell their descendants. */
 static bool is_no_switch(const char *name, size_t length)
 {
-    static const char *const others[] = {"GOTRACE_LIBRARY", "GOTRACE_FAMILY",
-                                         "GOTRACE_ATTACH_UNTIL"};
+    static const char *const others[] = {"LIBRARY", "FAMILY", "ATTACH_UNTIL", "ROOT_", "TEST_"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        if (strlen(others[i]) == length && memcmp(others[i], name, length) == 0)
+        size_t n = strlen(others[i]);
+        bool whole = others[i][n - 1] != '_';
+        if (strncmp(name + PREFIX, others[i], n) == 0 && (!whole || length == PREFIX + n))
             return true;
     }
-    return strncmp(name, "GOTRACE_ROOT_", 13) == 0 || strncmp(name, "GOTRACE_TEST_", 13) == 0;
+    return false;
 }
 
 static void check_name(const char *variable)
@@ -420,7 +423,7 @@ static void check_names(void)
     if (getenv(GT_ROOT_OUTPUT))
         return;
     for (char **e = environ; e && *e; e++) {
-        if (strncmp(*e, "GOTRACE_", 8) == 0)
+        if (strncmp(*e, "GOTRACE_", PREFIX) == 0)
             check_name(*e);
     }
 }

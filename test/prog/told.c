@@ -1,7 +1,8 @@
 /*
- * told JOURNAL WAY: a thread sleeps 5 ms at a time, and counts in the first word of the file JOURNAL
- * how often it has. WAY says what the program does about SIGTERM: nothing, ignores, handles, waits
- * (sigwait), asks (prints what its action is, then nothing). Runs until it is told to end.
+ * told JOURNAL WAY: a thread sleeps 5 ms at a time, and counts in the first word of the file
+ * JOURNAL how often it has. WAY says what the program does about SIGTERM: nothing, ignores,
+ * handles, waits (sigwait), asks (prints what its action is, then nothing). Runs until it is told
+ * to end.
  */
 #include <fcntl.h>
 #include <pthread.h>
