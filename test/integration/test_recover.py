@@ -246,7 +246,6 @@ def test_a_disk_that_is_full(tmp_path, size):
 FAMILIES = ["go1.5", "go1.21", "go1.23"]
 ENDS = {
     "overflow": -signal.SIGSEGV,
-    "handler": -signal.SIGILL,
     "instruction": 7,
     "seccomp": -signal.SIGSYS,
     "forks": -signal.SIGKILL,
@@ -258,7 +257,7 @@ ENDS = {
     "how, more",
     [
         *((how, {}) for how in ENDS),
-        *((how, RING) for how in ENDS if how != "handler"),  # of that signal the flight recorder is told, and leaves a file
+        *((how, RING) for how in ENDS),
     ],
 )
 def test_other_ends(tmp_path, how, more, format):
@@ -266,6 +265,16 @@ def test_other_ends(tmp_path, how, more, format):
     end(child)
     assert child.returncode == ENDS[how]
     recover_and_check(tmp_path, format)
+
+
+@pytest.mark.parametrize("format", FAMILIES)
+def test_a_signal_leaves_a_whole_trace(tmp_path, format):
+    """Its default action comes after the end of the recording: there is nothing to recover."""
+    child = spawn(tmp_path, "handler", format=format)
+    end(child)
+    assert child.returncode == -signal.SIGILL
+    assert not (tmp_path / "t.out.live").exists()
+    gotools.check_all(tmp_path / "t.out")
 
 
 @pytest.mark.parametrize("format", FAMILIES)
