@@ -2,6 +2,7 @@
 #include "family.h"
 
 #include "parent.h"
+#include "replacement.h"
 #include "tool.h"
 
 #include "encoder/live.h"
@@ -55,6 +56,9 @@ static void prepare(void)
                 output);
     if (getenv("GOTRACE_ROTATE"))
         gt_fail(GT_EXIT_OURS, "--rotate: of a family comes one file");
+    const char *refusal = gt_replacement_refusal(output);
+    if (refusal)
+        gt_fail(GT_EXIT_OURS, "--output: %s %s", output, refusal);
     family.quiet = quiet && strcmp(quiet, "1") == 0;
     family.output = strdup(output);
     if (!family.output || asprintf(&family.directory, "%s.XXXXXX", output) < 0)

@@ -7,7 +7,13 @@
 
 #include <stdio.h>
 
-/* Where a link leads is replaced, not the link; never a device. Ends the program with a message. */
+/* Why nothing may be written in that place, as the end of a sentence; NULL: it may. */
+const char *gt_replacement_refusal(const char *path);
+
+/*
+ * In place of nothing, or of a regular file; never of a device, nor of what a symbolic link leads
+ * to: others may have put that there. Ends the program with a message.
+ */
 FILE *gt_replacement_begin(const char *path);
 
 /* What it is called until then. Never finished, it is a file for as long as we run. */

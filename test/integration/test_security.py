@@ -6,6 +6,7 @@ import stat
 import pytest
 
 from lib import PROGRAMS, gotools, proc
+from lib.reports import GOTRACE
 
 THREADS = [PROGRAMS / "threads", "4"]
 VICTIM = b"somebody's file\n" * 1000
@@ -38,6 +39,37 @@ def test_dangling_symbolic_link(tmp_path):
     (tmp_path / "t.out").symlink_to(tmp_path / "elsewhere")
     refused(tmp_path, "Too many levels of symbolic links")
     assert not (tmp_path / "elsewhere").exists()
+
+
+WRITERS = [
+    ["convert", "--format=go1.11"],
+    ["convert", "--format=go1.5"],  # with an .elf file beside it
+    ["cut"],
+    ["merge"],
+    ["export", "--to=chrome"],
+    ["symbolize"],
+]
+
+
+@pytest.mark.parametrize("leads_to", ["victim", "elsewhere"])
+@pytest.mark.parametrize("command", WRITERS, ids=" ".join)
+def test_links_where_commands_write(traced, tmp_path, victim, command, leads_to):
+    """Others could have put the link there, in a folder for all: where it leads, nothing is written."""
+    trace, link = traced(THREADS).ok().trace, tmp_path / "new.out"
+    link.symlink_to(tmp_path / leads_to)
+    before = sorted(tmp_path.iterdir())
+    result = proc.run([GOTRACE, *command, "-o", link, trace])
+    assert (result.returncode, result.stderr) == (1, f"gotrace: {link} is a symbolic link, and stays as it is\n")
+    assert sorted(tmp_path.iterdir()) == before and link.is_symlink()
+
+
+def test_link_where_a_family_goes(tmp_path, victim):
+    """Said before the program runs, and not when it is too late."""
+    (tmp_path / "t.out").symlink_to(victim)
+    result = proc.run([GOTRACE, "-f", "-o", tmp_path / "t.out", "--", *THREADS])
+    why = f"gotrace: --output: {tmp_path / 't.out'} is a symbolic link, and stays as it is\n"
+    assert (result.returncode, result.stdout, result.stderr) == (125, "", why)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.out", "victim"]
 
 
 def test_hard_link(tmp_path, victim):
