@@ -21,7 +21,7 @@
 struct gt_live {
     uint64_t pid;
     char format[16];
-    bool sched; /* CPU state is wanted: Ps are CPUs in the file */
+    uint8_t sched; /* 1: CPU state is wanted, Ps are CPUs in the file; a damaged box has any byte */
     struct gt_origin origin;
     _Atomic uint64_t hz; /* of the trace's clock */
     struct gt_live_begun {

@@ -19,7 +19,7 @@ struct gt_string {
     uint32_t id;
     uint32_t len;
     uint32_t era;             /* 0: a reason */
-    bool of_lock;             /* text is a struct gt_held_key: see gt_held_text */
+    uint8_t of_lock;          /* 1: text is a struct gt_held_key, see gt_held_text; boxes may lie */
     _Atomic uint32_t used[2]; /* as in struct gt_stack */
     uint32_t written;         /* v1/tables.c: in which trace it stands; v2.c: in which tables */
     char text[];

@@ -186,7 +186,9 @@ void gt_texts_index(const struct gt_buf *bufs)
     by_id.n = 0;
     gt_vector_empty(&by_id.memory);
     each(bufs, widen);
-    if (gt_vector_reserve(&by_id.memory, by_id.n * sizeof *found()))
+    /* Those of a damaged box lie anywhere; all 2^64 of them are 0. */
+    bool few = by_id.n && by_id.n < SIZE_MAX / sizeof *found();
+    if (few && gt_vector_reserve(&by_id.memory, by_id.n * sizeof *found()))
         each(bufs, set);
 }
 

@@ -58,7 +58,7 @@ struct gt_recent_text gt_texts_append(struct gt_buf *buf, const char *text, uint
 /* Whether this is such a buffer; all others are events. */
 static inline bool gt_texts_in(const struct gt_buf *buf)
 {
-    return buf->data[0] == GT_EV_STRINGS;
+    return buf->used && buf->data[0] == GT_EV_STRINGS;
 }
 
 /* Every text in such a buffer. */

@@ -102,7 +102,7 @@ void gt_v2_write(const struct gt_buf *plain)
 {
     for (; plain; plain = plain->next) {
         write_buffer(plain);
-        has_batches |= !gt_texts_in(plain);
+        has_batches |= plain->used && !gt_texts_in(plain);
     }
 }
 

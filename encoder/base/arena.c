@@ -48,6 +48,8 @@ bool gt_vector_reserve(struct gt_vector *v, size_t bytes)
 {
     if (bytes <= v->bytes)
         return true;
+    if (bytes > SIZE_MAX / 2)
+        return false; /* a size that others gave: no power of two is as large */
     struct gt_vector old = *v;
     size_t more = old.bytes ? old.bytes : 64u << 10;
     while (more < bytes)

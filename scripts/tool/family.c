@@ -2,6 +2,7 @@
 #include "family.h"
 
 #include "parent.h"
+#include "replacement.h"
 #include "tool.h"
 
 #include "encoder/format.h"
@@ -12,15 +13,18 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static struct {
     char *output, *directory;
+    char *around; /* the folder that it is in; NULL: none of ours */
     bool quiet;
 } family;
 
@@ -48,6 +52,23 @@ static void bound(void)
         set(GT_CENSUS_VARIABLE, census);
 }
 
+/*
+ * A server's processes may give up being root, and write there all the same. Strangers must not:
+ * the folder is within one that only root can list, and its name, in which nobody guesses 128 bits,
+ * is known to who has the environment of a process of the family.
+ */
+static bool open_to_others(void)
+{
+    uint64_t secret[2];
+    family.around = family.directory;
+    if (getrandom(secret, sizeof secret, 0) != sizeof secret || chmod(family.around, 0711) != 0)
+        return false;
+    if (asprintf(&family.directory, "%s/%016llx%016llx", family.around,
+                 (unsigned long long)secret[0], (unsigned long long)secret[1]) < 0)
+        gt_fail(GT_EXIT_OURS, "no memory");
+    return mkdir(family.directory, 0700) == 0 && chmod(family.directory, 01733) == 0;
+}
+
 static void prepare(void)
 {
     const char *output = getenv("GOTRACE_OUTPUT"), *quiet = getenv("GOTRACE_QUIET");
@@ -58,12 +79,14 @@ static void prepare(void)
                 output);
     if (getenv("GOTRACE_ROTATE"))
         gt_fail(GT_EXIT_OURS, "--rotate: of a family comes one file");
+    const char *refusal = gt_replacement_refusal(output);
+    if (refusal)
+        gt_fail(GT_EXIT_OURS, "--output: %s %s", output, refusal);
     family.quiet = quiet && strcmp(quiet, "1") == 0;
     family.output = strdup(output);
     if (!family.output || asprintf(&family.directory, "%s.XXXXXX", output) < 0)
         gt_fail(GT_EXIT_OURS, "no memory");
-    /* A server's processes may give up being root, and write there all the same. */
-    if (!mkdtemp(family.directory) || (geteuid() == 0 && chmod(family.directory, 01733) != 0))
+    if (!mkdtemp(family.directory) || (geteuid() == 0 && !open_to_others()))
         gt_fail(GT_EXIT_OURS, "%s: %s", family.directory, strerror(errno));
     /* A program that becomes another one keeps its number, and perhaps its name. */
     if (asprintf(&pattern, "%s/%%p-%%u-%%e", family.directory) < 0)
@@ -106,13 +129,24 @@ static bool is_line_table(const char *name)
     return n < (int)sizeof path && access(path, F_OK) == 0;
 }
 
+/* The library makes no others. */
+static bool is_regular(DIR *dir, const char *name)
+{
+    struct stat st;
+    bool is = fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+    if (!is)
+        gt_say("%s/%s is no regular file, and is left out", family.directory, name);
+    return is;
+}
+
 /* Of those that were killed before their file was made there is none. */
 static struct traces find(void)
 {
     struct traces found = {0};
     DIR *dir = opendir(family.directory);
     for (struct dirent *e; dir && (e = readdir(dir));) {
-        if (*e->d_name == '.' || has_box(e->d_name) || is_line_table(e->d_name))
+        if (*e->d_name == '.' || has_box(e->d_name) || is_line_table(e->d_name) ||
+            !is_regular(dir, e->d_name))
             continue;
         found.path = realloc(found.path, (found.n + 1) * sizeof *found.path);
         if (!found.path ||
@@ -161,6 +195,8 @@ static void clean_up(void)
     if (dir)
         closedir(dir);
     rmdir(family.directory);
+    if (family.around)
+        rmdir(family.around);
 }
 
 static void report(const struct traces *t)

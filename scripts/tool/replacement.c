@@ -64,16 +64,23 @@ static int make_temporary(void)
     return fd;
 }
 
-FILE *gt_replacement_begin(const char *path)
+const char *gt_replacement_refusal(const char *path)
 {
     struct stat st;
-    snprintf(replacement.place, PATH_MAX, "%s", path);
-    if (snprintf(replacement.temporary, PATH_MAX, "%s.XXXXXX", path) >= PATH_MAX)
+    if (lstat(path, &st) != 0 || S_ISREG(st.st_mode))
+        return NULL;
+    return S_ISLNK(st.st_mode) ? "is a symbolic link, and stays as it is" : "is no regular file";
+}
+
+/* A link that somebody puts there after the look is replaced by the rename, never followed. */
+FILE *gt_replacement_begin(const char *path)
+{
+    const char *refusal = gt_replacement_refusal(path);
+    if (refusal)
+        gt_fail(GT_EXIT_FAILED, "%s %s", path, refusal);
+    if (snprintf(replacement.place, PATH_MAX, "%s", path) >= PATH_MAX ||
+        snprintf(replacement.temporary, PATH_MAX, "%s.XXXXXX", path) >= PATH_MAX)
         gt_fail(GT_EXIT_FAILED, "%s: %s", path, strerror(ENAMETOOLONG));
-    if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
-        gt_fail(GT_EXIT_FAILED, "%s is a symbolic link: name the file that it leads to", path);
-    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        gt_fail(GT_EXIT_FAILED, "%s is no regular file", path);
     watch_ends();
     int fd = make_temporary();
     replacement.file = fd >= 0 ? fdopen(fd, "w") : NULL;

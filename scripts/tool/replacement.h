@@ -7,10 +7,12 @@
 
 #include <stdio.h>
 
+/* Why nothing may be written in that place, as the end of a sentence; NULL: it may. */
+const char *gt_replacement_refusal(const char *path);
+
 /*
- * Ends the program with a message unless path is a regular file or new. A symbolic link is refused:
- * another user may have made it, for us to replace a file of ours. One that comes later is
- * replaced itself, since rename(2) does not follow it.
+ * In place of nothing, or of a regular file; never of a device, nor of what a symbolic link leads
+ * to: others may have put that there. Ends the program with a message.
  */
 FILE *gt_replacement_begin(const char *path);
 

@@ -5,6 +5,8 @@ import json
 import os
 import signal
 import subprocess
+import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -87,6 +89,64 @@ def test_a_pattern_is_refused(tmp_path):
 def test_what_cannot_run(tmp_path):
     result = family("/nowhere/at/all", trace=tmp_path / "t.out")
     assert result.returncode == 127 and not list(tmp_path.iterdir())
+
+
+NOBODY = 65534
+STRANGER = """
+import os, pathlib, sys
+outer = pathlib.Path(sys.argv[1])
+for attempt in (lambda: os.listdir(outer), lambda: (outer / "1-1-x").write_text("")):
+    try:
+        print(attempt())
+    except PermissionError:
+        print("refused")
+"""
+SERVER = "import os; os.setgid(65534); os.setuid(65534); print('ready', flush=True); input()"
+
+
+@pytest.fixture
+def public():
+    """A folder that all users get into."""
+    with tempfile.TemporaryDirectory(prefix="gotrace-") as path:
+        os.chmod(path, 0o755)
+        yield Path(path)
+
+
+@contextlib.contextmanager
+def server(folder):
+    """A server that root has started under -f and that has given up being root; and where the traces are."""
+    argv = [GOTRACE, "-f", "-o", folder / "t.out", "--", sys.executable, "-c", SERVER]
+    child = proc.spawn(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    (outer,) = folder.glob("t.out.*")
+    yield child, outer
+    child.stdin.write("\n")
+    child.stdin.close()
+    assert child.wait(20) == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's folder is open to other users")
+def test_strangers_put_nothing_into_it(public):
+    """A file of another user would be merged, or be in the way of that. Processes that are no longer root's do write."""
+    with server(public) as (child, outer):
+        stranger = subprocess.run(
+            [sys.executable, "-c", STRANGER, outer], capture_output=True, text=True, user=NOBODY, group=NOBODY, extra_groups=[], timeout=20
+        )
+        assert stranger.stdout == "refused\nrefused\n", stranger
+    (line,) = child.stderr.read().splitlines()
+    assert ", 1 process; " in line and [p.name for p in public.iterdir()] == ["t.out"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's folder is open to other users")
+def test_what_is_no_file_is_left_out(public):
+    with server(public) as (child, outer):
+        (inner,) = outer.iterdir()
+        os.mkfifo(inner / "2-1-fifo")
+        (inner / "3-1-link").symlink_to("/etc/passwd")
+    said = child.stderr.read().splitlines()
+    left_out = [f"gotrace: {inner / name} is no regular file, and is left out" for name in ("2-1-fifo", "3-1-link")]
+    assert sorted(said[:2]) == left_out and ", 1 process; " in said[2] and len(said) == 3, said
+    assert [p.name for p in public.iterdir()] == ["t.out"]
 
 
 BECOMES = r"""

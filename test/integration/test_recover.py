@@ -16,7 +16,7 @@ import urllib.request
 
 import pytest
 
-from lib import AARCH64, BUILT, PROGRAMS, gotools, proc
+from lib import AARCH64, BUILT, PROGRAMS, ROOT, gotools, proc
 
 KERNEL = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
 pytestmark = [
@@ -25,6 +25,7 @@ pytestmark = [
 ]
 
 GOTRACE = BUILT / "gotrace"
+SANITIZED = ROOT / "build/asan/gotrace"
 THREADS, LINE = 8, 64  # of the journal of test/prog/killed.c
 PAGE = 4096
 
@@ -510,6 +511,58 @@ def test_a_damaged_box(tmp_path, format, more):
             for at, data in reversed(was):
                 file.seek(at)
                 file.write(data)
+
+
+def extents(file):
+    """Where a sparse file has data."""
+    found, at, size = [], 0, os.fstat(file.fileno()).st_size
+    while at < size:
+        try:
+            start = os.lseek(file.fileno(), at, os.SEEK_DATA)
+        except OSError:  # a hole to its end
+            break
+        at = os.lseek(file.fileno(), start, os.SEEK_HOLE)
+        found.append((start, at))
+    return found
+
+
+def mutate(file, places, chance):
+    """Wrong bytes, numbers, and links that lead elsewhere, at words of it that are not zero; what was there."""
+    was = []
+    while len(was) < chance.randrange(1, 9):
+        start, end = chance.choice(places)
+        at = chance.randrange(start, end - 8) & ~7
+        data = os.pread(file.fileno(), 8, at)
+        if data == bytes(8) and chance.randrange(20):
+            continue
+        start, end = chance.choice(places)
+        other = os.pread(file.fileno(), 8, chance.randrange(start, end - 8) & ~7)
+        near = (int.from_bytes(data, "little") + chance.choice([-8, -1, 1, 8, 4096, 1 << 32])) % (1 << 64)
+        one, byte = chance.randrange(8), chance.choice([0, 1, 2, 0x7F, 0x80, 0xFF, chance.randrange(256)])
+        new = [bytes(8), b"\xff" * 8, other, near.to_bytes(8, "little"), data[:one] + bytes([byte]) + data[one + 1 :]]
+        was.append((at, data))
+        os.pwrite(file.fileno(), chance.choice(new), at)
+    return was
+
+
+@pytest.mark.limit(300)
+@pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
+@pytest.mark.parametrize("format", FAMILIES)
+def test_mutants_of_a_box(tmp_path, format, more):
+    """Nothing that a sanitizer sees, whatever is in a box. Of each kind so many: MUTANTS."""
+    kill(tmp_path, format=format, **more)
+    chance = random.Random(format)
+    env = {"ASAN_OPTIONS": "detect_leaks=0:exitcode=66", "UBSAN_OPTIONS": "print_stacktrace=1"}
+    with open(tmp_path / "t.out.live", "r+b", buffering=0) as file:
+        found = extents(file)
+        # Of each extent the begin, too, and all the tables' and the head's: little beside the buffers'.
+        places = found + [(start, start + PAGE) for start, _ in found] + [(0, PAGE), (PAGE, 2 * PAGE)] * len(found)
+        for _ in range(int(os.environ.get("MUTANTS", 10))):
+            was = mutate(file, places, chance)
+            result = proc.run([SANITIZED, "recover", tmp_path / "t.out.live", "-o", tmp_path / "all.out"], env=env, timeout=60)
+            assert result.returncode in (0, 1), (was, str(result))
+            for at, data in reversed(was):
+                os.pwrite(file.fileno(), data, at)
 
 
 @pytest.mark.parametrize("more", [{}, SCHED], ids=["file", "sched"])

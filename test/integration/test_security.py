@@ -9,7 +9,6 @@ from lib import PROGRAMS, gotools, proc
 from lib.reports import GOTRACE
 
 THREADS = [PROGRAMS / "threads", "4"]
-
 VICTIM = b"somebody's file\n" * 1000
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make another user's file")
@@ -42,35 +41,35 @@ def test_dangling_symbolic_link(tmp_path):
     assert not (tmp_path / "elsewhere").exists()
 
 
-WRITING = {
-    "convert": ["convert", "--format=go1.11"],
-    "cut": ["cut"],
-    "merge": ["merge"],
-    "export": ["export", "--to=chrome"],
-    "symbolize": ["symbolize"],
-    "sql": ["sql"],
-}
+WRITERS = [
+    ["convert", "--format=go1.11"],
+    ["convert", "--format=go1.5"],  # with an .elf file beside it
+    ["cut"],
+    ["merge"],
+    ["export", "--to=chrome"],
+    ["symbolize"],
+]
 
 
-@pytest.mark.beside
-@pytest.mark.parametrize("dangling", [False, True])
-@pytest.mark.parametrize("command", WRITING)
-def test_commands_follow_no_link(tmp_path, victim, command, dangling):
-    """In a folder for everybody another user may have made it, to have a file of ours replaced."""
-    trace = proc.traced(THREADS, tmp_path / "t.out").ok().trace
-    link, elsewhere = tmp_path / "link", tmp_path / "elsewhere"
-    link.symlink_to(elsewhere if dangling else victim)
-    result = proc.run([GOTRACE, *WRITING[command], trace, "-o", link])
-    assert result.returncode != 0 and "link" in result.stderr, result
-    assert link.is_symlink() and not elsewhere.exists()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "t.out", "victim"]
+@pytest.mark.parametrize("leads_to", ["victim", "elsewhere"])
+@pytest.mark.parametrize("command", WRITERS, ids=" ".join)
+def test_links_where_commands_write(traced, tmp_path, victim, command, leads_to):
+    """Others could have put the link there, in a folder for all: where it leads, nothing is written."""
+    trace, link = traced(THREADS).ok().trace, tmp_path / "new.out"
+    link.symlink_to(tmp_path / leads_to)
+    before = sorted(tmp_path.iterdir())
+    result = proc.run([GOTRACE, *command, "-o", link, trace])
+    assert (result.returncode, result.stderr) == (1, f"gotrace: {link} is a symbolic link, and stays as it is\n")
+    assert sorted(tmp_path.iterdir()) == before and link.is_symlink()
 
 
-@pytest.mark.beside
-def test_family_follows_no_link(tmp_path, victim):
-    (tmp_path / "link").symlink_to(victim)
-    result = proc.run([GOTRACE, "-f", "-o", tmp_path / "link", *THREADS])
-    assert "link" in result.stderr and (tmp_path / "link").is_symlink(), result
+def test_link_where_a_family_goes(tmp_path, victim):
+    """Said before the program runs, and not when it is too late."""
+    (tmp_path / "t.out").symlink_to(victim)
+    result = proc.run([GOTRACE, "-f", "-o", tmp_path / "t.out", "--", *THREADS])
+    why = f"gotrace: --output: {tmp_path / 't.out'} is a symbolic link, and stays as it is\n"
+    assert (result.returncode, result.stdout, result.stderr) == (125, "", why)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.out", "victim"]
 
 
 def test_hard_link(tmp_path, victim):

@@ -245,7 +245,7 @@ static uint32_t whole_of(const struct gt_buf *buf, uint32_t used, uint64_t *even
     struct gt_bytes data = {buf->data, buf->data + used, false};
     if (buf->m == GT_BUF_PACKED)
         return whole_batches(data, events);
-    return gt_texts_in(buf) ? whole_texts(data) : whole_events(data, events);
+    return *data.p == GT_EV_STRINGS ? whole_texts(data) : whole_events(data, events);
 }
 
 struct gt_buf *gt_boxed_copy(const struct gt_boxed *b, const struct gt_buf *buf,
@@ -279,7 +279,7 @@ static struct stream stream_of(struct gt_buf *const *bufs, size_t n, uint32_t m)
     struct stream stream = {0};
     for (size_t i = 0; i < n; i++) {
         const struct gt_buf *buf = bufs[i];
-        if (buf->m != m || (buf->used && gt_texts_in(buf)))
+        if (buf->m != m || gt_texts_in(buf))
             continue;
         struct row row = row_of((struct gt_bytes){buf->data, buf->data + buf->used, false});
         stream = (struct stream){buf->ts + row.ts, row.events ? row.last : stream.last};

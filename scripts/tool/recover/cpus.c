@@ -143,7 +143,7 @@ static struct gt_buf *texts_of(struct gt_buf *plain)
     struct gt_buf *texts = NULL, **link = &texts;
     for (struct gt_buf *next; plain; plain = next) {
         next = plain->next;
-        if (!plain->used || !gt_texts_in(plain))
+        if (!gt_texts_in(plain))
             continue;
         plain->next = NULL;
         *link = plain;
