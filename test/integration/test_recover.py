@@ -275,7 +275,7 @@ def test_a_signal_leaves_a_whole_trace(tmp_path, format):
     end(child)
     assert child.returncode == -signal.SIGILL
     assert not (tmp_path / "t.out.live").exists()
-    gotools.check_all(tmp_path / "t.out")
+    check_readers(tmp_path / "t.out", format=format)
 
 
 @pytest.mark.parametrize("format", FAMILIES)

@@ -5,11 +5,9 @@
  */
 #include "naming.h"
 
-#include "encoder/read/need.h"
 #include "scripts/tool/recover/recover.h"
 #include "scripts/tool/replacement.h"
 #include "scripts/tool/tool.h"
-#include "scripts/tool/written.h"
 
 #include "symbolize/files.h"
 #include "symbolize/perf_map.h"
@@ -157,8 +155,7 @@ int gt_command_symbolize(int argc, char **argv)
     gt_files_set_elsewhere(&elsewhere);
     if (options.perf_map)
         read_perf_map(&naming.made);
-    /* Not given, it is the trace itself, which whoever has named a link to it wants anew. */
-    const char *output = options.output ? options.output : gt_need(realpath(trace.path, NULL));
+    const char *output = options.output ? options.output : trace.path;
     FILE *file = gt_replacement_begin(output);
     if (trace.format->v1)
         gt_rename_v1(&naming, &trace, file);
@@ -166,8 +163,6 @@ int gt_command_symbolize(int argc, char **argv)
         gt_rename_v2(&naming, &trace, file);
     if (!naming.modules)
         gt_say("%s says nothing of modules: it is not by this version of libgotrace", trace.path);
-    if (fflush(file) == 0) /* else it is said below what is wrong */
-        gt_written_check(gt_replacement_temporary(), output, (char *[]){argv[optind]}, 1);
     gt_replacement_finish(trace.path);
     report(output, &naming);
     return 0;
