@@ -33,24 +33,37 @@ void gt_descent_tell(const char *name, const char *value)
     told.used += (size_t)n + 1;
 }
 
+/* Its length in words, with the two zeros at its end, where programs may look for it. */
+static size_t auxiliary_vector(char **environment)
+{
+    size_t n = 0;
+    while (environment[n])
+        n++;
+    char **vector = environment + n + 1;
+    for (n = 0; vector[n]; n += 2)
+        ;
+    return n + 2;
+}
+
 /*
  * Strings of the program's environment stay where they are, and so does their order. Ours come
  * first: programs that write a title over arguments and environment take the last string for the
- * end of that area. After the array follow zeros, an empty auxiliary vector for who looks there.
+ * end of that area. Others look behind the array for the kernel's auxiliary vector.
  */
-void gt_descent_hand_down(void)
+void gt_descent_hand_down(char **kernels)
 {
     enum { ZEROS = 3 };
-    size_t n = 0;
+    size_t n = 0, behind = environ == kernels ? auxiliary_vector(kernels) : 0;
     while (environ[n])
         n++;
     char **array = NULL;
     if (told.strings)
-        array = gt_pages_alloc((told.strings + n + ZEROS) * sizeof *array);
+        array = gt_pages_alloc((told.strings + n + 1 + behind + ZEROS) * sizeof *array);
     if (!array)
         return;
     memcpy(array, told.string, told.strings * sizeof *array);
     memcpy(array + told.strings, environ, n * sizeof *array);
+    memcpy(array + told.strings + n + 1, environ + n + 1, behind * sizeof *array);
     environ = array;
 }
 

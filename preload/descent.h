@@ -18,10 +18,11 @@ bool gt_descent_is_descendant(const char *path);
 
 /*
  * Descendants find that variable. In the constructor: tell says what, a few short ones, and
- * hand_down puts all of them into the environment.
+ * hand_down puts all of them into the environment. kernels: the array that the kernel has made, or
+ * NULL where that is not known.
  */
 void gt_descent_tell(const char *name, const char *value);
-void gt_descent_hand_down(void);
+void gt_descent_hand_down(char **kernels);
 
 /*
  * Later images (exec) of this process, and what descends from them, are to do nothing: they inherit

@@ -607,6 +607,9 @@ static void start_late(void)
         gt_log("loaded by dlopen(3), not by LD_PRELOAD: nothing is recorded");
 }
 
+/* As the kernel has made it; NULL: not known, before libc calls constructors. */
+static char **kernels_environment;
+
 static void start(void)
 {
     GT_HEAP_OWN(own);
@@ -632,7 +635,7 @@ static void start(void)
     const char *family = gt_census_open(0600);
     if (family)
         gt_descent_tell(GT_CENSUS_VARIABLE, family);
-    gt_descent_hand_down();
+    gt_descent_hand_down(kernels_environment);
     gt_capture_init();
     prepare();
     struct gt_maker maker;
@@ -648,8 +651,9 @@ static void start(void)
         gt_process_second_thread();
 }
 
-__attribute__((constructor)) static void at_start(void)
+__attribute__((constructor)) static void at_start(int argc, char **argv)
 {
+    kernels_environment = argv + argc + 1;
     GT_KEEP_ERRNO; /* main finds 0 there, says the standard */
     gt_real_resolve();
     if (!process.started && gt_elf_is_late())

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +23,18 @@ static bool is_ours(const char *string)
     return strncmp(string, "GOTRACE_ROOT_", 13) == 0 || strncmp(string, "GOTRACE_FAMILY=", 15) == 0;
 }
 
+/* Where the kernel has put it, behind the environment; or nowhere, once that was moved. */
+static bool has_auxiliary_vector(void)
+{
+    char **e = environ;
+    while (*e)
+        e++;
+    const unsigned long *vector = (const unsigned long *)(e + 1);
+    while (vector[0] && vector[0] != AT_PAGESZ)
+        vector += 2;
+    return vector[1] == (unsigned long)sysconf(_SC_PAGESIZE);
+}
+
 /* But for what the library puts before them, the strings are where they were, in their order. */
 static bool is_as_given(void)
 {
@@ -30,7 +43,7 @@ static bool is_as_given(void)
         e++;
     while (*e && *e == *g)
         e++, g++;
-    return !*e && !*g;
+    return !*e && !*g && has_auxiliary_vector();
 }
 
 /* What lies between is taken for ours: to the end of the last string. */
