@@ -31,6 +31,10 @@ void gt_call_show(struct gt_writer *w)
     /* acquire: pairs with gt_call_keep's release. After that nothing was found. */
     struct gt_stack *kept = atomic_load_explicit(&w->call.stack, memory_order_acquire);
     atomic_store_explicit(&w->call.since, 0, memory_order_relaxed);
+    bool ends = atomic_load_explicit(&w->call.due_of, memory_order_acquire) == since;
+    atomic_store_explicit(&w->due,
+                          ends ? atomic_load_explicit(&w->call.due, memory_order_relaxed) : 0,
+                          memory_order_relaxed);
     gt_call_write(w, since, w->call.reason, kept ? kept : found);
 }
 

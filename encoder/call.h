@@ -38,6 +38,14 @@ static inline bool gt_call_withdraw(struct gt_writer *w, uint64_t since)
     return false;
 }
 
+/* By the owner, which has just announced the call that began then: it ends by itself at `due`. */
+static inline void gt_call_ends_at(struct gt_writer *w, uint64_t since, uint64_t due)
+{
+    atomic_store_explicit(&w->call.due, due, memory_order_relaxed);
+    /* release: whoever finds that this is of the call finds when it ends. */
+    atomic_store_explicit(&w->call.due_of, since, memory_order_release);
+}
+
 /* By the owner, pinned: the beginning of a call, withdrawn or never announced. Resume then. */
 void gt_call_write(struct gt_writer *w, uint64_t since, enum gt_reason reason,
                    struct gt_stack *stack);

@@ -448,6 +448,16 @@ static uint64_t woken_at(const struct gt_writer *w)
     return w->woken && w->woken < now ? w->woken : now;
 }
 
+void gt_ev_expire_locked(struct gt_writer *w, uint32_t gen)
+{
+    uint64_t due = atomic_load_explicit(&w->due, memory_order_relaxed);
+    if (w->g.state != GT_G_WAITING || !due || due >= gt_clock_now() ||
+        !gt_writer_make_room(w, gen, GT_EVENT_ROOM))
+        return;
+    unblock_at(w, &w->g, w->g.wait_stack, due);
+    w->g.changed = w->last;
+}
+
 void gt_ev_go_resume(struct gt_writer *w, struct gt_stack *stack)
 {
     own_rewaits(w);
@@ -527,12 +537,17 @@ static bool has_room_locked(struct gt_g *g, uint32_t n)
     return g->rewait && n < GT_REWAITS_MAX;
 }
 
+static struct gt_writer *writer_of(struct gt_g *g)
+{
+    return (struct gt_writer *)((char *)g - offsetof(struct gt_writer, g));
+}
+
 /* It was unblocked, and waits again, with n rewaits before this. */
 static void rewait_locked(struct gt_g *g, uint32_t n, uint32_t gen, struct gt_stack *stack)
 {
     g->stated = rewait_ts(g, n);
     g->rewait->g = g->id;
-    g->rewait->m = ((struct gt_writer *)((char *)g - offsetof(struct gt_writer, g)))->m;
+    g->rewait->m = writer_of(g)->m;
     g->rewait->at[n] =
         (struct gt_rewait){.ts = g->stated, .stack = stack, .gen = gen, .seq = ++g->seq};
     set_rewaits_locked(g, n + 1);
@@ -572,6 +587,7 @@ bool gt_ev_go_unblock_and_wait(struct gt_writer *w, struct gt_g *target, struct 
             target->state = GT_G_WAITING;
         }
         target->wait_stack = then;
+        atomic_store_explicit(&writer_of(target)->due, 0, memory_order_relaxed);
     }
     gt_unlock(&target->lock);
     return current;

@@ -49,6 +49,12 @@ bool gt_ev_go_stop(struct gt_writer *w, uint64_t since, enum gt_reason reason,
 void gt_ev_go_syscall(struct gt_writer *w, uint64_t since, struct gt_stack *stack); /* by call.h */
 
 /*
+ * By who switches w, with its goroutine's lock: what it waits for is over by itself by now, and its
+ * thread has not had a CPU since. It has been runnable since then; the old generation says so.
+ */
+void gt_ev_expire_locked(struct gt_writer *w, uint32_t gen);
+
+/*
  * w's own goroutine runs again after block, stop or the beginning of a system call. If it waits and
  * nobody has unblocked it, it unblocks itself first, with `stack`.
  */

@@ -114,6 +114,7 @@ static void end_generation_locked(struct gt_writer *w, uint32_t old)
     gt_ev_rewaits_locked(w, old);
     if (gt_call_is_announced(w) && gt_writer_make_room(w, old, GT_EVENT_ROOM))
         gt_call_show(w);
+    gt_ev_expire_locked(w, old);
     gt_ev_renew_locked(w);
     gt_account_move(w);
     gt_texts_retire(w, old);

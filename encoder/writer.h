@@ -145,8 +145,10 @@ struct gt_g {
 
 /* A call into the kernel that has been announced. */
 struct gt_call {
-    _Atomic uint64_t since; /* when it began; 0: there is none */
-    enum gt_reason reason;  /* GT_REASON_NONE: a system call; else it counts as this wait */
+    _Atomic uint64_t since;  /* when it began; 0: there is none */
+    enum gt_reason reason;   /* GT_REASON_NONE: a system call; else it counts as this wait */
+    _Atomic uint64_t due_of; /* of the call that began then it is known when it ends by itself: */
+    _Atomic uint64_t due;
     _Atomic(struct gt_stack *) stack; /* NULL: not looked for yet, see gt_call_stack */
 };
 
@@ -169,6 +171,7 @@ struct gt_writer {
     struct gt_g g;
     struct gt_call call;
     uint64_t woken; /* when the wait that its thread now ends was over; 0: nobody knows better */
+    _Atomic uint64_t due;       /* when the one that it begins will be, by itself; 0: not known */
     struct gt_account *account; /* NULL: none is kept */
     struct gt_held_recent held[GT_HELD_RECENT];
     struct gt_string *label; /* the thread's name; NULL: it has given itself none */

@@ -143,7 +143,8 @@ static bool is_unknown(const void *timeout)
     GT_EXPORT result name parameters                                          \
     {                                                                         \
         struct gt_timeout end = end_of_##name arguments;                      \
-        GT_WAIT(wait) = gt_wait_begin(GT_HOOK_##name, GT_REASON_SLEEP, NULL); \
+        GT_WAIT(wait) = gt_wait_begin_for(&(struct gt_wait_for){              \
+            .hook = GT_HOOK_##name, .reason = GT_REASON_SLEEP, .end = &end}); \
         result r = gt_real.name arguments;                                    \
         if (r == 0)                                                           \
             gt_wait_expired(&wait, &end);                                     \
@@ -156,6 +157,7 @@ static bool is_unknown(const void *timeout)
             return gt_real.name arguments;                            \
         struct gt_timeout end = END_OF(timeout);                      \
         GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_NETWORK); \
+        gt_slice_ends(&slice, &end);                                  \
         result r = gt_real.name arguments;                            \
         slice.moved = r;                                              \
         if (r == 0)                                                   \

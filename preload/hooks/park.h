@@ -14,6 +14,8 @@
 #include "encoder/format.h"
 #include "encoder/writer.h"
 
+struct gt_timeout;
+
 /* Where a thread waits. */
 struct gt_parking {
     struct gt_waiter waiter;
@@ -24,17 +26,18 @@ struct gt_parking {
 struct gt_wait_for {
     uint32_t hook; /* enum gt_hook, the leaf of its stack */
     enum gt_reason reason;
-    const void *addr;           /* where others end it; NULL: nobody's doing, a sleep */
-    bool timed;                 /* it ends by itself */
-    enum gt_lock_kind kind;     /* what is there */
-    struct gt_lock_in_use lock; /* the same for the trace; by wait.c */
-    const void *mutex;          /* a condition variable's, to be got back at the end; else NULL */
-    uint64_t since;             /* when it began; 0, in wait.h: now */
-    const void *from;           /* where the program called, see gt_capture_from; or NULL */
-    uint32_t bits;              /* of FUTEX_WAIT_BITSET; 0: all */
-    uint32_t count;             /* at a barrier: of the threads that it takes; 0: it is none */
-    bool final;                 /* see struct gt_waiter */
-    bool whole;                 /* all that its thread does until the end is part of it */
+    const void *addr;             /* where others end it; NULL: nobody's doing, a sleep */
+    bool timed;                   /* it ends by itself */
+    const struct gt_timeout *end; /* when, where nothing else is waited for then; or NULL */
+    enum gt_lock_kind kind;       /* what is there */
+    struct gt_lock_in_use lock;   /* the same for the trace; by wait.c */
+    const void *mutex;            /* a condition variable's, to be got back at the end; else NULL */
+    uint64_t since;               /* when it began; 0, in wait.h: now */
+    const void *from;             /* where the program called, see gt_capture_from; or NULL */
+    uint32_t bits;                /* of FUTEX_WAIT_BITSET; 0: all */
+    uint32_t count;               /* at a barrier: of the threads that it takes; 0: it is none */
+    bool final;                   /* see struct gt_waiter */
+    bool whole;                   /* all that its thread does until the end is part of it */
 };
 
 /*

@@ -93,6 +93,13 @@ __attribute__((noinline)) struct gt_slice gt_slice_begin_in(enum gt_hook hook, i
     return slice;
 }
 
+void gt_slice_ends(struct gt_slice *slice, const struct gt_timeout *timeout)
+{
+    if (slice->thread && slice->since > UNTIMED && gt_timeout_is_set(timeout))
+        gt_call_ends_at(&slice->thread->w, slice->since,
+                        gt_timeout_due(timeout, slice->since, GT_POLL_PER_MILLE));
+}
+
 void gt_slice_expired(struct gt_slice *slice, const struct gt_timeout *timeout)
 {
     if (slice->since > UNTIMED)

@@ -42,6 +42,9 @@ struct gt_slice gt_slice_begin_in(enum gt_hook hook, int on, struct gt_here here
 /* Whether a call that returns at once need not be a slice: not all calls are shown. */
 bool gt_slice_is_left_out(void);
 
+/* It has begun, and will be over by then. */
+void gt_slice_ends(struct gt_slice *slice, const struct gt_timeout *timeout);
+
 /* It is over because its timeout is. See gt_wait_expired. */
 void gt_slice_expired(struct gt_slice *slice, const struct gt_timeout *timeout);
 

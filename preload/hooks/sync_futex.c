@@ -58,6 +58,7 @@ static long futex_wait(long number, const long a[WORDS], uint32_t bits)
                                                             .addr = (const void *)a[0],
                                                             .kind = GT_LOCK_OTHER,
                                                             .bits = bits,
+                                                            .end = &end,
                                                             .final = true});
     long r = call(number, a);
     if (r < 0 && errno == ETIMEDOUT)

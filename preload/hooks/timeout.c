@@ -65,10 +65,30 @@ static uint64_t over_at(const struct gt_timeout *timeout)
     return late > SLACK_NS ? gt_clock_now() - gt_clock_units((uint64_t)late - SLACK_NS) : 0;
 }
 
+/* The same of what is not over yet. */
+static uint64_t due_at(const struct gt_timeout *timeout)
+{
+    struct timespec now;
+    if (!timeout->until.tv_sec || gt_clock_read(timeout->clock, &now) != 0 ||
+        timeout->until.tv_sec < now.tv_sec || timeout->until.tv_sec - now.tv_sec > HOUR_S)
+        return 0;
+    int64_t s = timeout->until.tv_sec - now.tv_sec;
+    int64_t left = s * 1000000000 + timeout->until.tv_nsec - now.tv_nsec;
+    return left > 0 ? gt_clock_now() + gt_clock_units((uint64_t)left + SLACK_NS) : 0;
+}
+
+static uint64_t over_after(const struct gt_timeout *timeout, uint64_t since, unsigned per_mille)
+{
+    return since + gt_clock_units(timeout->ns + timeout->ns / 1000 * per_mille + SLACK_NS);
+}
+
+uint64_t gt_timeout_due(const struct gt_timeout *timeout, uint64_t since, unsigned per_mille)
+{
+    return timeout->ns ? over_after(timeout, since, per_mille) : due_at(timeout);
+}
+
 uint64_t gt_timeout_over(const struct gt_timeout *timeout, uint64_t since, unsigned per_mille)
 {
-    uint64_t ns = timeout->ns;
-    uint64_t at =
-        ns ? since + gt_clock_units(ns + ns / 1000 * per_mille + SLACK_NS) : over_at(timeout);
+    uint64_t at = timeout->ns ? over_after(timeout, since, per_mille) : over_at(timeout);
     return at > since ? at : 0; /* another clock than the program's */
 }

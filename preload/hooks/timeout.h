@@ -34,6 +34,9 @@ struct gt_timeout gt_timeout_for_timeval(const struct timeval *time);
 bool gt_timeout_is_time(clockid_t clock);
 struct gt_timeout gt_timeout_at(clockid_t clock, const struct timespec *time);
 
+/* When what begins at `since` will be over, in trace time; 0: not known. */
+uint64_t gt_timeout_due(const struct gt_timeout *timeout, uint64_t since, unsigned per_mille);
+
 /*
  * It is over, and nobody has ended what began at `since`: when that was, in trace time; 0: not
  * known. *_PER_MILLE: what the kernel may add, of its time.

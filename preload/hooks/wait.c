@@ -74,6 +74,8 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_
             gt_hot_touch(what->kind, lock.at, now.since, lock.holder);
             wait.lock = lock.at;
         }
+        uint64_t due = now.end ? gt_timeout_due(now.end, now.since, GT_SLEEP_PER_MILLE) : 0;
+        atomic_store_explicit(&t->w.due, due, memory_order_relaxed);
         if (gt_park(&t->w, &t->parking, &now, stack)) {
             wait.thread = t;
             wait.since = now.since;
@@ -99,7 +101,8 @@ struct gt_wait gt_wait_begin_lock(enum gt_hook hook, enum gt_lock_kind kind, con
                                                    .reason = GT_REASON_SYNC,
                                                    .addr = lock,
                                                    .kind = kind,
-                                                   .timed = gt_timeout_is_set(end)});
+                                                   .timed = gt_timeout_is_set(end),
+                                                   .end = end});
 }
 
 void gt_wait_end(struct gt_wait *wait)
