@@ -12,6 +12,13 @@ if [ $# -gt 1 ] || case ${1:-} in -*) true ;; *) false ;; esac; then
 fi
 to=${DESTDIR:-}${1:-/usr/local}
 cd "$(dirname "$0")"
+# Each program would fail to start that has a library in LD_PRELOAD which this system's libc is too old for.
+if [ -z "$remove${DESTDIR:-}" ]; then
+    said=$(LD_PRELOAD=./lib/libgotrace.so GOTRACE=off env true 2>&1) && [ -z "$said" ] || {
+        echo "install.sh: nothing is installed, since programs here cannot have the library: $said" >&2
+        exit 1
+    }
+fi
 find bin lib include share -type f | while read -r file; do
     if [ "$remove" ]; then
         rm -f "$to/$file"

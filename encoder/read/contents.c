@@ -3,6 +3,7 @@
 
 #include "need.h"
 #include "printable.h"
+#include "utf8.h"
 
 #include "encoder/base/hash.h"
 
@@ -38,11 +39,23 @@ const char *gt_contents_text(struct gt_contents *c, const void *bytes, size_t si
     return t->bytes;
 }
 
+/* The same in UTF-8, of which it has three times the room; its size. */
+static size_t put_text(char *to, const char *text, size_t size)
+{
+    char *end = to;
+    for (size_t i = 0, n; i < size; i += n ? n : 1) {
+        n = gt_utf8_character(text + i, size - i);
+        end = mempcpy(end, n ? text + i : GT_UTF8_UNKNOWN, n ? n : sizeof GT_UTF8_UNKNOWN - 1);
+    }
+    return (size_t)(end - to);
+}
+
 const char *gt_contents_name(struct gt_contents *c, const void *bytes, size_t size)
 {
-    char *copy = memcpy(gt_need(malloc(size + 1)), bytes, size);
-    gt_make_printable(copy, size);
-    const char *name = gt_contents_text(c, copy, size);
+    char *copy = gt_need(malloc(3 * size + 1));
+    size_t n = put_text(copy, bytes, size);
+    gt_make_printable(copy, n);
+    const char *name = gt_contents_text(c, copy, n);
     free(copy);
     return name;
 }

@@ -31,7 +31,7 @@ struct gt_contents {
 
 const char *gt_contents_text(struct gt_contents *c, const void *text, size_t size);
 
-/* The same for what is printed. */
+/* The same for what is printed: without control characters, and in UTF-8. */
 const char *gt_contents_name(struct gt_contents *c, const void *text, size_t size);
 
 /* All that was returned is gone. */

@@ -79,6 +79,9 @@ static const char *what_instead(const struct gt_bytes *bytes, const char *path)
     struct stat st;
     if (!bytes->p && stat(path, &st) == 0 && !S_ISREG(st.st_mode))
         return NO_TRACE ": it is no regular file";
+    if (!bytes->p && stat(path, &st) == 0 && !st.st_size)
+        return NO_TRACE ": it is empty; a program that was killed early, or that has only begun, "
+                        "has written nothing yet (GOTRACE_LIVE=on keeps that)";
     for (size_t i = 0; bytes->p && i < sizeof known / sizeof *known; i++) {
         if (memcmp(bytes->p, known[i].begin, strlen(known[i].begin)) == 0)
             return known[i].what;

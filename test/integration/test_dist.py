@@ -56,6 +56,13 @@ def test_dist(tmp_path):
     proc.run([unpacked / "install.sh", "--remove", prefix]).ok()
     assert files_below(prefix) == {"lib/another"}
 
+    # As one that was made for a later glibc: with it no program would start.
+    library = unpacked / "lib/libgotrace.so"
+    library.write_bytes(re.sub(rb"\0GLIBC_2\.\d\d\0", b"\0GLIBC_9.99\0", library.read_bytes()))
+    result = proc.run([unpacked / "install.sh", prefix])
+    assert result.returncode == 1 and "nothing is installed" in result.stderr and "GLIBC_9.99" in result.stderr, result
+    assert files_below(prefix) == {"lib/another"}
+
 
 @pytest.mark.limit(250)
 def test_same_bytes():
@@ -64,3 +71,13 @@ def test_same_bytes():
     shutil.rmtree(ROOT / "build/dist")
     again = make_dist(SOURCE_DATE_EPOCH="1700000000", TZ="Asia/Tokyo", LC_ALL="C.UTF-8", XZ_OPT="-1")
     assert first == again
+
+
+def test_without_xz(tmp_path):
+    """A message that says what is missing, and no file that is none."""
+    for program in ("bash", "dirname", "env", "cat"):
+        (tmp_path / program).symlink_to(shutil.which(program))
+    archives = {path: path.stat() for path in (ROOT / "build").glob("*.tar.xz")}
+    result = proc.run([ROOT / "scripts/dist", "9.9.9"], env={"PATH": str(tmp_path)})
+    assert (result.returncode, result.stdout) == (1, "") and "xz is needed" in result.stderr, result
+    assert {path: path.stat() for path in (ROOT / "build").glob("*.tar.xz")} == archives

@@ -257,7 +257,7 @@ def commands():
 
 NO_TRACES = {
     "missing": "No such file",
-    "empty": "is not a Go execution trace",
+    "empty": "it is empty; a program that was killed early",
     "/bin/sh": "is not a Go execution trace",
     "/dev/null": "no regular file",
     "/dev/stdin": "no regular file",

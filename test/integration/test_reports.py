@@ -601,3 +601,28 @@ def test_progress(traced):
     shown = os.read(terminal, 10000).decode()
     os.close(terminal)
     assert shown.endswith("\r\x1b[K"), shown
+
+
+NAMED = r"""
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+static void *thread(void *name) { prctl(PR_SET_NAME, name); usleep(2000); return name; }
+int main(int argc, char **argv)
+{
+    pthread_t id;
+    pthread_create(&id, NULL, thread, argv[argc - 1]);
+    return pthread_join(id, NULL);
+}
+"""
+
+
+@pytest.mark.parametrize("name, shown", [(b"a\x9b31mb", "a\ufffd31mb"), (b"a\xffb", "a\ufffdb"), ("a\u009bb".encode(), "a??b"), ("é\nb".encode(), "é?b")])
+def test_names_that_are_no_text(tmp_path, name, shown):
+    """Nothing that controls a terminal, whichever characters that takes; all else as it is."""
+    program = proc.compile(NAMED, tmp_path / "named", "-D_GNU_SOURCE")
+    trace = proc.traced([program, os.fsdecode(name)], tmp_path / "t.out").ok().trace
+    for command in (["info"], ["top", "--by-thread"], ["why"]):
+        out = subprocess.run([GOTRACE, *command, trace], capture_output=True, check=True, timeout=20).stdout.decode()
+        assert not [c for c in out if ord(c) < 32 and c != "\n" or 127 <= ord(c) < 160], out
+        assert command == ["why"] or shown in out, out

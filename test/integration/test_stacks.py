@@ -1134,6 +1134,32 @@ def test_json_whatever_names_there_are(tmp_path):
             assert found["threads"][0]["name"] == "grün €"
 
 
+def test_no_name_forges_a_line(tmp_path):
+    """A path of a descriptor and the name of a function may have a newline; the report's lines are its own."""
+    program = proc.compile(
+        """
+        #include <stdio.h>
+        #include <unistd.h>
+        __attribute__((noinline)) int forged_DEADLOCK(char *c) { return (int)read(0, c, 1) + 1; }
+        int main(void) { char c; puts("ready"); fflush(stdout); return forged_DEADLOCK(&c); }
+        """,
+        tmp_path / "forger",
+        "-O0",
+    )
+    program.write_bytes(program.read_bytes().replace(b"forged_DEADLOCK", b"forged\nDEADLOCK"))
+    fifo = tmp_path / "fifo\nDEADLOCK: thread 1"
+    os.mkfifo(fifo)
+    with open(fifo, "r+b", buffering=0) as stdin:
+        child = proc.spawn([program], stdin=stdin, stdout=subprocess.PIPE, text=True)
+        assert child.stdout.readline() == "ready\n"
+        text = proc.run([GOTRACE, "stacks", child.pid]).ok().stdout
+        while "forged" not in text:  # it is on its way there
+            text = proc.run([GOTRACE, "stacks", child.pid]).ok().stdout
+        proc.kill_group(child)
+    assert "fifo?DEADLOCK: thread 1" in text and "forged?DEADLOCK" in text, text
+    assert not [line for line in text.splitlines() if line.startswith("DEADLOCK")], text
+
+
 @pytest.mark.needs("unshare")
 def test_another_pid_and_mount_namespace(tmp_path):
     """Owners are numbered as the process numbers them, files are its own."""

@@ -82,12 +82,26 @@ def pigz(tmp_path, threads):
     return proc.traced(["pigz", "-p", threads, "-c", "-k", data], tmp_path / "t.out").ok().trace
 
 
+def around_a_slice(trace, ms=30):
+    """A time of so many ms, or of more, in which a thread has run from a begin to an end: where half of all such have begun."""
+    first, began, slices = None, {}, []
+    for e in gotools.parse(trace):
+        first = e.time if first is None else first
+        if e.is_go("Runnable", "Running"):
+            began[e.goid] = e.time
+        elif e.is_go("Running", "Waiting") and e.goid in began:
+            slices.append(((began.pop(e.goid) - first) / 1e6, (e.time - first) / 1e6))
+    begin, end = sorted(slices)[len(slices) // 2]
+    more = max(ms - (end - begin), 1) / 2
+    return max(begin - more, 0), end + more
+
+
 @pytest.mark.limit(120)
 def test_picture_of_a_real_program(tmp_path):
     """The picture in the README: build/viewer.png, copied to test/viewer/viewer.png when it should change."""
     trace = pigz(tmp_path, 4)
     child, url = gotools.serve(trace)
-    rows = look(url, "thread", tmp_path / "viewer.png", "--from=20..50")
+    rows = look(url, "thread", tmp_path / "viewer.png", "--from={}..{}".format(*around_a_slice(trace)))
     proc.kill_group(child)
     slices = [title.split()[-1] for titles in rows.values() for title in titles]
     assert len([title for title in slices if title.startswith("pigz+0x")]) >= 5, slices

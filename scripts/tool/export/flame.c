@@ -8,7 +8,7 @@
 #include "scripts/tool/report/kinds.h"
 #include "scripts/tool/report/reading.h"
 #include "scripts/tool/tool.h"
-#include "scripts/tool/utf8.h"
+#include "encoder/read/utf8.h"
 
 #include "encoder/base/hash.h"
 #include "encoder/read/need.h"

@@ -27,6 +27,22 @@ static struct {
 
 /* Text --------------------------------------------------------------------------------------- */
 
+/* What others wrote: no line of the report, whatever is in it. */
+static void print_foreign(FILE *out, const char *before, const char *text, const char *after)
+{
+    size_t n = strlen(text);
+    char *copy = memcpy(gt_need(malloc(n + 1)), text, n + 1);
+    gt_make_printable(copy, n);
+    fprintf(out, "%s%s%s", before, copy, after);
+    free(copy);
+}
+
+static void print_thread(FILE *out, const struct gt_task *t)
+{
+    fprintf(out, "%d", t->tid);
+    print_foreign(out, " (", t->name, ")");
+}
+
 static void print_owner(FILE *out, const struct gt_still *s, const struct gt_wait *w)
 {
     static const char *const gone[] = {
@@ -39,10 +55,12 @@ static void print_owner(FILE *out, const struct gt_still *s, const struct gt_wai
     const char *does = w->kind == GT_WAIT_JOIN ? "" : "held by ";
     if (w->readers)
         fprintf(out, ", held by %u reader%s", w->readers, w->readers == 1 ? "" : "s");
-    else if (t)
-        fprintf(out, "%s %sthread %d (%s)", *does ? "," : "", does, t->tid, t->name);
-    else if (gone[w->owned])
+    else if (!t && gone[w->owned])
         fprintf(out, ", held by thread %d, which %s", w->owner, gone[w->owned]);
+    if (w->readers || !t)
+        return;
+    fprintf(out, "%s %sthread ", *does ? "," : "", does);
+    print_thread(out, t);
 }
 
 static void print_lock(FILE *out, const struct gt_still *s, const struct gt_wait *w)
@@ -58,7 +76,7 @@ static void print_lock(FILE *out, const struct gt_still *s, const struct gt_wait
     fputs(what[w->kind], out);
     if (w->kind != GT_WAIT_JOIN || w->owned == GT_OWNER_UNKNOWN) {
         if (*w->name)
-            fprintf(out, " %s", w->name);
+            print_foreign(out, " ", w->name, "");
         if (w->address)
             fprintf(out, *w->name ? " (0x%llx)" : " 0x%llx", (unsigned long long)w->address);
     }
@@ -70,9 +88,11 @@ static void print_lock(FILE *out, const struct gt_still *s, const struct gt_wait
 static void print_fds(FILE *out, const struct gt_wait *w)
 {
     fputs(w->call, out);
-    for (size_t i = 0; i < w->fds; i++)
-        fprintf(out, "%s fd %d%s%s%s", i ? "," : "", w->fd[i].number, *w->fd[i].what ? " (" : "",
-                w->fd[i].what, *w->fd[i].what ? ")" : "");
+    for (size_t i = 0; i < w->fds; i++) {
+        fprintf(out, "%s fd %d", i ? "," : "", w->fd[i].number);
+        if (*w->fd[i].what)
+            print_foreign(out, " (", w->fd[i].what, ")");
+    }
 }
 
 static void print_wait(FILE *out, const struct gt_still *s, const struct gt_task *t)
@@ -107,11 +127,13 @@ static void print_stack(FILE *out, const struct gt_task *t)
 {
     for (size_t i = 0; i < t->frames; i++) {
         const struct gt_place *f = &t->frame[i];
-        fprintf(out, "    %s", f->function);
-        if (f->line)
-            fprintf(out, " (%s:%u)", basename(f->file), f->line);
-        else if (*f->module && !strstr(f->function, "+0x"))
-            fprintf(out, " (%s)", basename(f->module));
+        print_foreign(out, "    ", f->function, "");
+        if (f->line) {
+            print_foreign(out, " (", basename(f->file), "");
+            fprintf(out, ":%u)", f->line);
+        } else if (*f->module && !strstr(f->function, "+0x")) {
+            print_foreign(out, " (", basename(f->module), ")");
+        }
         fputs("\n", out);
     }
     if (t->cut)
@@ -133,17 +155,6 @@ static char *text_of(const struct gt_still *s, const struct gt_task *t)
     return gt_need(text);
 }
 
-static void print_printable(const char *text)
-{
-    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        size_t n = strcspn(line, "\n");
-        char *copy = gt_need(strndup(line, n));
-        gt_make_printable(copy, n);
-        puts(copy);
-        free(copy);
-    }
-}
-
 /* Those that do the same in the same place are shown together. */
 static void print_group(const struct gt_still *s, char **texts, size_t first)
 {
@@ -158,15 +169,15 @@ static void print_group(const struct gt_still *s, char **texts, size_t first)
     for (size_t i = first, shown = 0; i < s->tasks; i++) {
         if (!texts[i] || strcmp(texts[i], same) != 0)
             continue;
-        fprintf(out, "%s%d (%s)", shown++ ? ", " : "thread ", s->task[i].tid, s->task[i].name);
+        fputs(shown++ ? ", " : "thread ", out);
+        print_thread(out, &s->task[i]);
         if (i != first)
             texts[i] = NULL;
     }
     fprintf(out, ": %s", same);
     texts[first] = NULL;
     fclose(out);
-    print_printable(text);
-    puts("");
+    puts(text);
     free(text);
 }
 
@@ -195,19 +206,14 @@ static void print_deadlock(const struct gt_still *s, const struct gt_deadlock *d
 
 static void print_head(const struct gt_still *s)
 {
-    char *text;
-    size_t size;
-    FILE *out = gt_need(open_memstream(&text, &size));
     if (s->core)
-        fprintf(out, "%s: ", s->core);
-    fprintf(out, "process %d (%s), %zu thread%s", s->pid, s->name, s->tasks,
-            s->tasks == 1 ? "" : "s");
+        print_foreign(stdout, "", s->core, ": ");
+    printf("process %d", s->pid);
+    print_foreign(stdout, " (", s->name, ")");
+    printf(", %zu thread%s", s->tasks, s->tasks == 1 ? "" : "s");
     if (options.verbose && !s->core)
-        fprintf(out, ", none stopped for more than %s", gt_duration(s->stopped_ns));
-    fclose(out);
-    print_printable(text);
-    puts("");
-    free(text);
+        printf(", none stopped for more than %s", gt_duration(s->stopped_ns));
+    puts("\n");
 }
 
 static void print_all(const struct gt_still *s)
