@@ -99,12 +99,12 @@ GT_EXPORT int fclose(FILE *file)
 }
 
 /* The number may stay, and be something else. */
-#define FREOPEN(name)                                                      \
-    GT_EXPORT FILE *name(const char *path, const char *mode, FILE *file)   \
-    {                                                                      \
-        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE);         \
-        forget(file);                                                      \
-        return gt_real.name(path, mode, file);                             \
+#define FREOPEN(name)                                                    \
+    GT_EXPORT FILE *name(const char *path, const char *mode, FILE *file) \
+    {                                                                    \
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE);       \
+        forget(file);                                                    \
+        return gt_real.name(path, mode, file);                           \
     }
 
 FREOPEN(freopen)
@@ -136,26 +136,32 @@ PRINTF(__printf_chk, __vprintf_chk, (int flag, const char *format, ...), (flag, 
 PRINTF(__fprintf_chk, __vfprintf_chk, (FILE * file, int flag, const char *format, ...),
        (file, flag, format, ap))
 PRINTF(wprintf, vwprintf, (const wchar_t *format, ...), (format, ap))
-PRINTF(fwprintf, vfwprintf, (FILE *file, const wchar_t *format, ...), (file, format, ap))
+PRINTF(fwprintf, vfwprintf, (FILE * file, const wchar_t *format, ...), (file, format, ap))
 PRINTF(__wprintf_chk, __vwprintf_chk, (int flag, const wchar_t *format, ...), (flag, format, ap))
-PRINTF(__fwprintf_chk, __vfwprintf_chk, (FILE *file, int flag, const wchar_t *format, ...), (file, flag, format, ap))
+PRINTF(__fwprintf_chk, __vfwprintf_chk, (FILE * file, int flag, const wchar_t *format, ...),
+       (file, flag, format, ap))
 PRINTF(dprintf, vdprintf, (int fd, const char *format, ...), (fd, format, ap))
-PRINTF(__dprintf_chk, __vdprintf_chk, (int fd, int flag, const char *format, ...), (fd, flag, format, ap))
+PRINTF(__dprintf_chk, __vdprintf_chk, (int fd, int flag, const char *format, ...),
+       (fd, flag, format, ap))
 
 /* Formatted input. */
 
 PRINTF(scanf, vscanf, (const char *format, ...), (format, ap))
-PRINTF(fscanf, vfscanf, (FILE *file, const char *format, ...), (file, format, ap))
+PRINTF(fscanf, vfscanf, (FILE * file, const char *format, ...), (file, format, ap))
 PRINTF(wscanf, vwscanf, (const wchar_t *format, ...), (format, ap))
-PRINTF(fwscanf, vfwscanf, (FILE *file, const wchar_t *format, ...), (file, format, ap))
+PRINTF(fwscanf, vfwscanf, (FILE * file, const wchar_t *format, ...), (file, format, ap))
 PRINTF(__isoc99_scanf, __isoc99_vscanf, (const char *format, ...), (format, ap))
-PRINTF(__isoc99_fscanf, __isoc99_vfscanf, (FILE *file, const char *format, ...), (file, format, ap))
+PRINTF(__isoc99_fscanf, __isoc99_vfscanf, (FILE * file, const char *format, ...),
+       (file, format, ap))
 PRINTF(__isoc99_wscanf, __isoc99_vwscanf, (const wchar_t *format, ...), (format, ap))
-PRINTF(__isoc99_fwscanf, __isoc99_vfwscanf, (FILE *file, const wchar_t *format, ...), (file, format, ap))
+PRINTF(__isoc99_fwscanf, __isoc99_vfwscanf, (FILE * file, const wchar_t *format, ...),
+       (file, format, ap))
 PRINTF(__isoc23_scanf, __isoc23_vscanf, (const char *format, ...), (format, ap))
-PRINTF(__isoc23_fscanf, __isoc23_vfscanf, (FILE *file, const char *format, ...), (file, format, ap))
+PRINTF(__isoc23_fscanf, __isoc23_vfscanf, (FILE * file, const char *format, ...),
+       (file, format, ap))
 PRINTF(__isoc23_wscanf, __isoc23_vwscanf, (const wchar_t *format, ...), (format, ap))
-PRINTF(__isoc23_fwscanf, __isoc23_vfwscanf, (FILE *file, const wchar_t *format, ...), (file, format, ap))
+PRINTF(__isoc23_fwscanf, __isoc23_vfwscanf, (FILE * file, const wchar_t *format, ...),
+       (file, format, ap))
 
 #define SYSLOG(name, real, parameters, arguments)                  \
     GT_EXPORT void name parameters                                 \
@@ -174,7 +180,8 @@ PRINTF(__isoc23_fwscanf, __isoc23_vfwscanf, (FILE *file, const wchar_t *format, 
     }
 
 SYSLOG(syslog, vsyslog, (int priority, const char *format, ...), (priority, format, ap))
-SYSLOG(__syslog_chk, __vsyslog_chk, (int priority, int flag, const char *format, ...), (priority, flag, format, ap))
+SYSLOG(__syslog_chk, __vsyslog_chk, (int priority, int flag, const char *format, ...),
+       (priority, flag, format, ap))
 VSYSLOG(vsyslog, (int priority, const char *format, va_list ap), (priority, format, ap))
 VSYSLOG(__vsyslog_chk, (int priority, int flag, const char *format, va_list ap),
         (priority, flag, format, ap))
