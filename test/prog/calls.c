@@ -1046,7 +1046,7 @@ static void piped(void)
 {
     empty_pipe();
     char command[64];
-    snprintf(command, sizeof command, "read x <&%d; exit 7", in);
+    snprintf(command, sizeof command, "read x </proc/self/fd/%d; exit 7", in);
     stream = popen(command, "r");
     EXPECT(stream);
 }
