@@ -123,6 +123,14 @@ static const struct {
     {GT_HOOK_closefrom, (void (*)(void))no_closefrom},                       /* 2.34 */
     {GT_HOOK_execveat, (void (*)(void))no_execveat},                         /* 2.34 */
     {GT_HOOK_epoll_pwait2, (void (*)(void))no_epoll_pwait2},                 /* 2.35 */
+    {GT_HOOK___isoc23_scanf, (void (*)(void))__isoc99_scanf},                /* 2.38 */
+    {GT_HOOK___isoc23_wscanf, (void (*)(void))__isoc99_wscanf},              /* 2.38 */
+    {GT_HOOK___isoc23_fscanf, (void (*)(void))__isoc99_fscanf},              /* 2.38 */
+    {GT_HOOK___isoc23_fwscanf, (void (*)(void))__isoc99_fwscanf},            /* 2.38 */
+    {GT_HOOK___isoc23_vscanf, (void (*)(void))__isoc99_vscanf},              /* 2.38 */
+    {GT_HOOK___isoc23_vwscanf, (void (*)(void))__isoc99_vwscanf},            /* 2.38 */
+    {GT_HOOK___isoc23_vfscanf, (void (*)(void))__isoc99_vfscanf},            /* 2.38 */
+    {GT_HOOK___isoc23_vfwscanf, (void (*)(void))__isoc99_vfwscanf},          /* 2.38 */
     {GT_HOOK_openat2, (void (*)(void))no_openat2},                           /* 2.43 */
     {GT_HOOK_free_sized, (void (*)(void))gt_heap_free_sized},                /* 2.43 */
     {GT_HOOK_free_aligned_sized, (void (*)(void))gt_heap_free_aligned_sized} /* 2.43 */

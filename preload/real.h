@@ -14,12 +14,16 @@
 #include "encoder/base/arch/arch.h"
 
 #include <aio.h>
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <grp.h>
 #include <mqueue.h>
 #include <netdb.h>
 #include <malloc.h>
+#include <pwd.h>
 #include <sched.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +43,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <syslog.h>
 #include <termios.h>
 #include <threads.h>
 #include <time.h>

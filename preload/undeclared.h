@@ -16,10 +16,13 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <wchar.h>
 
 /* Optimizing, libc's headers make macros of these. */
 #undef fread_unlocked
 #undef fwrite_unlocked
+#undef getc_unlocked
+#undef putc_unlocked
 
 ssize_t __read_chk(int fd, void *buf, size_t n, size_t size);
 ssize_t __pread_chk(int fd, void *buf, size_t n, off_t at, size_t size);
@@ -40,6 +43,35 @@ extern void *__dso_handle __attribute__((visibility("hidden")));
 int __pthread_key_create(pthread_key_t *key, void (*destructor)(void *));
 size_t __fread_chk(void *buf, size_t size, size_t n, size_t count, FILE *file);
 size_t __fread_unlocked_chk(void *buf, size_t size, size_t n, size_t count, FILE *file);
+int __uflow(FILE *file);
+int __overflow(FILE *file, int c);
+wchar_t *__fgetws_chk(wchar_t *buf, size_t size, int n, FILE *file);
+wchar_t *__fgetws_unlocked_chk(wchar_t *buf, size_t size, int n, FILE *file);
+int __isoc99_scanf(const char *format, ...);
+int __isoc99_fscanf(FILE *file, const char *format, ...);
+int __isoc99_vscanf(const char *format, va_list ap);
+int __isoc99_vfscanf(FILE *file, const char *format, va_list ap);
+int __isoc99_wscanf(const wchar_t *format, ...);
+int __isoc99_fwscanf(FILE *file, const wchar_t *format, ...);
+int __isoc99_vwscanf(const wchar_t *format, va_list ap);
+int __isoc99_vfwscanf(FILE *file, const wchar_t *format, va_list ap);
+int __isoc23_scanf(const char *format, ...);
+int __isoc23_fscanf(FILE *file, const char *format, ...);
+int __isoc23_vscanf(const char *format, va_list ap);
+int __isoc23_vfscanf(FILE *file, const char *format, va_list ap);
+int __isoc23_wscanf(const wchar_t *format, ...);
+int __isoc23_fwscanf(FILE *file, const wchar_t *format, ...);
+int __isoc23_vwscanf(const wchar_t *format, va_list ap);
+int __isoc23_vfwscanf(FILE *file, const wchar_t *format, va_list ap);
+int __vwprintf_chk(int flag, const wchar_t *format, va_list ap);
+int __vfwprintf_chk(FILE *file, int flag, const wchar_t *format, va_list ap);
+int __wprintf_chk(int flag, const wchar_t *format, ...);
+int __fwprintf_chk(FILE *file, int flag, const wchar_t *format, ...);
+int __dprintf_chk(int fd, int flag, const char *format, ...);
+int __vdprintf_chk(int fd, int flag, const char *format, va_list ap);
+void __syslog_chk(int priority, int flag, const char *format, ...);
+void __vsyslog_chk(int priority, int flag, const char *format, va_list ap);
+int __xpg_sigpause(int signal);
 char *__fgets_chk(char *buf, size_t size, int n, FILE *file);
 char *__fgets_unlocked_chk(char *buf, size_t size, int n, FILE *file);
 int __vfprintf_chk(FILE *file, int flag, const char *format, va_list ap);

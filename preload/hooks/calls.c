@@ -98,6 +98,24 @@ static bool is_unknown(const void *timeout)
         gt_slice.bytes = at;                                       \
         return gt_slice.moved = gt_real.name arguments;            \
     }
+/* What an eventfd has counted is 8 bytes, which only a success has moved. */
+#define EVENT(at, result, name, parameters, arguments)         \
+    GT_EXPORT result name parameters                           \
+    {                                                          \
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, fd);  \
+        slice.bytes = at;                                      \
+        result r = gt_real.name arguments;                     \
+        slice.moved = r == 0 ? (int64_t)sizeof(eventfd_t) : r; \
+        return r;                                              \
+    }
+#define READS_EVENT(...) EVENT(value, __VA_ARGS__)
+#define WRITES_EVENT(...) EVENT(&value, __VA_ARGS__)
+#define SYNC(result, name, parameters, arguments)                  \
+    GT_EXPORT result name parameters                               \
+    {                                                              \
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE); \
+        gt_real.name arguments;                                    \
+    }
 #define GT_READS MOVES
 #define GT_WRITES MOVES
 #define GT_NEW_FD(what, name, parameters, arguments)            \
@@ -252,6 +270,19 @@ GT_EXPORT int ioctl(int fd, unsigned long request, ...)
     GT_SLICE(slice) = gt_slice_begin(GT_HOOK_ioctl, GT_FILE);
     return gt_real.ioctl(fd, request, arg);
 }
+
+/* Return when the child has called exec, or has failed to. */
+
+#define SPAWN(name)                                                                             \
+    GT_EXPORT int name(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions, \
+                       const posix_spawnattr_t *attr, char *const argv[], char *const envp[])   \
+    {                                                                                           \
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE);                              \
+        return gt_real.name(pid, path, actions, attr, argv, envp);                              \
+    }
+
+SPAWN(posix_spawn)
+SPAWN(posix_spawnp)
 
 GT_EXPORT int sched_yield(void)
 {

@@ -277,6 +277,9 @@ static const uint8_t ways[GT_LEAVES_END] = {
 #define WAY_OF_NEW_PAIR(name)
 #define WAY_OF_NEW_SOCKETS(name)
 #define WAY_OF_NEW_EVENT(name)
+#define WAY_OF_SYNC(name)
+#define WAY_OF_READS_EVENT(name) [GT_HOOK_##name] = READS,
+#define WAY_OF_WRITES_EVENT(name) [GT_HOOK_##name] = WRITES,
 #define WAY_OF_DUP(name)
 #define WAY_OF_CONNECT(name)
 #define WAY_OF_RECEIVE(name) [GT_HOOK_##name] = READS,

@@ -2,6 +2,11 @@
  * stdio. What a stream's functions do in the kernel passes no hook, so those that may get there
  * show themselves. Where the stream's buffer is enough they are not even timed.
  */
+#include <features.h>
+/* scanf is to be scanf here: the headers would make it C99's, which has a hook of its own. */
+#undef __GLIBC_USE_DEPRECATED_SCANF
+#define __GLIBC_USE_DEPRECATED_SCANF 1
+
 #include "slice.h"
 #include "fds.h"
 
@@ -46,6 +51,28 @@ static bool has_line(const FILE *file)
     return from <= p && p < end && end <= to && memchr(p, '\n', (size_t)(end - p));
 }
 
+/* How struct _IO_wide_data begins in every glibc since 2.2. A stream that is not wide has none. */
+struct wide {
+    wchar_t *read_ptr, *read_end, *read_base, *write_base, *write_ptr, *write_end;
+};
+
+static const struct wide *wide_of(const FILE *file)
+{
+    return file->_mode > 0 ? (const struct wide *)file->_wide_data : NULL;
+}
+
+static bool wide_readable(const FILE *file)
+{
+    const struct wide *wide = wide_of(file);
+    return wide && wide->read_ptr < wide->read_end;
+}
+
+static bool wide_writable(const FILE *file)
+{
+    const struct wide *wide = wide_of(file);
+    return wide && wide->write_ptr < wide->write_end;
+}
+
 #define STDIO(enough, result, name, parameters, arguments)         \
     GT_EXPORT result name parameters                               \
     {                                                              \
@@ -70,6 +97,18 @@ GT_EXPORT int fclose(FILE *file)
         gt_process_keep_stderr();
     return gt_real.fclose(file);
 }
+
+/* The number may stay, and be something else. */
+#define FREOPEN(name)                                                    \
+    GT_EXPORT FILE *name(const char *path, const char *mode, FILE *file) \
+    {                                                                    \
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE);       \
+        forget(file);                                                    \
+        return gt_real.name(path, mode, file);                           \
+    }
+
+FREOPEN(freopen)
+FREOPEN(freopen64)
 
 GT_EXPORT int pclose(FILE *file)
 {
@@ -96,3 +135,53 @@ PRINTF(fprintf, vfprintf, (FILE * file, const char *format, ...), (file, format,
 PRINTF(__printf_chk, __vprintf_chk, (int flag, const char *format, ...), (flag, format, ap))
 PRINTF(__fprintf_chk, __vfprintf_chk, (FILE * file, int flag, const char *format, ...),
        (file, flag, format, ap))
+PRINTF(wprintf, vwprintf, (const wchar_t *format, ...), (format, ap))
+PRINTF(fwprintf, vfwprintf, (FILE * file, const wchar_t *format, ...), (file, format, ap))
+PRINTF(__wprintf_chk, __vwprintf_chk, (int flag, const wchar_t *format, ...), (flag, format, ap))
+PRINTF(__fwprintf_chk, __vfwprintf_chk, (FILE * file, int flag, const wchar_t *format, ...),
+       (file, flag, format, ap))
+PRINTF(dprintf, vdprintf, (int fd, const char *format, ...), (fd, format, ap))
+PRINTF(__dprintf_chk, __vdprintf_chk, (int fd, int flag, const char *format, ...),
+       (fd, flag, format, ap))
+
+/* Formatted input. */
+
+PRINTF(scanf, vscanf, (const char *format, ...), (format, ap))
+PRINTF(fscanf, vfscanf, (FILE * file, const char *format, ...), (file, format, ap))
+PRINTF(wscanf, vwscanf, (const wchar_t *format, ...), (format, ap))
+PRINTF(fwscanf, vfwscanf, (FILE * file, const wchar_t *format, ...), (file, format, ap))
+PRINTF(__isoc99_scanf, __isoc99_vscanf, (const char *format, ...), (format, ap))
+PRINTF(__isoc99_fscanf, __isoc99_vfscanf, (FILE * file, const char *format, ...),
+       (file, format, ap))
+PRINTF(__isoc99_wscanf, __isoc99_vwscanf, (const wchar_t *format, ...), (format, ap))
+PRINTF(__isoc99_fwscanf, __isoc99_vfwscanf, (FILE * file, const wchar_t *format, ...),
+       (file, format, ap))
+PRINTF(__isoc23_scanf, __isoc23_vscanf, (const char *format, ...), (format, ap))
+PRINTF(__isoc23_fscanf, __isoc23_vfscanf, (FILE * file, const char *format, ...),
+       (file, format, ap))
+PRINTF(__isoc23_wscanf, __isoc23_vwscanf, (const wchar_t *format, ...), (format, ap))
+PRINTF(__isoc23_fwscanf, __isoc23_vfwscanf, (FILE * file, const wchar_t *format, ...),
+       (file, format, ap))
+
+#define SYSLOG(name, real, parameters, arguments)                  \
+    GT_EXPORT void name parameters                                 \
+    {                                                              \
+        va_list ap;                                                \
+        va_start(ap, format);                                      \
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE); \
+        gt_real.real arguments;                                    \
+        va_end(ap);                                                \
+    }
+#define VSYSLOG(name, parameters, arguments)                       \
+    GT_EXPORT void name parameters                                 \
+    {                                                              \
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE); \
+        gt_real.name arguments;                                    \
+    }
+
+SYSLOG(syslog, vsyslog, (int priority, const char *format, ...), (priority, format, ap))
+SYSLOG(__syslog_chk, __vsyslog_chk, (int priority, int flag, const char *format, ...),
+       (priority, flag, format, ap))
+VSYSLOG(vsyslog, (int priority, const char *format, va_list ap), (priority, format, ap))
+VSYSLOG(__vsyslog_chk, (int priority, int flag, const char *format, va_list ap),
+        (priority, flag, format, ap))

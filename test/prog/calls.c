@@ -5,7 +5,9 @@
 #include "rows.h"
 
 #include <aio.h>
+#include <dirent.h>
 #include <dlfcn.h>
+#include <grp.h>
 #include <limits.h>
 #include <linux/aio_abi.h>
 #include <linux/io_uring.h>
@@ -15,8 +17,10 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pwd.h>
 #include <resolv.h>
 #include <semaphore.h>
+#include <spawn.h>
 #include <stddef.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -35,6 +39,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <wchar.h>
 
 /* What does the arranging ---------------------------------------------------------------------- */
 
@@ -219,6 +224,25 @@ static long read_eventfd(void)
 {
     uint64_t value = 0;
     return read(in, &value, 8) == 8 ? (long)value : -1;
+}
+
+static long do_eventfd_read(void)
+{
+    eventfd_t value = 0;
+    return eventfd_read(in, &value) == 0 ? (long)value : -1;
+}
+
+static void full_eventfd(void)
+{
+    uint64_t most = UINT64_MAX - 1;
+    an_eventfd();
+    out = in;
+    EXPECT(RAW(SYS_write, out, &most, 8) == 8);
+}
+
+static long do_eventfd_write(void)
+{
+    return eventfd_write(out, 3);
 }
 
 static void put_event(void)
@@ -649,6 +673,15 @@ static long do_sigsuspend(void)
     return sigsuspend(&none);
 }
 
+int __xpg_sigpause(int signal); /* what the headers call, which warn of it, too */
+
+static long do_sigpause(void)
+{
+    block_signal();
+    starting();
+    return __xpg_sigpause(SIGUSR1);
+}
+
 static long do_pause(void)
 {
     return pause();
@@ -930,6 +963,97 @@ static long do_fflush(void)
 static long do_fclose(void)
 {
     return fclose(stream);
+}
+
+static int number_of_letters(void)
+{
+    return (int)four - 1;
+}
+
+/* By these pointers: the headers have a macro or an inline function of the name. */
+static int (*volatile by_getc_unlocked)(FILE *) = getc_unlocked;
+static int (*volatile by_putc_unlocked)(int, FILE *) = putc_unlocked;
+
+static long do_getc_unlocked(void)
+{
+    return by_getc_unlocked(stream);
+}
+
+static long do_putc_unlocked(void)
+{
+    return by_putc_unlocked('a', stream);
+}
+
+static long do_uflow(void)
+{
+    return getc_unlocked(stream);
+}
+
+static long do_overflow(void)
+{
+    return putc_unlocked('a', stream);
+}
+
+static long do_fscanf(void)
+{
+    char word[16];
+    return fscanf(stream, "%15s", word) + (long)strlen(word);
+}
+
+static long do_fwscanf(void)
+{
+    wchar_t word[16];
+    return fwscanf(stream, L"%15ls", word) + (long)wcslen(word);
+}
+
+static long do_fgetwc(void)
+{
+    return (long)fgetwc(stream);
+}
+
+static long do_fgetws(void)
+{
+    wchar_t buffer[16];
+    return fgetws(buffer, (int)four + 1, stream) ? (long)wcslen(buffer) : -1;
+}
+
+static long do_fputwc(void)
+{
+    return (long)fputwc(L'a', stream);
+}
+
+static long do_fputws(void)
+{
+    return fputws(L"abc", stream) < 0;
+}
+
+static long do_fwprintf(void)
+{
+    return fwprintf(stream, L"%d", number_of_letters());
+}
+
+static long do_dprintf(void)
+{
+    return dprintf(out, "%s %d", "abc", number_of_letters());
+}
+
+static long do_freopen(void)
+{
+    return freopen("/dev/null", "w", stream) == stream;
+}
+
+static void piped(void)
+{
+    empty_pipe();
+    char command[64];
+    snprintf(command, sizeof command, "read x </proc/self/fd/%d; exit 7", in);
+    stream = popen(command, "r");
+    EXPECT(stream);
+}
+
+static long do_pclose(void)
+{
+    return WEXITSTATUS(pclose(stream));
 }
 
 /* Sockets -------------------------------------------------------------------------------------- */
@@ -1244,6 +1368,35 @@ THRICE(ioctl_file, ioctl(in, FIONREAD, &number))
 THRICE(read_bad, read(-1, small, four))
 THRICE(fcntl_setlkw, fcntl_posix())
 
+static char *no_arguments[] = {"true", NULL};
+
+static int spawn(void)
+{
+    pid_t pid;
+    int result = posix_spawn(&pid, "/bin/true", NULL, NULL, no_arguments, no_arguments + 1);
+    EXPECT(result == 0 && RAW(SYS_wait4, pid, NULL, 0, NULL) == pid);
+    return result;
+}
+
+THRICE(spawn_call, spawn())
+
+static DIR *dir;
+
+static void a_directory(void)
+{
+    files();
+    dir = opendir("/proc/self");
+    EXPECT(dir);
+}
+
+THRICE(ftruncate_call, ftruncate(out, 4096))
+THRICE(syncfs_call, syncfs(out))
+THRICE(sync_call, (sync(), 0))
+THRICE(readdir_call, readdir(dir) != NULL)
+THRICE(fallocate_call, fallocate(out, 0, 0, 4096))
+THRICE(getpwuid_call, getpwuid(0) != NULL)
+THRICE(getgrgid_call, getgrgid(0) != NULL)
+
 /* What does not wait although it could. */
 static long nothing_there(void)
 {
@@ -1260,6 +1413,12 @@ static long nothing_there(void)
     errno = 0;
     return 0;
 }
+
+#if __GLIBC_PREREQ(2, 38)
+#define SCANF(name) "__isoc23_" name
+#else
+#define SCANF(name) "__isoc99_" name
+#endif
 
 /* clang-format off: a row is a line */
 #define S(...)                          \
@@ -1283,6 +1442,8 @@ static const struct row table[] = {
     S("pwritev2-pipe", "pwritev2", full_pipe, do_pwritev2, take, .after = close_all),
     S("read-pty", "read", pty, do_read, put, .after = close_all),
     S("read-eventfd", "read", an_eventfd, read_eventfd, put_event, .after = close_all),
+    S("eventfd_read", "eventfd_read", an_eventfd, do_eventfd_read, put_event, .after = close_all),
+    S("eventfd_write", "eventfd_write", full_eventfd, do_eventfd_write, take, .after = close_all),
     S("read-timerfd", "read", a_timerfd, read_timerfd, .after = close_all),
     S("read-interrupted", "read", interruptible, do_read, interrupt, .after = close_all),
     S("read-restarted", "read", restartable, do_read, interrupt_then_put, .after = close_all),
@@ -1311,6 +1472,7 @@ static const struct row table[] = {
     S("sigtimedwait", "sigtimedwait", handler, do_sigtimedwait, interrupt),
     S("sigtimedwait-timeout", "sigtimedwait", handler, sigtimedwait_timeout, .release = NULL),
     S("sigsuspend", "sigsuspend", handler, do_sigsuspend, interrupt),
+    S("sigpause", "__xpg_sigpause", handler, do_sigpause, interrupt),
     S("pause", "pause", handler, do_pause, interrupt),
     S("msgsnd", "msgsnd", msg_full, do_msgsnd, msg_take, .after = msg_over),
     S("msgrcv", "msgrcv", msg_queue, do_msgrcv, msg_put, .after = msg_over),
@@ -1330,6 +1492,22 @@ static const struct row table[] = {
     S("getline", "getline", stream_in, do_getline, put, .after = stream_over),
     S("fwrite", "fwrite", stream_direct, do_fwrite, take, .after = stream_over),
     S("fflush", "fflush", stream_dirty, do_fflush, take, .after = stream_over),
+    S("getc_unlocked", "getc_unlocked", stream_in, do_getc_unlocked, put, .after = stream_over),
+    S("__uflow", "__uflow", stream_in, do_uflow, put, .after = stream_over),
+    S("putc_unlocked", "putc_unlocked", stream_direct, do_putc_unlocked, take,
+      .after = stream_over),
+    S("__overflow", "__overflow", stream_direct, do_overflow, take, .after = stream_over),
+    S("fscanf", SCANF("fscanf"), stream_in, do_fscanf, put, .after = stream_over),
+    S("fwscanf", SCANF("fwscanf"), stream_in, do_fwscanf, put, .after = stream_over),
+    S("fgetwc", "fgetwc", stream_in, do_fgetwc, put, .after = stream_over),
+    S("fgetws", "fgetws", stream_in, do_fgetws, put, .after = stream_over),
+    S("fputwc", "fputwc", stream_direct, do_fputwc, take, .after = stream_over),
+    S("fputws", "fputws", stream_direct, do_fputws, take, .after = stream_over),
+    S("fwprintf", "fwprintf", stream_direct, do_fwprintf, take, .after = stream_over),
+    S("dprintf", "dprintf", full_pipe, do_dprintf, take, .after = close_all),
+    S("freopen", "freopen", stream_dirty, do_freopen, take, .after = stream_over),
+    S("pclose", "pclose", piped, do_pclose, put, .after = close_all),
+    X("posix_spawn", "posix_spawn", files, spawn_call),
     S("fclose", "fclose", stream_dirty, do_fclose, take, .after = close_all),
 
     N("getaddrinfo", "getaddrinfo", name_server, do_getaddrinfo, answer, .after = close_all),
@@ -1389,6 +1567,14 @@ static const struct row table[] = {
     X("getrandom", "getrandom", files, getrandom_some),
     X("ioctl", "ioctl", files, ioctl_file),
     X("read-bad", "read", files, read_bad),
+
+    X("ftruncate", "ftruncate", files, ftruncate_call),
+    X("syncfs", "syncfs", files, syncfs_call),
+    X("sync", "sync", files, sync_call),
+    X("readdir", "readdir", a_directory, readdir_call),
+    X("fallocate", "fallocate", files, fallocate_call),
+    N("getpwuid", "getpwuid", files, getpwuid_call, .kind = COUNTED, .after = close_all),
+    N("getgrgid", "getgrgid", files, getgrgid_call, .kind = COUNTED, .after = close_all),
 
     S("nothing-there", "", pipe_and_socket, nothing_there, .after = close_all, .kind = QUIET),
     S("ten", "read", a_timerfd, read_ten, .after = close_all, .kind = SPECIAL),
