@@ -287,7 +287,7 @@ static long write_some(const char *p, size_t size)
         if (!fd_is_ours() && reopen() != 0)
             return -EBADF;
         if (file->stale)
-            (void)!ftruncate(file->fd, 0); /* a device or a FIFO has nothing to truncate */
+            gt_syscall(SYS_ftruncate, file->fd, 0); /* a device or a FIFO has nothing to truncate */
         file->stale = false;
         long n = gt_syscall(SYS_write, file->fd, p, size);
         int error = n < 0 ? errno : n == 0 ? EIO : 0;
@@ -398,7 +398,8 @@ int gt_output_rewind(void)
 {
     if (!file->regular || !fd_is_ours())
         return -ESPIPE;
-    if (ftruncate(file->fd, 0) != 0 || gt_syscall(SYS_lseek, file->fd, 0, SEEK_SET) != 0)
+    if (gt_syscall(SYS_ftruncate, file->fd, 0) != 0 ||
+        gt_syscall(SYS_lseek, file->fd, 0, SEEK_SET) != 0)
         return -errno;
     file->written = file->committed = out.staged = 0;
     out.limited = false;
@@ -418,7 +419,7 @@ void gt_output_close(void)
 {
     if (fd_is_ours()) {
         if (file->stale || file->written != file->committed)
-            (void)!ftruncate(file->fd, (off_t)file->committed);
+            gt_syscall(SYS_ftruncate, file->fd, (off_t)file->committed);
         remove_empty();
         gt_syscall(SYS_close, file->fd);
     }

@@ -110,6 +110,17 @@ static int no_openat2(int dir, const char *path, const struct open_how *how, siz
     return (int)gt_syscall(SYS_openat2, dir, path, how, n);
 }
 
+/* Hooks of the forms with arguments call those with a list. */
+#define NO_SCANF(name, parameters, arguments)     \
+    static int no_isoc23_##name parameters        \
+    {                                             \
+        return gt_real.__isoc99_##name arguments; \
+    }
+NO_SCANF(vscanf, (const char *format, va_list ap), (format, ap))
+NO_SCANF(vwscanf, (const wchar_t *format, va_list ap), (format, ap))
+NO_SCANF(vfscanf, (FILE * file, const char *format, va_list ap), (file, format, ap))
+NO_SCANF(vfwscanf, (FILE * file, const wchar_t *format, va_list ap), (file, format, ap))
+
 /*
  * What not every libc has (glibc 2.31 has all others). Where nobody has it the program shall not
  * find it; who has bound to ours already, by a weak reference, gets what it would do.
@@ -123,14 +134,14 @@ static const struct {
     {GT_HOOK_closefrom, (void (*)(void))no_closefrom},                       /* 2.34 */
     {GT_HOOK_execveat, (void (*)(void))no_execveat},                         /* 2.34 */
     {GT_HOOK_epoll_pwait2, (void (*)(void))no_epoll_pwait2},                 /* 2.35 */
-    {GT_HOOK___isoc23_scanf, (void (*)(void))__isoc99_scanf},                /* 2.38 */
-    {GT_HOOK___isoc23_wscanf, (void (*)(void))__isoc99_wscanf},              /* 2.38 */
-    {GT_HOOK___isoc23_fscanf, (void (*)(void))__isoc99_fscanf},              /* 2.38 */
-    {GT_HOOK___isoc23_fwscanf, (void (*)(void))__isoc99_fwscanf},            /* 2.38 */
-    {GT_HOOK___isoc23_vscanf, (void (*)(void))__isoc99_vscanf},              /* 2.38 */
-    {GT_HOOK___isoc23_vwscanf, (void (*)(void))__isoc99_vwscanf},            /* 2.38 */
-    {GT_HOOK___isoc23_vfscanf, (void (*)(void))__isoc99_vfscanf},            /* 2.38 */
-    {GT_HOOK___isoc23_vfwscanf, (void (*)(void))__isoc99_vfwscanf},          /* 2.38 */
+    {GT_HOOK___isoc23_scanf, (void (*)(void))no_isoc23_vscanf},              /* 2.38 */
+    {GT_HOOK___isoc23_wscanf, (void (*)(void))no_isoc23_vwscanf},            /* 2.38 */
+    {GT_HOOK___isoc23_fscanf, (void (*)(void))no_isoc23_vfscanf},            /* 2.38 */
+    {GT_HOOK___isoc23_fwscanf, (void (*)(void))no_isoc23_vfwscanf},          /* 2.38 */
+    {GT_HOOK___isoc23_vscanf, (void (*)(void))no_isoc23_vscanf},             /* 2.38 */
+    {GT_HOOK___isoc23_vwscanf, (void (*)(void))no_isoc23_vwscanf},           /* 2.38 */
+    {GT_HOOK___isoc23_vfscanf, (void (*)(void))no_isoc23_vfscanf},           /* 2.38 */
+    {GT_HOOK___isoc23_vfwscanf, (void (*)(void))no_isoc23_vfwscanf},         /* 2.38 */
     {GT_HOOK_openat2, (void (*)(void))no_openat2},                           /* 2.43 */
     {GT_HOOK_free_sized, (void (*)(void))gt_heap_free_sized},                /* 2.43 */
     {GT_HOOK_free_aligned_sized, (void (*)(void))gt_heap_free_aligned_sized} /* 2.43 */

@@ -67,7 +67,7 @@ static struct gt_box *map(int fd, size_t size)
         errno = EFBIG;
         return NULL;
     }
-    if (ftruncate(fd, (off_t)size) != 0)
+    if (gt_syscall(SYS_ftruncate, fd, (off_t)size) != 0)
         return NULL;
     void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (p == MAP_FAILED)
