@@ -45,25 +45,50 @@ static size_t auxiliary_vector(char **environment)
     return n + 2;
 }
 
+static bool names_the_same(const char *one, const char *other)
+{
+    size_t n = strcspn(one, "=") + 1;
+    return strncmp(one, other, n) == 0;
+}
+
+/* In the place of an older string of ours; else at the end of `array`, of which it returns the end.
+ */
+static size_t put(char **array, size_t n, char *string)
+{
+    size_t i = 0;
+    while (i < n && !names_the_same(array[i], string))
+        i++;
+    array[i] = string;
+    return i < n ? n : n + 1;
+}
+
 /*
  * Strings of the program's environment stay where they are, and so does their order. Ours come
- * first: programs that write a title over arguments and environment take the last string for the
- * end of that area. Others look behind the array for the kernel's auxiliary vector.
+ * before the last one: programs that write a title over arguments and environment take the last
+ * string for the end of that area, or take what follows the arguments without a gap. Others look
+ * behind the array for the kernel's auxiliary vector.
  */
 void gt_descent_hand_down(char **kernels)
 {
     enum { ZEROS = 3 };
-    size_t n = 0, behind = environ == kernels ? auxiliary_vector(kernels) : 0;
-    while (environ[n])
+    size_t n = 0, behind = environ && environ == kernels ? auxiliary_vector(kernels) : 0;
+    while (environ && environ[n])
         n++;
     char **array = NULL;
     if (told.strings)
         array = gt_pages_alloc((told.strings + n + 1 + behind + ZEROS) * sizeof *array);
     if (!array)
         return;
-    memcpy(array, told.string, told.strings * sizeof *array);
-    memcpy(array + told.strings, environ, n * sizeof *array);
-    memcpy(array + told.strings + n + 1, environ + n + 1, behind * sizeof *array);
+    char *last = n ? environ[n - 1] : NULL;
+    size_t end = n ? n - 1 : 0;
+    if (end)
+        memcpy(array, environ, end * sizeof *array);
+    for (unsigned i = 0; i < told.strings; i++)
+        end = put(array, end, told.string[i]);
+    if (last)
+        array[end++] = last;
+    if (behind)
+        memcpy(array + end + 1, environ + n + 1, behind * sizeof *array);
     environ = array;
 }
 

@@ -1,8 +1,8 @@
 /*
  * Where this process stands in the tree of processes that the user started: the first one gets the
  * plain output name, all others a name of their own. What descendants are to know stands in the
- * environment that they inherit. It is put there once, at the start, before the program's own
- * strings: whatever the program makes of its environment later is its own affair.
+ * environment that they inherit. It is put there once, at the start, before the last of the
+ * program's own strings: whatever the program makes of its environment later is its own affair.
  */
 #ifndef GT_DESCENT_H
 #define GT_DESCENT_H

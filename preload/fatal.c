@@ -47,8 +47,11 @@ static void save_on_our_stack(void)
     gt_futex_wake(&fatal.done, INT_MAX);
 }
 
+/* A fault of the thread's own, which comes again; else the kernel had no room for a handler. */
 static bool is_fault(int number, const siginfo_t *info)
 {
+    if (info->si_code == SI_KERNEL || (number == SIGBUS && info->si_code == BUS_MCEERR_AO))
+        return false;
     for (int i = 0; i < SIGNALS; i++) {
         if (signals[i].number == number)
             return signals[i].fault && info->si_code > 0; /* else kill(2) or raise(3) */
@@ -56,12 +59,14 @@ static bool is_fault(int number, const siginfo_t *info)
     return false;
 }
 
-/* The default action takes place on our return. */
+/* The default action takes place on our return; where a filter forbids that, we end the process. */
 static void die_after_return(int number, siginfo_t *info)
 {
+    enum { SHELLS = 128 };
     struct sigaction by_default = {.sa_handler = SIG_DFL};
     long pid = gt_syscall(SYS_getpid), tid = gt_syscall(SYS_gettid);
-    gt_real.sigaction(number, &by_default, NULL);
+    if (gt_real.sigaction(number, &by_default, NULL) != 0)
+        gt_syscall(SYS_exit_group, SHELLS + number);
     if (!is_fault(number, info) && gt_syscall(SYS_rt_tgsigqueueinfo, pid, tid, number, info) != 0)
         gt_syscall(SYS_tgkill, pid, tid, number); /* the kernel lets only the main thread lie */
 }
@@ -86,9 +91,15 @@ static struct sigaction ours(void)
     return action;
 }
 
+/* Functions that pass no hook of ours may have shown our handler to the program, as its own. */
+bool gt_fatal_is_ours(sighandler_t handler)
+{
+    return handler == (sighandler_t)(void *)on_fatal;
+}
+
 static bool is_default(const struct sigaction *action)
 {
-    return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL;
+    return action->sa_handler == SIG_DFL || gt_fatal_is_ours(action->sa_handler);
 }
 
 bool gt_fatal_watches(int number)
@@ -107,19 +118,38 @@ int gt_fatal_action(int number, const struct sigaction *action, struct sigaction
     if (r != 0 || !old)
         return r;
     *old = before;
-    if ((before.sa_flags & SA_SIGINFO) && before.sa_sigaction == on_fatal)
+    if (gt_fatal_is_ours(before.sa_handler))
         *old = (struct sigaction){.sa_handler = SIG_DFL};
     return r;
+}
+
+void gt_fatal_end(void)
+{
+    struct sigaction now, by_default = {.sa_handler = SIG_DFL};
+    for (int i = 0; fatal.on && i < SIGNALS; i++) {
+        if (gt_real.sigaction(signals[i].number, NULL, &now) == 0 &&
+            gt_fatal_is_ours(now.sa_handler))
+            gt_real.sigaction(signals[i].number, &by_default, NULL);
+    }
+    fatal.on = false;
+}
+
+/* The first process of a container has no default actions: what would end others, it outlives. */
+static bool is_first_process(void)
+{
+    return gt_syscall(SYS_getpid) == 1;
 }
 
 void gt_fatal_after_fork(void)
 {
     fatal.begun = fatal.done = 0;
+    if (is_first_process())
+        gt_fatal_end();
 }
 
 void gt_fatal_init(void)
 {
-    if (fatal.on)
+    if (fatal.on || is_first_process())
         return;
     fatal.stack = gt_pages_alloc(STACK_BYTES);
     fatal.on = fatal.stack != NULL;

@@ -306,7 +306,7 @@ void gt_process_end(void)
          * the drain side must not wait for it. */
         t->inside = GT_INSIDE_FOR_GOOD;
         gt_writer_unpin(&t->w);
-        if (!mid_event) {
+        if (!mid_event && !process.dying) { /* both may wait */
             gt_heap_write_exact(t);
             load_symbols_within_loader(t);
         }

@@ -5,6 +5,7 @@
  */
 #include "seccomp.h"
 
+#include "fatal.h"
 #include "options.h"
 #include "process.h"
 #include "sampler.h"
@@ -265,6 +266,13 @@ static bool is_harmless(uint32_t answer)
     return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG || action == SECCOMP_RET_ERRNO;
 }
 
+/* Our handler of deadly signals would not end the program then. */
+static bool is_permission(uint32_t answer)
+{
+    uint32_t action = answer & SECCOMP_RET_ACTION_FULL;
+    return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG;
+}
+
 static bool is_made(const struct need *need)
 {
     int libc = atoi(gnu_get_libc_version() + sizeof "2." - 1);
@@ -272,7 +280,8 @@ static bool is_made(const struct need *need)
     return libc >= since && (!until || libc < until);
 }
 
-static bool allows(const struct sock_fprog *program, const struct need *needs, size_t n)
+static bool answers(const struct sock_fprog *program, const struct need *needs, size_t n,
+                    bool (*fits)(uint32_t answer))
 {
     for (size_t i = 0; i < n; i++) {
         if (!is_made(&needs[i]))
@@ -280,10 +289,15 @@ static bool allows(const struct sock_fprog *program, const struct need *needs, s
         struct seccomp_data data = {.nr = needs[i].number & 0xffff, .arch = GT_ARCH_AUDIT};
         for (int k = 0; k < 6; k++)
             data.args[k] = needs[i].args[k];
-        if (!is_harmless(run(program, &data)))
+        if (!fits(run(program, &data)))
             return false;
     }
     return true;
+}
+
+static bool allows(const struct sock_fprog *program, const struct need *needs, size_t n)
+{
+    return answers(program, needs, n, is_harmless);
 }
 
 #define ALL_OF(needs) needs, sizeof needs / sizeof *needs
@@ -293,7 +307,10 @@ static bool spares_threads(const struct sock_fprog *program)
     bool allowed = allows(program, ALL_OF(handlers_need));
     if (!allowed)
         gt_sampler_forbid();
-    bool handlers = gt_sampler_hz() || gt_options.ring_bytes || gt_options.signal;
+    if (!answers(program, ALL_OF(handlers_need), is_permission) ||
+        !answers(program, ALL_OF(threads_need), is_permission))
+        gt_fatal_end();
+    bool handlers = gt_sampler_hz() || gt_options.signal;
     return allows(program, ALL_OF(threads_need)) && (!handlers || allowed) &&
            (!gt_options.boxed || allows(program, ALL_OF(box_needs)));
 }

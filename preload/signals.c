@@ -168,14 +168,36 @@ GT_EXPORT int sigaction(int number, const struct sigaction *action, struct sigac
                              : gt_real.sigaction(number, action, old);
 }
 
-GT_EXPORT sighandler_t signal(int number, sighandler_t handler)
+static sighandler_t set_taken(int number, sighandler_t handler)
 {
-    if (handler == SIG_ERR || (!is_taken(number) && !gt_fatal_watches(number)))
-        return gt_real.signal(number, handler);
     struct sigaction old, action = {.sa_handler = handler, .sa_flags = SA_RESTART};
     sigaddset(&action.sa_mask, number);
-    return set_action(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
+    exchange(&action, &old);
+    return old.sa_handler;
 }
+
+/* What else is in the action, libc's function decides, and siginterrupt(3). */
+static sighandler_t set_watched(int number, sighandler_t handler, sighandler_t before)
+{
+    static const struct sigaction by_default = {.sa_handler = SIG_DFL};
+    if (before != SIG_ERR && handler == SIG_DFL)
+        gt_fatal_action(number, &by_default, NULL);
+    return gt_fatal_is_ours(before) ? SIG_DFL : before;
+}
+
+#define SIGNAL(name)                                                                     \
+    GT_EXPORT sighandler_t name(int number, sighandler_t handler)                        \
+    {                                                                                    \
+        if (is_taken(number) && handler != SIG_ERR)                                      \
+            return set_taken(number, handler);                                           \
+        sighandler_t before = gt_real.name(number, handler);                             \
+        return gt_fatal_watches(number) ? set_watched(number, handler, before) : before; \
+    }
+
+SIGNAL(signal)
+SIGNAL(ssignal)
+SIGNAL(bsd_signal)
+SIGNAL(__sysv_signal)
 
 /*
  * While the signal is blocked it stays pending: for sigwait of a thread that waits for all signals,

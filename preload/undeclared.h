@@ -41,6 +41,8 @@ void __longjmp_chk(sigjmp_buf env, int value) __attribute__((noreturn));
 int __cxa_thread_atexit_impl(void (*destructor)(void *), void *object, void *dso_handle);
 extern void *__dso_handle __attribute__((visibility("hidden")));
 int __pthread_key_create(pthread_key_t *key, void (*destructor)(void *));
+sighandler_t bsd_signal(int number, sighandler_t handler);
+sighandler_t __sysv_signal(int number, sighandler_t handler);
 size_t __fread_chk(void *buf, size_t size, size_t n, size_t count, FILE *file);
 size_t __fread_unlocked_chk(void *buf, size_t size, size_t n, size_t count, FILE *file);
 int __uflow(FILE *file);

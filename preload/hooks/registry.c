@@ -21,7 +21,7 @@ struct line {
  */
 static struct shard {
     struct gt_lock lock;
-    uint32_t turns;      /* given to waiters so far, see struct gt_waiter */
+    uint64_t turns;      /* given to waiters so far, see struct gt_waiter */
     struct line asleep;  /* not woken */
     struct line woken;   /* by when */
     const void *counted; /* the address of which `sleepers` is the number of waiters not woken */

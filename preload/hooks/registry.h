@@ -28,7 +28,7 @@ struct gt_waiter {
     bool timed;     /* the wait ends by itself */
     bool again;     /* the second entry of a condition variable's waiter, see relock */
     bool final;     /* being woken once is the end of the wait: never asleep again before that */
-    uint32_t turn;  /* in its shard: a lower one is to be woken before */
+    uint64_t turn;  /* in its shard: a lower one is to be woken before */
     bool outrun;    /* it was not the one that was woken last: see gt_registry_remove */
     /*
      * A condition variable's waiter must still get its mutex after it was woken: then it becomes

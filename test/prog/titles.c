@@ -35,14 +35,12 @@ static bool has_auxiliary_vector(void)
     return vector[1] == (unsigned long)sysconf(_SC_PAGESIZE);
 }
 
-/* But for what the library puts before them, the strings are where they were, in their order. */
+/* But for what the library puts between them, the strings are where they were, in their order. */
 static bool is_as_given(void)
 {
     char **e = environ, **g = given;
-    while (*e && is_ours(*e))
-        e++;
-    while (*e && *e == *g)
-        e++, g++;
+    while (*e && (is_ours(*e) || *e == *g))
+        g += !is_ours(*e++);
     return !*e && !*g && has_auxiliary_vector();
 }
 

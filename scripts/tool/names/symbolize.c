@@ -8,6 +8,7 @@
 #include "scripts/tool/recover/recover.h"
 #include "scripts/tool/replacement.h"
 #include "scripts/tool/tool.h"
+#include "scripts/tool/written.h"
 
 #include "symbolize/files.h"
 #include "symbolize/perf_map.h"
@@ -163,6 +164,8 @@ int gt_command_symbolize(int argc, char **argv)
         gt_rename_v2(&naming, &trace, file);
     if (!naming.modules)
         gt_say("%s says nothing of modules: it is not by this version of libgotrace", trace.path);
+    if (fflush(file) == 0) /* else it is said below what is wrong */
+        gt_written_check(gt_replacement_temporary(), output, (char *[]){argv[optind]}, 1);
     gt_replacement_finish(trace.path);
     report(output, &naming);
     return 0;
