@@ -320,8 +320,8 @@ def gotrace(command, *argv):
 
 
 def ms(text):
-    number, unit = re.fullmatch(r"([\d.]+)(us|ms|s)", text).groups()
-    return float(number) * {"us": 1e-3, "ms": 1, "s": 1e3}[unit]
+    number, unit = re.fullmatch(r"([\d.]+)(ns|us|ms|s)", text).groups()
+    return float(number) * {"ns": 1e-6, "us": 1e-3, "ms": 1, "s": 1e3}[unit]
 
 
 def spread(values):

@@ -266,7 +266,10 @@ def test_gdb_sees_one_libc(tmp_path, recording):
     for env in {}, proc.traced_env(tmp_path / "t.out", RECORDINGS[recording]):
         with standing(env) as program:
             commands = ["info sharedlibrary", "frame function main", 'print/x (long)strdup("a copy")']
-            text = proc.run(gdb(*commands, target=["-p", program.pid])).ok().stdout
+            result = proc.run(gdb(*commands, target=["-p", program.pid]))
+            if not env and "Couldn't write extended state status" in result.stderr:
+                pytest.skip("this gdb cannot call functions on this processor, without the library either")
+            text = result.ok().stdout
             libraries = re.findall(r"^0x.*\s(/\S+)$", text, re.M)
             ((lo, hi),) = maps_of(program.pid)["[heap]"]
             assert lo <= int(re.search(r"^\$1 = (0x\w+)$", text, re.M)[1], 16) < hi, text

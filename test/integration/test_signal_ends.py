@@ -1,13 +1,14 @@
 """A signal ends a recorded program as it would bare; what the program had done by then is in the trace."""
 
 import os
+import re
 import signal
 import struct
 import time
 
 import pytest
 
-from lib import LIBRARY, PROGRAMS, gotools, proc
+from lib import LIBRARY, PROGRAMS, ROOT, gotools, proc
 from lib.reports import GOTRACE
 
 TOLD = PROGRAMS / "told"
@@ -87,3 +88,30 @@ def test_end_is_not_held_up(tmp_path):
     status, _, _, seconds = told(tmp_path, "nothing", signal.SIGTERM, traced_env(tmp_path, GOTRACE_SYSCALLS="all"))
     os.close(reader)
     assert status == -signal.SIGTERM and seconds < 1
+
+
+ACTIONS = PROGRAMS.parent / "hostile/actions"
+WAYS = re.findall(r'{"(\w+)", \w+}', (ROOT / "test/hostile/actions.c").read_text())
+
+
+@pytest.mark.beside
+@pytest.mark.parametrize("switches", [{}, {"GOTRACE_RING": "1M"}], ids=str)
+@pytest.mark.parametrize("way", WAYS)
+def test_actions(tmp_path, way, switches):
+    """What programs may do about signals, and filters, and namespaces: the same status as bare."""
+    bare = proc.run([ACTIONS, way])
+    if bare.returncode == 77:
+        pytest.skip("needs the right to make a PID namespace")
+    traced = proc.traced([ACTIONS, way], tmp_path / "t.out", env=switches)
+    assert (traced.returncode, traced.stdout) == (bare.returncode, bare.stdout), traced
+
+
+@pytest.mark.beside
+def test_no_environment_at_all(tmp_path):
+    """A library's constructor, before ours, has cleared it."""
+    flags = ["-shared", "-fPIC"]
+    proc.compile("#include <stdlib.h>\n__attribute__((constructor)) static void clear(void) { clearenv(); }\n", tmp_path / "libclear.so", *flags)
+    text = "#include <pthread.h>\nstatic void *f(void *a) { return a; }\n" \
+        "int main(void) { pthread_t t; pthread_create(&t, NULL, f, NULL); return pthread_join(t, NULL); }\n"
+    program = proc.compile(text, tmp_path / "cleared", "-Wl,--no-as-needed", f"-L{tmp_path}", "-lclear", f"-Wl,-rpath,{tmp_path}")
+    proc.traced([program], tmp_path / "t.out", cwd=tmp_path).ok()

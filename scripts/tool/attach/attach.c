@@ -84,12 +84,25 @@ static bool is_secure(pid_t pid)
     return secure;
 }
 
+/* Not that it is just being loaded: a command that was killed leaves the thread at that. */
+static bool is_taken(pid_t pid)
+{
+    enum { TICKS = 1000 };
+    bool taken = true;
+    for (int i = 0; i < TICKS && taken; i++) {
+        taken = gt_has_library(pid) && gt_alone_look(pid) != -ENOTCONN;
+        if (taken)
+            wait_a_tick();
+    }
+    return taken;
+}
+
 static void refuse_early(pid_t pid)
 {
     size_t size;
     if (!gt_stub_code(&size))
         gt_fail(GT_EXIT_FAILED, "attaching is there for x86-64 only, on a processor with XSAVE");
-    if (gt_has_library(pid) && gt_alone_look(pid) != -ENOTCONN)
+    if (is_taken(pid))
         FAIL(pid, "has libgotrace.so already: gotrace start %d", pid);
     if (is_secure(pid))
         FAIL(pid,
@@ -175,11 +188,11 @@ static void borrow(struct attach *a)
     struct candidate *all = gt_need(calloc(n + 1, sizeof *all));
     sigset_t held, before; /* Ctrl-C is for later */
     if (!n)
-        try_again(a->still.pid,
-                  "has no thread that waits in a system call which can be made again: it computes, "
-                  "has something half done, as in a write, waits with a timeout that would begin "
-                  "anew, as in epoll_wait, or is inside of its loader or allocator, or its stacks "
-                  "cannot be followed");
+        try_again(
+            a->still.pid,
+            "has no thread that waits in a system call which can be made again: it computes, "
+            "has something half done, as in a write, or is inside of its loader or allocator, "
+            "or its stacks cannot be followed");
     for (size_t i = 0; i < n; i++)
         all[i] = (struct candidate){task[i], -1};
     sigfillset(&held);

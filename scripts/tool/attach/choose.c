@@ -73,7 +73,7 @@ static bool is_ordinary(const struct gt_task *t)
 
 /*
  * A call that is waited in, or a sleep that goes on, and that can be made again: not one that may
- * have done a part, nor one whose timeout would begin anew.
+ * have done a part. Event loops wait with a timeout, and take EINTR for one that is over.
  */
 static bool is_patient(const struct gt_still *still, pid_t tid, const struct gt_call *call)
 {
@@ -102,7 +102,8 @@ static int rank(const struct gt_still *s, const struct gt_task *t)
 {
     bool timed =
         t->call.number == SYS_restart_syscall || has_timeout(gt_call_row(t->call.number), &t->call);
-    return (timed ? 0 : 2) + (t->tid == s->pid);
+    bool anew = gt_call_again(s, t->tid, &t->call) == GT_AGAIN_ANEW;
+    return (timed ? 0 : 2) - (anew ? 2 : 0) + (t->tid == s->pid);
 }
 
 static const struct gt_still *sorting;

@@ -95,7 +95,7 @@ enum gt_again gt_call_again(const struct gt_still *still, int tid, const struct 
     }
     case GT_AGAIN_FAILS:
         return reads && is_pipe(tid, (int)call->argument[0]) ? GT_AGAIN_WHOLE
-               : timed                                       ? GT_AGAIN_NOT
+               : timed                                       ? GT_AGAIN_ANEW
                                                              : GT_AGAIN_FAILS;
     default: return row->again;
     }

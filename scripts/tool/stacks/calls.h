@@ -22,6 +22,7 @@ enum gt_again {
     GT_AGAIN_WHOLE, /* the kernel makes it again, or goes on with it: as if nothing had been */
     GT_AGAIN_LEFT,  /* the same, if the kernel can write how much of the timeout is left */
     GT_AGAIN_FAILS, /* fails with EINTR, nothing done: it can be made again, with all its timeout */
+    GT_AGAIN_ANEW,  /* the same of one call that has a timeout, which may begin anew then */
     GT_AGAIN_NOT    /* may have done a part, and then returns that; or nobody knows */
 };
 
@@ -38,8 +39,8 @@ const struct gt_call_row *gt_call_row(long number);
 const struct gt_call_row *gt_call_named(const char *name);
 
 /*
- * The same of one call, by its arguments and descriptor: never LEFT, and FAILS only if it has no
- * timeout that would begin anew. tid: the thread that is in it.
+ * The same of one call, by its arguments and descriptor: never LEFT, and FAILS only without a
+ * timeout. tid: the thread that is in it.
  */
 struct gt_still;
 struct gt_call;
