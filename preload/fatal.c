@@ -29,7 +29,7 @@ static const struct {
 enum { SIGNALS = sizeof signals / sizeof *signals };
 
 static struct {
-    bool on;
+    bool on, forbidden;
     void *stack; /* ours: the thread's, or its signal stack, may be small or at its end */
     ucontext_t here, there;
     _Atomic uint32_t begun, done;
@@ -123,7 +123,7 @@ int gt_fatal_action(int number, const struct sigaction *action, struct sigaction
     return r;
 }
 
-void gt_fatal_end(void)
+static void end(void)
 {
     struct sigaction now, by_default = {.sa_handler = SIG_DFL};
     for (int i = 0; fatal.on && i < SIGNALS; i++) {
@@ -132,6 +132,12 @@ void gt_fatal_end(void)
             gt_real.sigaction(signals[i].number, &by_default, NULL);
     }
     fatal.on = false;
+}
+
+void gt_fatal_forbid(void)
+{
+    end();
+    fatal.forbidden = true;
 }
 
 /* The first process of a container has no default actions: what would end others, it outlives. */
@@ -144,12 +150,12 @@ void gt_fatal_after_fork(void)
 {
     fatal.begun = fatal.done = 0;
     if (is_first_process())
-        gt_fatal_end();
+        end();
 }
 
 void gt_fatal_init(void)
 {
-    if (fatal.on || is_first_process())
+    if (fatal.on || fatal.forbidden || is_first_process())
         return;
     fatal.stack = gt_pages_alloc(STACK_BYTES);
     fatal.on = fatal.stack != NULL;

@@ -14,8 +14,9 @@
 /* Constructor, if there is a flight recorder; else where a recording begins. */
 void gt_fatal_init(void);
 
-/* The default actions again: the thread is to have a filter that our handler cannot live with. */
-void gt_fatal_end(void);
+/* The default actions for good, in children too: a filter is coming that our handler cannot live
+ * with. */
+void gt_fatal_forbid(void);
 
 /* Whether that is our handler, which to the program is SIG_DFL. */
 bool gt_fatal_is_ours(sighandler_t handler);

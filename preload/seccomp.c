@@ -309,7 +309,7 @@ static bool spares_threads(const struct sock_fprog *program)
         gt_sampler_forbid();
     if (!answers(program, ALL_OF(handlers_need), is_permission) ||
         !answers(program, ALL_OF(threads_need), is_permission))
-        gt_fatal_end();
+        gt_fatal_forbid();
     bool handlers = gt_sampler_hz() || gt_options.signal;
     return allows(program, ALL_OF(threads_need)) && (!handlers || allowed) &&
            (!gt_options.boxed || allows(program, ALL_OF(box_needs)));
