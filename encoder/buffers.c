@@ -17,6 +17,8 @@
 #define PAGE 4096u
 /* The black box's cost more, and are free for urgent threads only once there are such. */
 #define AHEAD (16 * GT_BUF_BYTES)
+/* So many are mapped at once: a thousand new threads would queue for the lock of the mappings. */
+#define MAPPED_TOGETHER (16 * GT_BUF_BYTES + PAGE)
 /* A thread that ends hands over a buffer of a few events: so many of them are worth a wake-up. */
 #define KICK_BYTES (16 * PAGE)
 
@@ -25,6 +27,7 @@
 
 static struct {
     struct gt_freelist free, reserve;
+    struct gt_arena fresh;
     _Atomic uint32_t reserved;
     _Atomic(char *) uncut; /* RESERVE of them, but for so many */
     _Atomic uint32_t cut;
@@ -41,7 +44,7 @@ static struct {
     _Atomic bool stalled;         /* PATIENCE_NS ago, and threads want one */
     _Atomic uint32_t waiters;
     _Atomic uint64_t serial;
-} pool = {.limit = 256u << 20};
+} pool = {.limit = 256u << 20, .fresh = {.chunk_bytes = MAPPED_TOGETHER, .align = PAGE}};
 
 _Atomic size_t gt_buffers_queued;
 
@@ -62,7 +65,8 @@ static bool take_share(bool force)
 
 static struct gt_buf *map_buffer(void)
 {
-    struct gt_buf *buf = gt_box_alloc_buffer(GT_BUF_BYTES);
+    struct gt_buf *buf = gt_box_is_open() ? gt_box_alloc_buffer(GT_BUF_BYTES)
+                                          : gt_arena_alloc(&pool.fresh, GT_BUF_BYTES);
     if (buf)
         atomic_fetch_add_explicit(&pool.stats.mapped, GT_BUF_BYTES, memory_order_relaxed);
     return buf;

@@ -34,7 +34,8 @@ static struct {
     bool has_key;            /* whose destructor tells of a thread's end */
     pthread_key_t key;
     pthread_attr_t attr; /* all defaults: libc fills them in when asked */
-} threads;
+} threads = {
+    .arena = {.chunk_bytes = 16 * sizeof(struct gt_thread), .align = _Alignof(struct gt_thread)}};
 
 static struct gt_thread first_thread GT_SPARSE, *main_thread = &first_thread;
 
@@ -43,7 +44,9 @@ static struct gt_thread first_thread GT_SPARSE, *main_thread = &first_thread;
 static struct gt_thread *thread_alloc(void)
 {
     struct gt_thread *t = gt_freelist_pop(&threads.free);
-    if (!t) {
+    if (t) {
+        t->regions.open = 0;
+    } else {
         t = gt_arena_alloc(&threads.arena, sizeof *t);
         if (!t) {
             gt_lost();
@@ -60,7 +63,6 @@ static struct gt_thread *thread_alloc(void)
     t->w.jumped = false;
     t->w.may_lose = false;
     t->stuck = false;
-    t->regions.open = 0;
     memset(&t->holds, 0, sizeof t->holds);
     return t;
 }
@@ -376,7 +378,7 @@ void gt_thread_init(void)
 void gt_thread_main(void)
 {
     struct gt_thread *t = main_thread;
-    memset(t, 0, offsetof(struct gt_thread, regions.region)); /* the rest is never read before */
+    memset(t, 0, offsetof(struct gt_thread, trail));
     gt_writer_register(&t->w);
     atomic_store(&threads.last_g, 1);
     t->w.g.id = 1;
@@ -457,6 +459,8 @@ void gt_thread_after_fork(void)
     threads.free = (struct gt_freelist){0};
     threads.cloned = NULL;
     threads.key_lock = (struct gt_lock){0};
+    if (main_thread->regions.serial)
+        main_thread->regions.open = main_thread->regions.serial = 0;
     if (gt_attach_is_free())
         forget_caller();
     else

@@ -59,9 +59,9 @@ struct gt_thread {
     struct gt_holds holds;
     struct gt_sampler sampler;
     struct gt_thread *next; /* in the list of cloned ones */
-    /* Large, and never touched but for the beginning of the one, the middle of the other. */
-    struct gt_regions regions;
+    /* Large: a thread that makes no use of its pages does not touch them. */
     struct gt_trail trail;
+    struct gt_regions regions;
 };
 
 extern __thread struct gt_thread *gt_self __attribute__((tls_model("initial-exec")));

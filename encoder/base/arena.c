@@ -76,13 +76,14 @@ void gt_vector_empty(struct gt_vector *v)
 /* In place of `full`, unless somebody else was faster. false: no memory. */
 static bool add_chunk(struct gt_arena *arena, struct gt_chunk *full, size_t size)
 {
+    size_t head = arena->align > sizeof *full ? arena->align : sizeof *full;
     bool boxed = arena->boxed && gt_box_is_open();
-    size_t least = boxed ? BOX_CHUNK : CHUNK;
-    size_t bytes = sizeof *full + size > least ? sizeof *full + size : least;
+    size_t least = boxed ? BOX_CHUNK : arena->chunk_bytes ? arena->chunk_bytes : CHUNK;
+    size_t bytes = head + size > least ? head + size : least;
     struct gt_chunk *fresh = boxed ? gt_box_alloc_table(bytes) : gt_pages_alloc(bytes);
     if (!fresh)
         return false;
-    fresh->used = sizeof *fresh;
+    fresh->used = head;
     fresh->size = bytes;
     fresh->before = full;
     /* release: pairs with the acquire in gt_arena_alloc */

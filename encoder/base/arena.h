@@ -12,6 +12,8 @@
 
 struct gt_arena {
     _Atomic(struct gt_chunk *) chunk; /* the last one */
+    size_t chunk_bytes;               /* how much is mapped at once; 0: 256 KiB */
+    size_t align;                     /* of what has a multiple of that as its size; 0: 16 */
     bool boxed;                       /* it is memory of the black box, where there is one */
 };
 

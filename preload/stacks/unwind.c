@@ -378,11 +378,16 @@ static bool start(const struct gt_trail *t, struct state *s, const uintptr_t *fr
 static struct gt_path *choose(struct gt_trail *t, const struct state *s)
 {
     struct gt_path *p = gt_trail_last(t);
-    uint32_t first = gt_path_first(p);
-    if (p->frames && p->step[first].sp == s->sp && p->pcs[first + 1] == s->pc)
+    uint32_t first = t->used ? gt_path_first(p) : GT_TRAIL_MAX;
+    if (first < GT_TRAIL_MAX && p->step[first].sp == s->sp && p->pcs[first + 1] == s->pc)
         return p;
     t->last ^= 1;
-    return gt_trail_last(t);
+    p = gt_trail_last(t);
+    if (t->used < 2) { /* its pages are not read before they are written: they come at once so */
+        p->frames = 0;
+        t->used++;
+    }
+    return p;
 }
 
 __attribute__((noinline)) enum gt_walked gt_unwind(struct gt_trail *t, uint32_t epoch, uint32_t *n)
@@ -516,10 +521,7 @@ void gt_trail_begin(struct gt_trail *t, size_t size)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     uintptr_t end = (uintptr_t)pthread_self(); /* libc keeps it at the end of a thread's stack */
-    for (int i = 0; i < 2; i++) {
-        if (t->path[i].frames) /* what is not written to takes no memory */
-            t->path[i].frames = 0;
-    }
+    t->last = t->used = 0;
     t->stack_lo = t->stack_hi = 0;
     if (here - unwind.main_lo < unwind.main_hi - unwind.main_lo) {
         t->stack_lo = unwind.main_lo;

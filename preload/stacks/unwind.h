@@ -48,13 +48,14 @@ struct gt_path {
 };
 
 /*
- * A thread's last stacks (two, as it waits for work and hands it on; the second comes first), and
- * room for the next.
+ * A thread's last stacks (two, as it waits for work and hands it on), and room for the next. The
+ * second path comes first: its end and what follows, as far as 30 frames go, are in one page.
  */
 struct gt_trail {
-    struct gt_path path[2];
+    _Alignas(4096) struct gt_path path[2];
     uintptr_t stack_lo, stack_hi; /* the thread's own stack; both 0: not known */
     uint32_t last;                /* which of the two was the stack last */
+    uint32_t used;                /* so many of them are something */
     /* The walk under way, innermost first; pcs[i + 1] again. */
     uint64_t fresh_pcs[GT_TRAIL_MAX + 1];
     struct gt_fresh {
