@@ -49,12 +49,12 @@ static struct {
     struct gt_lock client;
     enum gt_drain_command command;
     bool has_path;
-    char path[PATH_MAX];
     int result;
     uint32_t last_asked;
     _Atomic uint32_t asked, answered;
     _Atomic uint32_t toggles;
 } drain;
+static char asked_path[PATH_MAX] GT_SPARSE; /* the request's, where it has one */
 
 _Atomic uint32_t gt_drain_unattended;
 
@@ -214,7 +214,7 @@ static bool serve_request(void)
         return false;
     enum gt_drain_command command = drain.command;
     bool has_path = drain.has_path;
-    memcpy(path, drain.path, sizeof path);
+    memcpy(path, asked_path, sizeof path);
     if (!atomic_compare_exchange_strong(&drain.asked, &asked, 0))
         return false;
     answer(number, gt_drain_execute(command, has_path ? path : NULL));
@@ -322,7 +322,7 @@ static int ask_locked(enum gt_drain_command command, const char *path, uint64_t 
 {
     drain.command = command;
     drain.has_path = path;
-    strcpy(drain.path, path ? path : "");
+    strcpy(asked_path, path ? path : "");
     drain.last_asked += drain.last_asked == UINT32_MAX ? 2 : 1; /* never 0 */
     uint32_t mine = drain.last_asked, done;
     atomic_store(&drain.asked, mine);

@@ -216,7 +216,7 @@ static bool is_waker(const struct gt_held_key *key)
 
 static uint32_t put_text(const struct gt_held_key *key, const char **text)
 {
-    static char buf[GT_STRING_MAX];
+    static char buf[GT_STRING_MAX] GT_SPARSE;
     struct gt_strbuf t = gt_strbuf_start(buf, sizeof buf);
     if (key->holder == GT_HOLDER_SELF)
         gt_strbuf_add(&t, "held ");

@@ -29,7 +29,7 @@
  */
 enum { TABLES = 256 << 20, BEYOND = 256 << 20 };
 
-static char path_of_box[PATH_MAX]; /* "": there is none */
+static char path_of_box[PATH_MAX] GT_SPARSE; /* "": there is none */
 
 static struct gt_live *live(void)
 {

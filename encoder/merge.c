@@ -124,8 +124,9 @@ void gt_merge_after_fork(void)
 {
     struct gt_merge *const both[] = {&gt_merge_for_v1, &gt_merge_for_sched};
     for (int i = 0; i < 2; i++) {
-        if (both[i]->used)
-            memset(both[i]->bucket, 0, sizeof both[i]->bucket);
+        if (!both[i]->used)
+            continue;
+        memset(both[i]->bucket, 0, sizeof both[i]->bucket);
         both[i]->free = NULL;
         both[i]->arena = (struct gt_arena){.chunk = NULL};
     }

@@ -20,6 +20,7 @@
 #include "encoder/base/clock.h"
 #include "encoder/base/libc.h"
 #include "encoder/base/log.h"
+#include "encoder/base/sparse.h"
 #include "encoder/v1/elf.h"
 #include "encoder/v1/v1.h"
 
@@ -55,9 +56,9 @@ static struct {
     bool kept_on;         /* in it, for there could be no other */
 
     /* The flight recorder. */
-    char path_given[PATH_MAX];
     uint64_t ring_events, ring_ns; /* in the last file */
 } recording;
+static char path_given[PATH_MAX] GT_SPARSE; /* of the flight recorder's file */
 
 bool gt_recording_is_on(void)
 {
@@ -81,7 +82,7 @@ static bool name_file(const char *path)
 {
     const char *name = recording.path;
     if (path)
-        name = strcpy(recording.path_given, path);
+        name = strcpy(path_given, path);
     else if (recording.config->next_path)
         name = recording.config->next_path();
     recording.path = name ? name : recording.path;

@@ -15,13 +15,15 @@
 #include "preload/stacks/python.h"
 #include "symbolize/elf_names.h"
 
+static struct gt_elf_binding bindings[GT_BINDINGS_MAX] GT_SPARSE; /* from libc's to our hooks */
+
 static struct {
     enum { NEVER, BOUND, UNDONE, FREE } state; /* FREE: a child of one in which it was UNDONE */
-    struct gt_elf_binding binding[GT_BINDINGS_MAX]; /* from libc's functions to our hooks */
     int n, of_libc; /* behind those, what is other libraries' while we are attached */
-    enum { NOTHING, TO_HOOKS, TO_LIBC } due; /* for the loader: see bind_by_loader */
-    bool done;
-} attached GT_SPARSE;
+    /* For the loader, see bind_by_loader; volatile: dlsym says of itself that it calls nobody. */
+    volatile enum { NOTHING, TO_HOOKS, TO_LIBC } due;
+    volatile bool done;
+} attached;
 
 bool gt_attach_is_under_way(void)
 {
@@ -64,7 +66,7 @@ static bool bind_all(bool to_hooks)
     bool all = true;
     int n = 0;
     for (int i = 0; i < attached.n; i++) {
-        struct gt_elf_binding b = attached.binding[i];
+        struct gt_elf_binding b = bindings[i];
         if (i >= attached.of_libc && !is_loaded(b.in))
             continue;
         list[n] = to_hooks ? b : (struct gt_elf_binding){b.name, b.to, b.from, b.in};
@@ -79,8 +81,8 @@ static void find_all(void)
 {
     gt_python_init();
     if (!attached.of_libc)
-        attached.of_libc = gt_real_bindings(attached.binding, gt_heap_on);
-    attached.n = attached.of_libc + gt_foreign_bindings(attached.binding + attached.of_libc);
+        attached.of_libc = gt_real_bindings(bindings, gt_heap_on);
+    attached.n = attached.of_libc + gt_foreign_bindings(bindings + attached.of_libc);
 }
 
 static void nothing(void)

@@ -15,10 +15,10 @@
 
 /* What is to be handed down. */
 static struct {
-    char text[PATH_MAX + 128];
     size_t used;
     char *string[3]; /* in text */
     unsigned strings;
+    char text[PATH_MAX + 128];
 } told GT_SPARSE;
 
 void gt_descent_tell(const char *name, const char *value)

@@ -124,7 +124,7 @@ static int resolve(const struct gt_stack *s, uint32_t index, struct gt_frame *ou
                    bool may_wait)
 {
     GT_ASSERT_DRAIN_SIDE();
-    static char description[GT_STRING_MAX + 1]; /* one caller at a time */
+    static char description[GT_STRING_MAX + 1] GT_SPARSE; /* one caller at a time */
     struct gt_sym_frame frames[max];
     uint64_t pc = s->pcs[index], at = pc - (index > 0);
     if (index == 0 && pc < GT_LEAVES_END) {
@@ -178,7 +178,7 @@ static bool can_name(uint64_t address, uint32_t epoch)
 /* NULL: nothing is known. */
 static const char *phrase(enum gt_phrase which, uint64_t address, uint32_t epoch, bool may_wait)
 {
-    static char text[GT_STRING_MAX];
+    static char text[GT_STRING_MAX] GT_SPARSE;
     size_t size = which == GT_PHRASE_VARIABLE ? sizeof text : sizeof text / 2;
     struct gt_strbuf t = gt_strbuf_start(text, size);
     const struct gt_module *m = gt_modules_find(epoch, address);

@@ -21,23 +21,23 @@ struct gt_options {
     uint64_t max_size;         /* of the file, in bytes; 0: no limit */
     uint64_t max_mem;          /* of event buffers, in bytes */
     const struct gt_format *format;
-    char output[PATH_MAX]; /* pattern, absolute */
-    bool calls;            /* calls into the kernel are shown */
-    bool every_call;       /* all of them */
-    bool channels;         /* with what they are about (hooks/channels.h) */
-    uint64_t call_min;     /* unless they are shorter, in ns; and yields */
-    uint64_t hold_min;     /* in ns: a lock held so long is told, if anybody waited for it lately */
-    bool manual;           /* recording starts when told to */
-    uint64_t delay;        /* or so many ns after the program; 0: never */
-    uint64_t duration;     /* of a recording, in ns; 0: any */
-    uint64_t ring_bytes;   /* the flight recorder's memory; 0: there is none */
-    uint64_t ring_time;    /* and in ns how long it remembers; 0: as long as that lasts */
+    bool calls;          /* calls into the kernel are shown */
+    bool every_call;     /* all of them */
+    bool channels;       /* with what they are about (hooks/channels.h) */
+    uint64_t call_min;   /* unless they are shorter, in ns; and yields */
+    uint64_t hold_min;   /* in ns: a lock held so long is told, if anybody waited for it lately */
+    bool manual;         /* recording starts when told to */
+    uint64_t delay;      /* or so many ns after the program; 0: never */
+    uint64_t duration;   /* of a recording, in ns; 0: any */
+    uint64_t ring_bytes; /* the flight recorder's memory; 0: there is none */
+    uint64_t ring_time;  /* and in ns how long it remembers; 0: as long as that lasts */
     struct gt_rotation_config rotation; /* of a recording's files; all 0: there is one */
-    uint64_t hang;       /* in ns: a deadlock that has lasted so long is told; 0: never */
-    int signal;          /* starts and stops; 0: none */
-    char live[PATH_MAX]; /* where the black box is; "": beside the output */
-    bool boxed;          /* there is one */
-    uint32_t cpu_hz;     /* samples in a second of a thread's CPU time; 0: none */
+    uint64_t hang;         /* in ns: a deadlock that has lasted so long is told; 0: never */
+    int signal;            /* starts and stops; 0: none */
+    bool boxed;            /* there is one */
+    uint32_t cpu_hz;       /* samples in a second of a thread's CPU time; 0: none */
+    char output[PATH_MAX]; /* pattern, absolute */
+    char live[PATH_MAX];   /* where the black box is; "": beside the output */
 };
 extern struct gt_options gt_options;
 

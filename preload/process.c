@@ -20,7 +20,9 @@
 
 #include "encoder/base/era.h"
 #include "encoder/base/log.h"
+#include "encoder/base/sparse.h"
 #include "encoder/base/urgent.h"
+
 #include "encoder/drain.h"
 #include "encoder/live.h"
 #include "encoder/recording.h"
@@ -51,10 +53,10 @@ static struct {
     _Atomic uint32_t ended;
     _Atomic uint32_t serving; /* see serve_unfollowed */
     _Atomic uint32_t execs;   /* the thread that is about to */
-    char path[PATH_MAX];
-    unsigned files;     /* so many have been named */
-    _Atomic bool dying; /* of a signal */
+    unsigned files;           /* so many have been named */
+    _Atomic bool dying;       /* of a signal */
 } process;
+static char process_path[PATH_MAX] GT_SPARSE; /* of its trace */
 
 bool gt_process_is_ours(void)
 {
@@ -72,8 +74,8 @@ static bool is_inside(const struct gt_writer *w)
 
 static const char *next_path(void)
 {
-    bool whole = gt_options_output_path(process.path, process.descendant, ++process.files);
-    return whole ? process.path : NULL;
+    bool whole = gt_options_output_path(process_path, process.descendant, ++process.files);
+    return whole ? process_path : NULL;
 }
 
 /* Another recording. */
@@ -105,7 +107,7 @@ static void start_recording(bool manual)
 {
     if (!gt_census_admit())
         return;
-    if (!gt_options_output_path(process.path, process.descendant, 1)) {
+    if (!gt_options_output_path(process_path, process.descendant, 1)) {
         gt_log("GOTRACE_OUTPUT is too long; nothing is recorded");
         return;
     }
@@ -114,7 +116,7 @@ static void start_recording(bool manual)
     if (!gt_attach_is_under_way())
         gt_fatal_init();
     gt_buffers_set_limit(gt_options.max_mem);
-    gt_drain_open(&(struct gt_drain_config){.path = process.path,
+    gt_drain_open(&(struct gt_drain_config){.path = process_path,
                                             .next_path = next_path,
                                             .max_size = gt_options.max_size,
                                             .format = gt_options.format,
@@ -627,7 +629,7 @@ static void start(void)
         return;
     }
     process.descendant =
-        gt_options_output_path(process.path, false, 1) && gt_descent_is_descendant(process.path);
+        gt_options_output_path(process_path, false, 1) && gt_descent_is_descendant(process_path);
     if (process.descendant && gt_options.children == GT_CHILDREN_NONE) {
         gt_heap_off();
         return;

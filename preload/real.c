@@ -2,6 +2,7 @@
 #include "real.h"
 
 #include "encoder/base/futex.h"
+#include "encoder/base/sparse.h"
 #include "preload/heap/heap.h"
 #include "preload/hooks/foreign.h"
 #include "symbolize/elf_names.h"
@@ -72,11 +73,27 @@ static void resolve_for(enum gt_hook hook)
         gt_real_resolve();
 }
 
+/* An auditor is told of look-ups, and may answer otherwise. */
+static bool is_audited(void)
+{
+    return environ && getenv("LD_AUDIT");
+}
+
+/* The definition is libc's, which a look-up would find: that takes ten times as long. */
+static bool is_known(const struct gt_elf_found *f)
+{
+    return f->function && gt_elf_is_libc(f->in) && !is_audited();
+}
+
 void *gt_real_next(const char *name)
 {
+    struct gt_elf_found f = {.name = name};
     if (gt_elf_is_late())
         return find_definer(name);
-    return gt_elf_is_defined_after_us(name) ? dlsym(RTLD_NEXT, name) : NULL;
+    gt_elf_find_after_us(&f, 1);
+    if (is_known(&f))
+        return f.function;
+    return f.in || !gt_elf_ours() ? dlsym(RTLD_NEXT, name) : NULL;
 }
 
 static int no_epoll_pwait2(int fd, struct epoll_event *events, int n,
@@ -157,7 +174,7 @@ static bool is_optional(const struct row *row)
 }
 
 /* What others interpose (a sanitizer, another preload) usually has no version: it comes first. */
-static void *find(const struct row *row)
+static void *look_up(const struct row *row)
 {
     if (gt_elf_is_late() && (is_optional(row) || find_definer(row->name)))
         return find_definer(row->name);
@@ -166,6 +183,29 @@ static void *find(const struct row *row)
                           ? dlvsym(RTLD_NEXT, row->name, row->version)
                           : NULL;
     return versioned ? versioned : fn;
+}
+
+/*
+ * Of most functions libc has the first definition after us: three hundred look-ups would take
+ * longer than many a program runs.
+ */
+static void find_all(void)
+{
+    struct gt_elf_found found[GT_HOOKS_END];
+    for (int i = 0; i < GT_HOOKS_END; i++)
+        found[i].name = i ? rows[i].name : "";
+    gt_elf_find_after_us(found, GT_HOOKS_END);
+    const struct link_map *libc = NULL;
+    bool late = gt_elf_is_late();
+    for (int i = 1; i < GT_HOOKS_END; i++) {
+        if (!late && found[i].in != libc && is_known(&found[i]))
+            libc = found[i].in;
+        bool known = libc && found[i].in == libc && found[i].function;
+        bool nobodys = libc && !found[i].in && is_optional(&rows[i]);
+        void *fn = known ? found[i].function : nobodys ? NULL : look_up(&rows[i]);
+        if (fn)
+            *rows[i].slot = fn;
+    }
 }
 
 static void do_without(void)
@@ -210,11 +250,7 @@ void gt_real_resolve(void)
         return;
     gt_heap_resolve_begin();
     do_without();
-    for (int i = 1; i < GT_HOOKS_END; i++) {
-        void *fn = find(&rows[i]);
-        if (fn)
-            *rows[i].slot = fn;
-    }
+    find_all();
     find_old();
     gt_foreign_init();
     gt_syscall = gt_real.syscall;
@@ -265,7 +301,7 @@ int gt_real_bindings(struct gt_elf_binding out[GT_BINDINGS_MAX], bool heap)
 /* Where these functions are. Finding each takes half a microsecond. */
 static struct code {
     uintptr_t at, size;
-} codes[GT_HOOKS_END];
+} codes[GT_HOOKS_END] GT_SPARSE;
 
 void gt_real_find_code(void)
 {

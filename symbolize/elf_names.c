@@ -61,14 +61,27 @@ static uint32_t gnu_hash_of(const char *name)
     return h;
 }
 
+/* Two bits of 64 say of most names that the module has none of them. */
+static bool may_have(const struct table *t, uint32_t hash)
+{
+    enum { BITS = 8 * sizeof(ElfW(Addr)) };
+    const uint32_t *header = t->gnu_hash;
+    const ElfW(Addr) *filter = (const void *)(header + 4);
+    ElfW(Addr) word = filter[hash / BITS & (header[2] - 1)];
+    return word >> hash % BITS & word >> (hash >> header[3]) % BITS & 1;
+}
+
 /*
  * The GNU table holds definitions only: header, Bloom filter, buckets, one chain word a symbol. The
  * versions of a name are in one chain: the one after `last`, or the first.
  */
-static ElfW(Sym) * find_gnu(const struct table *t, const char *name, const ElfW(Sym) * last)
+static ElfW(Sym) *
+    find_gnu(const struct table *t, const char *name, uint32_t hash, const ElfW(Sym) * last)
 {
     const uint32_t *header = t->gnu_hash;
-    uint32_t n = header[0], first = header[1], hash = gnu_hash_of(name);
+    uint32_t n = header[0], first = header[1];
+    if (!may_have(t, hash))
+        return NULL;
     const uint32_t *buckets = header + 4 + header[2] * (sizeof(ElfW(Addr)) / 4);
     const uint32_t *chain = buckets + n;
     uint32_t i = n ? buckets[hash % n] : 0;
@@ -84,19 +97,25 @@ static ElfW(Sym) * find_gnu(const struct table *t, const char *name, const ElfW(
     }
 }
 
-/* `last`: NULL, or what this has returned before. */
-static ElfW(Sym) * find(const struct table *t, const char *name, const ElfW(Sym) * last)
+/* `last`: NULL, or what this has returned before. hash: gnu_hash_of the name. */
+static ElfW(Sym) *
+    find_hashed(const struct table *t, const char *name, uint32_t hash, const ElfW(Sym) * last)
 {
     if (!t->symbols || !t->strings)
         return NULL;
     if (t->gnu_hash)
-        return find_gnu(t, name, last);
+        return find_gnu(t, name, hash, last);
     uint32_t i = last ? (uint32_t)(last - t->symbols) + 1 : 1;
     for (; t->sysv_hash && i < t->sysv_hash[1]; i++) {
         if (is_named(t, &t->symbols[i], name))
             return &t->symbols[i];
     }
     return NULL;
+}
+
+static ElfW(Sym) * find(const struct table *t, const char *name, const ElfW(Sym) * last)
+{
+    return find_hashed(t, name, gnu_hash_of(name), last);
 }
 
 /* Looked for once, while we are loaded: later others may be unloaded meanwhile. */
@@ -127,14 +146,19 @@ ElfW(Sym) * gt_elf_definition(const struct link_map *map, const char *name)
     return symbol && is_defined(symbol) ? symbol : NULL;
 }
 
-ElfW(Sym) * gt_elf_newest(const struct link_map *map, const char *name)
+static ElfW(Sym) * newest(const struct table *t, const char *name, uint32_t hash)
 {
     enum { HIDDEN = 0x8000 };
-    struct table t = read_table(map, true);
-    ElfW(Sym) *symbol = find(&t, name, NULL);
-    while (symbol && t.versions && t.versions[symbol - t.symbols] & HIDDEN)
-        symbol = find(&t, name, symbol);
+    ElfW(Sym) *symbol = find_hashed(t, name, hash, NULL);
+    while (symbol && t->versions && t->versions[symbol - t->symbols] & HIDDEN)
+        symbol = find_hashed(t, name, hash, symbol);
     return symbol && is_defined(symbol) ? symbol : NULL;
+}
+
+ElfW(Sym) * gt_elf_newest(const struct link_map *map, const char *name)
+{
+    struct table t = read_table(map, true);
+    return newest(&t, name, gnu_hash_of(name));
 }
 
 static const char *file_of(const char *path)
@@ -165,11 +189,15 @@ bool gt_elf_needs(const struct link_map *map, const struct link_map *library)
     return false;
 }
 
-void *gt_elf_function(const struct link_map *map, const char *name)
+static void *function_at(const struct link_map *map, const ElfW(Sym) * symbol)
 {
-    const ElfW(Sym) *symbol = gt_elf_newest(map, name);
     bool is = symbol && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC;
     return is ? (void *)(map->l_addr + symbol->st_value) : NULL;
+}
+
+void *gt_elf_function(const struct link_map *map, const char *name)
+{
+    return function_at(map, gt_elf_newest(map, name));
 }
 
 struct link_map *gt_elf_definer(const char *name)
@@ -204,15 +232,42 @@ bool gt_elf_is_late(void)
     return is == LATE;
 }
 
-/* From the last one on: libc, which has almost all of them, is among the last. */
-bool gt_elf_is_defined_after_us(const char *name)
+/* Returns how many it has that none before it had. */
+static int find_in(const struct link_map *map, struct gt_elf_found *found, int n)
 {
-    struct link_map *ours = gt_elf_ours(), *map = ours;
-    while (map && map->l_next)
-        map = map->l_next;
-    while (map != ours && !gt_elf_definition(map, name))
-        map = map->l_prev;
-    return map != ours || !ours || gt_elf_is_late();
+    struct table t = read_table(map, false);
+    int added = 0;
+    for (int i = 0; i < n; i++) {
+        if (found[i].in || (t.gnu_hash && !may_have(&t, found[i].hash)))
+            continue;
+        if (!t.versions)
+            t = read_table(map, true);
+        const ElfW(Sym) *symbol = newest(&t, found[i].name, found[i].hash);
+        if (symbol) {
+            found[i].in = map;
+            found[i].function = function_at(map, symbol);
+            added++;
+        }
+    }
+    return added;
+}
+
+void gt_elf_find_after_us(struct gt_elf_found *found, int n)
+{
+    const struct link_map *ours = gt_elf_ours();
+    int missing = n;
+    for (int i = 0; i < n; i++) {
+        found[i].in = NULL;
+        found[i].function = NULL;
+        found[i].hash = gnu_hash_of(found[i].name);
+    }
+    for (const struct link_map *map = ours ? ours->l_next : NULL; map && missing; map = map->l_next)
+        missing -= find_in(map, found, n);
+}
+
+bool gt_elf_is_libc(const struct link_map *map)
+{
+    return gt_elf_definition(map, "gnu_get_libc_version") || gt_elf_definition(map, "sem_getvalue");
 }
 
 struct search {

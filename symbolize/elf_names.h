@@ -34,10 +34,20 @@ struct link_map *gt_elf_definer(const char *name);
 struct link_map *gt_elf_definer_before_us(const char *name);
 
 /*
- * Whether dlsym(RTLD_NEXT) would find `name`, as far as can be told: a look-up that fails allocates
- * its error. In doubt, true.
+ * What dlsym(RTLD_NEXT) would find of each name, in one pass over the modules: which is the first
+ * after ours that defines it, and where, if it is a function; NULL: it is none, or only its
+ * resolver knows (IFUNC). Of no use where we are late.
  */
-bool gt_elf_is_defined_after_us(const char *name);
+struct gt_elf_found {
+    const char *name;
+    const struct link_map *in; /* NULL: in none */
+    void *function;
+    uint32_t hash; /* of the name */
+};
+void gt_elf_find_after_us(struct gt_elf_found *found, int n);
+
+/* Whether the module is the C library, or that part of it which threads were before glibc 2.34. */
+bool gt_elf_is_libc(const struct link_map *map);
 
 /* Whether even libc comes before us, which dlopen has loaded: the program's calls do not come. */
 bool gt_elf_is_late(void);

@@ -19,7 +19,9 @@ static struct {
 
 void gt_annotate_after_fork(void)
 {
-    tasks.inherited = atomic_load(&tasks.last);
+    uint64_t last = atomic_load(&tasks.last);
+    if (last)
+        tasks.inherited = last;
 }
 
 /* 0 for what is no task of this process: readers would show one without a name. */

@@ -398,6 +398,8 @@ void gt_registry_release(struct gt_waiter *w, uint64_t now)
 
 void gt_registry_after_fork(void)
 {
+    if (!atomic_load(&used))
+        return;
     memset(shards, 0, sizeof shards);
     memset((void *)gt_registry_count, 0, sizeof gt_registry_count);
     memset(slots, 0, sizeof slots);

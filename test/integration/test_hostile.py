@@ -349,11 +349,11 @@ def test_unlinked_output(tmp_path):
 
 
 def test_file_size_limit(tmp_path):
-    """The first generation is small enough; what comes later is not, and is cut off whole."""
+    """Generations that are small enough are there; what comes later is not, and is cut off whole. Without any: no file."""
     result = same("resources", tmp_path, "file-size")
     assert f"gotrace: cannot write {result.trace}: File too large; the program was not affected" in result.stderr
-    assert result.trace.stat().st_size <= 8192
-    if result.trace.stat().st_size:
+    if result.trace.exists():
+        assert 0 < result.trace.stat().st_size <= 8192
         gotools.check_all(result.trace)
 
 
