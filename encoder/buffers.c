@@ -31,6 +31,7 @@ static struct {
     _Atomic uint32_t reserved;
     _Atomic(char *) uncut; /* RESERVE of them, but for so many */
     _Atomic uint32_t cut;
+    bool begun;                        /* see gt_buffers_reserve */
     _Atomic bool ahead;                /* some are to be free at any time */
     _Atomic(struct gt_buf *) queue[2]; /* by parity of the generation; newest first */
     size_t limit;
@@ -129,6 +130,8 @@ void gt_buffers_reserve(void)
     struct gt_buf *buf;
     char *all;
     map_ahead();
+    bool first = !pool.begun;
+    pool.begun = true;
     if (!atomic_load_explicit(&pool.uncut, memory_order_relaxed)) {
         if ((all = gt_pages_alloc(RESERVE * GT_BUF_BYTES))) {
             atomic_fetch_add_explicit(&pool.reserved, RESERVE, memory_order_relaxed);
@@ -136,6 +139,8 @@ void gt_buffers_reserve(void)
         }
         return;
     }
+    if (first)
+        return; /* a forked child has what its parent had */
     while ((buf = cut_off()))
         gt_freelist_push(&pool.reserve, &buf->free);
     while (atomic_load_explicit(&pool.reserved, memory_order_relaxed) < RESERVE &&
@@ -325,7 +330,7 @@ void gt_buffers_after_fork(void)
 {
     own_pushed = pool.waiters = pool.returned = 0;
     pushed = &own_pushed;
-    pool.stalled = false;
+    pool.stalled = pool.begun = false;
     pool.stats.waits = pool.stats.wait_ns = 0;
     for (uint32_t gen = 0; gen < 2; gen++)
         gt_buffers_put_all(gt_buffers_take(gen));

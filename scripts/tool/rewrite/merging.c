@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 enum { GENERATION_NS = 1000000000, GENERATION_BYTES = 64 << 20 };
 
@@ -61,19 +62,48 @@ static void open_input(struct input *in, const char *path)
         gt_fail(GT_EXIT_FAILED, "%s is not by libgotrace, or there is nothing in it", path);
 }
 
+struct file {
+    const char *path;
+    struct stat st;
+};
+
+static int by_inode(const void *a, const void *b)
+{
+    const struct stat *x = &((const struct file *)a)->st, *y = &((const struct file *)b)->st;
+    if (x->st_dev != y->st_dev)
+        return x->st_dev < y->st_dev ? -1 : 1;
+    return x->st_ino < y->st_ino ? -1 : x->st_ino > y->st_ino;
+}
+
+/* A build has thousands of them: one look at each. What is not there is told where it is opened. */
+static void refuse_twice(const struct gt_merging *m)
+{
+    struct file *file = gt_need(calloc(m->n + 1, sizeof *file));
+    size_t n = 0;
+    for (size_t i = 0; i <= m->n; i++) {
+        file[n].path = i < m->n ? m->inputs[i] : m->output;
+        n += stat(file[n].path, &file[n].st) == 0;
+    }
+    qsort(file, n, sizeof *file, by_inode);
+    for (size_t i = 1; i < n; i++) {
+        const char *one = file[i - 1].path, *other = file[i].path;
+        if (by_inode(&file[i - 1], &file[i]) != 0)
+            continue;
+        if (one == m->output || other == m->output)
+            gt_fail(GT_EXIT_USAGE, "%s: that is what is read; -o takes another file", m->output);
+        gt_fail(GT_EXIT_USAGE, "%s: that is %s once more", other, one);
+    }
+    free(file);
+}
+
 static void open_all(const struct gt_merging *m)
 {
+    refuse_twice(m);
     merging.n = m->n;
     merging.input = gt_need(calloc(m->n, sizeof *merging.input));
     merging.aligned = gt_need(calloc(m->n, sizeof *merging.aligned));
     merging.queue.at = gt_need(calloc(2 * m->n + 1, sizeof *merging.queue.at));
     for (size_t i = 0; i < m->n; i++) {
-        if (gt_rewrite_is_same(m->inputs[i], m->output))
-            gt_fail(GT_EXIT_USAGE, "%s: that is what is read; -o takes another file", m->output);
-        for (size_t j = 0; j < i; j++) {
-            if (gt_rewrite_is_same(m->inputs[i], m->inputs[j]))
-                gt_fail(GT_EXIT_USAGE, "%s: that is %s once more", m->inputs[i], m->inputs[j]);
-        }
         open_input(&merging.input[i], m->inputs[i]);
         merging.aligned[i].trace = &merging.input[i].trace;
     }
