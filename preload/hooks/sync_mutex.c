@@ -200,12 +200,20 @@ LOCK(mtx_timedlock, true, gt_real.mtx_trylock, thrd_busy, thrd_timedout,
      (mtx_t * mutex, const struct timespec *until), (mutex, until),
      gt_timeout_at(CLOCK_REALTIME, until))
 
+/* Who was woken, and has not run yet, is not woken again, and others may be many times meanwhile.
+ */
+static bool lets_nobody_in(const pthread_mutex_t *mutex)
+{
+    bool waits = gt_registry_waits(mutex);
+    return !waits || (gt_registry_all_woken(mutex) && nobody_sleeps(mutex));
+}
+
 static __attribute__((noinline)) int unlock_awaited(pthread_mutex_t *mutex)
 {
     enum gt_hook hook = GT_HOOK_pthread_mutex_unlock;
     bool once = type_of(mutex) != PTHREAD_MUTEX_RECURSIVE;
     bool elsewhere = gt_shared_is_awaited(GT_LOCK_MUTEX, mutex);
-    if (once && !elsewhere && !gt_registry_waits(mutex) && gt_hot_passes(mutex))
+    if (once && !elsewhere && lets_nobody_in(mutex) && gt_hot_passes(mutex))
         return gt_real.pthread_mutex_unlock(mutex);
     struct gt_hold_end end = gt_mutex_release_slow(hook, mutex);
     int r = gt_real.pthread_mutex_unlock(mutex);
