@@ -5,6 +5,7 @@
 #include "replacement.h"
 #include "tool.h"
 
+#include "encoder/base/log.h"
 #include "encoder/format.h"
 #include "encoder/live.h"
 #include "preload/census.h"
@@ -73,6 +74,8 @@ static void prepare(void)
 {
     const char *output = getenv("GOTRACE_OUTPUT"), *quiet = getenv("GOTRACE_QUIET");
     char *pattern;
+    gt_log_init();
+    gt_options_read(NULL); /* complains of what the processes, which say nothing, do not take */
     output = output && *output ? output : "trace.out";
     if (strchr(output, '%'))
         gt_fail(GT_EXIT_OURS, "--output=%s: of a family comes one file; its name has no %%",

@@ -152,6 +152,19 @@ def test_misspelt_variable_gets_one_line(traced, name, meant):
 
 
 @pytest.mark.beside
+def test_a_family_is_told_once_of_what_is_misspelt(tmp_path):
+    """By the command: its processes say nothing."""
+    argv = [ROOT / "build/gotrace", "-f", "-o", tmp_path / "t.out", "--", "sh", "-c", "/bin/true; /bin/true"]
+    env = os.environ | {"GOTRACE_SYCALLS": "all", "GOTRACE_SCHED": "maybe"}
+    lines = [
+        "gotrace: GOTRACE_SCHED=maybe is not on or off; using off",
+        "gotrace: GOTRACE_SYCALLS: not known; did you mean GOTRACE_SYSCALLS?",
+    ]
+    assert proc.run(argv, env=env).ok().stderr.splitlines()[:2] == lines
+    assert proc.run(argv, env=env | {"GOTRACE_QUIET": "1"}).ok().stderr == ""
+
+
+@pytest.mark.beside
 def test_known_variables_are_no_mistake(traced):
     switches = re.findall(r'{"(GOTRACE\w*)"', (ROOT / "preload/options.c").read_text())
     known = [*switches, "GOTRACE_LIBRARY", "GOTRACE_TEST_BUILD", "GOTRACEBACK"]
