@@ -4,8 +4,9 @@
 #include <stddef.h>
 
 /*
- * Bytes that would control a terminal, ends of lines and what is no UTF-8 become question marks:
- * what comes out of a trace, a program or a file was written by others.
+ * Bytes that would control a terminal, ends of lines, what turns the direction of text and what is
+ * no UTF-8 become question marks: what comes out of a trace, a program or a file was written by
+ * others.
  */
 void gt_make_printable(char *text, size_t size);
 

@@ -30,6 +30,14 @@ void gt_say(const char *format, ...)
     va_end(ap);
 }
 
+const char *gt_shown(const char *path)
+{
+    static char shown[PATH_MAX];
+    snprintf(shown, sizeof shown, "%s", path);
+    gt_make_printable(shown, strlen(shown));
+    return shown;
+}
+
 void gt_fail(int status, const char *format, ...)
 {
     va_list ap;

@@ -40,6 +40,9 @@ void gt_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same and the end, with this exit status. */
 _Noreturn void gt_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* A path as it can be printed (encoder/read/printable.h); valid until the next call. */
+const char *gt_shown(const char *path);
+
 /* A time as people read it: "1.234s", "56.70ms", "890.1us" or "12ns"; valid for eight calls. */
 const char *gt_duration(uint64_t ns);
 

@@ -619,7 +619,7 @@ int main(int argc, char **argv)
 """
 
 
-@pytest.mark.parametrize("name, shown", [(b"a\x9b31mb", "a\ufffd31mb"), (b"a\xffb", "a\ufffdb"), ("a\u009bb".encode(), "a??b"), ("é\nb".encode(), "é?b")])
+@pytest.mark.parametrize("name, shown", [(b"a\x9b31mb", "a\ufffd31mb"), (b"a\xffb", "a\ufffdb"), ("a\u009bb".encode(), "a??b"), ("é\nb".encode(), "é?b"), ("a\u202eb".encode(), "a???b"), ("a\u2066b".encode(), "a???b")])
 def test_names_that_are_no_text(tmp_path, name, shown):
     """Nothing that controls a terminal, whichever characters that takes; all else as it is."""
     program = proc.compile(NAMED, tmp_path / "named", "-D_GNU_SOURCE")
@@ -628,3 +628,12 @@ def test_names_that_are_no_text(tmp_path, name, shown):
         out = subprocess.run([GOTRACE, *command, trace], capture_output=True, check=True, timeout=20).stdout.decode()
         assert not [c for c in out if ord(c) < 32 and c != "\n" or 127 <= ord(c) < 160], out
         assert command == ["why"] or shown in out, out
+
+
+def test_a_path_that_is_no_text(tmp_path, traced):
+    """What a report calls the trace does not control the terminal that it is read in."""
+    trace = traced(["/bin/true"]).ok().trace
+    hostile = trace.rename(tmp_path / "a\x1b[31m\nb\u202e.out")
+    for command in (["info"], ["info", "--check"], ["top"], ["top", "--by-thread"], ["why"]):
+        out = subprocess.run([GOTRACE, *command, hostile], capture_output=True, timeout=20).stdout.decode()
+        assert "a?[31m?b???.out" in out and "\x1b" not in out and "\u202e" not in out, out
