@@ -36,7 +36,7 @@ prog_cxx := $(patsubst %.cc,$(B)/%,$(wildcard test/prog/*.cc))
 micro := $(patsubst %,$(B)/test/bench/%,micro micro-cxx micro-cxx-fp)
 walk := $(patsubst %,$(B)/test/bench/%,walk walk-cxx walk-cxx-fp)
 
-.PHONY: all tests tsan asan debug aarch64 aarch64-dist fuzzers bench install uninstall deb dist clean format check-format help
+.PHONY: all tests tsan asan debug aarch64 aarch64-dist fuzzers bench bench-smoke install uninstall deb dist clean format check-format help
 all: $(SO) $(TOOL) ## build ./libgotrace.so and the command, build/gotrace
 
 $(SO): $(lib_src:%.c=$(B)/%.o) preload/versions
@@ -124,7 +124,7 @@ $(filter %micro %walk,$(micro) $(walk)): $(B)/test/bench/descend.o
 $(filter %-cxx,$(micro) $(walk)): $(B)/test/bench/descend-cxx.o
 $(filter %-fp,$(micro) $(walk)): $(B)/test/bench/descend-cxx-fp.o
 
-bench_prog := $(patsubst %,$(B)/test/bench/%,load trivial storm)
+bench_prog := $(patsubst %,$(B)/test/bench/%,load spawn trivial storm)
 $(bench_prog): $(B)/%: %.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -pthread -o $@ $<
@@ -139,8 +139,11 @@ $(B)/test/bench/empty.so: test/bench/empty.c
 
 tests: $(bench_prog) $(walk) $(B)/test/bench/floor $(B)/test/bench/empty.so
 
-bench: libgotrace.so tests ## measure what tracing costs, beside other tracers
-	python3 test/bench/run.py
+bench: libgotrace.so tests ## measure what tracing costs, beside other tracers; RECORD=1 writes RESULTS.md
+	python3 test/bench/run.py $(if $(RECORD),--record)
+
+bench-smoke: all tests ## run each benchmark once and briefly, to see that it runs
+	python3 test/bench/run.py --smoke
 
 $(B)/test/prog/made: PROG_FLAGS := -rdynamic # debuggers and we find what it defines
 

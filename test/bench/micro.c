@@ -1,6 +1,8 @@
 /*
  * One operation again and again; prints the median of 30 batches of 10 ms, in ns an operation,
  * and how many operations that were.
+ * BENCH_BATCHES: so many instead. A name that ends with a number of ns does its work that long, by
+ * the clock's measure before it begins, with the lock held.
  * micro <operation> [depth [times]]: the stack below it is `depth` frames deep (descend.h); with
  * `times` it is made so often, untimed. A second thread always exists, so that libc does not take
  * its single-threaded ways. Ping-pong partners share a CPU: across two their times vary tenfold.
@@ -18,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BATCHES = 30, BATCH_NS = 10000000, PARTNERS_MAX = 3 };
+enum { BATCHES = 30, BATCH_NS = 10000000, PARTNERS_MAX = 15 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
@@ -41,6 +43,29 @@ static void *nothing(void *arg)
 static void lock(void)
 {
     pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+}
+
+static long turns; /* of what is done with the lock held */
+
+static void spin(long n)
+{
+    for (volatile long i = 0; i < n; i++)
+        ;
+}
+
+static void set_turns(double ns)
+{
+    enum { MANY = 1000000 };
+    uint64_t start = now();
+    spin(MANY);
+    turns = (long)(ns * MANY / (double)(now() - start));
+}
+
+static void section(void)
+{
+    pthread_mutex_lock(&mutex);
+    spin(turns);
     pthread_mutex_unlock(&mutex);
 }
 
@@ -164,10 +189,18 @@ static const struct operation {
     void (*run)(void);
     void *(*partner)(void *);
     int partners;
+    int ns; /* of a section */
 } operations[] = {
     {"lock", lock, sleeper, 1},
     {"lock2", lock, rival, 1},
     {"lock4", lock, rival, 3},
+    {"lock16", lock, rival, 15},
+    {"lock2-200", section, rival, 1, 200},
+    {"lock4-200", section, rival, 3, 200},
+    {"lock16-200", section, rival, 15, 200},
+    {"lock2-1000", section, rival, 1, 1000},
+    {"lock4-1000", section, rival, 3, 1000},
+    {"lock16-1000", section, rival, 15, 1000},
     {"hot", hot, hot_partner, 1},
     {"malloc", heap, sleeper, 1},
     {"malloc2", heap, rival, 1},
@@ -227,12 +260,15 @@ static void measure(const void *operation)
     const struct operation *op = operation;
     double ns[BATCHES];
     uint64_t sum = 0;
+    const char *wanted = getenv("BENCH_BATCHES");
+    int batches = wanted ? atoi(wanted) : BATCHES;
+    batches = batches < 1 || batches > BATCHES ? BATCHES : batches;
     op->run();
     long n = grain(op);
-    for (int i = 0; i < BATCHES; i++)
+    for (int i = 0; i < batches; i++)
         ns[i] = batch(op, n, &sum);
-    qsort(ns, BATCHES, sizeof *ns, by_value);
-    printf("%.2f %llu\n", ns[BATCHES / 2], (unsigned long long)sum);
+    qsort(ns, (size_t)batches, sizeof *ns, by_value);
+    printf("%.2f %llu\n", ns[batches / 2], (unsigned long long)sum);
 }
 
 static long times;
@@ -268,6 +304,7 @@ int main(int argc, char **argv)
     const struct operation *op = &operations[k];
     if (op->partner != rival)
         pin();
+    set_turns(op->ns);
     zero = open("/dev/zero", O_RDONLY);
     if (pipe(there) != 0 || pipe(back) != 0)
         return 1;

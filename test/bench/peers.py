@@ -13,9 +13,10 @@ import time
 import types
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LIBRARY = ROOT / "libgotrace.so"
+LIBRARY, COMMAND = ROOT / "libgotrace.so", ROOT / "build/gotrace"
 EMPTY = ROOT / "build/test/bench/empty.so"
-LOCKS = {"lock", "lock2", "lock4", "hot", "cond", "create", "trivial"}
+CONTENDED = {f"lock{n}{section}" for n in (2, 4, 16) for section in ("", "-200", "-1000")}
+LOCKS = {"lock", *CONTENDED, "hot", "cond", "create", "trivial", "herd", "spawn", "forks"}
 HEAP = {"malloc", "malloc2"}
 CALLS = {"read", "look", "pipe"}
 SERVERS = {"redis", "redis-io4", "memcached", "nginx", "postgresql"}
@@ -121,6 +122,13 @@ TRACERS = [
     ours("libgotrace, sched", ["echo", "the same with GOTRACE_SCHED=on"], GOTRACE_SCHED="on"),
     ours("libgotrace, box", ["echo", "the same with GOTRACE_LIVE=on"], GOTRACE_LIVE="on"),
     Tracer(
+        "libgotrace -f",
+        str(COMMAND),
+        ["echo", "the same family of processes by gotrace -f"],
+        [str(COMMAND), "-f", "-o", "{out}", "--"],
+        sees={"forks"},
+    ),
+    Tracer(
         "empty hooks",
         str(EMPTY),
         ["echo", "a preloaded library whose functions only call the original ones: what interposition costs alone"],
@@ -165,6 +173,6 @@ TRACERS = [
         "perf",
         ["perf", "--version"],
         ["perf", "sched", "record", "-o", "{out}"],
-        sees={"cond", "pipe", "create", "lock4"} | SERVERS,
+        sees={"cond", "pipe", "create", "lock4", "forks"} | SERVERS,
     ),
 ]

@@ -1,8 +1,9 @@
 """What tracing costs, side by side: `make bench`, or run.py [--only REGEX] [--tracers NAME…] [--runs N].
 
-Every case is run bare and under each tracer in turn, several times; the tables show medians. With neither --only nor
---tracers the result is RESULTS.md, else it goes to standard output. --instructions counts instead (callgrind; the same
-on every machine of an architecture) and writes instructions.md.
+Every case is run bare and under each tracer in turn, several times; the tables show medians. The result goes to standard
+output; `make bench RECORD=1` (--record, of everything) also writes it to RESULTS.md. `make bench-smoke` (--smoke) runs
+everything once and briefly, bare and under libgotrace, and fails if a row does not come out; its numbers mean nothing.
+--instructions counts instead (callgrind; the same on every machine of an architecture) and writes instructions.md.
 """
 
 import argparse
@@ -32,8 +33,11 @@ BUILD, HERE = ROOT / "build/test/bench", pathlib.Path(__file__).parent
 NOTE = "libgotrace records stacks and wakers, and no lock that did not wait; the others record every call, without either."
 MICRO = {
     "lock": "lock+unlock, uncontended",
-    "lock2": "lock+unlock, 2 threads contend",
-    "lock4": "lock+unlock, 4 threads contend",
+    **{
+        f"lock{n}{section}": f"lock+unlock, {n} threads contend{held}"
+        for section, held in (("", ""), ("-200", ", held for 200 ns"), ("-1000", ", held for 1 µs"))
+        for n in (2, 4, 16)
+    },
     "hot": "lock+unlock, waited for 10 s ago at most",
     "cond": "condition variable, there and back",
     "malloc": "malloc+free",
@@ -52,6 +56,7 @@ GOS = {"1.21": "/usr/lib/go-1.21/bin/go", "1.23": "/usr/lib/go-1.23/bin/go", "ne
 
 class Bench:
     def __init__(self, args, scratch):
+        self.smoke = args.smoke
         self.runs, self.only, self.scratch = args.runs, re.compile(args.only), pathlib.Path(scratch)
         self.missing = {t.name: t.missing() for t in peers.TRACERS if t.name in args.tracers}
         self.tracers = [t for t in peers.TRACERS if t.name in args.tracers and not self.missing[t.name]]
@@ -106,6 +111,7 @@ def number(value, unit=""):
 def micro(bench):
     def once(op, depth, program="micro"):
         settings = {"GOTRACE_SYSCALL_MIN": 0} if op == "yield" else {}  # every one is written
+        settings |= {"BENCH_BATCHES": 1} if bench.smoke else {}
 
         def measure(tracer):
             with tracer.around(op, [BUILD / program, op, depth], bench.scratch) as run:
@@ -195,7 +201,18 @@ def processes(bench):
         bench.say("## Start-up and exit", "", "A program that makes one thread and ends, ms.")
         names = [t.name for t in bench.tracers if bench.of("trivial", t.name, "ms")]
         bench.table(names, [[number(bench.of("trivial", n, "ms")) for n in names]])
-    if bench.wanted("big"):
+    for case, (title, argv) in FAMILIES.items():
+        if bench.wanted(case):
+            bench.measure(case, lambda t, case=case, argv=argv: timed(bench, case, t, argv(bench.smoke), 1))
+            bench.say(title + ", ms.")
+            names = [t.name for t in bench.tracers if bench.of(case, t.name, "ms")]
+            bench.table(names, [[number(bench.of(case, n, "ms")) for n in names]])
+    if bench.wanted("spawn"):
+        bench.measure("spawn", lambda t: spawned(bench, t))
+        bench.say("A process that makes no thread, `true`: ms of CPU.")
+        names = [t.name for t in bench.tracers if bench.of("spawn", t.name, "ms")]
+        bench.table(names, [[number(bench.of("spawn", n, "ms")) for n in names]])
+    if bench.wanted("big") and not (bench.smoke and not (BUILD / "big").exists()):  # that takes minutes to compile
         if not (BUILD / "big").exists():
             subprocess.run([sys.executable, HERE / "big.py", BUILD], check=True)
         ours = [t for t in bench.tracers if t.name in ("bare", "libgotrace")]
@@ -213,6 +230,19 @@ def processes(bench):
                 ["events/s", "lost", "bytes/event", "waited for the disk", "peak MiB"],
                 [[number(r["events"] / r["seconds"]), 0, number(r["bytes"] / r["events"]), number(r["waited"], " s"), number(r["MiB"])]],
             )
+
+
+FAMILIES = {
+    "forks": ("A shell script with 560 forks and more", lambda smoke: ["sh", HERE / "forks.sh", 20 if smoke else 280]),
+    "herd": ("3,000 threads made at once", lambda smoke: [ROOT / "build/test/prog/herd", "barrier", 300 if smoke else 3000, 1]),
+}
+
+
+def spawned(bench, tracer):
+    with tracer.around("spawn", [BUILD / "spawn", 20 if bench.smoke else 300, "/bin/true"], bench.scratch) as run:
+        out = proc.run(run.argv, env=run.env, cwd=run.directory, timeout=60).ok()
+    us, n = map(float, re.search(r"^([\d.]+) (\d+)$", out.stdout, re.M).groups())
+    return {"ms": us / 1000, "bytes": run.size / n}
 
 
 def spread(bench, case, tracer, column, unit=""):
@@ -263,7 +293,7 @@ def go(bench):
     """The yardstick: the tracer the format comes from."""
     rows = []
     for label, tool in GOS.items():
-        if not bench.wanted("go") or not os.path.exists(tool):
+        if bench.smoke or not bench.wanted("go") or not os.path.exists(tool):
             continue
         env = os.environ | {"GOTOOLCHAIN": "local", "GOFLAGS": "", "GO111MODULE": "off"}
         program, trace = bench.scratch / f"yardstick-{label}", bench.scratch / "go.out"
@@ -366,6 +396,62 @@ def reach(bench):
         bench.table(["", "aim", "reached", "", "where the rest goes"], rows)
 
 
+# --- in ten seconds
+
+HOT = "a hold is noted, and looked for at the unlock: 7 ns; the waits themselves cost nothing that can be measured"
+PAGES = "2 pages of a thread's own, 1 of its first buffer, 8 events"
+START = "the loader relocates the library and maps its pages; libc's 300 functions are found in one pass"
+# a row, the case, its column, the most of bare or None, the most more than bare or None, a least share of bare or None
+GOALS = [
+    *((f"{n} threads contend for a mutex, ns", f"lock{n}", "ns", 1.2, None, None, HOT) for n in (2, 4, 16)),
+    *((f"{n} threads contend, held for {ns} ns", f"lock{n}-{ns}", "ns", 1.05, None, None, HOT) for ns in (200, 1000) for n in (2, 4, 16)),
+    ("create+join, ns", "create", "ns", 1.1, 2000, None, PAGES),
+    ("3,000 threads made at once, ms", "herd", "ms", 1.1, None, None, PAGES),
+    ("condition variable, there and back, ns", "cond", "ns", None, 500, None, ""),
+    ("one process without threads, ms of CPU", "spawn", "ms", None, 0.15, None, START),
+    ("a shell script with 560 forks, ms", "forks", "ms", 1.15, None, None, START),
+    ("python3, a pool of threads, tasks/s", "python-pool", "rate", None, None, 0.95, "frames of Python are read at each wait"),
+    ("nginx, requests/s", "nginx", "rate", None, None, 0.98, "7 % of its CPU is ours"),
+    ("memcached, 99th percentile, µs", "memcached", "p99", 1.05, None, None, "bare runs differ by more"),
+    ("names looked up at exit, peak MiB", "big", "MiB", None, 10, None, "debug information is read in the traced process"),
+]
+
+
+def best_peer(bench, case, column):
+    """Of those that record what we do: the least cost, or the most throughput."""
+    ours = ("bare", "libgotrace", "empty hooks")
+    known = [(bench.of(case, t.name, column), t.name) for t in bench.tracers if not t.name.startswith(ours)]
+    known = [(value, name) for value, name in known if value is not None]
+    return (max if column == "rate" else min)(known, default=None)
+
+
+def summary(bench):
+    """Where we stand: the first table."""
+    rows = []
+    for what, case, column, most_of_bare, most_more, least_of_bare, why in GOALS:
+        bare, ours = bench.of(case, "bare", column), bench.of(case, "libgotrace", column)
+        if not bare or ours is None:
+            continue
+        goals = [(f"≤ {most_of_bare}×", ours / bare <= most_of_bare)] if most_of_bare else []
+        goals += [(f"≤ +{number(most_more)}", ours - bare <= most_more)] if most_more else []
+        goals += [(f"≥ {least_of_bare}", ours / bare >= least_of_bare)] if least_of_bare else []
+        peer, met = best_peer(bench, case, column), all(ok for _, ok in goals)
+        rows.append(
+            [what, number(bare), number(ours), f"{number(peer[0])} ({peer[1]})" if peer else "–", f"{ours / bare:.2f}×"]
+            + [", ".join(goal for goal, _ in goals), "yes" if met else "no", "" if met else why]
+        )
+    if rows:
+        bench.say("## Where we stand", "")
+        bench.table(["", "bare", "libgotrace", "best peer", "of bare", "goal", "met", "what holds it"], rows)
+
+
+def first(bench, lines):
+    """What is known at the end stands at the beginning."""
+    rest, bench.text = bench.text, bench.text[:lines]
+    summary(bench)
+    bench.text += rest[lines:]
+
+
 def head(bench):
     with open("/proc/cpuinfo") as f:
         cpu = re.search(r"model name\s*: (.*)", f.read())
@@ -378,6 +464,27 @@ def head(bench):
     bench.say("")
 
 
+CASES = {*MICRO, "yield", *FAMILIES, "trivial", "spawn", "big", "storm", "go", *servers.PROGRAMS}
+
+
+def refuse_unknown(parser, args):
+    names = [t.name for t in peers.TRACERS]
+    for name in args.tracers:
+        if name not in names:
+            parser.error(f"{name}: no such tracer; there are: {', '.join(names)}")
+    cases = CASES | {f"depth {op}" for op in ("read", "yield")}
+    if not any(re.search(args.only, case) for case in cases):
+        parser.error(f"--only {args.only}: no such benchmark; there are: {', '.join(sorted(cases))}")
+    if args.record and (args.only or len(args.tracers) != len(names)):
+        parser.error("--record is of everything: without --only and --tracers")
+
+
+def missing_rows(bench):
+    """Of what can be run here: bare and ours, both."""
+    run = {case for case, _ in bench.results}
+    return [f"{case} under {t}" for case in sorted(run) for t in ("bare", "libgotrace") if (case, t) in bench.results and not bench.results[case, t]]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--runs", type=int, default=3)
@@ -385,6 +492,8 @@ def main():
     parser.add_argument("--tracers", nargs="*", default=[t.name for t in peers.TRACERS], help="bare is always one")
     parser.add_argument("--seconds", type=int, default=servers.SECONDS, help="of load on each server")
     parser.add_argument("--storm-seconds", type=int, default=20)
+    parser.add_argument("--record", action="store_true", help="write RESULTS.md, too")
+    parser.add_argument("--smoke", action="store_true", help="everything once and briefly: does each row come out?")
     parser.add_argument("--instructions", action="store_true")
     parser.add_argument("--looks", type=int, help="only `gotrace stacks`, so often at each server")
     args = parser.parse_args()
@@ -394,8 +503,10 @@ def main():
     if args.looks:
         looks.write(args.looks)
         return
+    refuse_unknown(parser, args)
+    if args.smoke:
+        args.runs, args.seconds, args.storm_seconds, args.tracers = 1, 1, 1, ["libgotrace", "libgotrace -f"]
     servers.SECONDS = args.seconds
-    whole = args.only == "" and len(args.tracers) == len(peers.TRACERS)
     args.tracers = ["bare", *args.tracers]
     with contextlib.ExitStack() as stack:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="gotrace-bench-"))
@@ -404,10 +515,15 @@ def main():
             stack.enter_context(peers.lttng_daemon())
         bench = Bench(args, scratch)
         bench.storm_seconds = args.storm_seconds
-        for part in (head, micro, processes, programs, go, reach):
+        head(bench)
+        lines = len(bench.text)
+        for part in (micro, processes, programs, go, reach):
             part(bench)
-    if whole:
+        first(bench, lines)
+    if args.record:
         (HERE / "RESULTS.md").write_text("\n".join(bench.text) + "\n")
+    if args.smoke and (bench.failed or missing_rows(bench)):
+        sys.exit("\n".join(["bench-smoke: no result:", *bench.failed, *missing_rows(bench)]))
 
 
 if __name__ == "__main__":

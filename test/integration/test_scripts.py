@@ -76,3 +76,15 @@ def test_a_failure_is_named_at_once(tmp_path):
     (tmp_path / "seen").touch()
     assert "1 failed, 1 passed" in child.stdout.read()
     proc.kill_group(child)
+
+
+@pytest.mark.limit(300)
+def test_each_benchmark_runs():
+    """Once and briefly, bare and under the library: it fails where a row does not come out. Its numbers mean nothing here."""
+    proc.run([sys.executable, ROOT / "test/bench/run.py", "--smoke"], timeout=280).ok()
+
+
+@pytest.mark.parametrize("option", [["--only", "lokc"], ["--tracers", "LTTng"]])
+def test_a_benchmark_that_is_not_there_is_an_error(option):
+    result = proc.run([sys.executable, ROOT / "test/bench/run.py", *option], timeout=30)
+    assert result.returncode == 2 and "there are: " in result.stderr and not result.stdout
