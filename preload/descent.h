@@ -16,6 +16,9 @@
  */
 bool gt_descent_is_descendant(const char *path);
 
+/* Whether the user started another process, from which this one descends. From the start on. */
+bool gt_descent_is_child(void);
+
 /*
  * Descendants find that variable. In the constructor: tell says what, a few short ones, and
  * hand_down puts all of them into the environment. kernels: the array that the kernel has made, or
