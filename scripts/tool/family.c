@@ -9,6 +9,7 @@
 #include "encoder/live.h"
 #include "preload/census.h"
 #include "preload/options.h"
+#include "scripts/tool/recover/clean.h"
 #include "scripts/tool/rewrite/merging.h"
 
 #include <dirent.h>
@@ -110,12 +111,11 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Then that is read: it has all of this one, and more. */
-static bool has_box(const char *name)
+/* Of a process that runs, or of no use: the trace that it goes on with is read. */
+static bool is_box(const char *name)
 {
-    char path[PATH_MAX];
-    int n = snprintf(path, sizeof path, "%s/%s" GT_LIVE_SUFFIX, family.directory, name);
-    return n < (int)sizeof path && access(path, F_OK) == 0;
+    size_t length = strlen(name), suffix = sizeof GT_LIVE_SUFFIX - 1;
+    return length > suffix && strcmp(name + length - suffix, GT_LIVE_SUFFIX) == 0;
 }
 
 /* The line table beside a trace of the format go1.5. */
@@ -139,13 +139,12 @@ static bool is_regular(DIR *dir, const char *name)
     return is;
 }
 
-/* Of those that were killed before their file was made there is none. */
 static struct traces find(void)
 {
     struct traces found = {0};
     DIR *dir = opendir(family.directory);
     for (struct dirent *e; dir && (e = readdir(dir));) {
-        if (*e->d_name == '.' || has_box(e->d_name) || is_line_table(e->d_name) ||
+        if (*e->d_name == '.' || is_box(e->d_name) || is_line_table(e->d_name) ||
             !is_regular(dir, e->d_name))
             continue;
         found.path = realloc(found.path, (found.n + 1) * sizeof *found.path);
@@ -218,6 +217,7 @@ static void report(const struct traces *t)
 static _Noreturn void lead(void)
 {
     int status = gt_parent_await(true);
+    gt_recover_clean(family.directory, false);
     struct traces t = find();
     bool merged = t.n && put_together(&t);
     if (!t.n)
