@@ -84,7 +84,7 @@ static enum outcome handle_locked(int dir, const char *name, int fd, struct job 
         return OTHER;
     job->has_events = false;
     if (!gt_parent_aside(recover, job))
-        return FAILED; /* why was said */
+        return FAILED;
     remove_box(dir, name, fd);
     return job->has_events ? RECOVERED : EMPTY;
 }
@@ -96,9 +96,10 @@ static enum outcome handle(int dir, const char *name, struct job *job)
     int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     bool is_file = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
     enum outcome outcome = is_file ? handle_locked(dir, name, fd, job) : OTHER;
-    if (outcome == OTHER)
-        gt_say("%s/%s: not what a recording with GOTRACE_LIVE leaves; it stays", clean.directory,
-               name);
+    if (outcome == OTHER || outcome == FAILED)
+        gt_say("%s/%s: %s; it stays", clean.directory, name,
+               outcome == OTHER ? "not what a recording with GOTRACE_LIVE leaves"
+                                : "not recovered");
     if (fd >= 0)
         close(fd);
     return outcome;
