@@ -49,7 +49,7 @@ static const struct command {
     {"why", "[options] TRACE", "print what a run's time went to, and what would help",
      gt_command_why},
     {"sql", "[options] TRACE [STATEMENT]", "ask a trace as a database", gt_command_sql},
-    {"recover", "BOX [TRACE] -o FILE", "write the trace of a program that was killed",
+    {"recover", "BOX [TRACE] -o FILE | --clean=DIRECTORY", "write the trace of a program that was killed",
      gt_command_recover},
     {"cut", "[options] TRACE -o FILE", "write a part of a trace to a file of its own",
      gt_command_cut},
