@@ -479,13 +479,13 @@ void gt_process_before_exec(void)
     note_maker();
     if (!gt_process_is_ours())
         return;
-    if (!leaves_trace())
-        gt_census_withdraw();
-    else if ((t = gt_thread_enter()))
-        act(t, complete_file);
-    /* Where nothing is left, there is no drain thread that would have to do this. */
-    if (atomic_load(&process.drain_started) != WITH && gt_process_is_ours())
-        gt_live_remove();
+    if (leaves_trace()) {
+        if ((t = gt_thread_enter()))
+            act(t, complete_file);
+        return;
+    }
+    gt_census_withdraw();
+    gt_live_remove(); /* there is no drain thread */
 }
 
 void gt_process_stays(void)

@@ -677,7 +677,7 @@ def test_clean_is_refused(argv):
 def test_an_empty_box_in_a_family(tmp_path):
     """All others are merged; nothing is left."""
     program = proc.compile("#include <signal.h>\nint main(void) { return raise(SIGKILL); }", tmp_path / "killed")
-    argv = [GOTRACE, "-f", "--live=on", "-o", tmp_path / "t.out", "--", "sh", "-c", f"{program}; {PROGRAMS / 'threads'} 2; :"]
+    argv = [GOTRACE, "-f", "--live=on", "-o", tmp_path / "t.out", "--", "sh", "-c", f"GOTRACE_START=manual {program}; {PROGRAMS / 'threads'} 2; :"]
     result = proc.run(argv).ok()
     assert f"gotrace: {tmp_path}/t.out: " in result.stderr and " processes; view: " in result.stderr, result
     assert {path.name for path in tmp_path.iterdir()} == {"t.out", "killed", "killed.c"}
