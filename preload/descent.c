@@ -92,9 +92,6 @@ void gt_descent_hand_down(char **kernels)
     environ = array;
 }
 
-/* The first process tells all others through the environment, which also survives exec. */
-#define ROOT_MARK "GOTRACE_ROOT_PID"
-
 /* In place of its first digit. */
 #define CONFINED 'x'
 
@@ -142,7 +139,7 @@ static void put_own(char own[PID_TEXT])
 bool gt_descent_is_child(void)
 {
     char own[PID_TEXT];
-    const char *root = getenv(ROOT_MARK);
+    const char *root = getenv(GT_ROOT_PID);
     put_own(own);
     return root && strcmp(root, own) != 0;
 }
@@ -150,10 +147,10 @@ bool gt_descent_is_child(void)
 bool gt_descent_is_descendant(const char *path)
 {
     char own[PID_TEXT];
-    if (getenv(ROOT_MARK))
+    if (getenv(GT_ROOT_PID))
         return gt_descent_is_child() || written_by_this_process(path);
     put_own(own);
-    gt_descent_tell(ROOT_MARK, own);
+    gt_descent_tell(GT_ROOT_PID, own);
     gt_descent_tell(GT_ROOT_OUTPUT, gt_options.output); /* descendants may chdir */
     return false;
 }
@@ -161,13 +158,13 @@ bool gt_descent_is_descendant(const char *path)
 /* Where the text stands: arrays made for exec already point there. */
 void gt_descent_confine(void)
 {
-    char *root = getenv(ROOT_MARK);
+    char *root = getenv(GT_ROOT_PID);
     if (root && *root)
         *root = CONFINED;
 }
 
 bool gt_descent_is_confined(void)
 {
-    const char *root = getenv(ROOT_MARK);
+    const char *root = getenv(GT_ROOT_PID);
     return root && *root == CONFINED;
 }

@@ -9,6 +9,9 @@
 
 #include <stdbool.h>
 
+/* The first process tells all others through the environment, which also survives exec. */
+#define GT_ROOT_PID "GOTRACE_ROOT_PID"
+
 /*
  * In the constructor, once per program image. True for a process that descends from a traced one,
  * and for a later image (exec) of the first process when an earlier one has left its trace at

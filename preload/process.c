@@ -315,7 +315,7 @@ void gt_process_end(void)
     bool first = !atomic_exchange(&process.ended, 1);
     if (gt_drain_finish() && first)
         gt_report_stopped();
-    if (process.root && !process.dying && gt_census_refused())
+    if (first && process.root && !process.dying && gt_census_refused())
         gt_log_note("GOTRACE_MAX_PROCESSES=%llu: %u more were not recorded",
                     (unsigned long long)gt_options.max_processes, gt_census_refused());
     gt_log_let_go();

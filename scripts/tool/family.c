@@ -8,6 +8,7 @@
 #include "encoder/format.h"
 #include "encoder/live.h"
 #include "preload/census.h"
+#include "preload/descent.h"
 #include "preload/options.h"
 #include "scripts/tool/recover/clean.h"
 #include "scripts/tool/rewrite/merging.h"
@@ -70,6 +71,21 @@ static bool open_to_others(void)
     return mkdir(family.directory, 0700) == 0 && chmod(family.directory, 01733) == 0;
 }
 
+/*
+ * The user started this process, and all others are children, which say what they have lost and no
+ * more: their files are of no interest to the user.
+ */
+static void be_root(const char *pattern)
+{
+    char number[16];
+    snprintf(number, sizeof number, "%d", (int)getpid());
+    set(GT_ROOT_PID, number);
+    gt_options_refusal("GOTRACE_OUTPUT", pattern);
+    set(GT_ROOT_OUTPUT, gt_options.output);
+    if (!family.quiet)
+        unsetenv("GOTRACE_QUIET");
+}
+
 static void prepare(void)
 {
     const char *output = getenv("GOTRACE_OUTPUT"), *quiet = getenv("GOTRACE_QUIET");
@@ -94,7 +110,7 @@ static void prepare(void)
         gt_fail(GT_EXIT_OURS, "no memory");
     set("GOTRACE_OUTPUT", pattern);
     set("GOTRACE_CHILDREN", "all");
-    set("GOTRACE_QUIET", "1");
+    be_root(pattern);
     free(pattern);
     bound();
 }

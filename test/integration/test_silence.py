@@ -97,6 +97,15 @@ def test_a_child_does_not_complain_again(tmp_path):
     assert complaint.startswith("gotrace: GOTRACE_FORMAT=go1.99 is not ") and re.fullmatch(LINE, line)
 
 
-def test_a_family_says_one_line(tmp_path):
-    argv = [GOTRACE, "-f", "-o", tmp_path / "t.out", "--", "sh", "-c", f"{THREADS} 2; {THREADS} 3; :"]
-    assert len(lines(proc.run(argv).ok())) == 1
+def test_a_family_says_one_line_and_what_is_lost(tmp_path):
+    def family(*options, **env):
+        argv = [GOTRACE, "-f", "-o", tmp_path / "t.out", *options, "--", "sh", "-c", f"{THREADS} 2; {THREADS} 3; :"]
+        return lines(proc.run(argv, env=env).ok())
+
+    total = f"gotrace: {tmp_path}/t.out: "
+    (line,) = family()
+    assert line.startswith(total)
+    assert len(family(GOTRACE_QUIET="0")) == 1 and family("--quiet") == []
+    *lost, line = family("--max-size=1K")
+    assert line.startswith(total) and len(lost) >= 2 and all("GOTRACE_MAX_SIZE" in line for line in lost), lost
+    assert family("--max-size=1K", "--quiet") == []
