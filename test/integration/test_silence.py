@@ -1,5 +1,6 @@
 """Who speaks on standard error: the process that the user started says its exit line, a child only what it has lost."""
 
+import os
 import re
 import subprocess
 
@@ -79,6 +80,43 @@ def test_a_daemon_is_a_child(tmp_path, when):
     gotools.check(both[0])
     threads = re.search(r"^threads: (\d+)$", proc.run([GOTRACE, "info", both[1]]).ok().stdout, re.M)
     assert int(threads[1]) == (2 if when == "after" else 1)
+
+
+NO_DAEMON = """
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static void *nap(void *arg)
+{
+    usleep(1000);
+    return arg;
+}
+
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, nap, NULL); /* the file is open from here on */
+    pthread_join(thread, NULL);
+    setrlimit(RLIMIT_NPROC, &(struct rlimit){0, 0});
+    if (setuid(12345) != 0)
+        return 1;
+    int r = daemon(1, 1);
+    printf("%d %d\\n", r, errno == EAGAIN);
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be bound by a limit as another user")
+def test_a_daemon_that_cannot_be(tmp_path):
+    result = proc.traced([proc.compile(NO_DAEMON, tmp_path / "no_daemon")], tmp_path / "t.out").ok()
+    line, more = lines(result)
+    assert result.stdout == "-1 1\n" and re.fullmatch(LINE, line)
+    assert more == "gotrace: daemon(3) failed: nothing is recorded from here on"
+    gotools.check(result.trace)
 
 
 def test_a_child_says_what_is_lost(tmp_path):
