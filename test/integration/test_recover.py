@@ -1,6 +1,7 @@
 """The black box: whatever kills a program, each event that it had written is in the trace that `gotrace recover` makes."""
 
 import csv
+import fcntl
 import io
 import json
 import os
@@ -645,6 +646,20 @@ def test_a_directory_where_the_traces_are_elsewhere(tmp_path):
     assert not list((tmp_path / "boxes").iterdir())
     check(tmp_path, tmp_path / "t.out")
     check_readers(tmp_path / "t.out")
+
+
+def test_a_trace_that_another_process_writes(tmp_path):
+    """It has the lock of the file, which has been its own since."""
+    kill(tmp_path)
+    with (tmp_path / "t.out").open("rb") as trace:
+        fcntl.flock(trace, fcntl.LOCK_EX)
+        before = trace.read()
+        result = clean(tmp_path)
+    assert result.returncode == 1 and f"{tmp_path}/t.out: its process runs" in result.stderr, result
+    assert f"{tmp_path}/t.out.live: not recovered; it stays" in result.stderr
+    assert (tmp_path / "t.out").read_bytes() == before and (tmp_path / "t.out.live").exists()
+    clean(tmp_path).ok()
+    check(tmp_path, tmp_path / "t.out")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")

@@ -33,6 +33,7 @@ static struct {
 /* Of one box, to and from the process that recovers it. */
 struct job {
     char path[PATH_MAX];
+    struct stat file;
     bool says, has_events;
 };
 
@@ -58,15 +59,15 @@ static void list(DIR *dir)
 static void recover(const void *arg)
 {
     struct job *job = (struct job *)(uintptr_t)arg; /* shared memory */
-    job->has_events = gt_recover_orphan(job->path, job->says);
+    job->has_events = gt_recover_orphan(job->path, &job->file, job->says);
 }
 
 /* The name is still that of the file. */
-static void remove_box(int dir, const char *name, int fd)
+static void remove_box(int dir, const char *name, const struct stat *its)
 {
-    struct stat now, its;
-    if (fstat(fd, &its) == 0 && fstatat(dir, name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
-        now.st_ino == its.st_ino && now.st_dev == its.st_dev)
+    struct stat now;
+    if (fstatat(dir, name, &now, AT_SYMLINK_NOFOLLOW) == 0 && now.st_ino == its->st_ino &&
+        now.st_dev == its->st_dev)
         unlinkat(dir, name, 0);
 }
 
@@ -85,16 +86,15 @@ static enum outcome handle_locked(int dir, const char *name, int fd, struct job 
     job->has_events = false;
     if (!gt_parent_aside(recover, job))
         return FAILED;
-    remove_box(dir, name, fd);
+    remove_box(dir, name, &job->file);
     return job->has_events ? RECOVERED : EMPTY;
 }
 
 /* Others may have put anything there. */
 static enum outcome handle(int dir, const char *name, struct job *job)
 {
-    struct stat st;
     int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    bool is_file = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    bool is_file = fd >= 0 && fstat(fd, &job->file) == 0 && S_ISREG(job->file.st_mode);
     enum outcome outcome = is_file ? handle_locked(dir, name, fd, job) : OTHER;
     if (outcome == OTHER || outcome == FAILED)
         gt_say("%s/%s: %s; it stays", clean.directory, name,

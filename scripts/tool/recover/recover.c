@@ -360,12 +360,14 @@ static const char *trace_to_replace(const struct gt_boxed *b)
     const struct gt_live_whole *whole = gt_boxed_whole(b);
     if (!whole->bytes)
         return NULL;
-    bool ours = lstat(b->path, &st) == 0 && st.st_uid == geteuid();
+    bool ours = b->file.st_uid == geteuid();
     const char *trace = ours ? find_trace(b, whole) : trace_beside(b, whole);
     if (trace && (lstat(trace, &st) != 0 || !S_ISREG(st.st_mode)))
         gt_fail(GT_EXIT_FAILED, "%s: %s is a symbolic link, and stays as it is", b->path, trace);
     if (!trace && !ours)
         gt_fail(GT_EXIT_FAILED, "%s: another user's, and the trace is not beside it", b->path);
+    if (trace)
+        check_is_dead(trace); /* another recording may have begun there */
     return trace;
 }
 
@@ -397,11 +399,13 @@ static void discard(const struct gt_boxed *b, const char *output)
     unlink(output);
 }
 
-bool gt_recover_orphan(const char *box, bool says)
+bool gt_recover_orphan(const char *box, const struct stat *locked, bool says)
 {
     char place[PATH_MAX + 64], output[sizeof place + 16];
     struct gt_boxed b;
     gt_boxed_open(&b, box);
+    if (b.file.st_ino != locked->st_ino || b.file.st_dev != locked->st_dev)
+        gt_fail(GT_EXIT_FAILED, "%s: another file by now", box);
     const char *trace = trace_to_replace(&b);
     if (trace)
         snprintf(place, sizeof place, "%s", trace);
