@@ -95,11 +95,13 @@ static void *nap(void *arg)
     return arg;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     pthread_t thread;
-    pthread_create(&thread, NULL, nap, NULL); /* the file is open from here on */
+    pthread_create(&thread, NULL, nap, NULL);
     pthread_join(thread, NULL);
+    while (argc > 1 && access(argv[1], F_OK) != 0) /* the trace, which is open from then on */
+        usleep(1000);
     setrlimit(RLIMIT_NPROC, &(struct rlimit){0, 0});
     if (setuid(12345) != 0)
         return 1;
@@ -112,7 +114,7 @@ int main(void)
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be bound by a limit as another user")
 def test_a_daemon_that_cannot_be(tmp_path):
-    result = proc.traced([proc.compile(NO_DAEMON, tmp_path / "no_daemon")], tmp_path / "t.out").ok()
+    result = proc.traced([proc.compile(NO_DAEMON, tmp_path / "no_daemon"), tmp_path / "t.out"], tmp_path / "t.out").ok()
     line, more = lines(result)
     assert result.stdout == "-1 1\n" and re.fullmatch(LINE, line)
     assert more == "gotrace: daemon(3) failed: nothing is recorded from here on"
