@@ -150,6 +150,7 @@ int gt_drain_execute(enum gt_drain_command command, const char *path)
     case GT_DRAIN_SETTLE: return settle();
     case GT_DRAIN_SAMPLE: return gt_recording_sample((uint32_t)strtoul(path, NULL, 10));
     case GT_DRAIN_PASS: return 0;
+    case GT_DRAIN_LEAVE: return gt_recording_leave();
     default: return gt_recording_snapshot(path);
     }
 }
@@ -371,9 +372,9 @@ bool gt_drain_sample(void)
     return true;
 }
 
-int gt_drain_flush(void)
+int gt_drain_leave(void)
 {
-    return drain.config.ring_bytes ? 0 : gt_drain_command(GT_DRAIN_SNAPSHOT, NULL);
+    return gt_drain_command(GT_DRAIN_LEAVE, NULL);
 }
 
 void gt_drain_toggle(void)

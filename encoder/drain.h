@@ -120,7 +120,8 @@ enum gt_drain_command {
      * gt_recording_end_samples.
      */
     GT_DRAIN_SAMPLE,
-    GT_DRAIN_PASS, /* nothing: what the drain side was at when it was asked is over */
+    GT_DRAIN_PASS,  /* nothing: what the drain side was at when it was asked is over */
+    GT_DRAIN_LEAVE, /* see gt_drain_leave */
 };
 
 /*
@@ -176,10 +177,11 @@ void gt_drain_hurry(int64_t ns);
 bool gt_drain_sample(void);
 
 /*
- * Closes the current generation and waits until it is in the file. Recording goes on. 0 or -errno,
- * as gt_drain_command.
+ * The process may become another program in a moment, without another word. All that is recorded is
+ * in the file then, also of a flight recorder, and the black box is gone. Should the process stay,
+ * recording goes on, without a black box. 0 or -errno, as gt_drain_command.
  */
-int gt_drain_flush(void);
+int gt_drain_leave(void);
 
 /* In a forked child: no trace is open, nothing queued, all locks free. */
 void gt_drain_after_fork(void);

@@ -99,6 +99,11 @@ static void tell_all(uint32_t next)
     atomic_store(&gt_gen.first, next);
 }
 
+uint32_t gt_generation_past(void)
+{
+    return generation.now.gen;
+}
+
 void gt_generation_init(bool mute)
 {
     gt_switch_init();

@@ -8,6 +8,9 @@
 #include "drain.h"
 #include "ring.h"
 
+/* The number before the first one's: 0, or in a forked child another. Before gt_generation_init. */
+uint32_t gt_generation_past(void);
+
 /* The first one. mute: nothing is recorded yet. */
 void gt_generation_init(bool mute);
 

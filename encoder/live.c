@@ -103,7 +103,7 @@ static int move_both(const char *box, const char *trace, unsigned long long pid)
     if (!error && trace)
         move_trace(trace, number);
     if (!error)
-        gt_log("process %llu did not end well, and has left %s: gotrace recover", pid, box_to);
+        gt_log_note("process %llu did not end well, and has left %s: gotrace recover", pid, box_to);
     return error;
 }
 
@@ -186,7 +186,7 @@ static void note_whole(uint32_t gen, const char *path)
     atomic_store(&whole->gen, gen);
 }
 
-void gt_live_open(const struct gt_drain_config *config, size_t memory)
+void gt_live_open(const struct gt_drain_config *config, size_t memory, uint32_t past)
 {
     int fd = create_somewhere(config->path, config->live);
     int error = fd < 0 ? fd
@@ -195,8 +195,8 @@ void gt_live_open(const struct gt_drain_config *config, size_t memory)
     if (error) {
         if (fd >= 0)
             gt_syscall(SYS_unlinkat, AT_FDCWD, path_of_box, 0);
-        gt_log("%s: %s; if the program is killed, its last second is lost", path_of_box,
-               gt_libc_error(-error));
+        gt_log_note("%s: %s; if the program is killed, its last second is lost", path_of_box,
+                    gt_libc_error(-error));
         *path_of_box = 0;
         return;
     }
@@ -206,7 +206,7 @@ void gt_live_open(const struct gt_drain_config *config, size_t memory)
     l->sched = config->sched;
     l->origin = gt_origin_here();
     l->hz = gt_clock_units(1000000000);
-    note_whole(0, config->path);
+    note_whole(past, config->path);
     gt_era_begin(gt_stacks_next_id()); /* what is new is in the box */
 }
 

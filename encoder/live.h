@@ -47,9 +47,10 @@ uint64_t gt_live_layout(uint64_t names);
 /*
  * Opens a box, for so much memory of buffers. What a killed process has left in that place gets
  * another name, with its number, and so does its trace. Where there can be none, why is said.
+ * past: the generation before the first one, which in a forked child has a number of its parent's.
  */
 struct gt_drain_config;
-void gt_live_open(const struct gt_drain_config *config, size_t memory);
+void gt_live_open(const struct gt_drain_config *config, size_t memory, uint32_t past);
 
 /* Generation gen begins. */
 void gt_live_begin(uint32_t gen, const struct gt_clock_snapshot *snapshot);

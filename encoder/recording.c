@@ -57,6 +57,7 @@ static struct {
 
     /* The flight recorder. */
     uint64_t ring_events, ring_ns; /* in the last file */
+    bool left;                     /* that is of an exec, which has not taken place */
 } recording;
 static char path_given[PATH_MAX] GT_SPARSE; /* of the flight recorder's file */
 
@@ -87,6 +88,14 @@ static bool name_file(const char *path)
         name = recording.config->next_path();
     recording.path = name ? name : recording.path;
     return name;
+}
+
+/* Where an exec has failed, a later file takes the place of what was written for that. */
+static bool name_ring(const char *path)
+{
+    bool again = recording.left && !path;
+    recording.left = false;
+    return again || name_file(path);
 }
 
 static void begin_file(void)
@@ -352,7 +361,7 @@ void gt_recording_relieve(void)
 
 bool gt_recording_has_written(void)
 {
-    return recording.generations > 0;
+    return recording.generations > 0 || (recording.on && in_ring() && gt_ring_memory() > 0);
 }
 
 int64_t gt_recording_idle_ns(uint64_t now)
@@ -410,7 +419,7 @@ static void end(enum gt_successor next)
     recording.unreported = true;
     close_file();
     if (in_ring()) {
-        recording.error = name_file(NULL) ? write_ring(false) : -ENAMETOOLONG;
+        recording.error = name_ring(NULL) ? write_ring(false) : -ENAMETOOLONG;
         if (next == GT_SUCCESSOR_NONE)
             gt_live_remove(); /* at any moment all is in the file or in the box */
         gt_ring_clear();
@@ -489,9 +498,19 @@ int gt_recording_snapshot(const char *path)
         return -ENOTSUP;
     next_generation(false);
     if (in_ring())
-        return name_file(path) ? write_ring(path) : -ENAMETOOLONG;
+        return name_ring(path) ? write_ring(path) : -ENAMETOOLONG;
     next_generation(true); /* in v2 that what waits has waited until now is said by this one */
     return recording.error;
+}
+
+int gt_recording_leave(void)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    int error = gt_recording_snapshot(NULL);
+    recording.left = recording.on && in_ring();
+    if (!error || error == -EALREADY)
+        gt_live_remove();
+    return error;
 }
 
 int gt_recording_settle(void)
@@ -534,9 +553,9 @@ void gt_recording_give_up(void)
 static void open_box(const struct gt_drain_config *config)
 {
     if (!gt_gen_stays())
-        gt_log("GOTRACE_LIVE: this kernel is too old");
+        gt_log_note("GOTRACE_LIVE: this kernel is too old");
     else
-        gt_live_open(config, gt_buffers_limit());
+        gt_live_open(config, gt_buffers_limit(), gt_generation_past());
 }
 
 void gt_recording_init(const struct gt_drain_config *config)

@@ -17,6 +17,7 @@ int gt_recording_stop(void);
 int gt_recording_toggle(void);
 int gt_recording_snapshot(const char *path);
 int gt_recording_settle(void);
+int gt_recording_leave(void);
 int gt_recording_sample(uint32_t hz);
 
 /*
@@ -40,7 +41,7 @@ bool gt_recording_advance(uint64_t now);
 /* The same where names are better not looked up: generations go on, as long as there is memory. */
 void gt_recording_relieve(void);
 
-/* Whether a part of this one is in the file. Any thread. */
+/* Whether a part of this one is in the file, or the flight recorder has kept one. Any thread. */
 bool gt_recording_has_written(void);
 
 /* What is due for the sake of memory (renewal.h) and of a file's age and size alone. */

@@ -137,10 +137,10 @@ static int open_sampled(struct gt_watch *w)
 
 static void say_refused(int error)
 {
-    gt_log("GOTRACE_SCHED: the kernel does not let this user watch threads (%s): "
-           "kernel.perf_event_paranoid must be 2 or less, and perf_event_open(2) be allowed; "
-           "without it CPU time is only counted",
-           gt_libc_error(-error));
+    gt_log_note("GOTRACE_SCHED: the kernel does not let this user watch threads (%s): "
+                "kernel.perf_event_paranoid must be 2 or less, and perf_event_open(2) be allowed; "
+                "without it CPU time is only counted",
+                gt_libc_error(-error));
 }
 
 static int open_unsampled(struct gt_watch *w)

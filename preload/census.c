@@ -17,7 +17,7 @@ enum { ROOM = 512 };
 
 static struct counters {
     uint64_t magic;
-    _Atomic uint32_t recorded, refused, told;
+    _Atomic uint32_t recorded, refused;
     struct made {
         struct gt_maker by;
         uint64_t sum; /* of that and the process; two may write at a time */
@@ -117,11 +117,6 @@ bool gt_census_take_maker(pid_t process, struct gt_maker *by)
         return false;
     *made = (struct made){.sum = 0};
     return true;
-}
-
-bool gt_census_tells(void)
-{
-    return answer == REFUSED && !atomic_exchange(&family->told, 1);
 }
 
 void gt_census_after_fork(void)

@@ -37,9 +37,6 @@ void gt_census_withdraw(void);
 /* How many were not recorded so far. */
 uint32_t gt_census_refused(void);
 
-/* Whether this process was not, and is the first of its family to say so. */
-bool gt_census_tells(void);
-
 /*
  * The process is about to become another program, which cannot know who has made the process; the
  * other half is for that one. Of so many processes at a time that a place is seldom another one's.

@@ -92,9 +92,6 @@ void gt_descent_hand_down(char **kernels)
     environ = array;
 }
 
-/* The first process tells all others through the environment, which also survives exec. */
-#define ROOT_MARK "GOTRACE_ROOT_PID"
-
 /* In place of its first digit. */
 #define CONFINED 'x'
 
@@ -132,29 +129,42 @@ static bool written_by_this_process(const char *path)
     return changed >= process_start();
 }
 
+enum { PID_TEXT = 24 };
+
+static void put_own(char own[PID_TEXT])
+{
+    snprintf(own, PID_TEXT, "%ld", gt_syscall(SYS_getpid));
+}
+
+bool gt_descent_is_child(void)
+{
+    char own[PID_TEXT];
+    const char *root = getenv(GT_ROOT_PID);
+    put_own(own);
+    return root && strcmp(root, own) != 0;
+}
+
 bool gt_descent_is_descendant(const char *path)
 {
-    char own[24];
-    const char *root = getenv(ROOT_MARK);
-    snprintf(own, sizeof own, "%ld", gt_syscall(SYS_getpid));
-    if (!root) {
-        gt_descent_tell(ROOT_MARK, own);
-        gt_descent_tell(GT_ROOT_OUTPUT, gt_options.output); /* descendants may chdir */
-        return false;
-    }
-    return strcmp(root, own) != 0 || written_by_this_process(path);
+    char own[PID_TEXT];
+    if (getenv(GT_ROOT_PID))
+        return gt_descent_is_child() || written_by_this_process(path);
+    put_own(own);
+    gt_descent_tell(GT_ROOT_PID, own);
+    gt_descent_tell(GT_ROOT_OUTPUT, gt_options.output); /* descendants may chdir */
+    return false;
 }
 
 /* Where the text stands: arrays made for exec already point there. */
 void gt_descent_confine(void)
 {
-    char *root = getenv(ROOT_MARK);
+    char *root = getenv(GT_ROOT_PID);
     if (root && *root)
         *root = CONFINED;
 }
 
 bool gt_descent_is_confined(void)
 {
-    const char *root = getenv(ROOT_MARK);
+    const char *root = getenv(GT_ROOT_PID);
     return root && *root == CONFINED;
 }

@@ -9,12 +9,18 @@
 
 #include <stdbool.h>
 
+/* The first process tells all others through the environment, which also survives exec. */
+#define GT_ROOT_PID "GOTRACE_ROOT_PID"
+
 /*
  * In the constructor, once per program image. True for a process that descends from a traced one,
  * and for a later image (exec) of the first process when an earlier one has left its trace at
  * `path`. An earlier one that left none, like env or nice, does not count.
  */
 bool gt_descent_is_descendant(const char *path);
+
+/* Whether the user started another process, from which this one descends. From the start on. */
+bool gt_descent_is_child(void);
 
 /*
  * Descendants find that variable. In the constructor: tell says what, a few short ones, and

@@ -104,7 +104,8 @@ bool gt_drain_thread_start(void)
     gt_real.pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error) {
         gt_drain_set_unthreaded();
-        gt_log("no thread to write with (%s): those of the program write", gt_libc_error(error));
+        gt_log_note("no thread to write with (%s): those of the program write",
+                    gt_libc_error(error));
     }
     return !error;
 }

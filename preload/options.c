@@ -36,23 +36,29 @@ EITHER(sched, "on", "off")
 EITHER(manual, "manual", "auto")
 EITHER(names_later, "later", "now")
 
-static bool read_quiet(const char *value)
-{
-    bool known = read_either(value, "1", "0", &gt_options.quiet);
-    gt_log_quiet = gt_options.quiet;
-    return known;
-}
+enum { THREE = 3 };
 
-static bool read_children(const char *value)
+static bool read_one_of(const char *value, const char *const values[THREE], unsigned *which)
 {
-    static const char *const values[] = {"0", "1", "all"}; /* as enum gt_children */
-    for (unsigned i = 0; i < sizeof values / sizeof *values; i++) {
+    for (unsigned i = 0; i < THREE; i++) {
         if (strcmp(value, values[i]) == 0) {
-            gt_options.children = (enum gt_children)i;
+            *which = i;
             return true;
         }
     }
     return false;
+}
+
+static bool read_quiet(const char *value)
+{
+    static const char *const values[THREE] = {"", "1", "0"}; /* as enum gt_log_quiet */
+    return read_one_of(value, values, &gt_log_quiet);
+}
+
+static bool read_children(const char *value)
+{
+    static const char *const values[THREE] = {"0", "1", "all"}; /* as enum gt_children */
+    return read_one_of(value, values, &gt_options.children);
 }
 
 /* The current directory as part of a pattern: its own % doubled. false: too long. */
@@ -332,7 +338,7 @@ static const struct {
     const char *name, *accepted, *fallback;
     bool (*read)(const char *value);
 } table[] = {
-    {"GOTRACE_QUIET", "0 or 1", "0", read_quiet}, /* first: the others may have to complain */
+    {"GOTRACE_QUIET", "0 or 1", "", read_quiet}, /* first: the others may have to complain */
     {"GOTRACE", "on or off", "on", read_on},
     {"GOTRACE_OUTPUT", "a path", "trace.out", read_output},
     {"GOTRACE_CHILDREN", "0, 1 or all", "1", read_children},
@@ -412,9 +418,9 @@ static void check_name(const char *variable)
         least = distance < least ? distance : least;
     }
     if (least && least < GT_SPELLING_FAR)
-        gt_log("%s: not known; did you mean %s?", name, table[nearest].name);
+        gt_log_note("%s: not known; did you mean %s?", name, table[nearest].name);
     else if (least)
-        gt_log("%s: not known", name);
+        gt_log_note("%s: not known", name);
 }
 
 /* Said once, by the process that the user has started. */
@@ -433,13 +439,15 @@ static void refuse_together(void)
 {
     bool rotates = gt_rotation_is_wanted(&gt_options.rotation);
     if (rotates && gt_options.ring_bytes) {
-        gt_log("GOTRACE_ROTATE: not with GOTRACE_RING, which writes files when it is asked to");
+        gt_log_note(
+            "GOTRACE_ROTATE: not with GOTRACE_RING, which writes files when it is asked to");
         gt_options.rotation = (struct gt_rotation_config){0};
     } else if (gt_options.rotation.keep && !rotates) {
-        gt_log("GOTRACE_KEEP: nothing is removed without GOTRACE_ROTATE");
+        gt_log_note("GOTRACE_KEEP: nothing is removed without GOTRACE_ROTATE");
     }
     if (gt_options.names_later && gt_v1_global_order(gt_options.format)) {
-        gt_log("GOTRACE_NAMES=later: a go1.5 trace has no place for what that needs; using now");
+        gt_log_note(
+            "GOTRACE_NAMES=later: a go1.5 trace has no place for what that needs; using now");
         gt_options.names_later = false;
     }
 }
@@ -467,8 +475,8 @@ void gt_options_read(const char *settings)
         table[i].read(table[i].fallback);
         const char *value = off ? NULL : value_of(settings, table[i].name);
         if (value && !table[i].read(value)) {
-            gt_log("%s=%s is not %s; using %s", table[i].name, value, accepted_by(i),
-                   *table[i].fallback ? table[i].fallback : "none");
+            gt_log_note("%s=%s is not %s; using %s", table[i].name, value, accepted_by(i),
+                        *table[i].fallback ? table[i].fallback : "none");
             table[i].read(table[i].fallback);
         }
     }

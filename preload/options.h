@@ -13,7 +13,6 @@ enum gt_children { GT_CHILDREN_NONE, GT_CHILDREN_WITH_THREADS, GT_CHILDREN_ALL }
 
 struct gt_options {
     bool on;
-    bool quiet;
     bool heap, sched;
     bool names_later;          /* who reads a trace looks them up */
     enum gt_children children; /* which descendants are traced too */

@@ -44,9 +44,10 @@
 enum { WITH = 1, WITHOUT };
 
 static struct {
-    pid_t pid;    /* of the process whose trace this is; a vfork child's differs */
-    bool started; /* the constructor has, or as if it had */
-    bool descendant;
+    pid_t pid;       /* of the process whose trace this is; a vfork child's differs */
+    bool started;    /* the constructor has, or as if it had */
+    bool root;       /* the user has started it */
+    bool descendant; /* of that one, or a later image of it */
     _Atomic bool abandons_children; /* to themselves, whatever the options say */
     bool exiting;                   /* exit(3) is under way, as far as we were told */
     _Atomic uint32_t drain_started; /* WITH a thread, or WITHOUT: there was to be one */
@@ -316,9 +317,9 @@ void gt_process_end(void)
     bool first = !atomic_exchange(&process.ended, 1);
     if (gt_drain_finish() && first)
         gt_report_stopped();
-    if (!process.dying && gt_census_tells())
-        gt_log("GOTRACE_MAX_PROCESSES=%llu: further processes were not recorded",
-               (unsigned long long)gt_options.max_processes);
+    if (first && process.root && !process.dying && gt_census_refused())
+        gt_log_note("GOTRACE_MAX_PROCESSES=%llu: %u more were not recorded",
+                    (unsigned long long)gt_options.max_processes, gt_census_refused());
     gt_log_let_go();
 }
 
@@ -441,7 +442,7 @@ static void complete_file(struct gt_thread *t)
     load_symbols_within_loader(t);
     gt_names_roughly(atomic_load(&process.drain_started) != WITH && is_anywhere(t));
     atomic_store(&process.execs, t->w.m);
-    gt_report_before_exec(gt_drain_flush());
+    gt_report_before_exec(gt_drain_leave());
     atomic_store(&process.execs, 0);
     gt_names_roughly(false);
 }
@@ -480,13 +481,19 @@ void gt_process_before_exec(void)
     note_maker();
     if (!gt_process_is_ours())
         return;
-    if (!leaves_trace())
-        gt_census_withdraw();
-    else if ((t = gt_thread_enter()))
-        act(t, complete_file);
-    /* With one thread that is all; others write until they are gone. */
-    if (atomic_load(&process.drain_started) != WITH && gt_process_is_ours())
-        gt_live_remove();
+    if (leaves_trace()) {
+        if ((t = gt_thread_enter()))
+            act(t, complete_file);
+        return;
+    }
+    gt_census_withdraw();
+    gt_live_remove(); /* there is no drain thread */
+}
+
+void gt_process_stays(void)
+{
+    if (gt_process_is_ours() && atomic_load(&process.ended))
+        gt_log("daemon(3) failed: nothing is recorded from here on");
 }
 
 /* Start -------------------------------------------------------------------------------------- */
@@ -497,6 +504,7 @@ void gt_process_after_fork(void)
     bool followed =
         gt_options.children != GT_CHILDREN_NONE && !atomic_load(&process.abandons_children);
     process.pid = followed ? (pid_t)gt_syscall(SYS_getpid) : 0;
+    process.root = false;
     process.descendant = true;
     process.drain_started = process.ended = process.serving = process.execs = 0;
     process.dying = false;
@@ -618,6 +626,9 @@ static void start(void)
     bool barred = is_barred();
     if (!barred) {
         gt_log_init();
+        process.root = !gt_descent_is_child();
+        if (!process.root)
+            gt_log_be_child();
         gt_options_read(NULL);
     }
     if (barred || !gt_options.on || !gt_options.heap)

@@ -116,4 +116,7 @@ void gt_process_await_drain(void);
 /* What was recorded is complete in the file; should exec fail, recording goes on. errno is kept. */
 void gt_process_before_exec(void);
 
+/* A function that ends the process has failed, after gt_process_end. */
+void gt_process_stays(void);
+
 #endif

@@ -18,8 +18,11 @@ static bool said_lost; /* before an exec */
 
 enum { LOSS_TEXT = 400 };
 
-/* All that is missing; else that nothing is. And how long threads waited for that. */
-static void describe_loss(char text[LOSS_TEXT], const struct gt_recording_summary *s)
+/*
+ * All that is missing; else that nothing is. And how long threads waited for that. Whether nothing
+ * is missing.
+ */
+static bool describe_loss(char text[LOSS_TEXT], const struct gt_recording_summary *s)
 {
     const struct {
         uint64_t n;
@@ -37,12 +40,14 @@ static void describe_loss(char text[LOSS_TEXT], const struct gt_recording_summar
             n += snprintf(text + n, LOSS_TEXT - (size_t)n, "%s%llu %s", n ? ", " : "",
                           (unsigned long long)lost[i].n, lost[i].what);
     }
+    bool is_whole = !n;
     const char *but = n ? "," : ", but";
     if (!n)
         n = snprintf(text, LOSS_TEXT, "nothing lost");
     if (s->waits)
         snprintf(text + n, LOSS_TEXT - (size_t)n, "%s threads waited %llu times, %.3f s, to write",
                  but, (unsigned long long)s->waits, (double)s->wait_ns / 1e9);
+    return is_whole;
 }
 
 enum { FILES_TEXT = NAME_MAX + 100 };
@@ -60,11 +65,11 @@ static void describe_files(char text[FILES_TEXT], const struct gt_recording_summ
         snprintf(text, FILES_TEXT, " in %u files, from %s on", f->n, oldest);
 }
 
-void gt_report_describe(char line[GT_REPORT_LINE])
+bool gt_report_describe(char line[GT_REPORT_LINE])
 {
     struct gt_recording_summary s = gt_recording_summary();
     char lost[LOSS_TEXT], files[FILES_TEXT];
-    describe_loss(lost, &s);
+    bool is_whole = describe_loss(lost, &s);
     describe_files(files, &s);
     if (!s.finished || s.error == -ETIMEDOUT)
         snprintf(line, GT_REPORT_LINE, NOT_IN_TIME, s.path);
@@ -79,26 +84,30 @@ void gt_report_describe(char line[GT_REPORT_LINE])
                  s.path, (double)s.bytes / 1024, files, (unsigned long long)s.events,
                  (double)s.duration_ns / 1e9, lost,
                  gt_options.names_later ? "gotrace view" : "go tool trace", s.path);
+    return is_whole && s.finished && !s.error;
 }
 
 bool gt_report_stopped(void)
 {
     char line[GT_REPORT_LINE];
-    gt_report_describe(line);
-    return gt_log("%s", line);
+    bool is_whole = gt_report_describe(line);
+    return is_whole ? gt_log_note("%s", line) : gt_log("%s", line);
 }
 
 void gt_report_before_exec(int error)
 {
     struct gt_recording_summary s = gt_recording_summary();
-    bool lost = error == -ETIMEDOUT || s.error || s.lost;
-    if (!lost || said_lost)
+    bool none = error == -EALREADY || error == -ESHUTDOWN; /* is under way */
+    bool failed = error == -ETIMEDOUT || (gt_options.ring_bytes && error && !none);
+    if ((!failed && !s.error && !s.lost) || said_lost)
         return;
     said_lost = true; /* the next exec is only another directory of PATH */
     if (error == -ETIMEDOUT)
         gt_log(NOT_IN_TIME, gt_output_path());
     else if (s.error)
         gt_report_stopped();
+    else if (failed)
+        gt_log("cannot write %s: %s", s.path, gt_libc_error(-error));
     else
         gt_log("%s: %llu events lost: threads or the disk stood still", gt_output_path(),
                (unsigned long long)s.lost);
@@ -107,4 +116,5 @@ void gt_report_before_exec(int error)
 void gt_report_after_fork(void)
 {
     said_lost = false;
+    gt_log_be_child();
 }

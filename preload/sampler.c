@@ -96,7 +96,7 @@ void gt_sampler_init(void)
     hz_at_start = why ? 0 : gt_options.cpu_hz;
     atomic_store(&hz, hz_at_start);
     if (why)
-        gt_log("GOTRACE_CPU_HZ: there are only CPU samples where %s", why);
+        gt_log_note("GOTRACE_CPU_HZ: there are only CPU samples where %s", why);
 }
 
 /* Each timer takes one of RLIMIT_SIGPENDING. */

@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-bool gt_log_quiet;
+enum gt_log_quiet gt_log_quiet;
 
 static struct stat stderr_file;
 
@@ -138,7 +138,7 @@ static int duplicate(void)
 
 bool gt_log_keep(void)
 {
-    if (gt_log_quiet || atomic_load(&kept) || !is_stderr(2))
+    if (gt_log_quiet == GT_QUIET_ALL || atomic_load(&kept) || !is_stderr(2))
         return false;
     int fd = duplicate();
     if (fd > 0)
@@ -159,21 +159,45 @@ static bool say(const char *line, size_t size)
     return say_to(2, line, size) || (fd && say_to(fd, line, size));
 }
 
-bool gt_log(const char *format, ...)
+static bool say_formatted(const char *format, va_list ap)
 {
     char line[1024] = "gotrace: ";
     enum { PREFIX = 9 };
-    if (gt_log_quiet)
+    if (gt_log_quiet == GT_QUIET_ALL)
         return true;
     int saved = errno;
-    va_list ap;
-    va_start(ap, format);
     int n = vsnprintf(line + PREFIX, sizeof line - PREFIX - 1, format, ap);
-    va_end(ap);
     if (n > (int)sizeof line - PREFIX - 2)
         n = (int)sizeof line - PREFIX - 2;
     line[PREFIX + n] = '\n';
     bool said = say(line, (size_t)PREFIX + (size_t)n + 1);
     errno = saved;
+    return said;
+}
+
+bool gt_log(const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    bool said = say_formatted(format, ap);
+    va_end(ap);
+    return said;
+}
+
+static bool is_child;
+
+void gt_log_be_child(void)
+{
+    is_child = true;
+}
+
+bool gt_log_note(const char *format, ...)
+{
+    if (is_child && gt_log_quiet == GT_QUIET_CHILDREN)
+        return true;
+    va_list ap;
+    va_start(ap, format);
+    bool said = say_formatted(format, ap);
+    va_end(ap);
     return said;
 }

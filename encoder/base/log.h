@@ -1,13 +1,18 @@
 /*
  * The one voice of the tracer: a line `gotrace: …` on the program's standard error. Not from signal
- * handlers. Silent while gt_log_quiet.
+ * handlers. What runs a child may read its standard error, and take any line there for a failure:
+ * a child says only what is lost, unless everybody is to speak.
  */
 #ifndef GT_LOG_H
 #define GT_LOG_H
 
 #include <stdbool.h>
 
-extern bool gt_log_quiet;
+enum gt_log_quiet { GT_QUIET_CHILDREN, GT_QUIET_ALL, GT_QUIET_NOBODY };
+extern enum gt_log_quiet gt_log_quiet; /* GOTRACE_QUIET: unset, 1, 0 */
+
+/* This process is not the one that the user started. At its start, or after a fork. */
+void gt_log_be_child(void);
 
 /*
  * Remembers which file standard error is. Later lines go there or nowhere: the program may have
@@ -29,7 +34,13 @@ void gt_log_forbid_search(void);
 bool gt_log_keep(void);
 void gt_log_let_go(void);
 
-/* Whether the line was written. */
+/*
+ * Something is lost, or was asked for by name (GOTRACE_HANG). Whether the line was written, or
+ * nobody wants it.
+ */
 bool gt_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Nothing is lost. Likewise; a child keeps it to itself. */
+bool gt_log_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

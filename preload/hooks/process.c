@@ -23,6 +23,18 @@ END(_exit, (int status), (status))
 END(_Exit, (int status), (status))
 END(abort, (void), ())
 
+/* libc forks, and ends the caller where no hook sees it. */
+GT_EXPORT int daemon(int nochdir, int noclose)
+{
+    gt_fork_check(); /* a child of clone(2) may not know yet: libc would tell it as it forks */
+    gt_process_end();
+    int r = gt_real.daemon(nochdir, noclose);
+    GT_KEEP_ERRNO;
+    if (r != 0)
+        gt_process_stays();
+    return r;
+}
+
 /* exec(3): the list forms, as the array forms that they are defined by. */
 #define EXEC_LIST(name, as, ...)                               \
     GT_EXPORT int name(const char *file, const char *arg, ...) \

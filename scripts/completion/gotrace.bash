@@ -28,7 +28,7 @@ _gotrace_value() { # option, value so far; false: it is no option with a value
     --kind) _gotrace_words "$2" all sync network syscall sched sleep other unseen cpu ;;
     --go | --diff) _gotrace_files "$2" ;;
     --to) [[ ${COMP_WORDS[1]} != export ]] || _gotrace_words "$2" perfetto firefox chrome pprof folded flame ;;
-    --debug-dir) compopt -o filenames && mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
+    --debug-dir | --clean) compopt -o filenames && mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
     --around) _gotrace_words "$2" longest log: task: ;;
     --frames | --skip | --focus | --thread | --from | --task | --idle | --margin | --threads) COMPREPLY=() ;;
     --syscall-min | --max-processes | --max-size | --max-mem | --delay | --duration | --ring | --rotate | --keep | --cpu-hz | --cpu | --hold-min | --hang | --last | --http | -n) COMPREPLY=() ;;
@@ -125,7 +125,7 @@ _gotrace() {
     1sql) _gotrace_options_or_files "$cur" --json --csv --output= --help ;;
     1why) _gotrace_options_or_files "$cur" --from= --to= --task= --thread= --idle= --skip= --frames= --wide --json --help ;;
     1export) _gotrace_options_or_files "$cur" --to= --output= --kind= --wakers --by-thread --unended --diff= --help ;;
-    1recover) _gotrace_options_or_files "$cur" --output= --help ;;
+    1recover) _gotrace_options_or_files "$cur" --output= --clean= --help ;;
     1cut) _gotrace_options_or_files "$cur" --from= --to= --around= --margin= --threads= --thorough --output= --help ;;
     1convert) _gotrace_options_or_files "$cur" --format= --holds --output= --help ;;
     1merge) _gotrace_options_or_files "$cur" --format= --mark= --output= --help ;;

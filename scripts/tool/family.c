@@ -9,7 +9,9 @@
 #include "encoder/format.h"
 #include "encoder/live.h"
 #include "preload/census.h"
+#include "preload/descent.h"
 #include "preload/options.h"
+#include "scripts/tool/recover/clean.h"
 #include "scripts/tool/rewrite/merging.h"
 
 #include <dirent.h>
@@ -70,6 +72,21 @@ static bool open_to_others(void)
     return mkdir(family.directory, 0700) == 0 && chmod(family.directory, 01733) == 0;
 }
 
+/*
+ * The user started this process, and all others are children, which say what they have lost and no
+ * more: their files are of no interest to the user.
+ */
+static void be_root(const char *pattern)
+{
+    char number[16];
+    snprintf(number, sizeof number, "%d", (int)getpid());
+    set(GT_ROOT_PID, number);
+    gt_options_refusal("GOTRACE_OUTPUT", pattern);
+    set(GT_ROOT_OUTPUT, gt_options.output);
+    if (!family.quiet)
+        unsetenv("GOTRACE_QUIET");
+}
+
 static void prepare(void)
 {
     const char *output = getenv("GOTRACE_OUTPUT"), *quiet = getenv("GOTRACE_QUIET");
@@ -96,7 +113,7 @@ static void prepare(void)
         gt_fail(GT_EXIT_OURS, "no memory");
     set("GOTRACE_OUTPUT", pattern);
     set("GOTRACE_CHILDREN", "all");
-    set("GOTRACE_QUIET", "1");
+    be_root(pattern);
     free(pattern);
     bound();
 }
@@ -113,12 +130,11 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Then that is read: it has all of this one, and more. */
-static bool has_box(const char *name)
+/* Of a process that runs, or of no use: the trace that it goes on with is read. */
+static bool is_box(const char *name)
 {
-    char path[PATH_MAX];
-    int n = snprintf(path, sizeof path, "%s/%s" GT_LIVE_SUFFIX, family.directory, name);
-    return n < (int)sizeof path && access(path, F_OK) == 0;
+    size_t length = strlen(name), suffix = sizeof GT_LIVE_SUFFIX - 1;
+    return length > suffix && strcmp(name + length - suffix, GT_LIVE_SUFFIX) == 0;
 }
 
 /* The line table beside a trace of the format go1.5. */
@@ -142,13 +158,12 @@ static bool is_regular(DIR *dir, const char *name)
     return is;
 }
 
-/* Of those that were killed before their file was made there is none. */
 static struct traces find(void)
 {
     struct traces found = {0};
     DIR *dir = opendir(family.directory);
     for (struct dirent *e; dir && (e = readdir(dir));) {
-        if (*e->d_name == '.' || has_box(e->d_name) || is_line_table(e->d_name) ||
+        if (*e->d_name == '.' || is_box(e->d_name) || is_line_table(e->d_name) ||
             !is_regular(dir, e->d_name))
             continue;
         found.path = realloc(found.path, (found.n + 1) * sizeof *found.path);
@@ -221,6 +236,7 @@ static void report(const struct traces *t)
 static _Noreturn void lead(void)
 {
     int status = gt_parent_await(true);
+    gt_recover_clean(family.directory, false);
     struct traces t = find();
     bool merged = t.n && put_together(&t);
     if (!t.n)

@@ -4,6 +4,7 @@
 #include "parent.h"
 #include "tool.h"
 
+#include "encoder/base/log.h"
 #include "preload/options.h"
 #include "scripts/tool/recover/recover.h"
 
@@ -44,7 +45,7 @@ static void prepare(void)
 
 static void make_whole(const void *box)
 {
-    if (gt_options.quiet)
+    if (gt_log_quiet == GT_QUIET_ALL)
         (void)!freopen("/dev/null", "w", stderr);
     gt_recover_in_place(box, where.output);
 }

@@ -112,7 +112,7 @@ LTTNG = ":".join(f"liblttng-ust-{part}-wrapper.so.1" for part in ("pthread", "li
 
 
 def ours(name, version, **settings):
-    env = {"LD_PRELOAD": str(LIBRARY), "GOTRACE_OUTPUT": "{out}", **settings}
+    env = {"LD_PRELOAD": str(LIBRARY), "GOTRACE_OUTPUT": "{out}", "GOTRACE_QUIET": "0", **settings}
     return Tracer(name, str(LIBRARY), version, env=env, sees=LOCKS | HEAP | CALLS | SERVERS | TOOLS)
 
 

@@ -110,7 +110,7 @@ static void leave(struct thread *t)
 {
     gt_writer_unpin(&t->w);
     if (one_in(60))
-        gt_drain_flush();
+        gt_drain_command(GT_DRAIN_SNAPSHOT, NULL);
 }
 
 static void set(struct thread *t, enum what what)

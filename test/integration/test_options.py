@@ -270,7 +270,8 @@ def test_output_of_odd_names(tmp_path, name, shown):
 @pytest.mark.parametrize("pattern", ["%e", "%e%e-%h", "100 characters more" * 5 + "%e"])
 @pytest.mark.parametrize("script", ['exec -a "$0" "$@"', '(exec -a "$0" "$@"); true'], ids=["first", "descendant"])
 def test_output_of_a_long_name(tmp_path, pattern, script):
-    result = proc.run(["bash", "-c", script, "n" * 255, *THREADS], env=proc.traced_env(tmp_path / pattern)).ok()
+    env = proc.traced_env(tmp_path / pattern, {"GOTRACE_QUIET": "0"})
+    result = proc.run(["bash", "-c", script, "n" * 255, *THREADS], env=env).ok()
     (name,) = (name for name in names_of(tmp_path) if "bash" not in name)
     assert "nnnnnnnn" in name and name.startswith(pattern.split("%")[0]) and f"{tmp_path}/{name}" in result.stderr
 

@@ -1,6 +1,7 @@
 """The black box: whatever kills a program, each event that it had written is in the trace that `gotrace recover` makes."""
 
 import csv
+import fcntl
 import io
 import json
 import os
@@ -16,7 +17,7 @@ import urllib.request
 
 import pytest
 
-from lib import AARCH64, BUILT, PROGRAMS, ROOT, gotools, proc
+from lib import AARCH64, BUILT, PROGRAMS, ROOT, gotools, proc, reports
 
 KERNEL = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
 pytestmark = [
@@ -278,13 +279,72 @@ def test_a_signal_leaves_a_whole_trace(tmp_path, format):
     check_readers(tmp_path / "t.out", format=format)
 
 
+def counts(trace):
+    """What each thread has told of its writing: the first and the last number, and how many there are."""
+    number = "CAST(substr(message, instr(message, ':') + 1) AS INT)"
+    where = "substr(message, 1, instr(message, ':') - 1)"
+    rows = ask(trace, f"SELECT MIN({number}), MAX({number}), COUNT(*) FROM logs WHERE category = 'journal' GROUP BY {where}")
+    return [tuple(map(int, row)) for row in rows]
+
+
+@pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
 @pytest.mark.parametrize("format", FAMILIES)
-def test_exec_of_a_program_without_the_library(tmp_path, format):
+def test_exec_of_a_program_without_the_library(tmp_path, format, more):
+    """What was recorded is in the file before that, also of a flight recorder, and nothing is left to recover."""
     static = proc.compile("int main(void) { return 3; }", tmp_path / "static", "-static")
-    child = spawn(tmp_path, "exec", static, format=format)
+    (tmp_path / "out").mkdir()
+    child = spawn(tmp_path, "exec", static, format=format, GOTRACE_OUTPUT=tmp_path / "out/%n", **more)
     end(child)
     assert child.returncode == 3
-    recover_and_check(tmp_path, format)
+    made = {"1", "1.elf"} if format == "go1.5" else {"1"}
+    by_snapshot = {name.replace("1", "2", 1) for name in made} if more else set()  # the program has had one made, too
+    assert {path.name for path in (tmp_path / "out").iterdir()} == made | by_snapshot
+    trace = tmp_path / "out" / ("2" if more else "1")
+    check_readers(trace, format=format)
+    if int(format[4:]) < 11:
+        assert int(re.search(r" (\d+)  GoSched\n", proc.run([GOTRACE, "info", trace]).ok().stdout)[1]) > 300
+        return
+    found = counts(trace)
+    assert len(found) == THREADS and all(first == 1 and last == n >= 300 for first, last, n in found), found  # LOGS_FIRST
+
+
+EXEC_FAILS = """
+#include <pthread.h>
+#include <unistd.h>
+
+static void *nap(void *arg)
+{
+    usleep(20000);
+    return arg;
+}
+
+__attribute__((noipa)) static void nap_afterwards(void)
+{
+    usleep(20000);
+}
+
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, nap, NULL);
+    execl("/nonexistent/one", "one", NULL);
+    execl("/nonexistent/other", "other", NULL);
+    pthread_join(thread, NULL);
+    nap_afterwards();
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
+def test_exec_that_fails(tmp_path, more):
+    """Recording goes on, in one file."""
+    program = proc.compile(EXEC_FAILS, tmp_path / "program")
+    (tmp_path / "out").mkdir()
+    result = proc.traced([program], tmp_path / "out/t.out", env={"GOTRACE_LIVE": "on"} | more).ok()
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["t.out"] and "nothing lost" in result.stderr
+    check_readers(result.trace)
+    assert "nap_afterwards" in proc.run([GOTRACE, "top", result.trace]).ok().stdout
 
 
 def make_group():
@@ -483,6 +543,160 @@ def test_what_is_no_box(tmp_path):
         assert result.returncode == 1 and str(tmp_path / name) in result.stderr, str(result)
     assert not (tmp_path / "all.out").exists()
     assert recover(box, tmp_path / "t.out").returncode == 2  # not into itself
+
+
+# --- of children; all that is in a directory
+
+CHILD = """
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+__attribute__((noipa)) static void nap(void)
+{
+    usleep(24000);
+}
+
+int main(void)
+{
+    int status;
+    usleep(20000); /* a while: the parent has several generations by then */
+    pid_t child = fork();
+    for (int i = 0; child == 0 && i < 3; i++)
+        nap();
+    if (child == 0)
+        kill(getpid(), SIGKILL);
+    printf("%d\\n", child);
+    return waitpid(child, &status, 0) == child && WTERMSIG(status) == SIGKILL ? 0 : 1;
+}
+"""
+ALL = {"GOTRACE_LIVE": "on", "GOTRACE_CHILDREN": "all"}
+
+
+def clean(directory):
+    return proc.run([GOTRACE, "recover", f"--clean={directory}"])
+
+
+@pytest.mark.parametrize("more", [{}, {"GOTRACE_RING": "1M"}], ids=["file", "ring"])
+@pytest.mark.parametrize("format", FAMILIES)
+def test_a_forked_child(tmp_path, format, more):
+    """Its generations have numbers that follow its parent's."""
+    result = proc.traced([proc.compile(CHILD, tmp_path / "child")], tmp_path / "t.out", env=ALL | {"GOTRACE_FORMAT": format} | more).ok()
+    box = tmp_path / f"t.out.{int(result.stdout)}.live"
+    recover(box, tmp_path / "all.out").ok()
+    check_readers(tmp_path / "all.out", format=format)
+    ((ns, n, what),) = reports.waits(tmp_path / "all.out", "sleep")
+    assert "nap" in what and n == 3 and ns >= 72e6, (ns, n, what)
+    assert [path.name for path in tmp_path.glob("*.live")] == [box.name]
+
+
+def empty_box(directory, name):
+    """Of a process that is killed before anything is recorded."""
+    child = proc.spawn(
+        [PROGRAMS / "sleeps", "60"],
+        env=proc.traced_env(directory / name, {"GOTRACE_LIVE": "on", "GOTRACE_START": "manual"}),
+        stdout=subprocess.DEVNULL,
+    )
+    while not (directory / f"{name}.live").exists():
+        assert child.poll() is None
+    while recover(directory / f"{name}.live", directory / "none").stderr.find("its process runs") < 0:
+        assert child.poll() is None
+    child.kill()
+    end(child)
+
+
+@pytest.mark.parametrize("format", FAMILIES)
+def test_a_directory(tmp_path, format):
+    boxes = tmp_path / "boxes"
+    boxes.mkdir()
+    (tmp_path / "journals").mkdir()
+    child = proc.compile(CHILD, tmp_path / "child")
+    its = int(proc.traced([child], boxes / "c.out", env=ALL | {"GOTRACE_FORMAT": format}).ok().stdout)
+    (boxes / f"c.out.{its}").write_text("of something else")  # which the box does not go on with
+    kill(tmp_path, format=format, GOTRACE_OUTPUT=boxes / "t.out")
+    empty_box(boxes, "e.out")
+    runs = spawn(tmp_path / "journals", "wait", GOTRACE_OUTPUT=boxes / "r.out")
+    (boxes / "n.live").write_text("no box")
+    (boxes / "l.live").symlink_to(boxes / "t.out.live")
+    os.mkfifo(boxes / "f.live")
+    try:
+        first, second = clean(boxes), clean(boxes)
+    finally:
+        runs.kill()
+        end(runs)
+    assert first.returncode == 0, first
+    left = f"gotrace: {boxes}/%s.live: not what a recording with GOTRACE_LIVE leaves; it stays"
+    assert {left % name for name in "nlf"} <= set(first.stderr.splitlines())
+    assert re.search(rf"^gotrace: {boxes}/t\.out: \d+ events more than the file of process \d+ had$", first.stderr, re.M), first
+    assert f"{boxes}: 2 recovered, 1 removed that had no events, 1 of running processes left, 3 not recovered" in first.stderr
+    assert f"{boxes}: 0 recovered, 0 removed that had no events, 1 of running processes left, 3 not recovered" in second.stderr
+    assert {path.name for path in boxes.glob("*.live")} == {"n.live", "l.live", "f.live", "r.out.live"}
+    assert (boxes / f"c.out.{its}").read_text() == "of something else"
+    check_readers(boxes / "t.out", boxes / f"c.out.{its}.{its}", format=format)
+    (check if int(format[4:]) >= 11 else check_yields)(tmp_path, boxes / "t.out")
+    assert "nap" in proc.run([GOTRACE, "top", boxes / f"c.out.{its}.{its}"]).ok().stdout
+    assert clean(boxes).returncode == 0 and not (boxes / "r.out.live").exists()  # it is gone by now
+
+
+def test_a_directory_where_the_traces_are_elsewhere(tmp_path):
+    (tmp_path / "boxes").mkdir()
+    kill(tmp_path, live=tmp_path / "boxes")
+    clean(tmp_path / "boxes").ok()
+    assert not list((tmp_path / "boxes").iterdir())
+    check(tmp_path, tmp_path / "t.out")
+    check_readers(tmp_path / "t.out")
+
+
+def test_a_trace_that_another_process_writes(tmp_path):
+    """It has the lock of the file, which has been its own since."""
+    kill(tmp_path)
+    with (tmp_path / "t.out").open("rb") as trace:
+        fcntl.flock(trace, fcntl.LOCK_EX)
+        before = trace.read()
+        result = clean(tmp_path)
+    assert result.returncode == 1 and f"{tmp_path}/t.out: its process runs" in result.stderr, result
+    assert f"{tmp_path}/t.out.live: not recovered; it stays" in result.stderr
+    assert (tmp_path / "t.out").read_bytes() == before and (tmp_path / "t.out.live").exists()
+    clean(tmp_path).ok()
+    check(tmp_path, tmp_path / "t.out")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_box_of_somebody_elses_says_nothing_of_where_to_write(tmp_path):
+    (tmp_path / "boxes").mkdir()
+    kill(tmp_path, live=tmp_path / "boxes")
+    os.chown(tmp_path / "boxes/t.out.live", 12345, 12345)
+    before = (tmp_path / "t.out").read_bytes()
+    result = clean(tmp_path / "boxes")
+    assert result.returncode == 1 and "another user's, and the trace is not beside it" in result.stderr
+    assert (tmp_path / "t.out").read_bytes() == before and [path.name for path in (tmp_path / "boxes").iterdir()] == ["t.out.live"]
+
+
+def test_a_symbolic_link_in_the_place_of_the_trace(tmp_path):
+    kill(tmp_path)
+    trace = (tmp_path / "t.out").rename(tmp_path / "other.out")
+    (tmp_path / "t.out").symlink_to(trace)
+    before = trace.read_bytes()
+    result = clean(tmp_path)
+    assert result.returncode == 1 and "is a symbolic link, and stays as it is" in result.stderr
+    assert trace.read_bytes() == before and (tmp_path / "t.out").is_symlink() and (tmp_path / "t.out.live").exists()
+
+
+@pytest.mark.parametrize("argv", [["--clean=/nonexistent"], ["--clean=.", "x.live"], ["--clean=.", "-o", "x"], ["--clean"]], ids=str)
+def test_clean_is_refused(argv):
+    result = proc.run([GOTRACE, "recover", *argv])
+    assert result.returncode == (1 if argv == ["--clean=/nonexistent"] else 2) and result.stderr
+
+
+def test_an_empty_box_in_a_family(tmp_path):
+    """All others are merged; nothing is left."""
+    program = proc.compile("#include <signal.h>\nint main(void) { return raise(SIGKILL); }", tmp_path / "killed")
+    argv = [GOTRACE, "-f", "--live=on", "-o", tmp_path / "t.out", "--", "sh", "-c", f"GOTRACE_START=manual {program}; {PROGRAMS / 'threads'} 2; :"]
+    result = proc.run(argv).ok()
+    assert f"gotrace: {tmp_path}/t.out: " in result.stderr and " processes; view: " in result.stderr, result
+    assert {path.name for path in tmp_path.iterdir()} == {"t.out", "killed", "killed.c"}
+    check_readers(tmp_path / "t.out")
 
 
 @pytest.mark.parametrize("more", [{}, RING, SCHED], ids=["file", "ring", "sched"])

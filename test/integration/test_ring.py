@@ -304,6 +304,48 @@ def test_exit(traced):
             assert leaves[hook] >= max(1, 0.95 * int(arranged)), f"{hook}: {leaves}"
 
 
+EXECUTES = """
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void *nap(void *arg)
+{
+    usleep(20000);
+    return arg;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t thread;
+    if (argc > 2 && pthread_create(&thread, NULL, nap, NULL) == 0)
+        pthread_join(thread, NULL);
+    for (int i = 0; i < atoi(argv[1]); i++)
+        sched_yield();
+    execl("/bin/echo", "echo", "another", NULL);
+    return 1;
+}
+"""
+
+
+@pytest.mark.parametrize("yields, threads", [(1000, ["a thread"]), (1000000, []), (10, [])])
+def test_exec(tmp_path, yields, threads):
+    """A program that becomes another one leaves its last moments, unless it has hardly any."""
+    program = proc.compile(EXECUTES, tmp_path / "program")
+    env = {"GOTRACE_RING": "1M", "GOTRACE_SYSCALL_MIN": "0"}
+    result = proc.traced([program, yields, *threads], tmp_path / "t.out", env=env).ok()
+    assert result.stdout == "another\n"
+    gotools.check_all(result.trace)
+    seen = [e for e in gotools.parse(result.trace) if e.stack and e.stack[0].func == "sched_yield"]
+    if yields < 1000:  # the trace is of the other one, as if there had been nothing before
+        assert not seen and f"{result.trace}: " in result.stderr
+    elif threads:
+        assert len(seen) == yields
+    else:  # some are forgotten
+        assert 1000 < len(seen) < yields
+
+
 @pytest.mark.limit(120)
 @pytest.mark.parametrize("way", DEATHS)
 def test_death(tmp_path, way):

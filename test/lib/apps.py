@@ -10,6 +10,7 @@ import time
 from . import gotools, proc
 
 _EXIT_LINE = re.compile(r"gotrace: (\S+): [\d.]+ KiB, (\d+) events in [\d.]+ s, ([^;\n]*;)")
+SPEAK = {"GOTRACE_QUIET": "0"}  # children, too
 _OUR_LINE = re.compile(r"^gotrace: .*\n", re.M)
 
 
@@ -40,7 +41,7 @@ def check_cut_trace(trace, text):
 def same(argv, tmp_path, *, env=None, check=check_traces, **options):
     """Runs a program bare and traced; it must write the same and end the same. Returns its traces, after `check`."""
     bare = proc.run(argv, env=env, **options)
-    result = proc.traced(argv, tmp_path / "t.out", env=env, **options)
+    result = proc.traced(argv, tmp_path / "t.out", env=SPEAK | (env or {}), **options)
     observed = (result.returncode, result.stdout, _OUR_LINE.sub("", result.stderr))
     assert observed == (bare.returncode, bare.stdout, bare.stderr), f"{result}\n--- bare\n{bare}"
     return check(result.trace, result.stderr)
@@ -53,7 +54,7 @@ def same_session(session, directory):
     change, and the program's standard error.
     """
     trace, seen = directory / "t.out", []
-    for name, env in ("bare", {}), ("traced", proc.traced_env(trace)):
+    for name, env in ("bare", {}), ("traced", proc.traced_env(trace, SPEAK)):
         cwd = directory / name
         cwd.mkdir(mode=0o777)
         cwd.chmod(0o777)  # whatever the umask

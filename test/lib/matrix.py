@@ -13,7 +13,7 @@ DIRECTORY = "DIRECTORY"  # stands for one that there is
 
 # Each switch of preload/options.c with a value of each class that it tells apart, also of those that it refuses.
 SWITCHES = {
-    "GOTRACE_QUIET": ["0", "1", "loud"],
+    "GOTRACE_QUIET": ["", "0", "1", "loud"],
     "GOTRACE": ["on", "off", "maybe"],
     "GOTRACE_OUTPUT": ["%p.out", "%e-%u.out", f"{DIRECTORY}/t.out", "missing/t.out", ""],
     "GOTRACE_CHILDREN": ["0", "1", "all", "some"],

@@ -218,7 +218,7 @@ static void restart(uint64_t ms)
         CHECK_EQ(gt_drain_command(GT_DRAIN_START, NULL), 0);
         CHECK_EQ(gt_drain_command(GT_DRAIN_START, NULL), -EALREADY);
         if (i % 2)
-            gt_drain_flush();
+            gt_drain_command(GT_DRAIN_SNAPSHOT, NULL);
     }
 }
 
@@ -253,7 +253,7 @@ int main(int argc, char **argv)
         restart(ms);
     else
         for (; !over(start, ms, flushes); flushes++)
-            gt_drain_flush();
+            gt_drain_command(GT_DRAIN_SNAPSHOT, NULL);
     atomic_store(&stop, true);
     for (int i = 0; i < SLOTS; i++)
         pthread_join(worker[i].thread, NULL);

@@ -47,7 +47,7 @@ static bool load(int fd, uint8_t *to, off_t size)
 }
 
 /* Its bytes, NULL: it is no file of this kind. */
-static const uint8_t *load_box(const char *path, size_t *size)
+static const uint8_t *load_box(const char *path, struct stat *file)
 {
     enum {
         PROTECTION = PROT_READ | PROT_WRITE,
@@ -63,7 +63,7 @@ static const uint8_t *load_box(const char *path, size_t *size)
     if (base == MAP_FAILED || (base && !load(fd, base, st.st_size)))
         gt_fail(GT_EXIT_FAILED, "%s: %s", path, strerror(errno));
     close(fd);
-    *size = (size_t)st.st_size;
+    *file = st;
     return base;
 }
 
@@ -84,8 +84,8 @@ bool gt_boxed_is(const char *path, uint64_t *pid)
 
 void gt_boxed_open(struct gt_boxed *b, const char *path)
 {
-    size_t size;
-    const uint8_t *base = load_box(path, &size);
+    struct stat file;
+    const uint8_t *base = load_box(path, &file);
     const struct gt_box *box = (const void *)base;
     if (!box || box->magic != GT_BOX_MAGIC)
         gt_fail(GT_EXIT_FAILED, "%s: not what a recording with GOTRACE_LIVE leaves", path);
@@ -93,8 +93,9 @@ void gt_boxed_open(struct gt_boxed *b, const char *path)
         gt_fail(GT_EXIT_FAILED, "%s: of another version of libgotrace: its gotrace recovers it",
                 path);
     *b = (struct gt_boxed){.path = path,
+                           .file = file,
                            .base = base,
-                           .size = size,
+                           .size = (size_t)file.st_size,
                            .box = box,
                            .live = (const void *)(base + GT_BOX_PAGE)};
     char format[sizeof b->live->format + 1] = "";

@@ -7,8 +7,11 @@
 
 #include "encoder/base/memo.h"
 
+#include <sys/stat.h>
+
 struct gt_boxed {
     const char *path;
+    struct stat file; /* what was read */
     const uint8_t *base;
     size_t size;
     const struct gt_box *box;

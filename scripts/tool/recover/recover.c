@@ -7,6 +7,7 @@
 
 #include "boxed.h"
 #include "cause.h"
+#include "clean.h"
 #include "cpus.h"
 #include "kept.h"
 #include "names.h"
@@ -39,12 +40,15 @@
 
 static void help(void)
 {
-    puts("usage: gotrace recover BOX [TRACE] -o FILE\n\n"
+    puts("usage: gotrace recover BOX [TRACE] -o FILE\n"
+         "       gotrace recover --clean DIRECTORY\n\n"
          "Writes the trace of a program that was recorded with GOTRACE_LIVE and then killed: what\n"
          "its file or flight recorder has, and what was in memory only. BOX is what it has left,\n"
          "t.out.live; TRACE is needed where that is not beside it any more.\n\n"
          "Other commands take a BOX as they take a trace.\n\n"
-         "  -o, --output=FILE  the whole trace");
+         "  -o, --output=FILE      the whole trace\n"
+         "      --clean=DIRECTORY  recover each BOX there whose process is gone, in place of the\n"
+         "                         trace that it goes on with, and remove it");
     exit(0);
 }
 
@@ -67,6 +71,22 @@ static bool is_the_file(const char *path, const struct gt_live_whole *whole)
            (uint64_t)st.st_size >= whole->bytes;
 }
 
+/* As long as a box's name without its end; 0: it has another end. */
+static int length_of_trace(const char *box)
+{
+    size_t length = strlen(box), suffix = sizeof GT_LIVE_SUFFIX - 1;
+    bool named = length > suffix && strcmp(box + length - suffix, GT_LIVE_SUFFIX) == 0;
+    return named ? (int)(length - suffix) : 0;
+}
+
+/* NULL: it is not beside the box. */
+static const char *trace_beside(const struct gt_boxed *b, const struct gt_live_whole *whole)
+{
+    static char path[PATH_MAX + 32];
+    snprintf(path, sizeof path, "%.*s", length_of_trace(b->path), b->path);
+    return is_the_file(path, whole) ? path : NULL;
+}
+
 /* Where it was, where it was moved to for the next one, or beside the box. NULL: nowhere. */
 static const char *find_trace(const struct gt_boxed *b, const struct gt_live_whole *whole)
 {
@@ -76,12 +96,7 @@ static const char *find_trace(const struct gt_boxed *b, const struct gt_live_who
         return path;
     snprintf(path, sizeof path, "%.*s.%llu", PATH_MAX - 1, whole->path,
              (unsigned long long)b->live->pid);
-    if (is_the_file(path, whole))
-        return path;
-    size_t length = strlen(b->path), suffix = sizeof GT_LIVE_SUFFIX - 1;
-    bool named = length > suffix && strcmp(b->path + length - suffix, GT_LIVE_SUFFIX) == 0;
-    snprintf(path, sizeof path, "%.*s", named ? (int)(length - suffix) : 0, b->path);
-    return is_the_file(path, whole) ? path : NULL;
+    return is_the_file(path, whole) ? path : trace_beside(b, whole);
 }
 
 /* The part that is whole must end with a generation that does. */
@@ -240,23 +255,32 @@ static void report(const struct gt_boxed *b, const char *what, uint64_t events)
     gt_cause_say(b->live);
 }
 
-/* trace: where the file that it goes on with is now, or NULL. */
-static void recover_box(struct gt_boxed *b, const char *trace, const char *output, const char *what)
+/*
+ * trace: where the file that it goes on with is now, or NULL. How many events are in the box; where
+ * that is none, and it goes on with no file, nothing is written.
+ */
+static uint64_t write_trace(struct gt_boxed *b, const char *trace, const char *output)
 {
     struct gt_boxed_sum sum = {0};
-    check_is_dead(b->path);
     if (is_the_file(output, gt_boxed_whole(b)))
         gt_fail(GT_EXIT_USAGE, "recover: not into its own trace");
     begin(b, output);
     bool complete = copy_trace(b, trace);
     write_generations(b, &sum, complete);
     report_losses(b, &sum);
-    if (!sum.events && !gt_boxed_whole(b)->bytes)
-        gt_fail(GT_EXIT_FAILED, "%s: no events are in it", b->path);
-    if (gt_output_commit() != 0)
+    if ((sum.events || gt_boxed_whole(b)->bytes) && gt_output_commit() != 0)
         gt_fail(GT_EXIT_FAILED, "%s: %s", output, strerror(-gt_output_commit()));
     gt_output_close();
-    report(b, what, sum.events);
+    return sum.events;
+}
+
+static void recover_box(struct gt_boxed *b, const char *trace, const char *output, const char *what)
+{
+    check_is_dead(b->path);
+    uint64_t events = write_trace(b, trace, output);
+    if (!events && !gt_boxed_whole(b)->bytes)
+        gt_fail(GT_EXIT_FAILED, "%s: no events are in it", b->path);
+    report(b, what, events);
 }
 
 /* Go 1.5. */
@@ -329,6 +353,78 @@ void gt_recover_in_place(const char *box, const char *directory)
     unlink(box);
 }
 
+/* A file of somebody else's has no say in what is written where. */
+static const char *trace_to_replace(const struct gt_boxed *b)
+{
+    struct stat st;
+    const struct gt_live_whole *whole = gt_boxed_whole(b);
+    if (!whole->bytes)
+        return NULL;
+    bool ours = b->file.st_uid == geteuid();
+    const char *trace = ours ? find_trace(b, whole) : trace_beside(b, whole);
+    if (trace && (lstat(trace, &st) != 0 || !S_ISREG(st.st_mode)))
+        gt_fail(GT_EXIT_FAILED, "%s: %s is a symbolic link, and stays as it is", b->path, trace);
+    if (!trace && !ours)
+        gt_fail(GT_EXIT_FAILED, "%s: another user's, and the trace is not beside it", b->path);
+    if (trace)
+        check_is_dead(trace); /* another recording may have begun there */
+    return trace;
+}
+
+/* A name that nothing has: what is there is another process's. */
+static void choose_place(char *place, size_t size, const struct gt_boxed *b)
+{
+    struct stat st;
+    int n = snprintf(place, size, "%.*s", length_of_trace(b->path), b->path);
+    for (unsigned i = 0; lstat(place, &st) == 0; i++)
+        snprintf(place + n, size - (size_t)n, i ? ".%llu.%u" : ".%llu",
+                 (unsigned long long)b->live->pid, i);
+}
+
+/* From here on the trace is all that there is. */
+static void sync_file(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fsync(fd) != 0)
+        gt_fail(GT_EXIT_FAILED, "%s: %s", path, strerror(errno));
+    close(fd);
+}
+
+static void discard(const struct gt_boxed *b, const char *output)
+{
+    char beside[PATH_MAX + 128];
+    snprintf(beside, sizeof beside, "%s" GT_V1_ELF_SUFFIX, output);
+    if (has_lines_beside(b))
+        unlink(beside);
+    unlink(output);
+}
+
+bool gt_recover_orphan(const char *box, const struct stat *locked, bool says)
+{
+    char place[PATH_MAX + 64], output[sizeof place + 16];
+    struct gt_boxed b;
+    gt_boxed_open(&b, box);
+    if (b.file.st_ino != locked->st_ino || b.file.st_dev != locked->st_dev)
+        gt_fail(GT_EXIT_FAILED, "%s: another file by now", box);
+    const char *trace = trace_to_replace(&b);
+    if (trace)
+        snprintf(place, sizeof place, "%s", trace);
+    else
+        choose_place(place, sizeof place, &b);
+    snprintf(output, sizeof output, "%s.recovered", place);
+    uint64_t events = write_trace(&b, trace, output);
+    if (events) {
+        gt_written_check(output, place, NULL, 0);
+        sync_file(output);
+        put_in_place(&b, output, place);
+        if (says)
+            report(&b, place, events);
+    } else if (gt_boxed_whole(&b)->bytes) {
+        discard(&b, output);
+    }
+    return events;
+}
+
 char *gt_recover_find(const char *directory, pid_t pid)
 {
     char *found = NULL;
@@ -350,16 +446,23 @@ char *gt_recover_find(const char *directory, pid_t pid)
 
 int gt_command_recover(int argc, char **argv)
 {
-    static const struct option longs[] = {
-        {"output", required_argument, NULL, 'o'}, {"help", no_argument, NULL, 'h'}, {0}};
-    const char *output = NULL;
+    static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
+                                          {"clean", required_argument, NULL, 'c'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
+    const char *output = NULL, *directory = NULL;
     for (int c; (c = getopt_long(argc, argv, "o:h", longs, NULL)) != -1;) {
         switch (c) {
         case 'o': output = optarg; break;
+        case 'c': directory = optarg; break;
         case 'h': help(); break;
         default: exit(GT_EXIT_USAGE);
         }
     }
+    if (directory && (output || optind < argc))
+        gt_fail(GT_EXIT_USAGE, "recover: --clean=DIRECTORY, and nothing else");
+    if (directory)
+        return gt_recover_clean(directory, true) ? 0 : GT_EXIT_FAILED;
     if (optind == argc || argc - optind > 2 || !output)
         gt_fail(GT_EXIT_USAGE, "recover: what a killed program has left, and -o FILE");
     struct gt_boxed b;

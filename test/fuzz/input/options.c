@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             setenv(line, value + 1, 1);
         }
     }
-    gt_log_quiet = true;
+    gt_log_quiet = GT_QUIET_ALL;
     setenv("GOTRACE_QUIET", "1", 1);
     gt_options_read(NULL);
     expand(false);
