@@ -2,18 +2,26 @@
  * What GCC's code refers to in a frame of ours that an exception, a cancellation or pthread_exit
  * passes: to clean up there. Forwarded to the unwinder that is at it, so that no process loads
  * libgcc_s for us, which takes as long as a short program runs. Called by unwinders, in the thread
- * that unwinds.
+ * that unwinds; declared as the Itanium C++ ABI has them, without <unwind.h>, which would export
+ * them.
  */
 #include "symbolize/elf_names.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
-#include <unwind.h>
+#include <stdint.h>
 
-__asm__(".hidden _Unwind_Resume"); /* <unwind.h> would have it exported */
+enum { CONTINUE_UNWIND = 8 };
+
+typedef int personality_fn(int version, int actions, uint64_t class, void *exception,
+                           void *context);
+typedef void resume_fn(void *exception);
+
+personality_fn __gcc_personality_v0;
+resume_fn _Unwind_Resume;
 
 /* How the unwinder that leads the thread through our frames goes on. */
-static __thread __typeof__(&_Unwind_Resume) resume __attribute__((tls_model("initial-exec")));
+static __thread resume_fn *resume __attribute__((tls_model("initial-exec")));
 
 static const struct link_map *module_at(const void *code)
 {
@@ -29,20 +37,16 @@ static void *find(const struct link_map *in, const char *name)
 }
 
 /* One that is linked into the program may show neither: it passes, and there is no clean-up. */
-_Unwind_Reason_Code __gcc_personality_v0(int version, _Unwind_Action actions,
-                                         _Unwind_Exception_Class class,
-                                         struct _Unwind_Exception *exception,
-                                         struct _Unwind_Context *context)
+int __gcc_personality_v0(int version, int actions, uint64_t class, void *exception, void *context)
 {
     const struct link_map *in = module_at(__builtin_return_address(0));
-    _Unwind_Personality_Fn real = (_Unwind_Personality_Fn)find(in, "__gcc_personality_v0");
-    resume = (__typeof__(&_Unwind_Resume))find(in, "_Unwind_Resume");
-    return real && resume ? real(version, actions, class, exception, context)
-                          : _URC_CONTINUE_UNWIND;
+    personality_fn *real = (personality_fn *)find(in, "__gcc_personality_v0");
+    resume = (resume_fn *)find(in, "_Unwind_Resume");
+    return real && resume ? real(version, actions, class, exception, context) : CONTINUE_UNWIND;
 }
 
 /* The end of a clean-up, to which a personality has led. */
-void _Unwind_Resume(struct _Unwind_Exception *exception)
+void _Unwind_Resume(void *exception)
 {
     resume(exception);
     __builtin_unreachable();
