@@ -1042,6 +1042,20 @@ static long do_freopen(void)
     return freopen("/dev/null", "w", stream) == stream;
 }
 
+static void piped(void)
+{
+    empty_pipe();
+    char command[64];
+    snprintf(command, sizeof command, "read x </proc/self/fd/%d; exit 7", in);
+    stream = popen(command, "r");
+    EXPECT(stream);
+}
+
+static long do_pclose(void)
+{
+    return WEXITSTATUS(pclose(stream));
+}
+
 /* Sockets -------------------------------------------------------------------------------------- */
 
 static struct sockaddr_un address;
@@ -1492,6 +1506,7 @@ static const struct row table[] = {
     S("fwprintf", "fwprintf", stream_direct, do_fwprintf, take, .after = stream_over),
     S("dprintf", "dprintf", full_pipe, do_dprintf, take, .after = close_all),
     S("freopen", "freopen", stream_dirty, do_freopen, take, .after = stream_over),
+    S("pclose", "pclose", piped, do_pclose, put, .after = close_all),
     X("posix_spawn", "posix_spawn", files, spawn_call),
     S("fclose", "fclose", stream_dirty, do_fclose, take, .after = close_all),
 
