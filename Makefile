@@ -144,6 +144,8 @@ bench: libgotrace.so tests ## measure what tracing costs, beside other tracers
 
 $(B)/test/prog/made: PROG_FLAGS := -rdynamic # debuggers and we find what it defines
 
+$(filter %/calls %/calls_fortify %/calls_lfs,$(prog_c)): PROG_FLAGS := -lresolv -lanl # libraries of their own before glibc 2.34
+
 $(prog_c): $(B)/%: %.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -MMD -MP -MT $@ -MF $@.d -O1 -g -pthread $(PROG_FLAGS) -o $@ $< -ldl -lrt

@@ -85,6 +85,13 @@ static int no_epoll_pwait2(int fd, struct epoll_event *events, int n,
     return (int)gt_syscall(SYS_epoll_pwait2, fd, events, n, timeout, mask, _NSIG / 8);
 }
 
+static int no_pidfd_spawn(int *fd, const char *path, const posix_spawn_file_actions_t *actions,
+                          const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+{
+    (void)fd, (void)path, (void)actions, (void)attr, (void)argv, (void)envp;
+    return ENOSYS;
+}
+
 static int no_execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
 {
     return (int)gt_syscall(SYS_execveat, dir, path, argv, envp, flags);
@@ -142,6 +149,8 @@ static const struct {
     {GT_HOOK___isoc23_vwscanf, (void (*)(void))no_isoc23_vwscanf},           /* 2.38 */
     {GT_HOOK___isoc23_vfscanf, (void (*)(void))no_isoc23_vfscanf},           /* 2.38 */
     {GT_HOOK___isoc23_vfwscanf, (void (*)(void))no_isoc23_vfwscanf},         /* 2.38 */
+    {GT_HOOK_pidfd_spawn, (void (*)(void))no_pidfd_spawn},                   /* 2.39 */
+    {GT_HOOK_pidfd_spawnp, (void (*)(void))no_pidfd_spawn},                  /* 2.39 */
     {GT_HOOK_openat2, (void (*)(void))no_openat2},                           /* 2.43 */
     {GT_HOOK_free_sized, (void (*)(void))gt_heap_free_sized},                /* 2.43 */
     {GT_HOOK_free_aligned_sized, (void (*)(void))gt_heap_free_aligned_sized} /* 2.43 */
