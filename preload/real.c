@@ -166,11 +166,14 @@ static bool is_optional(const struct row *row)
 }
 
 /* What others interpose (a sanitizer, another preload) usually has no version: it comes first. */
-static void *find(const struct row *row)
+static void *find(const struct row *row, const struct gt_elf_next *next)
 {
+    void *fn = row->version[0] || gt_elf_is_late() ? NULL : gt_elf_next_function(next, row->name);
+    if (fn)
+        return fn;
     if (gt_elf_is_late() && (is_optional(row) || find_definer(row->name)))
         return find_definer(row->name);
-    void *fn = is_optional(row) ? gt_real_next(row->name) : dlsym(RTLD_NEXT, row->name);
+    fn = is_optional(row) ? gt_real_next(row->name) : dlsym(RTLD_NEXT, row->name);
     void *versioned = row->version[0] && (!fn || from_libc(fn))
                           ? dlvsym(RTLD_NEXT, row->name, row->version)
                           : NULL;
@@ -217,10 +220,12 @@ void gt_real_resolve(void)
     static _Atomic bool done;
     if (atomic_load(&done))
         return;
+    struct gt_elf_next next;
+    gt_elf_next_begin(&next);
     gt_heap_resolve_begin();
     do_without();
     for (int i = 1; i < GT_HOOKS_END; i++) {
-        void *fn = find(&rows[i]);
+        void *fn = find(&rows[i], &next);
         if (fn)
             *rows[i].slot = fn;
     }

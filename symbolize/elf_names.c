@@ -65,10 +65,11 @@ static uint32_t gnu_hash_of(const char *name)
  * The GNU table holds definitions only: header, Bloom filter, buckets, one chain word a symbol. The
  * versions of a name are in one chain: the one after `last`, or the first.
  */
-static ElfW(Sym) * find_gnu(const struct table *t, const char *name, const ElfW(Sym) * last)
+static ElfW(Sym) *
+    find_gnu(const struct table *t, const char *name, uint32_t hash, const ElfW(Sym) * last)
 {
     const uint32_t *header = t->gnu_hash;
-    uint32_t n = header[0], first = header[1], hash = gnu_hash_of(name);
+    uint32_t n = header[0], first = header[1];
     const uint32_t *buckets = header + 4 + header[2] * (sizeof(ElfW(Addr)) / 4);
     const uint32_t *chain = buckets + n;
     uint32_t i = n ? buckets[hash % n] : 0;
@@ -90,7 +91,7 @@ static ElfW(Sym) * find(const struct table *t, const char *name, const ElfW(Sym)
     if (!t->symbols || !t->strings)
         return NULL;
     if (t->gnu_hash)
-        return find_gnu(t, name, last);
+        return find_gnu(t, name, gnu_hash_of(name), last);
     uint32_t i = last ? (uint32_t)(last - t->symbols) + 1 : 1;
     for (; t->sysv_hash && i < t->sysv_hash[1]; i++) {
         if (is_named(t, &t->symbols[i], name))
@@ -127,9 +128,10 @@ ElfW(Sym) * gt_elf_definition(const struct link_map *map, const char *name)
     return symbol && is_defined(symbol) ? symbol : NULL;
 }
 
+enum { HIDDEN = 0x8000 }; /* a version that only who names it gets */
+
 ElfW(Sym) * gt_elf_newest(const struct link_map *map, const char *name)
 {
-    enum { HIDDEN = 0x8000 };
     struct table t = read_table(map, true);
     ElfW(Sym) *symbol = find(&t, name, NULL);
     while (symbol && t.versions && t.versions[symbol - t.symbols] & HIDDEN)
@@ -213,6 +215,59 @@ bool gt_elf_is_defined_after_us(const char *name)
     while (map != ours && !gt_elf_definition(map, name))
         map = map->l_prev;
     return map != ours || !ours || gt_elf_is_late();
+}
+
+/*
+ * The kernel's module is in no search. One without a GNU table would have to be searched otherwise:
+ * what is behind it is not known.
+ */
+void gt_elf_next_begin(struct gt_elf_next *next)
+{
+    const struct link_map *map = gt_elf_ours();
+    ElfW(Addr) kernels = getauxval(AT_SYSINFO_EHDR);
+    next->n = 0;
+    while (map && (map = map->l_next) && next->n < GT_ELF_NEXT_MODULES) {
+        if (kernels && map->l_addr == kernels)
+            continue;
+        struct table t = read_table(map, true);
+        if (!t.symbols || !t.strings || !t.gnu_hash)
+            return;
+        next->module[next->n++] =
+            (struct gt_elf_module){map->l_addr, t.symbols, t.strings, t.gnu_hash, t.versions};
+    }
+}
+
+/* The table's Bloom filter: two bits a name. */
+static bool may_have(const uint32_t *gnu_hash, uint32_t hash)
+{
+    enum { BITS = 8 * sizeof(ElfW(Addr)) };
+    const ElfW(Addr) *filter = (const void *)(gnu_hash + 4);
+    ElfW(Addr) word = filter[hash / BITS & (gnu_hash[2] - 1)];
+    return word >> hash % BITS & word >> (hash >> gnu_hash[3]) % BITS & 1;
+}
+
+static const ElfW(Sym) *
+    default_version(const struct gt_elf_module *m, const char *name, uint32_t hash)
+{
+    struct table t = {(ElfW(Sym) *)m->symbols, m->strings, m->gnu_hash, NULL, NULL};
+    ElfW(Sym) *symbol = find_gnu(&t, name, hash, NULL);
+    while (symbol && m->versions && m->versions[symbol - t.symbols] & HIDDEN)
+        symbol = find_gnu(&t, name, hash, symbol);
+    return symbol;
+}
+
+void *gt_elf_next_function(const struct gt_elf_next *next, const char *name)
+{
+    uint32_t hash = gnu_hash_of(name);
+    for (const struct gt_elf_module *m = next->module; m < next->module + next->n; m++) {
+        const ElfW(Sym) *symbol =
+            may_have(m->gnu_hash, hash) ? default_version(m, name, hash) : NULL;
+        if (symbol && is_defined(symbol)) {
+            bool plain = ELF64_ST_TYPE(symbol->st_info) == STT_FUNC;
+            return plain ? (void *)(m->base + symbol->st_value) : NULL;
+        }
+    }
+    return NULL;
 }
 
 struct search {
