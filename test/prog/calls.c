@@ -412,7 +412,7 @@ static void end_process(void)
 /* Files ---------------------------------------------------------------------------------------- */
 
 static char path[64];
-static int result_fd;
+static int result_fd = -1;
 
 static void fifo(void)
 {
@@ -430,11 +430,19 @@ static void open_writer(void)
     keep(RAW(SYS_openat, AT_FDCWD, path, O_WRONLY | O_NONBLOCK));
 }
 
+/* What was opened, if it was. */
+static void result_over(void)
+{
+    if (result_fd >= 0)
+        keep(result_fd);
+    result_fd = -1;
+    close_all();
+}
+
 static void fifo_over(void)
 {
     unlink(path);
-    keep(result_fd);
-    close_all();
+    result_over();
 }
 
 static long gave(int fd)
@@ -467,7 +475,6 @@ static void fifo_for_openat2(void)
     if (by_openat2)
         return;
     skipped = "no openat2 in this libc (glibc 2.43)";
-    result_fd = (int)RAW(SYS_dup, 0);
 }
 
 static long open_at2(void)
@@ -579,10 +586,18 @@ static void a_child(void)
     empty_pipe();
     child = RAW(SYS_clone, SIGCHLD, 0, 0, 0, 0);
     if (child == 0) {
+        RAW(SYS_close, far); /* ends as well when nobody else has that end */
         RAW(SYS_read, in, page, 1);
         RAW(SYS_exit_group, 7);
     }
     EXPECT(child > 0);
+}
+
+/* The child, too, when nobody has waited for it. */
+static void child_over(void)
+{
+    close_all();
+    RAW(SYS_wait4, child, NULL, 0, NULL);
 }
 
 static long status_of(long pid, int status)
@@ -849,6 +864,10 @@ static long do_aio_suspend(void)
 
 static void aio_over(void)
 {
+    if (aio_error(&aio) == EINPROGRESS) /* its waiter was cancelled */
+        put();
+    while (aio_error(&aio) == EINPROGRESS)
+        busy(20000);
     EXPECT(aio_error(&aio) == 0 && aio_return(&aio) == 4);
     close_all();
 }
@@ -934,6 +953,7 @@ static void stream_dirty(void)
 
 static void stream_over(void)
 {
+    RAW(SYS_fcntl, fileno(stream), F_SETFL, O_NONBLOCK); /* what it still has goes nowhere */
     fclose(stream);
     close_all();
 }
@@ -1104,9 +1124,16 @@ static void unlock_stream(void)
 
 static char words[64];
 
-static void words_from_pipe(void)
+/* A shell has this end of it only by its number, and not the other one. */
+static void pipe_for_shell(void)
 {
     empty_pipe();
+    EXPECT(RAW(SYS_fcntl, far, F_SETFD, FD_CLOEXEC) == 0);
+}
+
+static void words_from_pipe(void)
+{
+    pipe_for_shell();
     snprintf(words, sizeof words, "$(read x </proc/self/fd/%d; echo $x y)", in);
 }
 
@@ -1122,7 +1149,7 @@ static long do_wordexp(void)
 
 static void piped(void)
 {
-    empty_pipe();
+    pipe_for_shell();
     char command[64];
     snprintf(command, sizeof command, "read x </proc/self/fd/%d; exit 7", in);
     stream = popen(command, "r");
@@ -1169,12 +1196,6 @@ static void full_listener(void)
 static void accept_raw(void)
 {
     keep(RAW(SYS_accept4, in, NULL, NULL, 0));
-}
-
-static void socket_over(void)
-{
-    keep(result_fd);
-    close_all();
 }
 
 static long do_accept(void)
@@ -1699,11 +1720,11 @@ static const struct row table[] = {
     S("lockf", "lockf", hold_record, do_lockf, give_record, .after = close_all),
     S("fcntl-setlkw", "fcntl", hold_record, fcntl_posix, give_record, .after = close_all),
     S("fcntl-ofd_setlkw", "fcntl", hold_record, fcntl_ofd, give_record, .after = close_all),
-    S("wait", "wait", a_child, do_wait, put, .after = close_all),
-    S("waitpid", "waitpid", a_child, do_waitpid, put, .after = close_all),
-    S("wait3", "wait3", a_child, do_wait3, put, .after = close_all),
-    S("wait4", "wait4", a_child, do_wait4, put, .after = close_all),
-    S("waitid", "waitid", a_child, do_waitid, put, .after = close_all),
+    S("wait", "wait", a_child, do_wait, put, .after = child_over),
+    S("waitpid", "waitpid", a_child, do_waitpid, put, .after = child_over),
+    S("wait3", "wait3", a_child, do_wait3, put, .after = child_over),
+    S("wait4", "wait4", a_child, do_wait4, put, .after = child_over),
+    S("waitid", "waitid", a_child, do_waitid, put, .after = child_over),
     S("sigwait", "sigwait", handler, do_sigwait, interrupt),
     S("sigwaitinfo", "sigwaitinfo", handler, do_sigwaitinfo, interrupt),
     S("sigtimedwait", "sigtimedwait", handler, do_sigtimedwait, interrupt),
@@ -1741,7 +1762,7 @@ static const struct row table[] = {
     S("fputwc", "fputwc", stream_direct, do_fputwc, take, .after = stream_over),
     S("fputws", "fputws", stream_direct, do_fputws, take, .after = stream_over),
     S("fwprintf", "fwprintf", stream_direct, do_fwprintf, take, .after = stream_over),
-    S("dprintf", "dprintf", full_pipe, do_dprintf, take, .after = close_all),
+    S("dprintf", "dprintf", full_pipe, do_dprintf, take, .after = close_all, .no_cancel = 1),
     S("_IO_getc", "_IO_getc", stream_in, do_IO_getc, put, .after = stream_over),
     S("_IO_putc", "_IO_putc", stream_direct, do_IO_putc, take, .after = stream_over),
     S("getw", "getw", stream_in, do_getw, put, .after = stream_over),
@@ -1761,8 +1782,8 @@ static const struct row table[] = {
     N("res_search", RES("search"), name_server, do_res_search, answer, .after = close_all),
     N("res_send", RES("send"), name_server, do_res_send, answer, .after = close_all),
     N("res_nquery", RES("nquery"), name_server, do_res_nquery, answer, .after = close_all),
-    N("accept", "accept", listener, do_accept, connect_raw, .after = socket_over),
-    N("accept4", "accept4", listener, do_accept4, connect_raw, .after = socket_over),
+    N("accept", "accept", listener, do_accept, connect_raw, .after = result_over),
+    N("accept4", "accept4", listener, do_accept4, connect_raw, .after = result_over),
     N("connect", "connect", full_listener, do_connect, accept_raw, .after = close_all),
     N("recv", "recv", empty_socket, do_recv, put, .after = close_all),
     N("recvfrom", "recvfrom", empty_socket, do_recvfrom, put, .after = close_all),
