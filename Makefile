@@ -144,7 +144,7 @@ bench: libgotrace.so tests ## measure what tracing costs, beside other tracers
 
 $(B)/test/prog/made: PROG_FLAGS := -rdynamic # debuggers and we find what it defines
 
-$(filter %/calls %/calls_fortify %/calls_lfs,$(prog_c)): PROG_FLAGS := -lresolv -lanl # libraries of their own before glibc 2.34
+$(filter %/calls %/calls_fortify %/calls_lfs %/pointers,$(prog_c)): PROG_FLAGS := -lresolv -lanl # libraries of their own before glibc 2.34
 
 $(prog_c): $(B)/%: %.c
 	@mkdir -p $(@D)
