@@ -117,6 +117,23 @@ static int no_openat2(int dir, const char *path, const struct open_how *how, siz
     return (int)gt_syscall(SYS_openat2, dir, path, how, n);
 }
 
+/* What the headers made of these before 2.33. */
+#define NO_STAT(name, version_of, parameters, ...)                    \
+    static int no_##name parameters                                   \
+    {                                                                 \
+        return gt_real.version_of(GT_ARCH_STAT_VERSION, __VA_ARGS__); \
+    }
+NO_STAT(stat, __xstat, (const char *path, struct stat *st), path, st)
+NO_STAT(stat64, __xstat64, (const char *path, struct stat64 *st), path, st)
+NO_STAT(lstat, __lxstat, (const char *path, struct stat *st), path, st)
+NO_STAT(lstat64, __lxstat64, (const char *path, struct stat64 *st), path, st)
+NO_STAT(fstat, __fxstat, (int fd, struct stat *st), fd, st)
+NO_STAT(fstat64, __fxstat64, (int fd, struct stat64 *st), fd, st)
+NO_STAT(fstatat, __fxstatat, (int dir, const char *path, struct stat *st, int flags), dir, path, st,
+        flags)
+NO_STAT(fstatat64, __fxstatat64, (int dir, const char *path, struct stat64 *st, int flags), dir,
+        path, st, flags)
+
 /* Hooks of the forms with arguments call those with a list. */
 #define NO_SCANF(name, parameters, arguments)     \
     static int no_isoc23_##name parameters        \
@@ -136,6 +153,14 @@ static const struct {
     enum gt_hook hook;
     void (*otherwise)(void);
 } optional[] = {
+    {GT_HOOK_stat, (void (*)(void))no_stat},                                 /* 2.33 */
+    {GT_HOOK_stat64, (void (*)(void))no_stat64},                             /* 2.33 */
+    {GT_HOOK_lstat, (void (*)(void))no_lstat},                               /* 2.33 */
+    {GT_HOOK_lstat64, (void (*)(void))no_lstat64},                           /* 2.33 */
+    {GT_HOOK_fstat, (void (*)(void))no_fstat},                               /* 2.33 */
+    {GT_HOOK_fstat64, (void (*)(void))no_fstat64},                           /* 2.33 */
+    {GT_HOOK_fstatat, (void (*)(void))no_fstatat},                           /* 2.33 */
+    {GT_HOOK_fstatat64, (void (*)(void))no_fstatat64},                       /* 2.33 */
     {GT_HOOK__Fork, (void (*)(void))fork},                                   /* 2.34 */
     {GT_HOOK_close_range, (void (*)(void))no_close_range},                   /* 2.34 */
     {GT_HOOK_closefrom, (void (*)(void))no_closefrom},                       /* 2.34 */
@@ -232,6 +257,9 @@ void gt_real_resolve(void)
     find_old();
     gt_foreign_init();
     gt_syscall = gt_real.syscall;
+    gt_stat = gt_real.stat;
+    gt_lstat = gt_real.lstat;
+    gt_fstat = gt_real.fstat;
     gt_symbolize_jump = gt_real.longjmp;
     gt_heap_resolve_end();
     hide_missing();

@@ -35,6 +35,14 @@ ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t size, int flags, stru
 int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size);
 int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask,
                 size_t size);
+int __xstat(int version, const char *path, struct stat *st);
+int __xstat64(int version, const char *path, struct stat64 *st);
+int __lxstat(int version, const char *path, struct stat *st);
+int __lxstat64(int version, const char *path, struct stat64 *st);
+int __fxstat(int version, int fd, struct stat *st);
+int __fxstat64(int version, int fd, struct stat64 *st);
+int __fxstatat(int version, int dir, const char *path, struct stat *st, int flags);
+int __fxstatat64(int version, int dir, const char *path, struct stat64 *st, int flags);
 ssize_t __readlink_chk(const char *path, char *buf, size_t n, size_t size);
 ssize_t __readlinkat_chk(int dir, const char *path, char *buf, size_t n, size_t size);
 int __open_2(const char *path, int flags);

@@ -1613,6 +1613,8 @@ static void tree_over(void)
     fts_close(tree);
 }
 
+static struct stat st;
+static struct statx stx;
 static struct statvfs vfs;
 static struct statfs fs;
 
@@ -1630,6 +1632,11 @@ THRICE(access_call, access(there, R_OK))
 THRICE(chmod_call, chmod(there, 0600))
 THRICE(fchmod_call, fchmod(out, 0600))
 THRICE(chown_call, chown(there, getuid(), getgid()))
+THRICE(stat_call, stat(there, &st))
+THRICE(lstat_call, lstat(there, &st))
+THRICE(fstat_call, fstat(out, &st))
+THRICE(fstatat_call, fstatat(AT_FDCWD, there, &st, 0))
+THRICE(statx_call, statx(AT_FDCWD, there, 0, STATX_SIZE, &stx))
 THRICE(statfs_call, statfs(there, &fs))
 THRICE(statvfs_call, statvfs(there, &vfs))
 THRICE(fstatvfs_call, fstatvfs(out, &vfs))
@@ -1871,6 +1878,11 @@ static const struct row table[] = {
     T("access", access_call),
     T("chmod", chmod_call),
     T("chown", chown_call),
+    T("stat", stat_call),
+    T("lstat", lstat_call),
+    T("fstatat", fstatat_call),
+    T("statx", statx_call),
+    X("fstat", "fstat", files, fstat_call),
     T("statfs", statfs_call),
     T("statvfs", statvfs_call),
     N("getservbyname", "getservbyname", files, getservbyname_call, .kind = COUNTED,
