@@ -12,7 +12,7 @@ import re
 
 import pytest
 
-from lib import AARCH64, BUILD, LIBRARY, PROGRAMS, gotools, proc, truth
+from lib import AARCH64, LIBRARY, PROGRAMS, gotools, proc, truth
 
 TABLE = pathlib.Path(__file__).parents[1] / "lib/libc_functions.txt"
 PARTS = ["libc.so.6", "libpthread.so.0", "librt.so.1", "libresolv.so.2", "libanl.so.1", "libdl.so.2", "libutil.so.1"]
@@ -78,18 +78,6 @@ def test_hooked_is_what_the_library_exports(where):
     ours, hooked = functions(LIBRARY), set(groups()[HOOKED])
     assert not hooked - ours, "said to be hooked, and is not"
     assert not ours & libc(where) - hooked, "hooked, and the table does not say so"
-
-
-@pytest.mark.beside
-def test_the_library_does_not_call_its_own_hooks():
-    """What it does itself would be recorded as the program's, or wait for a lock that it has: gt_syscall, gt_fstat and others are for that."""
-    but = {("longjmp", "symbolize/elfutils.o"), ("syscall", "encoder/base/futex.o"), *((name, "encoder/base/libc.o") for name in ("stat", "lstat", "fstat"))}
-    found, hooked = set(), set(groups()[HOOKED])
-    for folder in ("preload", "encoder", "symbolize"):
-        for path in set((BUILD / folder).rglob("*.o")) - set((BUILD / "encoder/read").rglob("*.o")):  # which the command has alone
-            names = proc.run(["nm", "--undefined-only", "--format=posix", path]).ok().stdout.split("\n")
-            found |= {(line.split()[0], str(path.relative_to(BUILD))) for line in names if line.split()[:1] and line.split()[0] in hooked}
-    assert found == but
 
 
 @pytest.mark.beside
