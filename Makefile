@@ -144,11 +144,11 @@ bench: libgotrace.so tests ## measure what tracing costs, beside other tracers
 
 $(B)/test/prog/made: PROG_FLAGS := -rdynamic # debuggers and we find what it defines
 
-$(filter %/calls %/calls_fortify %/calls_lfs %/pointers,$(prog_c)): PROG_FLAGS := -lresolv -lanl # libraries of their own before glibc 2.34
+$(filter %/calls %/calls_fortify %/calls_lfs %/pointers,$(prog_c)): PROG_LIBS := -lresolv -lanl # libraries of their own before glibc 2.34
 
 $(prog_c): $(B)/%: %.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -MMD -MP -MT $@ -MF $@.d -O1 -g -pthread $(PROG_FLAGS) -o $@ $< -ldl -lrt
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -MMD -MP -MT $@ -MF $@.d -O1 -g -pthread $(PROG_FLAGS) -o $@ $< $(PROG_LIBS) -ldl -lrt
 
 $(prog_cxx): $(B)/%: %.cc
 	@mkdir -p $(@D)

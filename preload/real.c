@@ -190,15 +190,28 @@ static bool is_optional(const struct row *row)
     return i < OPTIONAL;
 }
 
-/* What others interpose (a sanitizer, another preload) usually has no version: it comes first. */
-static void *find(const struct row *row, const struct gt_elf_next *next)
+static bool is_of_heap(enum gt_hook hook)
 {
-    void *fn = row->version[0] || gt_elf_is_late() ? NULL : gt_elf_next_function(next, row->name);
+    return hook >= GT_HOOK_malloc && hook <= GT_HOOK_strndup;
+}
+
+static void set(enum gt_hook hook, void *fn)
+{
     if (fn)
-        return fn;
+        *rows[hook].slot = fn;
+}
+
+static void *find_at_once(const struct gt_elf_next *next, enum gt_hook hook)
+{
+    return rows[hook].version[0] ? NULL : gt_elf_next_function(next, rows[hook].name);
+}
+
+/* What others interpose (a sanitizer, another preload) usually has no version: it comes first. */
+static void *find(const struct row *row)
+{
     if (gt_elf_is_late() && (is_optional(row) || find_definer(row->name)))
         return find_definer(row->name);
-    fn = is_optional(row) ? gt_real_next(row->name) : dlsym(RTLD_NEXT, row->name);
+    void *fn = is_optional(row) ? gt_real_next(row->name) : dlsym(RTLD_NEXT, row->name);
     void *versioned = row->version[0] && (!fn || from_libc(fn))
                           ? dlvsym(RTLD_NEXT, row->name, row->version)
                           : NULL;
@@ -240,20 +253,38 @@ static void find_old(void)
 #endif
 }
 
+/*
+ * First what needs no dlsym: before glibc 2.34 its first call makes a key, and what that hook calls
+ * would wait for the same call to be over, were it not known by then. The heap's are known as late
+ * as ever: until then blocks come from the nursery.
+ */
+static void find_all(void)
+{
+    struct gt_elf_next next = {0};
+    bool known[GT_HOOKS_END] = {false};
+    if (!gt_elf_is_late())
+        gt_elf_next_begin(&next);
+    for (int i = 1; i < GT_HOOKS_END; i++) {
+        void *fn = is_of_heap(i) ? NULL : find_at_once(&next, i);
+        known[i] = fn != NULL;
+        set(i, fn);
+    }
+    gt_syscall = gt_real.syscall;
+    for (int i = 1; i < GT_HOOKS_END; i++) {
+        void *fn = known[i] || !is_of_heap(i) ? NULL : find_at_once(&next, i);
+        if (!known[i])
+            set(i, fn ? fn : find(&rows[i]));
+    }
+}
+
 void gt_real_resolve(void)
 {
     static _Atomic bool done;
     if (atomic_load(&done))
         return;
-    struct gt_elf_next next;
-    gt_elf_next_begin(&next);
     gt_heap_resolve_begin();
     do_without();
-    for (int i = 1; i < GT_HOOKS_END; i++) {
-        void *fn = find(&rows[i], &next);
-        if (fn)
-            *rows[i].slot = fn;
-    }
+    find_all();
     find_old();
     gt_foreign_init();
     gt_syscall = gt_real.syscall;
@@ -277,11 +308,6 @@ void gt_real_clear_dlerror(void)
 static const char *const forwarding[] = {"prctl", "execl", "execlp", "execle"};
 enum { FORWARDING = sizeof forwarding / sizeof *forwarding };
 _Static_assert(GT_HOOKS_END + FORWARDING + GT_FOREIGN_BINDINGS <= GT_BINDINGS_MAX, "room for all");
-
-static bool is_of_heap(enum gt_hook hook)
-{
-    return hook >= GT_HOOK_malloc && hook <= GT_HOOK_strndup;
-}
 
 /* What the program or another library has in libc's place is theirs. */
 static void add_binding(struct gt_elf_binding *out, int *n, const char *name)

@@ -56,8 +56,8 @@ struct gt_elf_next {
 };
 void gt_elf_next_begin(struct gt_elf_next *next);
 
-/* What dlsym(RTLD_NEXT, name) would find, if it is a plain function of its default version. NULL:
- * it may be anything else, or nothing. */
+/* What dlsym(RTLD_NEXT, name) finds since glibc 2.36, the default version, if that is a plain
+ * function. NULL: it may be anything else, or nothing. */
 void *gt_elf_next_function(const struct gt_elf_next *next, const char *name);
 
 /* Whether even libc comes before us, which dlopen has loaded: the program's calls do not come. */

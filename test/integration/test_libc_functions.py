@@ -68,7 +68,7 @@ def group_of(function):
 def test_every_function_is_in_one_group(where):
     assert len(libc(where)) > 2000, "not a glibc"
     unknown = {function: group_of(function) for function in libc(where) if len(group_of(function)) != 1}
-    assert not unknown, f"in no group, or in several, of {TABLE}"
+    assert not unknown, f"{unknown}: in no group, or in several, of {TABLE}"
 
 
 @pytest.mark.beside
@@ -76,8 +76,8 @@ def test_every_function_is_in_one_group(where):
 @pytest.mark.parametrize("where", [installed(), *unpacked()], ids=str)
 def test_hooked_is_what_the_library_exports(where):
     ours, hooked = functions(LIBRARY), set(groups()[HOOKED])
-    assert not hooked - ours, "said to be hooked, and is not"
-    assert not ours & libc(where) - hooked, "hooked, and the table does not say so"
+    assert not hooked - ours, f"said to be hooked, and is not: {hooked - ours}"
+    assert not ours & libc(where) - hooked, f"hooked, and the table does not say so: {ours & libc(where) - hooked}"
 
 
 @pytest.mark.beside

@@ -31,7 +31,6 @@
 #include <sys/ipc.h>
 #include <sys/klog.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/msg.h>
 #include <sys/random.h>
 #include <sys/select.h>
@@ -1612,6 +1611,8 @@ static void tree_over(void)
 {
     fts_close(tree);
 }
+
+int umount2(const char *path, int flags); /* <sys/mount.h> and <linux/fs.h> do not go together */
 
 static struct stat st;
 static struct statx stx;
