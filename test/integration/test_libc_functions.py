@@ -12,7 +12,7 @@ import re
 
 import pytest
 
-from lib import AARCH64, LIBRARY, PROGRAMS, gotools, proc, truth
+from lib import AARCH64, LIBC, LIBRARY, PROGRAMS, gotools, proc, truth
 
 TABLE = pathlib.Path(__file__).parents[1] / "lib/libc_functions.txt"
 PARTS = ["libc.so.6", "libpthread.so.0", "librt.so.1", "libresolv.so.2", "libanl.so.1", "libdl.so.2", "libutil.so.1"]
@@ -78,6 +78,23 @@ def test_hooked_is_what_the_library_exports(where):
     ours, hooked = functions(LIBRARY), set(groups()[HOOKED])
     assert not hooked - ours, f"said to be hooked, and is not: {hooked - ours}"
     assert not ours & libc(where) - hooked, f"hooked, and the table does not say so: {ours & libc(where) - hooked}"
+
+
+@pytest.mark.skipif(AARCH64, reason="the library is of another architecture than the installed libc")
+@pytest.mark.parametrize("where", [installed(), *unpacked()], ids=str)
+def test_the_library_runs_with_it(where, tmp_path):
+    """The program of all calls, by that glibc's own loader: what they return is the same as without the library."""
+    if b"GLIBC_2.%d\0" % LIBC not in (where / PARTS[0]).read_bytes():
+        pytest.skip("older than the glibc that the library was built with")
+    (loader,) = where.glob("ld-linux-*.so.*")
+    argv = [loader, "--library-path", f"{where}:{installed()}"]
+    program = [PROGRAMS / "calls", *(row for row in truth.rows("calls", "timed", "counted", "quiet") if row != "getaddrinfo")]  # needs its NSS
+    bare = truth.results(proc.run([*argv, *program]).ok())
+    for calls in ("blocking", "all"):
+        env = {"GOTRACE_OUTPUT": str(tmp_path / "t.out"), "GOTRACE_SYSCALLS": calls}
+        traced = proc.run([*argv, "--preload", LIBRARY, *program], env=env).ok()
+        assert (tmp_path / "t.out").stat().st_size > 1000, traced
+        assert truth.results(traced) == bare
 
 
 @pytest.mark.beside
