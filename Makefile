@@ -147,9 +147,11 @@ bench-smoke: all tests ## run each benchmark once and briefly, to see that it ru
 
 $(B)/test/prog/made: PROG_FLAGS := -rdynamic # debuggers and we find what it defines
 
+$(filter %/calls %/calls_fortify %/calls_lfs %/pointers,$(prog_c)): PROG_LIBS := -lresolv -lanl # libraries of their own before glibc 2.34
+
 $(prog_c): $(B)/%: %.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -MMD -MP -MT $@ -MF $@.d -O1 -g -pthread $(PROG_FLAGS) -o $@ $< -ldl -lrt
+	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -MMD -MP -MT $@ -MF $@.d -O1 -g -pthread $(PROG_FLAGS) -o $@ $< $(PROG_LIBS) -ldl -lrt
 
 $(prog_cxx): $(B)/%: %.cc
 	@mkdir -p $(@D)

@@ -60,7 +60,7 @@ static int open_locked(const char *path, int flags)
         (int)gt_syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
     if (fd < 0)
         return -errno;
-    int error = fstat(fd, &st) != 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EPERM;
+    int error = gt_fstat(fd, &st) != 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EPERM;
     if (!error && gt_syscall(SYS_flock, fd, LOCK_EX | LOCK_NB) != 0)
         error = -errno;
     if (error)
@@ -110,7 +110,7 @@ static int move_both(const char *box, const char *trace, unsigned long long pid)
 static bool is_that_file(const struct gt_live_whole *whole)
 {
     struct stat st;
-    return memchr(whole->path, 0, sizeof whole->path) && lstat(whole->path, &st) == 0 &&
+    return memchr(whole->path, 0, sizeof whole->path) && gt_lstat(whole->path, &st) == 0 &&
            st.st_dev == whole->device && st.st_ino == whole->inode;
 }
 
@@ -125,7 +125,7 @@ static const char *trace_of(int fd)
     long n = gt_syscall(SYS_pread64, fd, both, sizeof both,
                         GT_BOX_PAGE + offsetof(struct gt_live, whole));
     const struct gt_live_whole *whole = &both[both[1].gen > both[0].gen];
-    bool ours = fstat(fd, &st) == 0 && st.st_uid == (uid_t)gt_syscall(SYS_geteuid);
+    bool ours = gt_fstat(fd, &st) == 0 && st.st_uid == (uid_t)gt_syscall(SYS_geteuid);
     return n == sizeof both && ours && is_that_file(whole) ? whole->path : NULL;
 }
 

@@ -49,7 +49,7 @@ static struct file *other(void)
 static bool fd_is_ours(void)
 {
     struct stat st;
-    return file->fd >= 0 && fstat(file->fd, &st) == 0 && st.st_dev == file->dev &&
+    return file->fd >= 0 && gt_fstat(file->fd, &st) == 0 && st.st_dev == file->dev &&
            st.st_ino == file->ino;
 }
 
@@ -73,7 +73,7 @@ static int open_at(const char *path, int flags)
 static int check_found(int fd)
 {
     struct stat st;
-    if (fstat(fd, &st) != 0)
+    if (gt_fstat(fd, &st) != 0)
         return -errno;
     bool placed = S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode); /* by whoever may write there */
     if (placed && st.st_uid != (uid_t)gt_syscall(SYS_geteuid))
@@ -124,7 +124,7 @@ static int create_unnamed(void)
 static int open_path(bool fresh)
 {
     struct stat st;
-    bool found = lstat(file->path, &st) == 0;
+    bool found = gt_lstat(file->path, &st) == 0;
     if (found && fresh)
         return -EEXIST;
     int fd = found ? -EEXIST : create_unnamed();
@@ -164,7 +164,7 @@ static void open_own_while_taken(void)
 static int know_file(void)
 {
     struct stat st;
-    if (fstat(file->fd, &st) != 0)
+    if (gt_fstat(file->fd, &st) != 0)
         return -errno;
     file->dev = st.st_dev;
     file->ino = st.st_ino;
@@ -410,7 +410,7 @@ int gt_output_rewind(void)
 static void remove_empty(void)
 {
     struct stat st;
-    if (file->regular && !file->committed && lstat(file->path, &st) == 0 &&
+    if (file->regular && !file->committed && gt_lstat(file->path, &st) == 0 &&
         st.st_dev == file->dev && st.st_ino == file->ino)
         gt_syscall(SYS_unlinkat, AT_FDCWD, file->path, 0);
 }

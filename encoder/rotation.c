@@ -103,7 +103,7 @@ static bool look(const char *path, const char *suffix, struct mark *mark)
     struct stat st;
     *mark = (struct mark){.inode = 0};
     snprintf(name, sizeof name, "%s%s", path, suffix);
-    if ((*suffix && !gt_v1_global_order(gt_format)) || lstat(name, &st) != 0)
+    if ((*suffix && !gt_v1_global_order(gt_format)) || gt_lstat(name, &st) != 0)
         return false;
     *mark = (struct mark){st.st_dev, st.st_ino, st.st_size, st.st_mtim};
     return true;

@@ -48,7 +48,7 @@ void gt_control_open(void)
     if (fd < 0)
         return;
     void *p = MAP_FAILED;
-    if (gt_syscall(SYS_ftruncate, fd, sizeof alone) == 0 && fchmod(fd, 0600) == 0 &&
+    if (gt_syscall(SYS_ftruncate, fd, sizeof alone) == 0 && gt_syscall(SYS_fchmod, fd, 0600) == 0 &&
         gt_syscall(SYS_fcntl, fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
         p = mmap(NULL, sizeof alone, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (p == MAP_FAILED) {

@@ -123,7 +123,7 @@ static double process_start(void)
 static bool written_by_this_process(const char *path)
 {
     struct stat st;
-    if (stat(path, &st) != 0)
+    if (gt_stat(path, &st) != 0)
         return false;
     double changed = (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec / 1e9;
     return changed >= process_start();

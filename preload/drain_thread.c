@@ -119,8 +119,9 @@ bool gt_drain_thread_is_last(void)
     enum { OWN_LINKS = 2, FIRST_AND_US = 2 };
     struct stat tasks;
     char program[1];
-    return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == OWN_LINKS + FIRST_AND_US &&
-           readlinkat(AT_FDCWD, "/proc/self/exe", program, sizeof program) < 0 && errno == ENOENT;
+    return gt_stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == OWN_LINKS + FIRST_AND_US &&
+           gt_syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", program, sizeof program) < 0 &&
+           errno == ENOENT;
 }
 
 void gt_drain_thread_await_end(void)

@@ -16,6 +16,8 @@ static const char *const names[GT_LEAVES_END] = {
 #define GT_URING(result, name, parameters, arguments) [GT_ASYNC_##name] = #name,
 #define GT_AIO(result, name, parameters, arguments) [GT_ASYNC_##name] = #name,
 #include "preload/hooks/async.def"
+#define GT_RESOLVER(result, name, parameters, arguments) [GT_RESOLVER_##name] = #name,
+#include "preload/hooks/resolver.def"
 };
 
 const char *gt_real_name(enum gt_hook hook)

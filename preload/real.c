@@ -73,33 +73,24 @@ static void resolve_for(enum gt_hook hook)
         gt_real_resolve();
 }
 
-/* An auditor is told of look-ups, and may answer otherwise. */
-static bool is_audited(void)
-{
-    return environ && getenv("LD_AUDIT");
-}
-
-/* The definition is libc's, which a look-up would find: that takes ten times as long. */
-static bool is_known(const struct gt_elf_found *f)
-{
-    return f->function && gt_elf_is_libc(f->in) && !is_audited();
-}
-
 void *gt_real_next(const char *name)
 {
-    struct gt_elf_found f = {.name = name};
     if (gt_elf_is_late())
         return find_definer(name);
-    gt_elf_find_after_us(&f, 1);
-    if (is_known(&f))
-        return f.function;
-    return f.in || !gt_elf_ours() ? dlsym(RTLD_NEXT, name) : NULL;
+    return gt_elf_is_defined_after_us(name) ? dlsym(RTLD_NEXT, name) : NULL;
 }
 
 static int no_epoll_pwait2(int fd, struct epoll_event *events, int n,
                            const struct timespec *timeout, const sigset_t *mask)
 {
     return (int)gt_syscall(SYS_epoll_pwait2, fd, events, n, timeout, mask, _NSIG / 8);
+}
+
+static int no_pidfd_spawn(int *fd, const char *path, const posix_spawn_file_actions_t *actions,
+                          const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+{
+    (void)fd, (void)path, (void)actions, (void)attr, (void)argv, (void)envp;
+    return ENOSYS;
 }
 
 static int no_execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
@@ -127,6 +118,23 @@ static int no_openat2(int dir, const char *path, const struct open_how *how, siz
     return (int)gt_syscall(SYS_openat2, dir, path, how, n);
 }
 
+/* What the headers made of these before 2.33. */
+#define NO_STAT(name, version_of, parameters, ...)                    \
+    static int no_##name parameters                                   \
+    {                                                                 \
+        return gt_real.version_of(GT_ARCH_STAT_VERSION, __VA_ARGS__); \
+    }
+NO_STAT(stat, __xstat, (const char *path, struct stat *st), path, st)
+NO_STAT(stat64, __xstat64, (const char *path, struct stat64 *st), path, st)
+NO_STAT(lstat, __lxstat, (const char *path, struct stat *st), path, st)
+NO_STAT(lstat64, __lxstat64, (const char *path, struct stat64 *st), path, st)
+NO_STAT(fstat, __fxstat, (int fd, struct stat *st), fd, st)
+NO_STAT(fstat64, __fxstat64, (int fd, struct stat64 *st), fd, st)
+NO_STAT(fstatat, __fxstatat, (int dir, const char *path, struct stat *st, int flags), dir, path, st,
+        flags)
+NO_STAT(fstatat64, __fxstatat64, (int dir, const char *path, struct stat64 *st, int flags), dir,
+        path, st, flags)
+
 /* Hooks of the forms with arguments call those with a list. */
 #define NO_SCANF(name, parameters, arguments)     \
     static int no_isoc23_##name parameters        \
@@ -146,6 +154,14 @@ static const struct {
     enum gt_hook hook;
     void (*otherwise)(void);
 } optional[] = {
+    {GT_HOOK_stat, (void (*)(void))no_stat},                                 /* 2.33 */
+    {GT_HOOK_stat64, (void (*)(void))no_stat64},                             /* 2.33 */
+    {GT_HOOK_lstat, (void (*)(void))no_lstat},                               /* 2.33 */
+    {GT_HOOK_lstat64, (void (*)(void))no_lstat64},                           /* 2.33 */
+    {GT_HOOK_fstat, (void (*)(void))no_fstat},                               /* 2.33 */
+    {GT_HOOK_fstat64, (void (*)(void))no_fstat64},                           /* 2.33 */
+    {GT_HOOK_fstatat, (void (*)(void))no_fstatat},                           /* 2.33 */
+    {GT_HOOK_fstatat64, (void (*)(void))no_fstatat64},                       /* 2.33 */
     {GT_HOOK__Fork, (void (*)(void))fork},                                   /* 2.34 */
     {GT_HOOK_close_range, (void (*)(void))no_close_range},                   /* 2.34 */
     {GT_HOOK_closefrom, (void (*)(void))no_closefrom},                       /* 2.34 */
@@ -159,6 +175,8 @@ static const struct {
     {GT_HOOK___isoc23_vwscanf, (void (*)(void))no_isoc23_vwscanf},           /* 2.38 */
     {GT_HOOK___isoc23_vfscanf, (void (*)(void))no_isoc23_vfscanf},           /* 2.38 */
     {GT_HOOK___isoc23_vfwscanf, (void (*)(void))no_isoc23_vfwscanf},         /* 2.38 */
+    {GT_HOOK_pidfd_spawn, (void (*)(void))no_pidfd_spawn},                   /* 2.39 */
+    {GT_HOOK_pidfd_spawnp, (void (*)(void))no_pidfd_spawn},                  /* 2.39 */
     {GT_HOOK_openat2, (void (*)(void))no_openat2},                           /* 2.43 */
     {GT_HOOK_free_sized, (void (*)(void))gt_heap_free_sized},                /* 2.43 */
     {GT_HOOK_free_aligned_sized, (void (*)(void))gt_heap_free_aligned_sized} /* 2.43 */
@@ -173,8 +191,24 @@ static bool is_optional(const struct row *row)
     return i < OPTIONAL;
 }
 
+static bool is_of_heap(enum gt_hook hook)
+{
+    return hook >= GT_HOOK_malloc && hook <= GT_HOOK_strndup;
+}
+
+static void set(enum gt_hook hook, void *fn)
+{
+    if (fn)
+        *rows[hook].slot = fn;
+}
+
+static void *find_at_once(const struct gt_elf_next *next, enum gt_hook hook)
+{
+    return rows[hook].version[0] ? NULL : gt_elf_next_function(next, rows[hook].name);
+}
+
 /* What others interpose (a sanitizer, another preload) usually has no version: it comes first. */
-static void *look_up(const struct row *row)
+static void *find(const struct row *row)
 {
     if (gt_elf_is_late() && (is_optional(row) || find_definer(row->name)))
         return find_definer(row->name);
@@ -183,29 +217,6 @@ static void *look_up(const struct row *row)
                           ? dlvsym(RTLD_NEXT, row->name, row->version)
                           : NULL;
     return versioned ? versioned : fn;
-}
-
-/*
- * Of most functions libc has the first definition after us: three hundred look-ups would take
- * longer than many a program runs.
- */
-static void find_all(void)
-{
-    struct gt_elf_found found[GT_HOOKS_END];
-    for (int i = 0; i < GT_HOOKS_END; i++)
-        found[i].name = i ? rows[i].name : "";
-    gt_elf_find_after_us(found, GT_HOOKS_END);
-    const struct link_map *libc = NULL;
-    bool late = gt_elf_is_late();
-    for (int i = 1; i < GT_HOOKS_END; i++) {
-        if (!late && found[i].in != libc && is_known(&found[i]))
-            libc = found[i].in;
-        bool known = libc && found[i].in == libc && found[i].function;
-        bool nobodys = libc && !found[i].in && is_optional(&rows[i]);
-        void *fn = known ? found[i].function : nobodys ? NULL : look_up(&rows[i]);
-        if (fn)
-            *rows[i].slot = fn;
-    }
 }
 
 static void do_without(void)
@@ -243,6 +254,36 @@ static void find_old(void)
 #endif
 }
 
+/* An auditor is told of look-ups, and may answer otherwise. */
+static bool is_audited(void)
+{
+    return environ && getenv("LD_AUDIT");
+}
+
+/*
+ * First what needs no dlsym: before glibc 2.34 its first call makes a key, and what that hook calls
+ * would wait for the same call to be over, were it not known by then. The heap's are known as late
+ * as ever: until then blocks come from the nursery.
+ */
+static void find_all(void)
+{
+    struct gt_elf_next next = {0};
+    bool known[GT_HOOKS_END] = {false};
+    if (!gt_elf_is_late() && !is_audited())
+        gt_elf_next_begin(&next);
+    for (int i = 1; i < GT_HOOKS_END; i++) {
+        void *fn = is_of_heap(i) ? NULL : find_at_once(&next, i);
+        known[i] = fn != NULL;
+        set(i, fn);
+    }
+    gt_syscall = gt_real.syscall;
+    for (int i = 1; i < GT_HOOKS_END; i++) {
+        void *fn = known[i] || !is_of_heap(i) ? NULL : find_at_once(&next, i);
+        if (!known[i])
+            set(i, fn ? fn : find(&rows[i]));
+    }
+}
+
 void gt_real_resolve(void)
 {
     static _Atomic bool done;
@@ -254,6 +295,9 @@ void gt_real_resolve(void)
     find_old();
     gt_foreign_init();
     gt_syscall = gt_real.syscall;
+    gt_stat = gt_real.stat;
+    gt_lstat = gt_real.lstat;
+    gt_fstat = gt_real.fstat;
     gt_symbolize_jump = gt_real.longjmp;
     gt_heap_resolve_end();
     hide_missing();
@@ -271,11 +315,6 @@ void gt_real_clear_dlerror(void)
 static const char *const forwarding[] = {"prctl", "execl", "execlp", "execle"};
 enum { FORWARDING = sizeof forwarding / sizeof *forwarding };
 _Static_assert(GT_HOOKS_END + FORWARDING + GT_FOREIGN_BINDINGS <= GT_BINDINGS_MAX, "room for all");
-
-static bool is_of_heap(enum gt_hook hook)
-{
-    return hook >= GT_HOOK_malloc && hook <= GT_HOOK_strndup;
-}
 
 /* What the program or another library has in libc's place is theirs. */
 static void add_binding(struct gt_elf_binding *out, int *n, const char *name)

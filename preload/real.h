@@ -16,15 +16,19 @@
 #include <aio.h>
 #include <dirent.h>
 #include <dlfcn.h>
+#include <err.h>
 #include <errno.h>
+#include <fts.h>
 #include <grp.h>
 #include <mqueue.h>
 #include <netdb.h>
 #include <malloc.h>
 #include <pwd.h>
 #include <sched.h>
+#include <shadow.h>
 #include <spawn.h>
 #include <stdint.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <semaphore.h>
@@ -32,7 +36,9 @@
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/klog.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/msg.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -40,8 +46,11 @@
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <syslog.h>
 #include <termios.h>
@@ -49,6 +58,10 @@
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include <wordexp.h>
+
+/* Programs call what is out of date as well: readdir_r. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 enum gt_hook {
     GT_HOOK_NONE,
@@ -67,6 +80,8 @@ enum gt_hook {
 #define GT_URING(result, name, parameters, arguments) GT_ASYNC_##name,
 #define GT_AIO(result, name, parameters, arguments) GT_ASYNC_##name,
 #include "preload/hooks/async.def"
+#define GT_RESOLVER(result, name, parameters, arguments) GT_RESOLVER_##name,
+#include "preload/hooks/resolver.def"
     GT_LEAVES_END,
 };
 
@@ -106,7 +121,7 @@ void gt_real_clear_dlerror(void);
  * is to take the place of. Without heap: not the malloc family. How many. Before any is bound. (The
  * most are those of gt_foreign_bindings, too.)
  */
-enum { GT_BINDINGS_MAX = 512 };
+enum { GT_BINDINGS_MAX = 768 };
 int gt_real_bindings(struct gt_elf_binding out[GT_BINDINGS_MAX], bool heap);
 
 /* Of which function of libc's that has a hook this is in the code; GT_HOOK_NONE: of none. Needs

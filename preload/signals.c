@@ -197,6 +197,7 @@ static sighandler_t set_watched(int number, sighandler_t handler, sighandler_t b
 SIGNAL(signal)
 SIGNAL(ssignal)
 SIGNAL(bsd_signal)
+SIGNAL(sysv_signal)
 SIGNAL(__sysv_signal)
 
 /*

@@ -413,7 +413,7 @@ bool gt_thread_others(void)
 {
     enum { OWN_LINKS = 2, FIRST = 1 };
     struct stat tasks;
-    if (stat("/proc/self/task", &tasks) == 0)
+    if (gt_stat("/proc/self/task", &tasks) == 0)
         return tasks.st_nlink > OWN_LINKS + FIRST;
     return !gt_libc_single_threaded(false);
 }

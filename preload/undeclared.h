@@ -12,9 +12,11 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <wchar.h>
 
@@ -33,6 +35,16 @@ ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t size, int flags, stru
 int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size);
 int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask,
                 size_t size);
+int __xstat(int version, const char *path, struct stat *st);
+int __xstat64(int version, const char *path, struct stat64 *st);
+int __lxstat(int version, const char *path, struct stat *st);
+int __lxstat64(int version, const char *path, struct stat64 *st);
+int __fxstat(int version, int fd, struct stat *st);
+int __fxstat64(int version, int fd, struct stat64 *st);
+int __fxstatat(int version, int dir, const char *path, struct stat *st, int flags);
+int __fxstatat64(int version, int dir, const char *path, struct stat64 *st, int flags);
+ssize_t __readlink_chk(const char *path, char *buf, size_t n, size_t size);
+ssize_t __readlinkat_chk(int dir, const char *path, char *buf, size_t n, size_t size);
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 int __openat_2(int dir, const char *path, int flags);
@@ -45,6 +57,10 @@ sighandler_t bsd_signal(int number, sighandler_t handler);
 sighandler_t __sysv_signal(int number, sighandler_t handler);
 size_t __fread_chk(void *buf, size_t size, size_t n, size_t count, FILE *file);
 size_t __fread_unlocked_chk(void *buf, size_t size, size_t n, size_t count, FILE *file);
+int _IO_getc(FILE *file);
+int _IO_putc(int c, FILE *file);
+char *gets(char *buf);
+char *__gets_chk(char *buf, size_t size);
 int __uflow(FILE *file);
 int __overflow(FILE *file, int c);
 wchar_t *__fgetws_chk(wchar_t *buf, size_t size, int n, FILE *file);
@@ -84,6 +100,10 @@ int execveat(int dir, const char *path, char *const argv[], char *const envp[], 
 pid_t _Fork(void);
 void closefrom(int first);
 int close_range(unsigned first, unsigned last, int flags);
+int pidfd_spawn(int *fd, const char *path, const posix_spawn_file_actions_t *actions,
+                const posix_spawnattr_t *attr, char *const argv[], char *const envp[]);
+int pidfd_spawnp(int *fd, const char *file, const posix_spawn_file_actions_t *actions,
+                 const posix_spawnattr_t *attr, char *const argv[], char *const envp[]);
 int epoll_pwait2(int fd, struct epoll_event *events, int n, const struct timespec *timeout,
                  const sigset_t *mask);
 void free_sized(void *p, size_t size);

@@ -61,16 +61,6 @@ static uint32_t gnu_hash_of(const char *name)
     return h;
 }
 
-/* Two bits of 64 say of most names that the module has none of them. */
-static bool may_have(const struct table *t, uint32_t hash)
-{
-    enum { BITS = 8 * sizeof(ElfW(Addr)) };
-    const uint32_t *header = t->gnu_hash;
-    const ElfW(Addr) *filter = (const void *)(header + 4);
-    ElfW(Addr) word = filter[hash / BITS & (header[2] - 1)];
-    return word >> hash % BITS & word >> (hash >> header[3]) % BITS & 1;
-}
-
 /*
  * The GNU table holds definitions only: header, Bloom filter, buckets, one chain word a symbol. The
  * versions of a name are in one chain: the one after `last`, or the first.
@@ -80,8 +70,6 @@ static ElfW(Sym) *
 {
     const uint32_t *header = t->gnu_hash;
     uint32_t n = header[0], first = header[1];
-    if (!may_have(t, hash))
-        return NULL;
     const uint32_t *buckets = header + 4 + header[2] * (sizeof(ElfW(Addr)) / 4);
     const uint32_t *chain = buckets + n;
     uint32_t i = n ? buckets[hash % n] : 0;
@@ -97,25 +85,19 @@ static ElfW(Sym) *
     }
 }
 
-/* `last`: NULL, or what this has returned before. hash: gnu_hash_of the name. */
-static ElfW(Sym) *
-    find_hashed(const struct table *t, const char *name, uint32_t hash, const ElfW(Sym) * last)
+/* `last`: NULL, or what this has returned before. */
+static ElfW(Sym) * find(const struct table *t, const char *name, const ElfW(Sym) * last)
 {
     if (!t->symbols || !t->strings)
         return NULL;
     if (t->gnu_hash)
-        return find_gnu(t, name, hash, last);
+        return find_gnu(t, name, gnu_hash_of(name), last);
     uint32_t i = last ? (uint32_t)(last - t->symbols) + 1 : 1;
     for (; t->sysv_hash && i < t->sysv_hash[1]; i++) {
         if (is_named(t, &t->symbols[i], name))
             return &t->symbols[i];
     }
     return NULL;
-}
-
-static ElfW(Sym) * find(const struct table *t, const char *name, const ElfW(Sym) * last)
-{
-    return find_hashed(t, name, gnu_hash_of(name), last);
 }
 
 /* Looked for once, while we are loaded: later others may be unloaded meanwhile. */
@@ -146,19 +128,15 @@ ElfW(Sym) * gt_elf_definition(const struct link_map *map, const char *name)
     return symbol && is_defined(symbol) ? symbol : NULL;
 }
 
-static ElfW(Sym) * newest(const struct table *t, const char *name, uint32_t hash)
-{
-    enum { HIDDEN = 0x8000 };
-    ElfW(Sym) *symbol = find_hashed(t, name, hash, NULL);
-    while (symbol && t->versions && t->versions[symbol - t->symbols] & HIDDEN)
-        symbol = find_hashed(t, name, hash, symbol);
-    return symbol && is_defined(symbol) ? symbol : NULL;
-}
+enum { HIDDEN = 0x8000 }; /* a version that only who names it gets */
 
 ElfW(Sym) * gt_elf_newest(const struct link_map *map, const char *name)
 {
     struct table t = read_table(map, true);
-    return newest(&t, name, gnu_hash_of(name));
+    ElfW(Sym) *symbol = find(&t, name, NULL);
+    while (symbol && t.versions && t.versions[symbol - t.symbols] & HIDDEN)
+        symbol = find(&t, name, symbol);
+    return symbol && is_defined(symbol) ? symbol : NULL;
 }
 
 static const char *file_of(const char *path)
@@ -189,15 +167,11 @@ bool gt_elf_needs(const struct link_map *map, const struct link_map *library)
     return false;
 }
 
-static void *function_at(const struct link_map *map, const ElfW(Sym) * symbol)
-{
-    bool is = symbol && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC;
-    return is ? (void *)(map->l_addr + symbol->st_value) : NULL;
-}
-
 void *gt_elf_function(const struct link_map *map, const char *name)
 {
-    return function_at(map, gt_elf_newest(map, name));
+    const ElfW(Sym) *symbol = gt_elf_newest(map, name);
+    bool is = symbol && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC;
+    return is ? (void *)(map->l_addr + symbol->st_value) : NULL;
 }
 
 struct link_map *gt_elf_definer(const char *name)
@@ -232,42 +206,68 @@ bool gt_elf_is_late(void)
     return is == LATE;
 }
 
-/* Returns how many it has that none before it had. */
-static int find_in(const struct link_map *map, struct gt_elf_found *found, int n)
+/* From the last one on: libc, which has almost all of them, is among the last. */
+bool gt_elf_is_defined_after_us(const char *name)
 {
-    struct table t = read_table(map, false);
-    int added = 0;
-    for (int i = 0; i < n; i++) {
-        if (found[i].in || (t.gnu_hash && !may_have(&t, found[i].hash)))
+    struct link_map *ours = gt_elf_ours(), *map = ours;
+    while (map && map->l_next)
+        map = map->l_next;
+    while (map != ours && !gt_elf_definition(map, name))
+        map = map->l_prev;
+    return map != ours || !ours || gt_elf_is_late();
+}
+
+/*
+ * The kernel's module is in no search. One without a GNU table would have to be searched otherwise:
+ * what is behind it is not known.
+ */
+void gt_elf_next_begin(struct gt_elf_next *next)
+{
+    const struct link_map *map = gt_elf_ours();
+    ElfW(Addr) kernels = getauxval(AT_SYSINFO_EHDR);
+    next->n = 0;
+    while (map && (map = map->l_next) && next->n < GT_ELF_NEXT_MODULES) {
+        if (kernels && map->l_addr == kernels)
             continue;
-        if (!t.versions)
-            t = read_table(map, true);
-        const ElfW(Sym) *symbol = newest(&t, found[i].name, found[i].hash);
-        if (symbol) {
-            found[i].in = map;
-            found[i].function = function_at(map, symbol);
-            added++;
+        struct table t = read_table(map, true);
+        if (!t.symbols || !t.strings || !t.gnu_hash)
+            return;
+        next->module[next->n++] =
+            (struct gt_elf_module){map->l_addr, t.symbols, t.strings, t.gnu_hash, t.versions};
+    }
+}
+
+/* The table's Bloom filter: two bits a name. */
+static bool may_have(const uint32_t *gnu_hash, uint32_t hash)
+{
+    enum { BITS = 8 * sizeof(ElfW(Addr)) };
+    const ElfW(Addr) *filter = (const void *)(gnu_hash + 4);
+    ElfW(Addr) word = filter[hash / BITS & (gnu_hash[2] - 1)];
+    return word >> hash % BITS & word >> (hash >> gnu_hash[3]) % BITS & 1;
+}
+
+static const ElfW(Sym) *
+    default_version(const struct gt_elf_module *m, const char *name, uint32_t hash)
+{
+    struct table t = {(ElfW(Sym) *)m->symbols, m->strings, m->gnu_hash, NULL, NULL};
+    ElfW(Sym) *symbol = find_gnu(&t, name, hash, NULL);
+    while (symbol && m->versions && m->versions[symbol - t.symbols] & HIDDEN)
+        symbol = find_gnu(&t, name, hash, symbol);
+    return symbol;
+}
+
+void *gt_elf_next_function(const struct gt_elf_next *next, const char *name)
+{
+    uint32_t hash = gnu_hash_of(name);
+    for (const struct gt_elf_module *m = next->module; m < next->module + next->n; m++) {
+        const ElfW(Sym) *symbol =
+            may_have(m->gnu_hash, hash) ? default_version(m, name, hash) : NULL;
+        if (symbol && is_defined(symbol)) {
+            bool plain = ELF64_ST_TYPE(symbol->st_info) == STT_FUNC;
+            return plain ? (void *)(m->base + symbol->st_value) : NULL;
         }
     }
-    return added;
-}
-
-void gt_elf_find_after_us(struct gt_elf_found *found, int n)
-{
-    const struct link_map *ours = gt_elf_ours();
-    int missing = n;
-    for (int i = 0; i < n; i++) {
-        found[i].in = NULL;
-        found[i].function = NULL;
-        found[i].hash = gnu_hash_of(found[i].name);
-    }
-    for (const struct link_map *map = ours ? ours->l_next : NULL; map && missing; map = map->l_next)
-        missing -= find_in(map, found, n);
-}
-
-bool gt_elf_is_libc(const struct link_map *map)
-{
-    return gt_elf_definition(map, "gnu_get_libc_version") || gt_elf_definition(map, "sem_getvalue");
+    return NULL;
 }
 
 struct search {

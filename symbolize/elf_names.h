@@ -34,20 +34,31 @@ struct link_map *gt_elf_definer(const char *name);
 struct link_map *gt_elf_definer_before_us(const char *name);
 
 /*
- * What dlsym(RTLD_NEXT) would find of each name, in one pass over the modules: which is the first
- * after ours that defines it, and where, if it is a function; NULL: it is none, or only its
- * resolver knows (IFUNC). Of no use where we are late.
+ * Whether dlsym(RTLD_NEXT) would find `name`, as far as can be told: a look-up that fails allocates
+ * its error. In doubt, true.
  */
-struct gt_elf_found {
-    const char *name;
-    const struct link_map *in; /* NULL: in none */
-    void *function;
-    uint32_t hash; /* of the name */
-};
-void gt_elf_find_after_us(struct gt_elf_found *found, int n);
+bool gt_elf_is_defined_after_us(const char *name);
 
-/* Whether the module is the C library, or that part of it which threads were before glibc 2.34. */
-bool gt_elf_is_libc(const struct link_map *map);
+/*
+ * The modules behind ours, in the order in which the loader searches them, for many look-ups one
+ * after the other: dlsym(RTLD_NEXT) takes four times as long. On the caller's stack.
+ */
+enum { GT_ELF_NEXT_MODULES = 64 };
+struct gt_elf_next {
+    int n; /* there may be more */
+    struct gt_elf_module {
+        ElfW(Addr) base;
+        const ElfW(Sym) * symbols;
+        const char *strings;
+        const uint32_t *gnu_hash;
+        const ElfW(Versym) * versions;
+    } module[GT_ELF_NEXT_MODULES];
+};
+void gt_elf_next_begin(struct gt_elf_next *next);
+
+/* What dlsym(RTLD_NEXT, name) finds since glibc 2.36, the default version, if that is a plain
+ * function. NULL: it may be anything else, or nothing. */
+void *gt_elf_next_function(const struct gt_elf_next *next, const char *name);
 
 /* Whether even libc comes before us, which dlopen has loaded: the program's calls do not come. */
 bool gt_elf_is_late(void);

@@ -4,6 +4,7 @@
 #include "elfutils.h"
 
 #include "encoder/base/arena.h"
+#include "encoder/base/libc.h"
 #include "encoder/base/strbuf.h"
 
 #include <sys/auxv.h>
@@ -245,7 +246,8 @@ static void open_elsewhere(struct gt_files *files, const struct gt_module *m)
     for (const char *const *d = elsewhere->directories; !found && *d; d++)
         found = open_in(debug, m, *d);
     struct stat st;
-    if (stat(m->path, &st) == 0 && S_ISREG(st.st_mode)) /* it is on this machine, and no device */
+    if (gt_stat(m->path, &st) == 0 &&
+        S_ISREG(st.st_mode)) /* it is on this machine, and no device */
         gt_image_open(&files->main, m->path);
     if (!is_loaded_file(&files->main, m))
         gt_image_close(&files->main);

@@ -46,7 +46,7 @@ enum gt_growing_file gt_growing_open(struct gt_growing *g, const char *path, uid
     if (g->fd < 0)
         return GT_GROWING_NONE;
     g->buffer = NULL;
-    bool good = fstat(g->fd, &st) == 0 && may_be_read(&st, owner);
+    bool good = gt_fstat(g->fd, &st) == 0 && may_be_read(&st, owner);
     if (good)
         g->buffer = gt_pages_alloc(GT_GROWING_BUFFER);
     if (!g->buffer) {

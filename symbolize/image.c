@@ -288,7 +288,7 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 static bool is_executed(const struct gt_image *image)
 {
     struct stat st;
-    return stat("/proc/self/exe", &st) == 0 && is_same_file(&st, &image->st);
+    return gt_stat("/proc/self/exe", &st) == 0 && is_same_file(&st, &image->st);
 }
 
 static int fill(struct gt_image *image, int fd)
@@ -311,7 +311,7 @@ static void find_real_path(struct gt_image *image, int fd)
         *--p = (char)('0' + i % 10);
     gt_strbuf_add(&t, "/proc/thread-self/fd/"); /* the drain thread has its own */
     gt_strbuf_add(&t, p);
-    ssize_t n = readlink(link, image->path, sizeof image->path - 1);
+    ssize_t n = gt_syscall(SYS_readlinkat, AT_FDCWD, link, image->path, sizeof image->path - 1);
     image->path[n > 0 ? n : 0] = 0;
 }
 
@@ -319,7 +319,7 @@ int gt_image_read(const struct gt_image *image, void *to, size_t size, uint64_t 
 {
     struct stat st;
     int fd = gt_file_open(image->path, O_NONBLOCK);
-    int r = fd < 0 || fstat(fd, &st) ? -errno : 0;
+    int r = fd < 0 || gt_fstat(fd, &st) ? -errno : 0;
     if (!r)
         r = is_same_file(&st, &image->st) ? read_at(fd, to, size, (off_t)offset) : -ESTALE;
     if (fd >= 0)
@@ -332,14 +332,14 @@ int gt_image_open(struct gt_image *image, const char *path)
     struct stat st;
     *image = (struct gt_image){0};
     int fd = gt_file_open(path, O_NONBLOCK);
-    int r = fd < 0 || fstat(fd, &st) ? -errno : 0;
+    int r = fd < 0 || gt_fstat(fd, &st) ? -errno : 0;
     if (!r && (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(ElfW(Ehdr))))
         r = -ENOEXEC;
     if (!r) {
         image->st = st;
         image->size = (size_t)st.st_size;
         find_real_path(image, fd);
-        image->reopens = stat(image->path, &st) == 0 && is_same_file(&st, &image->st);
+        image->reopens = gt_stat(image->path, &st) == 0 && is_same_file(&st, &image->st);
         r = fill(image, fd);
     }
     if (fd >= 0)
@@ -356,7 +356,7 @@ void *gt_read_file(const char *path, size_t *size)
     int fd = gt_file_open(path, O_NONBLOCK);
     if (fd < 0)
         return NULL;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
+    if (gt_fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
         st.st_size <= GT_IMAGE_COPY_MAX)
         pages = gt_pages_alloc(*size = (size_t)st.st_size);
     if (pages && read_at(fd, pages, *size, 0)) {

@@ -11,6 +11,7 @@
 #include "encoder/base/sparse.h"
 #include "encoder/base/strbuf.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <stdatomic.h>
@@ -140,7 +141,7 @@ static const char *executable_path(const struct gt_module *m)
         return !name ? "" : realpath(name, path) ? copy_text(path) : absolute(name);
     if (headers < m->lo || headers >= m->hi)
         return "";
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    ssize_t n = gt_syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path - 1);
     path[n > 0 ? n : 0] = 0;
     size_t tail = sizeof deleted - 1;
     if (n > (ssize_t)tail && strcmp(path + n - tail, deleted) == 0)
@@ -157,7 +158,8 @@ static const char *base_of(const char *name)
 static bool is_same_file(const char *a, const char *b)
 {
     struct stat s, t;
-    return stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+    return gt_stat(a, &s) == 0 && gt_stat(b, &t) == 0 && s.st_dev == t.st_dev &&
+           s.st_ino == t.st_ino;
 }
 
 /*

@@ -5,6 +5,11 @@
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/stat.h>
+
+int (*gt_stat)(const char *path, struct stat *st) = stat;
+int (*gt_lstat)(const char *path, struct stat *st) = lstat;
+int (*gt_fstat)(int fd, struct stat *st) = fstat;
 
 /* Before there were functions, there were tables; they are in every glibc, but not to link to. */
 static const char *of_table(const char *name, int last, int i)

@@ -33,6 +33,12 @@ const char *strerrordesc_np(int error) __attribute__((weak));
 const char *sigabbrev_np(int number) __attribute__((weak));
 extern char __libc_single_threaded __attribute__((weak));
 
+/* libc's functions of these names, which preload/ interposes: as gt_syscall of futex.h. */
+struct stat;
+extern int (*gt_stat)(const char *path, struct stat *st);
+extern int (*gt_lstat)(const char *path, struct stat *st);
+extern int (*gt_fstat)(int fd, struct stat *st);
+
 /* What an errno means, in English: no lock, no memory, unlike strerror. */
 const char *gt_libc_error(int error);
 

@@ -19,7 +19,7 @@ static struct stat stderr_file;
 void gt_log_init(void)
 {
     int saved = errno;
-    if (fstat(2, &stderr_file) != 0)
+    if (gt_fstat(2, &stderr_file) != 0)
         stderr_file.st_ino = 0;
     errno = saved;
 }
@@ -32,7 +32,7 @@ static bool is_same(const struct stat *now)
 static bool is_stderr(int fd)
 {
     struct stat now;
-    return fd >= 0 && fstat(fd, &now) == 0 && is_same(&now);
+    return fd >= 0 && gt_fstat(fd, &now) == 0 && is_same(&now);
 }
 
 static _Atomic long apart; /* the thread of gt_log_apart */
@@ -97,8 +97,8 @@ static int reopen(int number)
     char path[32];
     struct stat now;
     snprintf(path, sizeof path, "/proc/self/fd/%d", number);
-    bool good =
-        stat(path, &now) == 0 && is_same(&now) && (S_ISFIFO(now.st_mode) || S_ISCHR(now.st_mode));
+    bool good = gt_stat(path, &now) == 0 && is_same(&now) &&
+                (S_ISFIFO(now.st_mode) || S_ISCHR(now.st_mode));
     return good ? gt_file_open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY) : -1;
 }
 

@@ -75,7 +75,7 @@ static bool has_task(uint32_t tid)
     char path[64];
     struct stat st;
     snprintf(path, sizeof path, "/proc/self/task/%u", tid);
-    return stat(path, &st) == 0;
+    return gt_stat(path, &st) == 0;
 }
 
 /* The first thread that has ended is there as long as others are. */

@@ -240,7 +240,7 @@ int gt_channels_of_pair(int made, const int fds[2])
         return made;
     GT_KEEP_ERRNO;
     for (int i = 0; i < 2; i++) {
-        if (fstat(fds[i], &is[i]) != 0)
+        if (gt_fstat(fds[i], &is[i]) != 0)
             return made;
         put_inode(text[i], "unix ", &is[i], false);
     }

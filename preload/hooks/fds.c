@@ -19,7 +19,7 @@ enum gt_fd_kind gt_fd_find(int fd)
     if (kind != GT_FD_UNKNOWN)
         return kind;
     GT_KEEP_ERRNO;
-    bool there = fstat(fd, &st) == 0;
+    bool there = gt_fstat(fd, &st) == 0;
     kind = there && S_ISSOCK(st.st_mode) ? GT_FD_SOCKET : GT_FD_OTHER;
     if (fd >= GT_FDS || !gt_process_is_ours()) /* a child of vfork's has other ones */
         return kind;

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-extern struct gt_foreign gt_gomp, gt_uring, gt_aio;
-static struct gt_foreign *const libraries[] = {&gt_gomp, &gt_uring, &gt_aio};
+extern struct gt_foreign gt_gomp, gt_uring, gt_aio, gt_resolver;
+static struct gt_foreign *const libraries[] = {&gt_gomp, &gt_uring, &gt_aio, &gt_resolver};
 enum { LIBRARIES = sizeof libraries / sizeof *libraries };
 
 static struct gt_arena arena;
@@ -120,6 +120,8 @@ static int n_bound;
 static void *function_of(const struct module *m, const char *name)
 {
     const ElfW(Sym) *symbol = m ? gt_elf_newest(&m->map, name) : NULL;
+    if (!symbol && m) /* there for programs that were linked long ago: __res_query since 2.34 */
+        symbol = gt_elf_definition(&m->map, name);
     void *found = symbol ? (void *)(m->map.l_addr + symbol->st_value) : NULL;
     for (int i = 0; i < n_bound && found; i++) {
         if (found == bound[i].to)

@@ -81,7 +81,22 @@ static bool wide_writable(const FILE *file)
         GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE); \
         return gt_real.name arguments;                             \
     }
+#define STDIO_VOID(name, parameters, arguments)                    \
+    GT_EXPORT void name parameters                                 \
+    {                                                              \
+        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE); \
+        gt_real.name arguments;                                    \
+    }
 #include "stdio.def"
+
+/* A wait for another thread; nothing is recorded of a stream's lock that is free. */
+GT_EXPORT void flockfile(FILE *file)
+{
+    if (ftrylockfile(file) == 0)
+        return;
+    GT_SLICE(slice) = gt_slice_begin(GT_HOOK_flockfile, GT_SYNC);
+    gt_real.flockfile(file);
+}
 
 /* The number is not the stream's any more. Some have none: -1. */
 static int forget(FILE *file)
@@ -163,7 +178,7 @@ PRINTF(__isoc23_wscanf, __isoc23_vwscanf, (const wchar_t *format, ...), (format,
 PRINTF(__isoc23_fwscanf, __isoc23_vfwscanf, (FILE * file, const wchar_t *format, ...),
        (file, format, ap))
 
-#define SYSLOG(name, real, parameters, arguments)                  \
+#define MESSAGE(name, real, parameters, arguments)                 \
     GT_EXPORT void name parameters                                 \
     {                                                              \
         va_list ap;                                                \
@@ -172,16 +187,9 @@ PRINTF(__isoc23_fwscanf, __isoc23_vfwscanf, (FILE * file, const wchar_t *format,
         gt_real.real arguments;                                    \
         va_end(ap);                                                \
     }
-#define VSYSLOG(name, parameters, arguments)                       \
-    GT_EXPORT void name parameters                                 \
-    {                                                              \
-        GT_SLICE(slice) = gt_slice_begin(GT_HOOK_##name, GT_FILE); \
-        gt_real.name arguments;                                    \
-    }
 
-SYSLOG(syslog, vsyslog, (int priority, const char *format, ...), (priority, format, ap))
-SYSLOG(__syslog_chk, __vsyslog_chk, (int priority, int flag, const char *format, ...),
-       (priority, flag, format, ap))
-VSYSLOG(vsyslog, (int priority, const char *format, va_list ap), (priority, format, ap))
-VSYSLOG(__vsyslog_chk, (int priority, int flag, const char *format, va_list ap),
+MESSAGE(syslog, vsyslog, (int priority, const char *format, ...), (priority, format, ap))
+MESSAGE(__syslog_chk, __vsyslog_chk, (int priority, int flag, const char *format, ...),
         (priority, flag, format, ap))
+MESSAGE(warn, vwarn, (const char *format, ...), (format, ap))
+MESSAGE(warnx, vwarnx, (const char *format, ...), (format, ap))

@@ -66,6 +66,18 @@ def test_same_results(traced, env):
         assert truth.results(result) == bare_results(kind)
 
 
+@pytest.mark.parametrize("env", [{}, EVERYTHING], ids=["default", "everything"])
+@pytest.mark.parametrize("program, at_least", [("calls", 90), ("waits", 7)])
+def test_cancellation(traced, program, at_least, env):
+    """A thread that is cancelled in a call ends there, or waits on, as without the library."""
+    argv = [PROGRAMS / program, "--cancel"]
+    bare = truth.results(proc.run(argv).ok())
+    assert len([line for line in bare if line.endswith(" cancelled")]) >= at_least
+    result = traced(argv, env=env).ok()
+    assert truth.results(result) == bare
+    gotools.check_all(result.trace)
+
+
 @pytest.mark.parametrize("program", VARIANTS)
 def test_other_names(traced, program):
     """__read_chk, pread64, …: the calls of the same program, all rows in one run; the same slices and results."""

@@ -74,8 +74,9 @@ def results(result):
 
 def name(leaf):
     """`__pread64_chk` → `pread`: the other names a function has for buffer checks and large files."""
-    leaf = {"__getdelim": "getline", "getdelim": "getline"}.get(leaf, leaf)
+    leaf = {"__getdelim": "getline", "getdelim": "getline", "fts64_read": "fts_read"}.get(leaf, leaf)
     leaf = re.sub(r"^__(\w+)_(chk|2)$", r"\1", leaf)
+    leaf = re.sub(r"^__([fl]?)x(stat\w*)$", r"\1\2", leaf)  # before glibc 2.33
     return re.sub(r"64(v2)?$", lambda version: version[1][1:] if version[1] else "", leaf)
 
 

@@ -7,6 +7,7 @@
 #include <aio.h>
 #include <dirent.h>
 #include <dlfcn.h>
+#include <fts.h>
 #include <grp.h>
 #include <limits.h>
 #include <linux/aio_abi.h>
@@ -20,6 +21,7 @@
 #include <pwd.h>
 #include <resolv.h>
 #include <semaphore.h>
+#include <shadow.h>
 #include <spawn.h>
 #include <stddef.h>
 #include <sys/epoll.h>
@@ -27,6 +29,7 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/ipc.h>
+#include <sys/klog.h>
 #include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/random.h>
@@ -35,11 +38,15 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <wchar.h>
+#include <wordexp.h>
 
 /* What does the arranging ---------------------------------------------------------------------- */
 
@@ -404,7 +411,7 @@ static void end_process(void)
 /* Files ---------------------------------------------------------------------------------------- */
 
 static char path[64];
-static int result_fd;
+static int result_fd = -1;
 
 static void fifo(void)
 {
@@ -422,11 +429,19 @@ static void open_writer(void)
     keep(RAW(SYS_openat, AT_FDCWD, path, O_WRONLY | O_NONBLOCK));
 }
 
+/* What was opened, if it was. */
+static void result_over(void)
+{
+    if (result_fd >= 0)
+        keep(result_fd);
+    result_fd = -1;
+    close_all();
+}
+
 static void fifo_over(void)
 {
     unlink(path);
-    keep(result_fd);
-    close_all();
+    result_over();
 }
 
 static long gave(int fd)
@@ -459,7 +474,6 @@ static void fifo_for_openat2(void)
     if (by_openat2)
         return;
     skipped = "no openat2 in this libc (glibc 2.43)";
-    result_fd = (int)RAW(SYS_dup, 0);
 }
 
 static long open_at2(void)
@@ -571,10 +585,18 @@ static void a_child(void)
     empty_pipe();
     child = RAW(SYS_clone, SIGCHLD, 0, 0, 0, 0);
     if (child == 0) {
+        RAW(SYS_close, far); /* ends as well when nobody else has that end */
         RAW(SYS_read, in, page, 1);
         RAW(SYS_exit_group, 7);
     }
     EXPECT(child > 0);
+}
+
+/* The child, too, when nobody has waited for it. */
+static void child_over(void)
+{
+    close_all();
+    RAW(SYS_wait4, child, NULL, 0, NULL);
 }
 
 static long status_of(long pid, int status)
@@ -841,6 +863,10 @@ static long do_aio_suspend(void)
 
 static void aio_over(void)
 {
+    if (aio_error(&aio) == EINPROGRESS) /* its waiter was cancelled */
+        put();
+    while (aio_error(&aio) == EINPROGRESS)
+        busy(20000);
     EXPECT(aio_error(&aio) == 0 && aio_return(&aio) == 4);
     close_all();
 }
@@ -926,6 +952,7 @@ static void stream_dirty(void)
 
 static void stream_over(void)
 {
+    RAW(SYS_fcntl, fileno(stream), F_SETFL, O_NONBLOCK); /* what it still has goes nowhere */
     fclose(stream);
     close_all();
 }
@@ -1042,6 +1069,97 @@ static long do_freopen(void)
     return freopen("/dev/null", "w", stream) == stream;
 }
 
+int _IO_getc(FILE *file); /* what getc was in programs built with a glibc before 2.28 */
+int _IO_putc(int c, FILE *file);
+
+static long do_IO_getc(void)
+{
+    return _IO_getc(stream);
+}
+
+static long do_IO_putc(void)
+{
+    return _IO_putc('a', stream);
+}
+
+static long do_getw(void)
+{
+    return getw(stream);
+}
+
+static long do_putw(void)
+{
+    return putw(1, stream);
+}
+
+/* Writes what is in the buffer before it finds out that a pipe has no places. */
+static long do_fseek(void)
+{
+    return fseek(stream, 0, SEEK_SET);
+}
+
+static long do_rewind(void)
+{
+    rewind(stream);
+    return ferror(stream);
+}
+
+static void stream_locked(void)
+{
+    stream_in();
+    flockfile(stream);
+}
+
+static long do_flockfile(void)
+{
+    flockfile(stream);
+    return 0;
+}
+
+static void unlock_stream(void)
+{
+    funlockfile(stream);
+}
+
+static char words[64];
+
+/* A shell has this end of it only by its number, and not the other one. */
+static void pipe_for_shell(void)
+{
+    empty_pipe();
+    EXPECT(RAW(SYS_fcntl, far, F_SETFD, FD_CLOEXEC) == 0);
+}
+
+static void words_from_pipe(void)
+{
+    pipe_for_shell();
+    snprintf(words, sizeof words, "$(read x </proc/self/fd/%d; echo $x y)", in);
+}
+
+static long do_wordexp(void)
+{
+    wordexp_t found;
+    int error = wordexp(words, &found, 0);
+    long n = error ? -error : (long)found.we_wordc;
+    if (!error)
+        wordfree(&found);
+    return n;
+}
+
+static void piped(void)
+{
+    pipe_for_shell();
+    char command[64];
+    snprintf(command, sizeof command, "read x </proc/self/fd/%d; exit 7", in);
+    stream = popen(command, "r");
+    EXPECT(stream);
+}
+
+static long do_pclose(void)
+{
+    return WEXITSTATUS(pclose(stream));
+}
+
 /* Sockets -------------------------------------------------------------------------------------- */
 
 static struct sockaddr_un address;
@@ -1077,12 +1195,6 @@ static void full_listener(void)
 static void accept_raw(void)
 {
     keep(RAW(SYS_accept4, in, NULL, NULL, 0));
-}
-
-static void socket_over(void)
-{
-    keep(result_fd);
-    close_all();
 }
 
 static long do_accept(void)
@@ -1288,6 +1400,53 @@ static long do_getaddrinfo(void)
     return result;
 }
 
+/* What is asked directly, by a state of libc's or one of its own. */
+
+static unsigned char reply[512];
+
+static void ask_server(struct __res_state *state)
+{
+    state->nscount = 1;
+    state->nsaddr_list[0] = server;
+    errno = 0;
+    starting();
+}
+
+static long do_res_query(void)
+{
+    EXPECT(res_init() == 0);
+    ask_server(&_res);
+    return res_query("known.gotrace.test", C_IN, T_A, reply, sizeof reply);
+}
+
+static long do_res_search(void)
+{
+    EXPECT(res_init() == 0);
+    ask_server(&_res);
+    return res_search("known.gotrace.test.", C_IN, T_A, reply, sizeof reply);
+}
+
+static long do_res_send(void)
+{
+    unsigned char question[128];
+    EXPECT(res_init() == 0);
+    int n = res_mkquery(QUERY, "known.gotrace.test", C_IN, T_A, NULL, 0, NULL, question,
+                        sizeof question);
+    EXPECT(n > 12);
+    ask_server(&_res);
+    return res_send(question, n, reply, sizeof reply);
+}
+
+static long do_res_nquery(void)
+{
+    struct __res_state state = {.nscount = 0};
+    EXPECT(res_ninit(&state) == 0);
+    ask_server(&state);
+    int n = res_nquery(&state, "known.gotrace.test", C_IN, T_A, reply, sizeof reply);
+    res_nclose(&state);
+    return n;
+}
+
 /* 10.1.2.3 */
 static void answer(void)
 {
@@ -1382,6 +1541,115 @@ THRICE(readdir_call, readdir(dir) != NULL)
 THRICE(fallocate_call, fallocate(out, 0, 0, 4096))
 THRICE(getpwuid_call, getpwuid(0) != NULL)
 THRICE(getgrgid_call, getgrgid(0) != NULL)
+THRICE(getservbyname_call, getservbyname("no-such-service", "tcp") != NULL)
+THRICE(getprotobyname_call, getprotobyname("no-such-protocol") != NULL)
+THRICE(getspnam_call, getspnam("no-such-user") != NULL)
+THRICE(innetgr_call, innetgr("no-such-group", NULL, NULL, NULL))
+
+/* Nothing is to be waited for, or looked up. */
+static long getaddrinfo_now(void)
+{
+    struct gaicb request = {.ar_name = "127.0.0.1"}, *list[] = {&request};
+    int error = getaddrinfo_a(GAI_WAIT, list, 1, NULL);
+    freeaddrinfo(request.ar_result);
+    return error;
+}
+
+static long gai_suspend_none(void)
+{
+    const struct gaicb *none = NULL;
+    return gai_suspend(&none, 1, NULL);
+}
+
+THRICE(getaddrinfo_a_call, getaddrinfo_now())
+THRICE(gai_suspend_call, gai_suspend_none())
+
+static char there[] = "/tmp/gotrace-calls-XXXXXX", beside[64];
+
+static void a_named_file(void)
+{
+    snprintf(there, sizeof there, "/tmp/gotrace-calls-XXXXXX");
+    keep(mkstemp(there));
+    snprintf(beside, sizeof beside, "%s-2", there);
+}
+
+static void named_file_over(void)
+{
+    RAW(SYS_unlinkat, AT_FDCWD, there, 0);
+    RAW(SYS_unlinkat, AT_FDCWD, beside, 0);
+    close_all();
+}
+
+static long new_file(void)
+{
+    char name[] = "/tmp/gotrace-calls-XXXXXX";
+    int fd = keep(mkstemp(name));
+    RAW(SYS_unlinkat, AT_FDCWD, name, 0);
+    return gave(fd);
+}
+
+static long scan(int (*compare)(const struct dirent **, const struct dirent **))
+{
+    struct dirent **list;
+    int n = scandir("/proc/self/net", &list, NULL, compare);
+    for (int i = 0; i < n; i++)
+        free(list[i]);
+    free(list);
+    return n > 2;
+}
+
+static FTS *tree;
+
+static void a_tree(void)
+{
+    static char *paths[] = {"/proc/self/attr", NULL};
+    tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    EXPECT(tree);
+}
+
+static void tree_over(void)
+{
+    fts_close(tree);
+}
+
+int umount2(const char *path, int flags); /* <sys/mount.h> and <linux/fs.h> do not go together */
+
+static struct stat st;
+static struct statx stx;
+static struct statvfs vfs;
+static struct statfs fs;
+
+THRICE(mkstemp_call, new_file())
+THRICE(link_call, link(there, beside))
+THRICE(symlink_call, symlink("text", there))
+THRICE(rename_call, rename(there, there))
+THRICE(unlink_call, unlink("/tmp/gotrace-calls-none"))
+THRICE(remove_call, remove("/tmp/gotrace-calls-none"))
+THRICE(mkdir_call, mkdir(there, 0700))
+THRICE(rmdir_call, rmdir(there))
+THRICE(mkfifo_call, mkfifo(there, 0600))
+THRICE(readlink_call, readlink(there, beside, sizeof beside))
+THRICE(access_call, access(there, R_OK))
+THRICE(chmod_call, chmod(there, 0600))
+THRICE(fchmod_call, fchmod(out, 0600))
+THRICE(chown_call, chown(there, getuid(), getgid()))
+THRICE(stat_call, stat(there, &st))
+THRICE(lstat_call, lstat(there, &st))
+THRICE(fstat_call, fstat(out, &st))
+THRICE(fstatat_call, fstatat(AT_FDCWD, there, &st, 0))
+THRICE(statx_call, statx(AT_FDCWD, there, 0, STATX_SIZE, &stx))
+THRICE(statfs_call, statfs(there, &fs))
+THRICE(statvfs_call, statvfs(there, &vfs))
+THRICE(fstatvfs_call, fstatvfs(out, &vfs))
+THRICE(umount_call, umount2("/nonexistent", 0))
+THRICE(opendir_call, closedir(opendir("/proc/self")))
+THRICE(scandir_call, scan(alphasort))
+THRICE(fts_read_call, fts_read(tree) != NULL)
+THRICE(fadvise_call, posix_fadvise(out, 0, 0, POSIX_FADV_WILLNEED))
+THRICE(readahead_call, readahead(out, 0, 4096))
+THRICE(mlock_call, mlock(page, 1))
+THRICE(klogctl_call, klogctl(10, NULL, 0) >= -1)
+THRICE(break_call, tcsendbreak(out, 0))
 
 /* What does not wait although it could. */
 static long nothing_there(void)
@@ -1406,6 +1674,12 @@ static long nothing_there(void)
 #define SCANF(name) "__isoc99_" name
 #endif
 
+#if __GLIBC_PREREQ(2, 34)
+#define RES(name) "res_" name
+#else
+#define RES(name) "__res_" name
+#endif
+
 /* clang-format off: a row is a line */
 #define S(...)                          \
     {                                   \
@@ -1418,6 +1692,12 @@ static long nothing_there(void)
 #define X(...)                                                               \
     {                                                                        \
         __VA_ARGS__, .class = "syscall", .kind = COUNTED, .after = close_all \
+    }
+/* Of a file by its name. */
+#define T(name, call)                                                        \
+    {                                                                        \
+        name, name, a_named_file, call, .class = "syscall", .kind = COUNTED, \
+                                        .after = named_file_over             \
     }
 static const struct row table[] = {
     S("read-pipe", "read", empty_pipe, do_read, put, .after = close_all),
@@ -1448,11 +1728,11 @@ static const struct row table[] = {
     S("lockf", "lockf", hold_record, do_lockf, give_record, .after = close_all),
     S("fcntl-setlkw", "fcntl", hold_record, fcntl_posix, give_record, .after = close_all),
     S("fcntl-ofd_setlkw", "fcntl", hold_record, fcntl_ofd, give_record, .after = close_all),
-    S("wait", "wait", a_child, do_wait, put, .after = close_all),
-    S("waitpid", "waitpid", a_child, do_waitpid, put, .after = close_all),
-    S("wait3", "wait3", a_child, do_wait3, put, .after = close_all),
-    S("wait4", "wait4", a_child, do_wait4, put, .after = close_all),
-    S("waitid", "waitid", a_child, do_waitid, put, .after = close_all),
+    S("wait", "wait", a_child, do_wait, put, .after = child_over),
+    S("waitpid", "waitpid", a_child, do_waitpid, put, .after = child_over),
+    S("wait3", "wait3", a_child, do_wait3, put, .after = child_over),
+    S("wait4", "wait4", a_child, do_wait4, put, .after = child_over),
+    S("waitid", "waitid", a_child, do_waitid, put, .after = child_over),
     S("sigwait", "sigwait", handler, do_sigwait, interrupt),
     S("sigwaitinfo", "sigwaitinfo", handler, do_sigwaitinfo, interrupt),
     S("sigtimedwait", "sigtimedwait", handler, do_sigtimedwait, interrupt),
@@ -1490,14 +1770,28 @@ static const struct row table[] = {
     S("fputwc", "fputwc", stream_direct, do_fputwc, take, .after = stream_over),
     S("fputws", "fputws", stream_direct, do_fputws, take, .after = stream_over),
     S("fwprintf", "fwprintf", stream_direct, do_fwprintf, take, .after = stream_over),
-    S("dprintf", "dprintf", full_pipe, do_dprintf, take, .after = close_all),
+    S("dprintf", "dprintf", full_pipe, do_dprintf, take, .after = close_all, .no_cancel = 1),
+    S("_IO_getc", "_IO_getc", stream_in, do_IO_getc, put, .after = stream_over),
+    S("_IO_putc", "_IO_putc", stream_direct, do_IO_putc, take, .after = stream_over),
+    S("getw", "getw", stream_in, do_getw, put, .after = stream_over),
+    S("putw", "putw", stream_direct, do_putw, take, .after = stream_over),
+    S("fseek", "fseek", stream_dirty, do_fseek, take, .after = stream_over),
+    S("rewind", "rewind", stream_dirty, do_rewind, take, .after = stream_over),
+    {"flockfile", "flockfile", stream_locked, do_flockfile, unlock_stream, .release = unlock_stream,
+     .after = stream_over, .class = "sync", .foreign = 1},
+    S("wordexp", "wordexp", words_from_pipe, do_wordexp, put, .after = close_all),
     S("freopen", "freopen", stream_dirty, do_freopen, take, .after = stream_over),
+    S("pclose", "pclose", piped, do_pclose, put, .after = close_all),
     X("posix_spawn", "posix_spawn", files, spawn_call),
     S("fclose", "fclose", stream_dirty, do_fclose, take, .after = close_all),
 
     N("getaddrinfo", "getaddrinfo", name_server, do_getaddrinfo, answer, .after = close_all),
-    N("accept", "accept", listener, do_accept, connect_raw, .after = socket_over),
-    N("accept4", "accept4", listener, do_accept4, connect_raw, .after = socket_over),
+    N("res_query", RES("query"), name_server, do_res_query, answer, .after = close_all),
+    N("res_search", RES("search"), name_server, do_res_search, answer, .after = close_all),
+    N("res_send", RES("send"), name_server, do_res_send, answer, .after = close_all),
+    N("res_nquery", RES("nquery"), name_server, do_res_nquery, answer, .after = close_all),
+    N("accept", "accept", listener, do_accept, connect_raw, .after = result_over),
+    N("accept4", "accept4", listener, do_accept4, connect_raw, .after = result_over),
     N("connect", "connect", full_listener, do_connect, accept_raw, .after = close_all),
     N("recv", "recv", empty_socket, do_recv, put, .after = close_all),
     N("recvfrom", "recvfrom", empty_socket, do_recvfrom, put, .after = close_all),
@@ -1560,6 +1854,47 @@ static const struct row table[] = {
     X("fallocate", "fallocate", files, fallocate_call),
     N("getpwuid", "getpwuid", files, getpwuid_call, .kind = COUNTED, .after = close_all),
     N("getgrgid", "getgrgid", files, getgrgid_call, .kind = COUNTED, .after = close_all),
+
+    X("posix_fadvise", "posix_fadvise", files, fadvise_call),
+    X("readahead", "readahead", files, readahead_call),
+    X("mlock", "mlock", files, mlock_call),
+    X("klogctl", "klogctl", files, klogctl_call),
+    X("tcsendbreak", "tcsendbreak", files, break_call),
+    X("fchmod", "fchmod", files, fchmod_call),
+    X("fstatvfs", "fstatvfs", files, fstatvfs_call),
+    X("umount2", "umount2", files, umount_call),
+    X("unlink", "unlink", files, unlink_call),
+    X("remove", "remove", files, remove_call),
+    X("opendir", "opendir", files, opendir_call),
+    X("scandir", "scandir", files, scandir_call),
+    X("mkstemp", "mkstemp", files, mkstemp_call),
+    S("fts_read", "fts_read", a_tree, fts_read_call, .kind = COUNTED, .after = tree_over),
+    T("link", link_call),
+    T("symlink", symlink_call),
+    T("rename", rename_call),
+    T("mkdir", mkdir_call),
+    T("rmdir", rmdir_call),
+    T("mkfifo", mkfifo_call),
+    T("readlink", readlink_call),
+    T("access", access_call),
+    T("chmod", chmod_call),
+    T("chown", chown_call),
+    T("stat", stat_call),
+    T("lstat", lstat_call),
+    T("fstatat", fstatat_call),
+    T("statx", statx_call),
+    X("fstat", "fstat", files, fstat_call),
+    T("statfs", statfs_call),
+    T("statvfs", statvfs_call),
+    N("getservbyname", "getservbyname", files, getservbyname_call, .kind = COUNTED,
+      .after = close_all),
+    N("getprotobyname", "getprotobyname", files, getprotobyname_call, .kind = COUNTED,
+      .after = close_all),
+    N("getspnam", "getspnam", files, getspnam_call, .kind = COUNTED, .after = close_all),
+    N("innetgr", "innetgr", files, innetgr_call, .kind = COUNTED, .after = close_all),
+    N("getaddrinfo_a", "getaddrinfo_a", files, getaddrinfo_a_call, .kind = COUNTED,
+      .after = close_all),
+    N("gai_suspend", "gai_suspend", files, gai_suspend_call, .kind = COUNTED, .after = close_all),
 
     S("nothing-there", "", pipe_and_socket, nothing_there, .after = close_all, .kind = QUIET),
     S("ten", "read", a_timerfd, read_ten, .after = close_all, .kind = SPECIAL),

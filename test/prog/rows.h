@@ -10,6 +10,11 @@
  * return nobody can have waited. And a line for each thread that is the same in every run:
  *   result <row> <index of the thread> <result> <errno>
  * A row that this machine cannot do prints `skip <row>: <reason>` instead.
+ *
+ * `PROG --cancel ROW…`, or `PROG --cancel`, all timed ones: instead of ending the wait, cancels
+ * the thread. Prints what became of it, which is the same in every run:
+ *   result <row> cancelled
+ *   result <row> waits on        it is asleep as before, until its wait was ended
  */
 #ifndef ROWS_H
 #define ROWS_H
@@ -42,8 +47,10 @@ struct row {
     int rounds;                         /* the same again, with new threads; 0: one */
     const char *class;                  /* sync, cond, network, syscall: what the trace is to say */
     enum kind kind;
-    int foreign; /* no thread of ours ends the wait, though `wake` brings it about */
-    int spins;   /* waits without sleeping */
+    int foreign;   /* no thread of ours ends the wait, though `wake` brings it about */
+    int spins;     /* waits without sleeping */
+    int no_cancel; /* not for --cancel: libc, or the other process of the row, does not survive it
+                    */
 };
 
 struct note {
@@ -167,6 +174,42 @@ static inline void scene(void)
         row->wake();
 }
 
+static inline int can_be_cancelled(const struct row *r)
+{
+    return r->kind == TIMED && r->wake && !r->around && !r->spins && !r->no_cancel &&
+           r->threads <= 1 && !r->rounds;
+}
+
+/* What does not end a thread that sleeps in it, soon, never does. */
+static inline void cancel_row(const struct row *r)
+{
+    row = r;
+    if (!can_be_cancelled(r)) {
+        printf("skip %s: its threads are not to be cancelled\n", r->name);
+        return;
+    }
+    if (r->before)
+        r->before();
+    if (skipped) {
+        printf("skip %s: %s\n", r->name, skipped);
+    } else {
+        struct party *p = &parties[0];
+        start_party(0);
+        EXPECT(pthread_cancel(p->thread) == 0);
+        uint64_t limit = now() + 2 * HOLD;
+        while (!p->end && (now() < limit || !is_asleep(p->tid)))
+            busy(20000);
+        int cancelled = p->end != 0;
+        printf("result %s %s\n", r->name, cancelled ? "cancelled" : "waits on");
+        if (!cancelled)
+            r->wake();
+        pthread_join(p->thread, NULL);
+    }
+    if (r->after)
+        r->after();
+    skipped = NULL;
+}
+
 static inline void truth_line(const struct party *p, const struct note *t)
 {
     if (row->kind != QUIET)
@@ -218,13 +261,17 @@ static inline int rows_main(const struct row *table, int argc, char **argv)
     for (const struct row *r = table; r->name && argc == 1; r++)
         if (r->kind == TIMED)
             run_row(r);
-    for (int i = 1; i < argc; i++) {
+    int cancel = argc > 1 && strcmp(argv[1], "--cancel") == 0;
+    for (const struct row *r = table; r->name && cancel && argc == 2; r++)
+        if (r->kind == TIMED)
+            cancel_row(r);
+    for (int i = 1 + cancel; i < argc; i++) {
         int list = strcmp(argv[i], "--list") == 0, found = list;
         for (const struct row *r = table; r->name; r++) {
             if (list)
                 printf("%s %s\n", r->name, kinds[r->kind]);
             else if (strcmp(argv[i], r->name) == 0)
-                found = 1, run_row(r);
+                found = 1, cancel ? cancel_row(r) : run_row(r);
         }
         if (!found) {
             fprintf(stderr, "no row %s\n", argv[i]);

@@ -711,7 +711,7 @@ static const struct row table[] = {
       .foreign = 1),
     S("sem_wait-cancelled", "sem_wait", sem_empty, sem_wait_once, cancel, .foreign = 1),
     S("sem_wait-process", "sem_wait", sem_of_processes, sem_wait_once, tell_child,
-      .after = child_ends, .foreign = 1),
+      .after = child_ends, .foreign = 1, .no_cancel = 1),
     S("sem-free", "", NULL, sem_free, .kind = QUIET),
     S("barrier", "pthread_barrier_wait", barrier_of_four, barrier_wait, barrier_last,
       .after = barrier_over, .threads = 3, .rounds = 1),

@@ -129,6 +129,8 @@ static inline bool gt_arch_return(const uint8_t code[GT_ARCH_RETURN_MAX],
 #define GT_ARCH_AUDIT AUDIT_ARCH_AARCH64
 
 #define GT_ARCH_COND_VERSION ""
+/* _STAT_VER of headers before glibc 2.33. */
+#define GT_ARCH_STAT_VERSION 0
 #define GT_ARCH_SPAWN_VERSION ""
 #define GT_ARCH_HEAP_HEADERS false /* a header may carry another memory tag than its block */
 

@@ -132,6 +132,8 @@ static inline bool gt_arch_return(const uint8_t code[GT_ARCH_RETURN_MAX],
 #define GT_ARCH_AUDIT AUDIT_ARCH_X86_64
 
 #define GT_ARCH_COND_VERSION "GLIBC_2.3.2"
+/* _STAT_VER of headers before glibc 2.33. */
+#define GT_ARCH_STAT_VERSION 1
 #define GT_ARCH_SPAWN_VERSION "GLIBC_2.15"
 #define GT_ARCH_COND_OLD_VERSION "GLIBC_2.2.5"
 #define GT_ARCH_HEAP_HEADERS true

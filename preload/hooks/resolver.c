@@ -1,0 +1,28 @@
+/*
+ * Questions to name servers, and names that are looked up in the background. Before glibc 2.34 the
+ * libraries that have them may be loaded at any time: foreign.h.
+ */
+#include "foreign.h"
+#include "slice.h"
+
+struct library {
+#define GT_RESOLVER(result, name, parameters, arguments) result(*name) parameters;
+#include "resolver.def"
+};
+
+static const char *const names[] = {
+#define GT_RESOLVER(result, name, parameters, arguments) #name,
+#include "resolver.def"
+};
+
+struct gt_foreign gt_resolver = {.names = names, .n = sizeof names / sizeof *names};
+
+#define GT_RESOLVER(result, name, parameters, arguments)                            \
+    GT_EXPORT result name parameters                                                \
+    {                                                                               \
+        const struct library *real =                                                \
+            (const void *)gt_foreign_of(&gt_resolver, __builtin_return_address(0)); \
+        GT_SLICE(slice) = gt_slice_begin(GT_RESOLVER_##name, GT_NETWORK);           \
+        return real->name arguments;                                                \
+    }
+#include "resolver.def"
