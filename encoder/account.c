@@ -454,18 +454,37 @@ void gt_account_expect_last(void)
 
 /* Threads, for who watches them ---------------------------------------------------------------- */
 
+/* *view: the thread that has it, if any, with ENDED in g; which may be another one by now. */
+static bool view(struct gt_account *a, struct gt_thread_view *view)
+{
+    uint64_t g = atomic_load_explicit(&a->g, memory_order_acquire);
+    *view = (struct gt_thread_view){a, atomic_load_explicit(&a->writer, memory_order_relaxed), g,
+                                    atomic_load_explicit(&a->tid, memory_order_relaxed),
+                                    atomic_load_explicit(&a->p, memory_order_relaxed)};
+    return g && is_still(a, g);
+}
+
 void gt_account_each_new(void (*fn)(const struct gt_thread_view *thread))
 {
     struct gt_account *a = atomic_load_explicit(&accounts.all, memory_order_acquire);
-    for (; a; a = a->next) {
-        uint64_t g = atomic_load_explicit(&a->g, memory_order_acquire);
-        struct gt_thread_view view = {a, atomic_load_explicit(&a->writer, memory_order_relaxed), g,
-                                      atomic_load_explicit(&a->tid, memory_order_relaxed),
-                                      atomic_load_explicit(&a->p, memory_order_relaxed)};
-        if (!g || (g & ENDED) || a->seen == g || !is_still(a, g))
+    for (struct gt_thread_view thread; a; a = a->next) {
+        if (!view(a, &thread) || (thread.g & ENDED) || a->seen == thread.g)
             continue;
-        a->seen = g;
-        fn(&view);
+        a->seen = thread.g;
+        fn(&thread);
+    }
+}
+
+void gt_account_each_ended(void (*fn)(const struct gt_thread_view *thread))
+{
+    struct gt_account *a = atomic_load_explicit(&accounts.all, memory_order_acquire);
+    for (struct gt_thread_view thread; a; a = a->next) {
+        if (!view(a, &thread) || !(thread.g & ENDED))
+            continue;
+        thread.g &= ~ENDED;
+        if (a->seen != thread.g)
+            fn(&thread);
+        a->seen = thread.g;
     }
 }
 

@@ -50,6 +50,9 @@ struct gt_thread_view {
 void gt_account_each_new(void (*fn)(const struct gt_thread_view *thread));
 void gt_account_forget_seen(void);
 
+/* Those that have ended since the accounts were collected, of whom there is no more to come. */
+void gt_account_each_ended(void (*fn)(const struct gt_thread_view *thread));
+
 /* Whether nothing follows in its stream. */
 bool gt_account_is_over(const struct gt_thread_view *thread);
 
