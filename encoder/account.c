@@ -35,6 +35,10 @@ struct gt_account {
         struct gt_usage usage;
         bool behind; /* switches, which were left out */
     } told;
+    struct { /* since then, see gt_account_look; at 0: nothing */
+        uint64_t g, at;
+        struct gt_usage usage;
+    } looked;
     uint64_t seen; /* the goroutine, by gt_account_each_new */
 };
 
@@ -177,6 +181,14 @@ static struct {
     uint32_t used; /* of that */
 } side;
 
+/* See gt_account_look. */
+static struct {
+    uint64_t due_ns; /* 0: not yet */
+    uint64_t now;    /* trace time */
+    uint64_t soonest;
+    uint64_t costs;
+} looks;
+
 enum { HEAD = sizeof GT_ACCOUNT - 1 };
 enum { NO_M = 0 }; /* texts of the program's have a thread */
 
@@ -292,9 +304,25 @@ static void put_no_more(uint64_t g, uint64_t at)
     put(g, at, 0, &(struct gt_usage){.known = GT_KNOWN_NO_MORE});
 }
 
+/*
+ * What was seen since. It has run since what is told; so if it has not given up a CPU by itself
+ * either, it ran or stood in a queue then.
+ */
+static void tell_looked(struct gt_account *a, uint64_t g)
+{
+    bool known = a->told.usage.known & a->last.known & GT_KNOWN_SWITCHES;
+    if (a->looked.g != g || a->looked.at <= a->told.at || a->looked.at >= a->end)
+        return;
+    if (known && a->told.usage.of[GT_USED_VOLUNTARY] == a->last.of[GT_USED_VOLUNTARY] &&
+        a->told.usage.of[GT_USED_CPU] < a->looked.usage.of[GT_USED_CPU])
+        a->looked.usage.known |= GT_KNOWN_RUNS;
+    tell(a, a->looked.at, &a->looked.usage);
+}
+
 static void end(struct gt_account *a, uint64_t g)
 {
     begin_telling(a, g);
+    tell_looked(a, g);
     tell(a, a->end, &a->last);
     if (!(a->last.known & GT_KNOWN_CPU))
         put_no_more(g, a->end);
@@ -402,6 +430,7 @@ void gt_account_open(void)
     GT_ASSERT_DRAIN_SIDE();
     side.recording++;
     side.round = 0;
+    looks.due_ns = 0;
     side.begin = gt_clock_now();
     side.turn = NULL;
     side.cpu = own_cpu();
@@ -447,13 +476,6 @@ void gt_account_collect(uint32_t gen, enum gt_account_look look)
     atomic_store(&accounts.ending, false);
 }
 
-void gt_account_expect_last(void)
-{
-    atomic_store(&accounts.ending, true);
-}
-
-/* Threads, for who watches them ---------------------------------------------------------------- */
-
 /* *view: the thread that has it, if any, with ENDED in g; which may be another one by now. */
 static bool view(struct gt_account *a, struct gt_thread_view *view)
 {
@@ -463,6 +485,88 @@ static bool view(struct gt_account *a, struct gt_thread_view *view)
                                     atomic_load_explicit(&a->p, memory_order_relaxed)};
     return g && is_still(a, g);
 }
+
+/* In between --------------------------------------------------------------------------------- */
+
+/*
+ * A thread is looked at when it has grown older by a hundredth, so that at its end no more than
+ * that of its life is without a number; as far as another 0.1 % of a CPU lasts. After 100 s that is
+ * what the generations' ends do.
+ */
+enum { PART = 100, LOOK_NS = 20000000, COST_NS = 400, COSTS_AT_ONCE = 2048, IN_ALL = 1000 };
+
+static bool is_looking(void)
+{
+    return accounts.read && side.recording && gt_drain_is_threaded() && !gt_sched_is_on();
+}
+
+/* One that has not run since, by its clock, is waiting, and the events say so. */
+static void look_between(struct gt_account *a, const struct gt_thread_view *thread)
+{
+    struct gt_usage usage = {0};
+    bool again = a->looked.g == thread->g;
+    looks.costs += COST_CLOCK;
+    bool exists = accounts.read(thread->tid, GT_KNOWN_CPU, &usage);
+    if (!exists || (again && usage.of[GT_USED_CPU] == a->looked.usage.of[GT_USED_CPU]))
+        return;
+    looks.costs += COST_QUEUE;
+    accounts.read(thread->tid, GT_KNOWN_CPU | GT_KNOWN_QUEUE, &usage);
+    uint64_t at = gt_clock_now();
+    if (!(usage.known & GT_KNOWN_QUEUE) || !is_still(a, thread->g))
+        return;
+    begin_telling(a, thread->g);
+    a->looked.g = thread->g;
+    a->looked.at = at;
+    a->looked.usage = usage;
+}
+
+static void look_if_due(struct gt_account *a)
+{
+    struct gt_thread_view thread;
+    if (!view(a, &thread) || (thread.g & ENDED))
+        return;
+    uint64_t begin = atomic_load_explicit(&a->begin, memory_order_relaxed);
+    begin = begin > side.begin ? begin : side.begin;
+    uint64_t last = a->told.at > begin ? a->told.at : begin;
+    last = a->looked.g == thread.g && a->looked.at > last ? a->looked.at : last;
+    uint64_t part = more(looks.now, begin) / PART;
+    looks.soonest = part < looks.soonest ? part : looks.soonest;
+    if (more(looks.now, last) >= part && looks.costs < COSTS_AT_ONCE)
+        look_between(a, &thread);
+}
+
+void gt_account_look(uint64_t now)
+{
+    GT_ASSERT_DRAIN_SIDE();
+    if (!is_looking() || now < looks.due_ns)
+        return;
+    uint64_t ms = gt_clock_units(1000000);
+    looks.now = gt_clock_now();
+    looks.soonest = UINT64_MAX;
+    looks.costs = 0;
+    struct gt_account *a = atomic_load_explicit(&accounts.all, memory_order_acquire);
+    for (; a; a = a->next)
+        look_if_due(a);
+    uint64_t wait = looks.costs * COST_NS * IN_ALL, part = looks.soonest / ms * 1000000;
+    wait = wait < LOOK_NS ? LOOK_NS : wait;
+    looks.due_ns = now + (wait < part ? part : wait);
+}
+
+int64_t gt_account_idle_ns(uint64_t now)
+{
+    enum { SECOND_NS = 1000000000 };
+    uint64_t due = looks.due_ns;
+    if (!is_looking() || more(due, now) > SECOND_NS)
+        return -1; /* a generation's end comes before */
+    return (int64_t)more(due, now);
+}
+
+void gt_account_expect_last(void)
+{
+    atomic_store(&accounts.ending, true);
+}
+
+/* Threads, for who watches them ---------------------------------------------------------------- */
 
 void gt_account_each_new(void (*fn)(const struct gt_thread_view *thread))
 {
@@ -514,6 +618,7 @@ void gt_account_after_fork(void)
     uint32_t recording = side.recording;
     memset(&side, 0, sizeof side); /* its buffer is the parent's */
     side.recording = recording;
+    looks.due_ns = 0;
     accounts.free = (struct gt_freelist){0};
     accounts.arena = (struct gt_arena){.chunk = NULL};
     atomic_store(&accounts.all, NULL);

@@ -11,13 +11,18 @@
 #include <errno.h>
 #include <string.h>
 
-enum { BIRTHS_CPUS = 16, RING_MOST = 256 << 10, RING_LEAST = 16 << 10 };
+/*
+ * Rings of all CPUs together, and of one. They do not grow: an event that goes to another ring
+ * waits for a grace period of RCU, up to half a second, in which nobody reads the old one.
+ */
+enum { BIRTHS_CPUS = 16, RINGS_BYTES = 8 << 20, RING_MOST = 4 << 20, RING_LEAST = 16 << 10 };
 enum { EVENTS_MOST = 256 }; /* descriptors: of a thousand that a process may have */
 
 static struct {
-    struct gt_perf ring[BIRTHS_CPUS]; /* a CPU's, with the event of the first thread */
-    uint32_t cpus;                    /* 0: there are none */
-    int event[EVENTS_MOST];           /* those of further threads, which fill the same rings */
+    struct gt_perf
+        ring[BIRTHS_CPUS];  /* a CPU's; its event is our own thread's, and records nothing */
+    uint32_t cpus;          /* 0: there are none */
+    int event[EVENTS_MOST]; /* of threads, for each CPU one after the other */
     uint32_t events;
     bool refused;
     bool gap; /* records are missing before the next one */
@@ -31,34 +36,21 @@ bool gt_births_are_on(void)
     return births.cpus;
 }
 
-size_t gt_births_bytes(void)
-{
-    size_t bytes = 0;
-    for (uint32_t i = 0; i < births.cpus; i++)
-        bytes += births.ring[i].bytes;
-    return bytes;
-}
-
 /* Rings -------------------------------------------------------------------------------------- */
 
-static struct gt_perf_wanted wanted_on(uint32_t cpu)
+/* Of all CPUs that the machine has, or none: a thread may be moved to any of them. */
+static int open_rings(void)
 {
-    return (struct gt_perf_wanted){.switches = true, .made = true, .cpu = cpu};
-}
-
-/* All CPUs that the machine has, or none: a thread may be moved to any of them. */
-static void open_rings(uint32_t tid)
-{
-    uint32_t cpus = gt_cpus_count();
+    uint32_t cpus = gt_cpus_count(), own = (uint32_t)gt_syscall(SYS_gettid);
     int error = cpus > BIRTHS_CPUS ? -E2BIG : 0;
-    while (!error && births.cpus < cpus) {
-        struct gt_perf_wanted wanted = wanted_on(births.cpus);
-        error = gt_perf_open(&births.ring[births.cpus], tid, &wanted, RING_MOST, RING_LEAST);
-        births.cpus += !error;
+    size_t most = RING_MOST;
+    while (most * cpus > RINGS_BYTES)
+        most /= 2;
+    for (; !error && births.cpus < cpus; births.cpus += !error) {
+        struct gt_perf_wanted nothing = {.on_cpu = true, .cpu = births.cpus};
+        error = gt_perf_open(&births.ring[births.cpus], own, &nothing, most, RING_LEAST);
     }
-    if (error)
-        gt_births_close();
-    births.refused = error && error != -ESRCH;
+    return error;
 }
 
 static void close_events(uint32_t from)
@@ -67,27 +59,33 @@ static void close_events(uint32_t from)
         gt_syscall(SYS_close, births.event[--births.events]);
 }
 
-static void open_events(uint32_t tid)
+static int open_events(uint32_t tid)
 {
     uint32_t before = births.events;
-    bool failed = before + births.cpus > EVENTS_MOST;
-    for (uint32_t i = 0; i < births.cpus && !failed; i++) {
-        struct gt_perf_wanted wanted = wanted_on(i);
-        int fd = gt_perf_open_into(&births.ring[i], tid, &wanted);
-        failed = fd < 0;
-        if (!failed)
+    int error = before + births.cpus > EVENTS_MOST ? -EMFILE : 0;
+    for (uint32_t i = 0; i < births.cpus && !error; i++) {
+        struct gt_perf_wanted wanted = {.switches = true, .made = true, .on_cpu = true, .cpu = i};
+        int fd = gt_perf_open_event(tid, &wanted);
+        error = fd < 0 ? fd : gt_perf_fill(fd, &births.ring[i]);
+        if (fd >= 0)
             births.event[births.events++] = fd;
     }
-    if (failed)
+    if (error)
         close_events(before);
+    return error;
 }
 
 void gt_births_of(uint32_t tid)
 {
-    if (births.cpus)
-        open_events(tid);
-    else if (!births.refused)
-        open_rings(tid);
+    bool first = !births.cpus;
+    if (births.refused)
+        return;
+    int error = first ? open_rings() : 0;
+    error = error ? error : open_events(tid);
+    if (error && first) {
+        gt_births_close();
+        births.refused = error != -ESRCH;
+    }
 }
 
 void gt_births_close(void)
@@ -139,13 +137,17 @@ static void keep_no_count(void *unused, uint64_t lost)
     (void)lost;
 }
 
-static double read_rings(void)
+static size_t read_ring(struct gt_perf *ring)
 {
     static const struct gt_perf_reader reader = {keep, keep_no_sample, keep_no_count};
+    return gt_perf_read(ring, &reader, NULL);
+}
+
+static double read_rings(void)
+{
     double fullest = 0;
     for (uint32_t i = 0; i < births.cpus; i++) {
-        struct gt_perf *ring = &births.ring[i];
-        double full = (double)gt_perf_read(ring, &reader, NULL) / (double)ring->bytes;
+        double full = (double)read_ring(&births.ring[i]) / (double)births.ring[i].bytes;
         fullest = full > fullest ? full : fullest;
     }
     return fullest;

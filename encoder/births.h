@@ -26,9 +26,6 @@ bool gt_births_are_on(void);
 typedef void gt_births_fn(const struct gt_perf_switch *s);
 double gt_births_read(gt_births_fn *fn);
 
-/* The bytes of the rings. */
-size_t gt_births_bytes(void);
-
 /* A recording has ended. */
 void gt_births_close(void);
 

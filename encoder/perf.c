@@ -73,7 +73,7 @@ static int open_event_reading(uint32_t tid, const struct gt_perf_wanted *wanted,
     };
     if (wanted->made)
         inherit_by_threads_only(&attr);
-    return (int)gt_syscall(SYS_perf_event_open, &attr, tid, wanted->made ? (int)wanted->cpu : -1,
+    return (int)gt_syscall(SYS_perf_event_open, &attr, tid, wanted->on_cpu ? (int)wanted->cpu : -1,
                            -1, PERF_FLAG_FD_CLOEXEC);
 }
 
@@ -115,16 +115,15 @@ int gt_perf_open(struct gt_perf *perf, uint32_t tid, const struct gt_perf_wanted
     return error;
 }
 
-int gt_perf_open_into(const struct gt_perf *ring, uint32_t tid, const struct gt_perf_wanted *wanted)
+int gt_perf_open_event(uint32_t tid, const struct gt_perf_wanted *wanted)
 {
     int fd = open_event(tid, wanted);
-    if (fd < 0)
-        return -errno;
-    if (gt_syscall(SYS_ioctl, fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) == 0)
-        return fd;
-    int error = -errno;
-    gt_syscall(SYS_close, fd);
-    return error;
+    return fd < 0 ? -errno : fd;
+}
+
+int gt_perf_fill(int event, const struct gt_perf *ring)
+{
+    return gt_syscall(SYS_ioctl, event, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) == 0 ? 0 : -errno;
 }
 
 uint64_t gt_perf_close(struct gt_perf *perf)
