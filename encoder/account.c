@@ -305,18 +305,29 @@ static void put_no_more(uint64_t g, uint64_t at)
 }
 
 /*
- * What was seen since. It has run since what is told; so if it has not given up a CPU by itself
- * either, it ran or stood in a queue then.
+ * Whether it has never given up a CPU by itself since what is told, and has run by what was seen:
+ * then it ran or stood in a queue there, and that is the time that the kernel has not counted yet.
  */
+static bool has_not_slept(const struct gt_account *a)
+{
+    const struct gt_usage *told = &a->told.usage, *last = &a->last;
+    return (told->known & last->known & GT_KNOWN_SWITCHES) &&
+           told->of[GT_USED_VOLUNTARY] == last->of[GT_USED_VOLUNTARY] &&
+           told->of[GT_USED_CPU] < a->looked.usage.of[GT_USED_CPU];
+}
+
+/* What was seen since. All of its switches are told behind that. */
 static void tell_looked(struct gt_account *a, uint64_t g)
 {
-    bool known = a->told.usage.known & a->last.known & GT_KNOWN_SWITCHES;
+    struct gt_usage *seen = &a->looked.usage;
     if (a->looked.g != g || a->looked.at <= a->told.at || a->looked.at >= a->end)
         return;
-    if (known && a->told.usage.of[GT_USED_VOLUNTARY] == a->last.of[GT_USED_VOLUNTARY] &&
-        a->told.usage.of[GT_USED_CPU] < a->looked.usage.of[GT_USED_CPU])
-        a->looked.usage.known |= GT_KNOWN_RUNS;
-    tell(a, a->looked.at, &a->looked.usage);
+    if (has_not_slept(a)) {
+        seen->known |= GT_KNOWN_SWITCHES | GT_KNOWN_RUNS;
+        for (int i = GT_USED_VOLUNTARY; i <= GT_USED_FAULTS; i++)
+            seen->of[i] = a->told.usage.of[i];
+    }
+    tell(a, a->looked.at, seen);
 }
 
 static void end(struct gt_account *a, uint64_t g)
