@@ -3,6 +3,7 @@
 
 #include "account.h"
 #include "buffers.h"
+#include "events.h"
 #include "frames.h"
 #include "generation.h"
 #include "live.h"
@@ -557,6 +558,7 @@ void gt_recording_init(const struct gt_drain_config *config)
     gt_frames_init(config);
     gt_held_init(config->lock, config->function, config->at_end);
     gt_account_init(config->usage);
+    gt_ev_is_taken = config->is_taken;
     gt_copies_init(config->walk);
     gt_watch_init(&(struct gt_watch_config){
         .switches = config->sched ? gt_sched_init(config->where) : (struct gt_watch_switches){0},
