@@ -348,22 +348,41 @@ static bool is_still(const struct gt_account *a, uint64_t g)
 }
 
 /*
+ * Numbers and their moment belong together: what a thread does between them would be time without a
+ * CPU before it, and CPU time without time for it behind. So where our own thread lost its CPU
+ * between them it looks again. false: as gt_usage_fn.
+ */
+static bool read_at(uint32_t tid, unsigned wanted, struct gt_usage *usage, uint64_t *at)
+{
+    enum { TIMES = 4, TOGETHER_NS = 200000 };
+    bool exists = true, apart = true;
+    for (int i = 0; i < TIMES && exists && apart; i++) {
+        uint64_t before = gt_clock_now();
+        exists = accounts.read(tid, wanted, usage);
+        *at = gt_clock_now();
+        apart = *at - before > gt_clock_units(TOGETHER_NS);
+    }
+    return exists;
+}
+
+/*
  * The clock alone tells that a thread has not run, and has no other number then. Of one for which
  * no more can be spent it is all that is asked.
  */
-static bool read_usage(const struct gt_account *a, uint64_t g, uint32_t tid, struct gt_usage *usage)
+static bool read_usage(const struct gt_account *a, uint64_t g, uint32_t tid, struct gt_usage *usage,
+                       uint64_t *at)
 {
     bool told = is_told(a, g), dear = side.costs > 0;
     side.costs -= COST_CLOCK;
-    if ((told || !dear) && !accounts.read(tid, GT_KNOWN_CPU, usage))
+    if ((told || !dear) && !read_at(tid, GT_KNOWN_CPU, usage, at))
         return false;
     bool ran = !usage->known || usage->of[GT_USED_CPU] != a->told.usage.of[GT_USED_CPU];
     if (!dear || (told && !ran && !(side.all && a->told.behind)))
         return true;
     bool switches = (side.live + side.round) % side.stride == 0;
     side.costs -= COST_QUEUE + (switches ? COST_SWITCHES : 0);
-    return accounts.read(tid, GT_KNOWN_CPU | GT_KNOWN_QUEUE | (switches ? GT_KNOWN_SWITCHES : 0),
-                         usage);
+    return read_at(tid, GT_KNOWN_CPU | GT_KNOWN_QUEUE | (switches ? GT_KNOWN_SWITCHES : 0), usage,
+                   at);
 }
 
 static void take(struct gt_account *a, uint64_t g, uint64_t at, const struct gt_usage *usage)
@@ -385,8 +404,8 @@ static void look_at_live(struct gt_account *a, uint64_t g)
     uint32_t tid = atomic_load_explicit(&a->tid, memory_order_relaxed);
     if (!is_still(a, g))
         return;
-    bool exists = read_usage(a, g, tid, &usage);
-    uint64_t at = gt_clock_now();
+    uint64_t at;
+    bool exists = read_usage(a, g, tid, &usage, &at);
     if (!is_still(a, g)) /* it has ended, and tells more */
         return;
     if (exists) {
@@ -521,8 +540,8 @@ static void look_between(struct gt_account *a, const struct gt_thread_view *thre
     if (!exists || (again && usage.of[GT_USED_CPU] == a->looked.usage.of[GT_USED_CPU]))
         return;
     looks.costs += COST_QUEUE;
-    accounts.read(thread->tid, GT_KNOWN_CPU | GT_KNOWN_QUEUE, &usage);
-    uint64_t at = gt_clock_now();
+    uint64_t at;
+    read_at(thread->tid, GT_KNOWN_CPU | GT_KNOWN_QUEUE, &usage, &at);
     if (!(usage.known & GT_KNOWN_QUEUE) || !is_still(a, thread->g))
         return;
     begin_telling(a, thread->g);

@@ -644,7 +644,6 @@ void gt_watch_sample(uint32_t hz)
 
 void gt_watch_after_fork(void)
 {
-    gt_births_after_fork();
     memset(&watch, 0, sizeof watch); /* not `forbidden`: filters are inherited */
     unwatched = 0;
     begun = 0;

@@ -87,10 +87,11 @@ int main(void)
     events = gotools.parse(result.trace)
     (goid,) = [e.goid for e in events if e.is_go("NotExist", "Runnable") and e.transition_stack and e.transition_stack[-1].func == "late"]
     own = [e for e in events if e.goid == goid and e.new]
-    times = {reason: 0 for reason in ("sync", "cond")}
+    times, reason = {"sync": 0, "cond": 0}, None
     for e, after in zip(own, own[1:]):
         if e.new == "Waiting":
-            times["cond" if "Cond" in e.reason else "sync"] += after.time - e.time
+            reason = "cond" if "Cond" in e.reason else "sync" if e.old == "Running" else reason  # or it goes on
+            times[reason] += after.time - e.time
         assert e.new != "Runnable" or after.time - e.time < 0.1 * ns, (e, after)
     assert 0.9e9 <= times["cond"] <= 1.1e9, times
     assert times["sync"] == pytest.approx(ns - 1e9, abs=0.1e9), times

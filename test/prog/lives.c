@@ -2,7 +2,7 @@
  * lives KIND: threads that say at their end what the kernel has counted of them. Prints for each
  * "tid life cpu queue", in ns: how long it lived by its own clock, its CPU time, and its time in
  * run queues, -1 where the kernel does not count that. burn: six compute for 2 s. mix: five compute
- * and sleep in turns, as long. short: 2,000 that take turns compute for 1 ms, and the tid is 0:
+ * and sleep in turns, as long. short: 1,000 that take turns compute for 2 ms, and the tid is 0:
  * only the sum is said.
  */
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RUN_NS = 2000000000, SHORT_NS = 1000000, SHORT = 2000, AT_ONCE = 4, MOST = 6 };
+enum { RUN_NS = 2000000000, SHORT_NS = 2000000, SHORT = 1000, AT_ONCE = 4, MOST = 6 };
 
 static _Atomic long short_life, short_cpu;
 
