@@ -574,6 +574,12 @@ static void begin(void)
     gt_clock_pair(gt_perf_clock(), &watch.units0, &watch.ns0);
     watch.units_per_ns = (double)gt_clock_hz() / 1e9;
     gt_account_each_new(meet);
+}
+
+/* As far as it will. */
+static void begin_awaited(void)
+{
+    begin();
     atomic_store(&begun, 1);
     gt_futex_wake(&begun, INT_MAX);
 }
@@ -595,7 +601,7 @@ void gt_watch_next(uint32_t gen)
     GT_ASSERT_DRAIN_SIDE();
     watch.gen = gen;
     if (!watch.on) {
-        begin();
+        begin_awaited();
         return;
     }
     gt_account_each_new(meet);

@@ -93,7 +93,7 @@ static void *run(void *unused)
 static void await_watch(void)
 {
     enum { MOST_NS = 50000000 };
-    if (gt_options.sched && !gt_options.manual)
+    if (gt_options.sched && gt_recording() && !gt_muted())
         gt_watch_await(MOST_NS);
 }
 
