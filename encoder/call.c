@@ -32,6 +32,7 @@ void gt_call_show(struct gt_writer *w)
     struct gt_stack *kept = atomic_load_explicit(&w->call.stack, memory_order_acquire);
     atomic_store_explicit(&w->call.since, 0, memory_order_relaxed);
     bool ends = atomic_load_explicit(&w->call.due_of, memory_order_acquire) == since;
+    atomic_store_explicit(&w->due_mutex, NULL, memory_order_relaxed);
     atomic_store_explicit(&w->due,
                           ends ? atomic_load_explicit(&w->call.due, memory_order_relaxed) : 0,
                           memory_order_relaxed);

@@ -89,6 +89,7 @@ struct gt_drain_config {
     gt_walk_fn *walk;
     gt_by_copy_fn *by_copy;
     gt_by_timers_fn *by_timers;
+    bool (*is_taken)(const void *mutex, uint32_t tid); /* see gt_ev_is_taken */
     bool sched;
     gt_where_fn *where;
     void (*sample)(void); /* see gt_drain_sample */

@@ -448,14 +448,31 @@ static uint64_t woken_at(const struct gt_writer *w)
     return w->woken && w->woken < now ? w->woken : now;
 }
 
+bool (*gt_ev_is_taken)(const void *mutex, uint32_t tid);
+
+/* From now on w's thread waits for the mutex of the condition variable. */
+static void wait_for_mutex_locked(struct gt_writer *w, uint32_t gen)
+{
+    uint8_t *p = begin_at(w, GT_EV_GO_START, w->last);
+    commit(w, gt_varint_put(gt_varint_put(p, w->g.id), ++w->g.seq));
+    p = gt_varint_put(begin_at(w, GT_EV_GO_BLOCK, w->last), GT_REASON_SYNC);
+    commit(w, gt_varint_put(p, gt_stack_use(w->g.wait_stack, gen)));
+    w->g.state = GT_G_WAITING;
+    stated(w);
+}
+
 void gt_ev_expire_locked(struct gt_writer *w, uint32_t gen)
 {
     uint64_t due = atomic_load_explicit(&w->due, memory_order_relaxed);
+    const void *mutex = atomic_load_explicit(&w->due_mutex, memory_order_relaxed);
     if (w->g.state != GT_G_WAITING || !due || due >= gt_clock_now() ||
         !gt_writer_make_room(w, gen, GT_EVENT_ROOM))
         return;
     unblock_at(w, &w->g, w->g.wait_stack, due);
     w->g.changed = w->last;
+    atomic_store_explicit(&w->due, 0, memory_order_relaxed);
+    if (mutex && gt_ev_is_taken && gt_ev_is_taken(mutex, w->m))
+        wait_for_mutex_locked(w, gen);
 }
 
 void gt_ev_go_resume(struct gt_writer *w, struct gt_stack *stack)

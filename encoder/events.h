@@ -50,9 +50,16 @@ void gt_ev_go_syscall(struct gt_writer *w, uint64_t since, struct gt_stack *stac
 
 /*
  * By who switches w, with its goroutine's lock: what it waits for is over by itself by now, and its
- * thread has not had a CPU since. It has been runnable since then; the old generation says so.
+ * thread has not had a CPU since. It has been runnable since then; the old generation says so. A
+ * condition variable's waiter whose mutex another thread has waits for that instead.
  */
 void gt_ev_expire_locked(struct gt_writer *w, uint32_t gen);
+
+/*
+ * Whether another thread than `tid` has the mutex. It may be no memory any more, where a signal
+ * handler has jumped out of the wait. NULL: nobody knows. Set before there are writers.
+ */
+extern bool (*gt_ev_is_taken)(const void *mutex, uint32_t tid);
 
 /*
  * w's own goroutine runs again after block, stop or the beginning of a system call. If it waits and

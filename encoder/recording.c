@@ -3,6 +3,7 @@
 
 #include "account.h"
 #include "buffers.h"
+#include "events.h"
 #include "frames.h"
 #include "generation.h"
 #include "live.h"
@@ -342,6 +343,7 @@ bool gt_recording_advance(uint64_t now)
         return false;
     }
     gt_watch_poll(now);
+    gt_account_look(now);
     bool full = write_what_waits() || file_full() || renewal_is_due(now);
     bool rotates = rotation_is_due(now), due = full || rotates || now >= recording.deadline;
     bool ahead = due && !full && recording.opened && !in_ring();
@@ -378,8 +380,12 @@ int64_t gt_recording_idle_ns(uint64_t now)
         if (due[i] && (least < 0 || ns < least))
             least = ns;
     }
-    int64_t rings = recording.on ? gt_watch_idle_ns(now) : -1;
-    return rings >= 0 && (least < 0 || rings < least) ? rings : least;
+    int64_t others[] = {gt_watch_idle_ns(now), gt_account_idle_ns(now)};
+    for (size_t i = 0; recording.on && i < sizeof others / sizeof *others; i++) {
+        if (others[i] >= 0 && (least < 0 || others[i] < least))
+            least = others[i];
+    }
+    return least;
 }
 
 /* Its start and end -------------------------------------------------------------------------- */
@@ -572,6 +578,7 @@ void gt_recording_init(const struct gt_drain_config *config)
     gt_frames_init(config);
     gt_held_init(config->lock, config->function, config->at_end);
     gt_account_init(config->usage);
+    gt_ev_is_taken = config->is_taken;
     gt_copies_init(config->walk);
     gt_watch_init(&(struct gt_watch_config){
         .switches = config->sched ? gt_sched_init(config->where) : (struct gt_watch_switches){0},

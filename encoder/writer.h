@@ -171,8 +171,9 @@ struct gt_writer {
     struct gt_g g;
     struct gt_call call;
     uint64_t woken; /* when the wait that its thread now ends was over; 0: nobody knows better */
-    _Atomic uint64_t due;       /* when the one that it begins will be, by itself; 0: not known */
-    struct gt_account *account; /* NULL: none is kept */
+    _Atomic uint64_t due; /* when the one that it begins will be, by itself; 0: not known */
+    _Atomic(const void *) due_mutex; /* that its thread needs then, too; or NULL */
+    struct gt_account *account;      /* NULL: none is kept */
     struct gt_held_recent held[GT_HELD_RECENT];
     struct gt_string *label; /* the thread's name; NULL: it has given itself none */
     uint32_t told_gen;       /* see gt_gen.first: in which it was told */

@@ -30,6 +30,7 @@
 #include "preload/heap/heap.h"
 #include "preload/hooks/blocked.h"
 #include "preload/hooks/signalled.h"
+#include "preload/hooks/wait.h"
 #include "preload/heap/nursery.h"
 #include "preload/heap/sanitizer.h"
 #include "preload/stacks/capture.h"
@@ -155,6 +156,7 @@ static void start_recording(bool manual)
                                             .by_timers = gt_sampler_switch,
                                             .sched = gt_options.sched,
                                             .where = gt_usage_where,
+                                            .is_taken = gt_wait_is_taken,
                                             .sample = gt_heap_sample_goal,
                                             .look = gt_hang_look,
                                             .alone = gt_drain_thread_is_last});

@@ -211,6 +211,13 @@ static void read_own_switches(struct gt_usage *usage)
     usage->known |= GT_KNOWN_SWITCHES | GT_KNOWN_RUNS;
 }
 
+uint64_t gt_usage_own_waits(void)
+{
+    struct gt_usage usage = {0};
+    read_own_switches(&usage);
+    return usage.known ? usage.of[GT_USED_VOLUNTARY] : UINT64_MAX;
+}
+
 static void read_switches(uint32_t tid, struct gt_usage *usage)
 {
     char text[FILE_MAX];

@@ -8,6 +8,9 @@
 /* See gt_usage_fn. With a tid: drain side, or while there is one thread. Without: any thread. */
 bool gt_usage_read(uint32_t tid, unsigned wanted, struct gt_usage *usage);
 
+/* How often the caller has given up a CPU by itself; UINT64_MAX: not known. Any thread. */
+uint64_t gt_usage_own_waits(void);
+
 /* See gt_where_fn. Drain side. */
 bool gt_usage_where(uint32_t tid, struct gt_where_now *where);
 

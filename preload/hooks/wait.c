@@ -10,6 +10,8 @@
 #include "preload/options.h"
 #include "preload/process.h"
 #include "preload/stacks/capture.h"
+#include "preload/stacks/layouts.h"
+#include "preload/usage.h"
 #include "symbolize/modules.h"
 
 #define FRAME() ((uintptr_t)__builtin_frame_address(0))
@@ -75,7 +77,10 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_
             wait.lock = lock.at;
         }
         uint64_t due = now.end ? gt_timeout_due(now.end, now.since, GT_SLEEP_PER_MILLE) : 0;
+        bool needs_mutex = due && what->mutex;
         atomic_store_explicit(&t->w.due, due, memory_order_relaxed);
+        atomic_store_explicit(&t->w.due_mutex, needs_mutex ? gt_lock_at(what->mutex) : NULL,
+                              memory_order_relaxed);
         if (gt_park(&t->w, &t->parking, &now, stack)) {
             wait.thread = t;
             wait.since = now.since;
@@ -83,6 +88,7 @@ __attribute__((noinline)) struct gt_wait gt_wait_begin_for(const struct gt_wait_
             if (what->whole)
                 wait.frame = UINTPTR_MAX;
             t->frame = wait.frame;
+            wait.slept = needs_mutex ? gt_usage_own_waits() : 0;
         }
     }
     gt_thread_leave(t);
@@ -126,6 +132,23 @@ void gt_wait_expired(struct gt_wait *wait, const struct gt_timeout *timeout)
 {
     if (wait->thread)
         wait->woken = gt_timeout_over(timeout, wait->since, GT_SLEEP_PER_MILLE);
+}
+
+void gt_wait_expired_once(struct gt_wait *wait, const struct gt_timeout *timeout)
+{
+    if (!wait->thread || !gt_timeout_is_set(timeout) || wait->slept == UINT64_MAX)
+        return;
+    GT_KEEP_ERRNO;
+    uint64_t now = gt_usage_own_waits();
+    if (now != UINT64_MAX && now <= wait->slept + 1)
+        gt_wait_expired(wait, timeout);
+}
+
+bool gt_wait_is_taken(const void *mutex, uint32_t tid)
+{
+    uint32_t owner =
+        gt_can_read(mutex, sizeof(pthread_mutex_t)) ? gt_owner_of(GT_LOCK_MUTEX, mutex) : 0;
+    return owner && owner != tid;
 }
 
 uint64_t gt_yield_begin(void)

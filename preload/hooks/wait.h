@@ -18,6 +18,8 @@ struct gt_wait {
     uint64_t woken;    /* when it was over at the latest; 0: not known */
     const void *lock;  /* whose holds are noted; or NULL */
     const void *mutex; /* that a condition variable's waiter has again; or NULL */
+    uint64_t
+        slept; /* how often its thread had, when it began: of one that has a mutex and a time */
 };
 
 #define GT_WAIT(name) __attribute__((cleanup(gt_wait_end))) struct gt_wait name
@@ -45,6 +47,15 @@ void gt_wait_end(struct gt_wait *wait);
  * have fewer interrupts, the thread could have run. Before gt_wait_end, which does not need it.
  */
 void gt_wait_expired(struct gt_wait *wait, const struct gt_timeout *timeout);
+
+/*
+ * As gt_wait_expired, of a condition variable's wait. Its thread may have waited for the mutex
+ * since then: not if it has slept once only, for the time to be over.
+ */
+void gt_wait_expired_once(struct gt_wait *wait, const struct gt_timeout *timeout);
+
+/* For encoder/events.h: gt_ev_is_taken. */
+bool gt_wait_is_taken(const void *mutex, uint32_t tid);
 
 /* The result of a lock's real function, and how that says that its time is over. */
 static inline int gt_wait_result(struct gt_wait *wait, int result, int timed_out,

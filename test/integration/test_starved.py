@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from lib import PROGRAMS, ROOT, gotools
+from lib import PROGRAMS, ROOT, gotools, proc
 
 STARVED = PROGRAMS / "starved"
 WAYS = re.findall(r'{"(\w+)", by_\w+}', (ROOT / "test/prog/starved.c").read_text())
@@ -41,3 +41,57 @@ def test_a_wait_is_no_longer_than_its_time(traced, way, env):
     waits = waits_ms(gotools.parse(result.trace))
     assert len(waits) >= int(result.stdout) - 1 >= 3
     assert max(waits) <= WAIT_MS + SLACK_MS, sorted(waits)[-5:]
+
+
+def test_who_lacks_the_mutex_then_waits_for_it(traced, tmp_path):
+    """A condition variable's waiter whose time is over, while another thread has the mutex: it is not said to lack a CPU."""
+    source = """
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static int waits;
+static void *late(void *arg)
+{
+    struct timespec until, begin, end;
+    pthread_mutex_lock(&mutex);
+    clock_gettime(CLOCK_REALTIME, &begin);
+    until = (struct timespec){begin.tv_sec + 1, begin.tv_nsec};
+    waits = 1;
+    pthread_cond_timedwait(&cond, &mutex, &until);
+    clock_gettime(CLOCK_REALTIME, &end);
+    pthread_mutex_unlock(&mutex);
+    printf("%ld", (end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec);
+    return arg;
+}
+int main(void)
+{
+    pthread_t t;
+    pthread_create(&t, NULL, late, NULL);
+    for (int begun = 0; !begun;) {
+        pthread_mutex_lock(&mutex);
+        if ((begun = waits))
+            sleep(3);
+        pthread_mutex_unlock(&mutex);
+        usleep(1000);
+    }
+    pthread_join(t, NULL);
+    return 0;
+}
+"""
+    result = traced([proc.compile(source, tmp_path / "prog")]).ok()
+    ns = int(result.stdout)
+    gotools.check_all(result.trace)
+    events = gotools.parse(result.trace)
+    (goid,) = [e.goid for e in events if e.is_go("NotExist", "Runnable") and e.transition_stack and e.transition_stack[-1].func == "late"]
+    own = [e for e in events if e.goid == goid and e.new]
+    times, reason = {"sync": 0, "cond": 0}, None
+    for e, after in zip(own, own[1:]):
+        if e.new == "Waiting":
+            reason = "cond" if "Cond" in e.reason else "sync" if e.old == "Running" else reason  # or it goes on
+            times[reason] += after.time - e.time
+        assert e.new != "Runnable" or after.time - e.time < 0.1 * ns, (e, after)
+    assert 0.9e9 <= times["cond"] <= 1.1e9, times
+    assert times["sync"] == pytest.approx(ns - 1e9, abs=0.1e9), times

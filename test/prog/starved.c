@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,7 +20,10 @@ enum { WAIT_MS = 5, RUN_MS = 3000 };
 
 static int nothing_comes[2], epoll;
 static sem_t no_token;
-static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER, mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t nothing_changes = PTHREAD_COND_INITIALIZER;
+static mtx_t c11_mutex;
+static cnd_t nothing_changes_in_c11;
 static long end_ms;
 
 static long now_ms(void)
@@ -29,14 +33,19 @@ static long now_ms(void)
     return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static struct timespec later(void)
+static struct timespec later_by(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
+    clock_gettime(clock, &t);
     t.tv_nsec += WAIT_MS * 1000000;
     t.tv_sec += t.tv_nsec / 1000000000;
     t.tv_nsec %= 1000000000;
     return t;
+}
+
+static struct timespec later(void)
+{
+    return later_by(CLOCK_REALTIME);
 }
 
 static void by_nanosleep(void)
@@ -80,6 +89,30 @@ static void by_mutex_timedlock(void)
     pthread_mutex_timedlock(&held, &until);
 }
 
+static void by_cond_timedwait(void)
+{
+    struct timespec until = later();
+    pthread_mutex_lock(&mutex);
+    pthread_cond_timedwait(&nothing_changes, &mutex, &until);
+    pthread_mutex_unlock(&mutex);
+}
+
+static void by_cond_clockwait(void)
+{
+    struct timespec until = later_by(CLOCK_MONOTONIC);
+    pthread_mutex_lock(&mutex);
+    pthread_cond_clockwait(&nothing_changes, &mutex, CLOCK_MONOTONIC, &until);
+    pthread_mutex_unlock(&mutex);
+}
+
+static void by_cnd_timedwait(void)
+{
+    struct timespec until = later();
+    mtx_lock(&c11_mutex);
+    cnd_timedwait(&nothing_changes_in_c11, &c11_mutex, &until);
+    mtx_unlock(&c11_mutex);
+}
+
 static const struct way {
     const char *name;
     void (*wait)(void);
@@ -89,7 +122,10 @@ static const struct way {
             {"epoll_wait", by_epoll_wait},
             {"select", by_select},
             {"sem_timedwait", by_sem_timedwait},
-            {"pthread_mutex_timedlock", by_mutex_timedlock}},
+            {"pthread_mutex_timedlock", by_mutex_timedlock},
+            {"pthread_cond_timedwait", by_cond_timedwait},
+            {"pthread_cond_clockwait", by_cond_clockwait},
+            {"cnd_timedwait", by_cnd_timedwait}},
   *way;
 
 static void *starve(void *arg)
@@ -134,6 +170,8 @@ int main(int argc, char **argv)
         return 2;
     sem_init(&no_token, 0, 0);
     pthread_mutex_lock(&held);
+    mtx_init(&c11_mutex, mtx_plain);
+    cnd_init(&nothing_changes_in_c11);
     stay_on_one_cpu();
     end_ms = now_ms() + RUN_MS;
     pthread_create(&starved, NULL, starve, NULL);
