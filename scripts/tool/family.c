@@ -5,6 +5,7 @@
 #include "replacement.h"
 #include "tool.h"
 
+#include "encoder/base/log.h"
 #include "encoder/format.h"
 #include "encoder/live.h"
 #include "preload/census.h"
@@ -69,8 +70,16 @@ static bool open_to_others(void)
     return mkdir(family.directory, 0700) == 0 && chmod(family.directory, 01733) == 0;
 }
 
+/* What the processes would say of the environment, did they not have to be quiet; and once. */
+static void say_what_is_wrong(void)
+{
+    gt_log_init();
+    gt_options_read(NULL);
+}
+
 static void prepare(void)
 {
+    say_what_is_wrong();
     const char *output = getenv("GOTRACE_OUTPUT"), *quiet = getenv("GOTRACE_QUIET");
     char *pattern;
     output = output && *output ? output : "trace.out";

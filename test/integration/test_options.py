@@ -152,6 +152,26 @@ def test_misspelt_variable_gets_one_line(traced, name, meant):
 
 
 @pytest.mark.beside
+@pytest.mark.parametrize(
+    "name, value, said",
+    [
+        ("GOTRACE_SYCALLS", "all", "gotrace: GOTRACE_SYCALLS: not known; did you mean GOTRACE_SYSCALLS?"),
+        ("GOTRACE_SYSCALLS", "some", "gotrace: GOTRACE_SYSCALLS=some is not "),
+    ],
+)
+def test_a_family_is_told_once(tmp_path, name, value, said):
+    """By the command: the processes of a family are quiet."""
+    threads = PROGRAMS / "threads"
+    program = ["sh", "-c", f"{threads} 2; {threads} 2"]
+    for quiet in "0", "1":
+        argv = [ROOT / "scripts/gotrace", "-f", "-o", tmp_path / "t.out", *program]
+        result = proc.run(argv, env={name: value, "GOTRACE_QUIET": quiet}).ok()
+        lines = [line for line in result.stderr.splitlines() if line.startswith(f"gotrace: {name}")]
+        assert len(lines) == (quiet == "0") and all(line.startswith(said) for line in lines), result
+        gotools.check(tmp_path / "t.out")
+
+
+@pytest.mark.beside
 def test_known_variables_are_no_mistake(traced):
     switches = re.findall(r'{"(GOTRACE\w*)"', (ROOT / "preload/options.c").read_text())
     known = [*switches, "GOTRACE_LIBRARY", "GOTRACE_TEST_BUILD", "GOTRACEBACK"]
