@@ -2,7 +2,7 @@
 #include "shrunk.h"
 #include "tool.h"
 
-#include "encoder/read/printable.h"
+#include "encoder/base/printable.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -20,6 +20,16 @@ __attribute__((format(printf, 1, 0))) static void say(const char *format, va_lis
     vsnprintf(line, sizeof line, format, ap);
     gt_make_printable(line, strlen(line));
     fprintf(stderr, "gotrace: %s\n", line);
+}
+
+const char *gt_printable(const char *text)
+{
+    static char copies[4][PATH_MAX];
+    static unsigned turn;
+    char *copy = copies[turn++ % 4];
+    snprintf(copy, sizeof *copies, "%s", text);
+    gt_make_printable(copy, strlen(copy));
+    return copy;
 }
 
 void gt_say(const char *format, ...)
