@@ -42,6 +42,8 @@ def test_dist(tmp_path):
     unpacked = tmp_path / NAME
     for name in "bin/gotrace", "lib/libgotrace.so":
         assert newest_needed(unpacked / name) <= (2, 31), name
+        symbols = proc.run(["readelf", "-W", "--dyn-syms", unpacked / name]).ok().stdout
+        assert re.search(r"WEAK +DEFAULT +UND strerrordesc_np$", symbols, re.M), "a newer glibc is not asked for what it has"
         content = (unpacked / name).read_bytes()
         assert str(ROOT).encode() not in content, f"{name} has paths of the machine that built it"
     assert {"README.md", "LICENSE", "CHANGELOG.md", "install.sh", "include/gotrace.h"} < files_below(unpacked)
