@@ -173,6 +173,7 @@ bool gt_log(const char *format, ...)
     va_end(ap);
     if (n > (int)sizeof line - PREFIX - 2)
         n = (int)sizeof line - PREFIX - 2;
+    n = n < 0 ? 0 : n;
     gt_make_printable(line + PREFIX, (size_t)n);
     line[PREFIX + n] = '\n';
     bool said = say(line, (size_t)PREFIX + (size_t)n + 1);

@@ -1,3 +1,4 @@
+/* Texts of others in lines for people. Any thread; no memory of its own, no locale. */
 #ifndef GT_PRINTABLE_H
 #define GT_PRINTABLE_H
 
