@@ -74,7 +74,7 @@ debug: ## build what checks the rules of concurrency (encoder/base/debug.h) as i
 
 aarch64_root := $(B)/aarch64/root/usr
 aarch64: goal := tests ## build for aarch64 by a cross compiler, as build/aarch64/*; `scripts/deps all` has what that takes
-aarch64-dist: goal := dist ## build what `make dist` does for aarch64 likewise, from this system's glibc on
+aarch64-dist: goal := dist ## build what `make dist` does for aarch64 likewise
 aarch64 aarch64-dist:
 	$(MAKE) B=build/aarch64 SO=build/aarch64/libgotrace.so CC=aarch64-linux-gnu-gcc CXX=aarch64-linux-gnu-g++ LDFLAGS='$(aarch64_root:%=-L%/lib/aarch64-linux-gnu)' \
 		CPPFLAGS='$(foreach dir,/include/aarch64-linux-gnu /include,$(aarch64_root:%=-isystem %$(dir)))' $(goal)
@@ -196,13 +196,13 @@ installed := $(LIBDIR)/libgotrace.so $(ZSHDIR)/_gotrace $(addprefix $(PREFIX)/,b
 uninstall: ## remove what install put there
 	rm -f $(addprefix $(DESTDIR),$(installed))
 
-dist: all ## build what runs on any system from this one's glibc on, as build/gotrace-*.tar.xz
+dist: all ## build what runs from glibc 2.31 on, whatever this system has, as build/gotrace-*.tar.xz
 	+scripts/dist $(VERSION)
 
 deb: all ## build a Debian package, as build/gotrace_*.deb
 	scripts/deb $(VERSION)
 
-sources := $(wildcard $(addsuffix .[ch],preload/* preload/*/* encoder/* encoder/*/* encoder/*/*/* symbolize/* scripts/tool/* scripts/tool/*/* \
+sources := $(wildcard $(addsuffix .[ch],preload/* preload/*/* encoder/* encoder/*/* encoder/*/*/* symbolize/* scripts/*/* scripts/tool/*/* \
 	test/*/* test/fuzz/input/*) test/*/*.cc)
 CLANG_FORMAT := $(firstword $(wildcard build/clang-format/clang_format/data/bin/clang-format) clang-format)
 format: ## reformat all sources

@@ -284,10 +284,16 @@ static void find_all(void)
     }
 }
 
+static _Atomic bool resolved;
+
+bool gt_real_is_resolved(void)
+{
+    return atomic_load(&resolved);
+}
+
 void gt_real_resolve(void)
 {
-    static _Atomic bool done;
-    if (atomic_load(&done))
+    if (gt_real_is_resolved())
         return;
     gt_heap_resolve_begin();
     do_without();
@@ -301,7 +307,7 @@ void gt_real_resolve(void)
     gt_symbolize_jump = gt_real.longjmp;
     gt_heap_resolve_end();
     hide_missing();
-    atomic_store(&done, true);
+    atomic_store(&resolved, true);
 }
 
 void gt_real_clear_dlerror(void)

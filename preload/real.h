@@ -102,6 +102,7 @@ extern struct gt_real_old {
 
 /* Looks all of them up; the constructor calls it, and so does any hook that comes earlier. */
 void gt_real_resolve(void);
+bool gt_real_is_resolved(void);
 
 /*
  * What comes after ours, as dlsym(RTLD_NEXT) would find it. NULL: nothing, and unlike dlsym's, this

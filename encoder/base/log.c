@@ -3,6 +3,7 @@
 
 #include "file.h"
 #include "futex.h"
+#include "printable.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -169,6 +170,8 @@ static bool say_formatted(const char *format, va_list ap)
     int n = vsnprintf(line + PREFIX, sizeof line - PREFIX - 1, format, ap);
     if (n > (int)sizeof line - PREFIX - 2)
         n = (int)sizeof line - PREFIX - 2;
+    n = n < 0 ? 0 : n;
+    gt_make_printable(line + PREFIX, (size_t)n);
     line[PREFIX + n] = '\n';
     bool said = say(line, (size_t)PREFIX + (size_t)n + 1);
     errno = saved;

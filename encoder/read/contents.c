@@ -2,10 +2,10 @@
 #include "contents.h"
 
 #include "need.h"
-#include "printable.h"
-#include "utf8.h"
 
 #include "encoder/base/hash.h"
+#include "encoder/base/printable.h"
+#include "encoder/base/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,8 +9,14 @@
 
 _Atomic bool gt_keys_have_destructors;
 
+/*
+ * Before glibc 2.34 the first dlsym makes a key, and another one, from within that, would wait for
+ * itself. Nothing that this calls may look for a function then: it is we who called that dlsym.
+ */
 static void meet(const void *caller)
 {
+    if (!gt_real_is_resolved())
+        return;
     struct gt_thread *t = gt_thread_enter();
     if (t || (!gt_recording() && !gt_process_is_left_alone()))
         gt_python_meet(caller);

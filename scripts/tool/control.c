@@ -7,7 +7,7 @@
 #include "tool.h"
 
 #include "encoder/read/need.h"
-#include "encoder/read/printable.h"
+#include "encoder/base/printable.h"
 #include "preload/options.h"
 
 #include <ctype.h>

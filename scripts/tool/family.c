@@ -87,12 +87,18 @@ static void be_root(const char *pattern)
         unsetenv("GOTRACE_QUIET");
 }
 
+/* What the processes would say of the environment, did they not have to be quiet; and once. */
+static void say_what_is_wrong(void)
+{
+    gt_log_init();
+    gt_options_read(NULL);
+}
+
 static void prepare(void)
 {
+    say_what_is_wrong();
     const char *output = getenv("GOTRACE_OUTPUT"), *quiet = getenv("GOTRACE_QUIET");
     char *pattern;
-    gt_log_init();
-    gt_options_read(NULL); /* complains of what the processes, which say nothing, do not take */
     output = output && *output ? output : "trace.out";
     if (strchr(output, '%'))
         gt_fail(GT_EXIT_OURS, "--output=%s: of a family comes one file; its name has no %%",

@@ -1,7 +1,7 @@
 /* See json.h. */
 #include "json.h"
 
-#include "encoder/read/utf8.h"
+#include "encoder/base/utf8.h"
 
 #include <inttypes.h>
 #include <math.h>

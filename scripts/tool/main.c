@@ -2,7 +2,7 @@
 #include "shrunk.h"
 #include "tool.h"
 
-#include "encoder/read/printable.h"
+#include "encoder/base/printable.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -22,20 +22,22 @@ __attribute__((format(printf, 1, 0))) static void say(const char *format, va_lis
     fprintf(stderr, "gotrace: %s\n", line);
 }
 
+const char *gt_printable(const char *text)
+{
+    static char copies[4][PATH_MAX];
+    static unsigned turn;
+    char *copy = copies[turn++ % 4];
+    snprintf(copy, sizeof *copies, "%s", text);
+    gt_make_printable(copy, strlen(copy));
+    return copy;
+}
+
 void gt_say(const char *format, ...)
 {
     va_list ap;
     va_start(ap, format);
     say(format, ap);
     va_end(ap);
-}
-
-const char *gt_shown(const char *path)
-{
-    static char shown[PATH_MAX];
-    snprintf(shown, sizeof shown, "%s", path);
-    gt_make_printable(shown, strlen(shown));
-    return shown;
 }
 
 void gt_fail(int status, const char *format, ...)

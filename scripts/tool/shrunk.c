@@ -4,7 +4,7 @@
 #include "replacement.h"
 #include "tool.h"
 
-#include "encoder/read/printable.h"
+#include "encoder/base/printable.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -37,11 +37,12 @@ extern const char gt_version[];
 /* A line `gotrace: …` on standard error, printable whatever it is about. */
 void gt_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same and the end, with this exit status. */
-_Noreturn void gt_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A text of others for a line on standard output, printable; cut at PATH_MAX. Valid for four calls.
+ */
+const char *gt_printable(const char *text);
 
-/* A path as it can be printed (encoder/read/printable.h); valid until the next call. */
-const char *gt_shown(const char *path);
+/* The same as gt_say and the end, with this exit status. */
+_Noreturn void gt_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A time as people read it: "1.234s", "56.70ms", "890.1us" or "12ns"; valid for eight calls. */
 const char *gt_duration(uint64_t ns);

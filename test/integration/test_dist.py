@@ -21,6 +21,14 @@ def make_dist(**env):
     return result.stdout, (ROOT / f"build/{NAME}.tar.xz").read_bytes()
 
 
+def newest_needed(file):
+    """The newest version of glibc that the file's version needs name."""
+    text = proc.run(["readelf", "-W", "-V", file]).ok().stdout
+    needs = re.findall(r"Name: GLIBC_([\w.]+)", text.split("Version needs")[1])
+    assert needs
+    return max(tuple(map(int, need.split("."))) for need in needs)
+
+
 def files_below(directory):
     return {str(p.relative_to(directory)) for p in directory.rglob("*") if not p.is_dir()}
 
@@ -28,12 +36,14 @@ def files_below(directory):
 @pytest.mark.limit(250)
 def test_dist(tmp_path):
     said, first = make_dist()
-    needs = re.search(rf"^build/{NAME}.tar.xz: for glibc 2\.(\d+) and later\n$", said)
-    assert needs and 30 <= int(needs[1]) <= int(os.confstr("CS_GNU_LIBC_VERSION").split(".")[1]), said
+    assert said == f"build/{NAME}.tar.xz: for glibc 2.31 and later\n"
 
     subprocess.run(["tar", "-C", tmp_path, "-xJ"], input=first, check=True)
     unpacked = tmp_path / NAME
     for name in "bin/gotrace", "lib/libgotrace.so":
+        assert newest_needed(unpacked / name) <= (2, 31), name
+        symbols = proc.run(["readelf", "-W", "--dyn-syms", unpacked / name]).ok().stdout
+        assert re.search(r"WEAK +DEFAULT +UND strerrordesc_np$", symbols, re.M), "a newer glibc is not asked for what it has"
         content = (unpacked / name).read_bytes()
         assert str(ROOT).encode() not in content, f"{name} has paths of the machine that built it"
     assert {"README.md", "LICENSE", "CHANGELOG.md", "install.sh", "include/gotrace.h"} < files_below(unpacked)
@@ -56,12 +66,14 @@ def test_dist(tmp_path):
     proc.run([unpacked / "install.sh", "--remove", prefix]).ok()
     assert files_below(prefix) == {"lib/another"}
 
-    # As one that was made for a later glibc: with it no program would start.
+    # As one that was made for a later glibc: with it no program would start. What was installed before stays.
+    proc.run([unpacked / "install.sh", prefix]).ok()
+    before = {path: (prefix / path).read_bytes() for path in files_below(prefix)}
     library = unpacked / "lib/libgotrace.so"
     library.write_bytes(re.sub(rb"\0GLIBC_2\.\d\d\0", b"\0GLIBC_9.99\0", library.read_bytes()))
     result = proc.run([unpacked / "install.sh", prefix])
     assert result.returncode == 1 and "nothing is installed" in result.stderr and "GLIBC_9.99" in result.stderr, result
-    assert files_below(prefix) == {"lib/another"}
+    assert {path: (prefix / path).read_bytes() for path in files_below(prefix)} == before
 
 
 @pytest.mark.limit(250)
@@ -81,3 +93,88 @@ def test_without_xz(tmp_path):
     result = proc.run([ROOT / "scripts/dist", "9.9.9"], env={"PATH": str(tmp_path)})
     assert (result.returncode, result.stdout) == (1, "") and "xz is needed" in result.stderr, result
     assert {path: path.stat() for path in (ROOT / "build").glob("*.tar.xz")} == archives
+
+
+@pytest.mark.parametrize("how", ["link", "versions"])
+def test_what_an_old_glibc_lacks(tmp_path, how):
+    """Is named, and there is no archive; whether the linker finds it, or what it has linked is looked at."""
+    archives = {path: path.stat() for path in (ROOT / "build").glob("*.tar.xz")}
+    if how == "link":
+        (tmp_path / "new.c").write_text("unsigned arc4random(void); unsigned use(void) { return arc4random(); }\n")  # glibc 2.36
+        proc.run(["gcc", "-fPIC", "-c", "-o", tmp_path / "new.o", tmp_path / "new.c"]).ok()
+        flags, named = tmp_path / "new.o", "arc4random"
+    else:
+        flags = proc.run(["gcc", "-print-file-name=libc.so.6"]).ok().stdout.strip()
+        named = "would not run with glibc 2.31: it needs"
+    result = proc.run(["make", "-s", "-C", ROOT, "dist", f"LDFLAGS={flags}"], timeout=100)
+    assert result.returncode and named in result.stderr, result
+    assert how == "link" or "dlsym@GLIBC_2.34" in result.stderr, result
+    assert {path: path.stat() for path in (ROOT / "build").glob("*.tar.xz")} == archives
+
+
+# --- on other systems
+
+# What the archive has to do there; the programs are linked as it is.
+TRY = """
+timeout 20 env LD_PRELOAD=$PWD/{name}/lib/libgotrace.so GOTRACE_OUTPUT=/tmp/true.out true
+timeout 20 env LD_PRELOAD=$PWD/{name}/lib/libgotrace.so GOTRACE_OUTPUT=/tmp/threads.out ./threads 3
+cd {name}
+timeout 60 ./bin/gotrace -o /tmp/truth.out ../truth >/dev/null
+for trace in true threads truth; do timeout 20 ./bin/gotrace info --check /tmp/$trace.out; done
+timeout 20 ./bin/gotrace top /tmp/truth.out
+timeout 20 ./bin/gotrace why /tmp/truth.out
+./install.sh
+gotrace --version
+"""
+BUILD = """
+apt-get -qq update
+./scripts/deps build
+apt-get -qq install -y --no-install-recommends xz-utils >/dev/null
+make -s -j2 dist
+"""
+
+
+class System:
+    """A minimal system of a suite, with a clone in it."""
+
+    def __init__(self, suite, directory):
+        self.argv = [ROOT / "scripts/fresh", "--as=root", f"--in={directory / suite}", suite]
+        self.clone = directory / suite / "root/libgotrace"
+        self.run("true")
+
+    def run(self, command, timeout=300):
+        return proc.run([*self.argv, "bash", "-euc", command], timeout=timeout).ok().stdout
+
+    def tries(self, archive):
+        subprocess.run(["tar", "-C", self.clone, "-xJf", archive], check=True)
+        for name in "truth", "threads":
+            older = ROOT / "build/dist/older"
+            flags = ["-std=gnu11", "-D_GNU_SOURCE", "-O1", "-pthread", f"-L{older}", "-Wl,--no-as-needed", "-l:libpthread.so.0", "-l:librt.so.1"]
+            proc.run(["gcc", *flags, "-o", self.clone / name, ROOT / f"test/prog/{name}.c"]).ok()
+        said = self.run(TRY.format(name=NAME))
+        assert said.count("Go's reader takes all of it") == 3 and said.endswith(f"gotrace {VERSION}\n"), said
+        assert "pthread_cond_wait <- cond_waiter" in said and "Critical path" in said, said
+
+
+def makes_systems(function):
+    function = pytest.mark.needs("debootstrap")(function)
+    function = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")(function)
+    return pytest.mark.skipif(os.path.exists("/etc/fresh-environment"), reason="this is a new system itself")(function)
+
+
+@makes_systems
+@pytest.mark.limit(600)
+@pytest.mark.parametrize("suite", ["bullseye", "bookworm", "trixie"])
+def test_on_other_systems(tmp_path, suite):
+    make_dist()
+    System(suite, tmp_path).tries(ROOT / f"build/{NAME}.tar.xz")
+
+
+@makes_systems
+@pytest.mark.limit(900)
+def test_made_on_a_newer_system(tmp_path):
+    """By its headers and static libraries, which call what older systems have not."""
+    make_dist()  # for the programs
+    newer = System("trixie", tmp_path)
+    newer.run(BUILD, timeout=800)
+    System("bullseye", tmp_path).tries(newer.clone / f"build/{NAME}.tar.xz")

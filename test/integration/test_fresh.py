@@ -18,14 +18,22 @@ pytestmark = [
     pytest.mark.skipif(os.path.exists("/etc/fresh-environment"), reason="this is a new system itself"),
 ]
 
-# What `apt-get install --simulate` cannot find it names, and fails.
+# What `apt-get install --simulate` cannot find it names, and fails. The Go of bookworm is too old: scripts/deps takes another
+# one from its backports, and leaves what apt is told to do as it was.
 COMMANDS = """
+configuration() {
+    find /etc/apt -type f -exec sha256sum {} + | sort -k2
+    apt-config dump
+    apt-get indextargets --format '$(SITE) $(RELEASE) $(COMPONENT)' | sort -u
+}
+before=$(configuration)
 sudo apt-get -qq update
 names=$(./scripts/deps --names all)
 apt-get -qq install --simulate --no-install-recommends $names >/dev/null
 echo "$names" | wc -w
 ./scripts/demo
 test ! -e /usr/sbin/policy-rc.d
+diff <(echo "$before") <(configuration) >&2
 """
 
 

@@ -532,6 +532,53 @@ def test_an_orphan_is_not_overwritten(tmp_path):
     assert not (tmp_path / "wrong.out").exists()
 
 
+SHRINKS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static void shrink(const char *at)
+{
+    if (strcmp(at, getenv("AT")) == 0 && truncate(getenv("SHRINKS"), atoi(getenv("TO"))) != 0)
+        abort();
+}
+int madvise(void *p, size_t size, int advice)
+{
+    (void)p, (void)size, (void)advice;
+    shrink("mapped");
+    return 0;
+}
+off_t lseek(int fd, off_t to, int whence)
+{
+    shrink("seek");
+    return ((off_t (*)(int, off_t, int))dlsym(RTLD_NEXT, "lseek"))(fd, to, whence);
+}
+ssize_t pread(int fd, void *to, size_t n, off_t from)
+{
+    if (n > sizeof(long)) /* not a look at its first bytes */
+        shrink("read");
+    return ((ssize_t (*)(int, void *, size_t, off_t))dlsym(RTLD_NEXT, "pread"))(fd, to, n, from);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "file, at, to", [("t.out", "mapped", 4096), ("t.out.live", "seek", 4096), ("t.out.live", "read", 4096), ("t.out.live", "seek", 0)]
+)
+def test_a_file_that_becomes_shorter(tmp_path, file, at, to):
+    """Between the moments when its size is looked at and when it is read: the file is named, and nothing is written."""
+    kill(tmp_path)
+    library = proc.compile(SHRINKS, tmp_path / "shrinks.so", "-shared", "-fPIC")
+    changing = tmp_path / file
+    assert changing.stat().st_size > 8192
+    environment = {"LD_PRELOAD": str(library), "SHRINKS": str(changing), "AT": at, "TO": str(to)}
+    result = proc.run([GOTRACE, "recover", tmp_path / "t.out.live", "-o", tmp_path / "all.out"], env=environment)
+    assert changing.stat().st_size == to
+    assert result.returncode == 1 and f"{changing}: it became shorter while it was read" in result.stderr, result
+    assert not list(tmp_path.glob("all.out*"))
+
+
 def test_what_is_no_box(tmp_path):
     kill(tmp_path)
     box = tmp_path / "t.out.live"

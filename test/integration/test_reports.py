@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import json
 import os
 import pty
 import random
@@ -630,10 +631,57 @@ def test_names_that_are_no_text(tmp_path, name, shown):
         assert command == ["why"] or shown in out, out
 
 
-def test_a_path_that_is_no_text(tmp_path, traced):
-    """What a report calls the trace does not control the terminal that it is read in."""
-    trace = traced(["/bin/true"]).ok().trace
-    hostile = trace.rename(tmp_path / "a\x1b[31m\nb\u202e.out")
-    for command in (["info"], ["info", "--check"], ["top"], ["top", "--by-thread"], ["why"]):
-        out = subprocess.run([GOTRACE, *command, hostile], capture_output=True, timeout=20).stdout.decode()
-        assert "a?[31m?b???.out" in out and "\x1b" not in out and "\u202e" not in out, out
+# --- what others wrote
+
+# What turns the terminal's text around, what colours it, what ends lines, and what is no UTF-8.
+EVIL = "a\u202eb\u2066c\u200fd\u2028e\u061cf\x1b[31mg\nh\x7f\u009bi\udcff-é"
+SHOWN = re.compile(r"[^\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]*")
+
+
+def test_what_others_named_controls_no_terminal(tmp_path):
+    """A trace's path, threads, functions: reports are lines of their own; JSON and SQL have the path as it is."""
+    program = proc.compile(
+        r"""
+        #include <pthread.h>
+        #include <stdio.h>
+        #include <sys/prctl.h>
+        #include <unistd.h>
+        static void *sleeper(void *name)
+        {
+            prctl(PR_SET_NAME, name);
+            usleep(20000);
+            return NULL;
+        }
+        int main(void)
+        {
+            char *names[] = {"a\u202eb\u2066c\x1b[1m\n", "\u200fd\u2028e\u061cf", "x\x7f\xc2\x9by\xffz-é"};
+            pthread_t thread[3];
+            for (int i = 0; i < 3; i++)
+                pthread_create(&thread[i], NULL, sleeper, names[i]);
+            for (int i = 0; i < 3; i++)
+                pthread_join(thread[i], NULL);
+        }
+        """,
+        tmp_path / "program",
+    )
+    trace = tmp_path / EVIL
+    said = proc.run([GOTRACE, "-o", trace, program]).ok().stderr
+    assert trace.exists()
+    bad = tmp_path / f"bad{EVIL}"
+    bad.write_bytes(trace.read_bytes()[:-9])
+    nothing = tmp_path / f"none{EVIL}"
+    texts = [said]
+    for command in ["info"], ["info", "--check"], ["top"], ["top", "--by-thread"], ["top", "--wakers"], ["why"]:
+        texts.append(proc.run([GOTRACE, *command, trace]).ok().stdout)
+        assert "a???b???c" in texts[-1], (command, texts[-1])
+        for file in bad, nothing:
+            result = proc.run([GOTRACE, *command, file])
+            texts += [result.stdout, result.stderr]
+    texts.append(proc.run([GOTRACE, "sql", trace, "select name from threads union select path from trace"]).ok().stdout)
+    for text in texts:
+        assert SHOWN.fullmatch(text), text
+        assert not [line for line in text.splitlines() if line.startswith("h")], text
+    assert "x???y\ufffdz-é" in texts[1], texts[1]
+    for command in "info", "top", "why":
+        found = json.loads(proc.run([GOTRACE, command, "--json", trace]).ok().stdout)
+        assert found["trace"].startswith(str(tmp_path / "a\u202eb\u2066c\u200fd\u2028e\u061cf\x1b[31mg\nh\x7f\u009bi")), found["trace"]

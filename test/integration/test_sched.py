@@ -227,7 +227,7 @@ int main(void)
     for format in "go1.11", "go1.22", "go1.23":
         for old in tmp_path.glob("*.out"):
             old.unlink()
-        result = proc.traced([program], tmp_path / "%p.out", env=ON | {"GOTRACE_FORMAT": format}, timeout=60).ok()
+        result = proc.traced([program], tmp_path / "%p.out", env=ON | {"GOTRACE_FORMAT": format, "GOTRACE_QUIET": "0"}, timeout=60).ok()
         traces = list(tmp_path.glob("*.out"))
         # Where our thread gets no CPU for as long as a ring lasts, that is said; nothing else may be.
         said = [re.search(r"nothing lost|\d+ gaps in when threads had a CPU", line) for line in result.stderr.splitlines()]

@@ -8,9 +8,9 @@
 #include "scripts/tool/report/kinds.h"
 #include "scripts/tool/report/reading.h"
 #include "scripts/tool/tool.h"
-#include "encoder/read/utf8.h"
 
 #include "encoder/base/hash.h"
+#include "encoder/base/utf8.h"
 #include "encoder/read/need.h"
 
 #include <inttypes.h>

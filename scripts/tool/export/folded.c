@@ -4,7 +4,7 @@
  */
 #include "stacks.h"
 
-#include "encoder/read/utf8.h"
+#include "encoder/base/utf8.h"
 
 #include <inttypes.h>
 #include <string.h>

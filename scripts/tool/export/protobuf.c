@@ -1,7 +1,7 @@
 /* See protobuf.h. */
 #include "protobuf.h"
 
-#include "encoder/read/utf8.h"
+#include "encoder/base/utf8.h"
 
 #include "encoder/base/varint.h"
 #include "encoder/read/need.h"

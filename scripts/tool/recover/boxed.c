@@ -46,6 +46,16 @@ static bool load(int fd, uint8_t *to, off_t size)
     return from >= 0 || errno == ENXIO;
 }
 
+/* Then there are zeros where it had something, or a read has found its end. Keeps errno. */
+static bool is_shorter(int fd, off_t size)
+{
+    int saved = errno;
+    struct stat now;
+    bool shorter = fstat(fd, &now) == 0 && now.st_size < size;
+    errno = saved;
+    return shorter;
+}
+
 /* Its bytes, NULL: it is no file of this kind. */
 static const uint8_t *load_box(const char *path, struct stat *file)
 {
@@ -60,7 +70,10 @@ static const uint8_t *load_box(const char *path, struct stat *file)
     bool fits = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
                 st.st_size >= (off_t)(GT_BOX_PAGE + GT_BOX_LIVE);
     uint8_t *base = fits ? mmap(NULL, (size_t)st.st_size, PROTECTION, KIND, -1, 0) : NULL;
-    if (base == MAP_FAILED || (base && !load(fd, base, st.st_size)))
+    bool loaded = base != MAP_FAILED && (!base || load(fd, base, st.st_size));
+    if (base && base != MAP_FAILED && is_shorter(fd, st.st_size))
+        gt_fail(GT_EXIT_FAILED, "%s: it became shorter while it was read", path);
+    if (!loaded)
         gt_fail(GT_EXIT_FAILED, "%s: %s", path, strerror(errno));
     close(fd);
     *file = st;

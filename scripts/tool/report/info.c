@@ -21,7 +21,7 @@
 static void print_format(const struct gt_trace *t)
 {
     uint64_t events = t->events ? t->events : 1;
-    printf("%s\n", gt_shown(t->path));
+    printf("%s\n", gt_printable(t->path));
     printf("  %-12s %s, read by go tool trace of Go 1.%d %s\n", "format", t->format->name,
            t->format->minor, t->format->v1 && t->format->minor < 11 ? "to 1.22" : "and later");
     printf("  %-12s %s\n", "duration", gt_duration(t->ns));
@@ -301,14 +301,14 @@ static int check(const char *path)
     char text[GT_FAULT_TEXT];
     gt_open_trace(&trace, path);
     if (gt_validity_check(&trace, &fault)) {
-        printf("%s: Go's reader takes all of it\n", gt_shown(path));
+        printf("%s: Go's reader takes all of it\n", gt_printable(path));
         return 0;
     }
     gt_fault_text(&trace, &fault, text);
     if (fault.cut)
-        printf("%s: cut: %s; before that nothing is wrong\n", gt_shown(path), text);
+        printf("%s: cut: %s; before that nothing is wrong\n", gt_printable(path), text);
     else
-        printf("%s: refused by Go's reader: %s\n", gt_shown(path), text);
+        printf("%s: refused by Go's reader: %s\n", gt_printable(path), text);
     return GT_EXIT_FAILED;
 }
 

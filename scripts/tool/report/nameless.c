@@ -82,7 +82,7 @@ static void print_modules(const struct gt_nameless *these, const struct gt_trace
             ": no symbols of it were there.\nInstall its debug symbols (packages called -dbgsym or "
             "-debuginfo), then: gotrace symbolize %s\nOr have them fetched: gotrace symbolize "
             "--debuginfod %s\n",
-            gt_shown(trace->path), gt_shown(trace->path));
+            gt_printable(trace->path), gt_printable(trace->path));
 }
 
 void gt_nameless_explain(const struct gt_nameless *these, const struct gt_trace *trace)

@@ -21,7 +21,7 @@ static void show_progress(const struct gt_trace *trace, uint64_t before, uint64_
     if (!before && !terminal)
         gt_say("reading %s, %zu MiB", trace->path, trace->size >> 20);
     if (terminal && now / STEP != before / STEP)
-        fprintf(stderr, "\rgotrace: reading %s: %3.0f %%", gt_shown(trace->path),
+        fprintf(stderr, "\rgotrace: reading %s: %3.0f %%", gt_printable(trace->path),
                 100.0 * (double)now / (double)trace->size);
 }
 

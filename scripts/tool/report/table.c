@@ -271,7 +271,7 @@ void gt_report_end(void)
 
 void gt_report_title(const struct gt_threads *threads)
 {
-    gt_report_words("%s: %s, %" PRIu64 " threads; ", gt_shown(threads->trace->path),
+    gt_report_words("%s: %s, %" PRIu64 " threads; ", gt_printable(threads->trace->path),
                     gt_duration(threads->trace->ns), threads->n);
 }
 

@@ -5,7 +5,7 @@
 #include "scripts/tool/tool.h"
 
 #include "encoder/read/need.h"
-#include "encoder/read/printable.h"
+#include "encoder/base/printable.h"
 
 #include <stdio.h>
 #include <stdlib.h>

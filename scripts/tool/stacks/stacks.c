@@ -9,7 +9,7 @@
 #include "scripts/tool/tool.h"
 
 #include "encoder/read/need.h"
-#include "encoder/read/printable.h"
+#include "encoder/base/printable.h"
 
 #include <ctype.h>
 #include <getopt.h>

@@ -215,14 +215,14 @@ static void print_no_finding(const struct gt_why *why)
 
 static void print_findings(const struct gt_why *why)
 {
+    const char *path = gt_printable(why->graph.trace.path);
     puts("");
     gt_print_deadlocks(&why->graph.threads);
     for (size_t i = 0; i < why->findings.n; i++) {
         const struct gt_finding *it = &why->findings.at[i];
-        printf("* %s\n  gotrace %s %s", it->text, it->command, gt_shown(why->graph.trace.path));
+        printf("* %s\n  gotrace %s %s", it->text, it->command, path);
         if (it->at != GT_NO_TIME)
-            printf("; gotrace view --at=%.3fms %s", (double)it->at / 1e6,
-                   gt_shown(why->graph.trace.path));
+            printf("; gotrace view --at=%.3fms %s", (double)it->at / 1e6, path);
         puts("");
     }
     if (!why->findings.n && !gt_any_deadlock(&why->graph.threads))
@@ -233,7 +233,7 @@ static void print_tasks(const struct gt_why *why)
 {
     const struct gt_tasks *t = &why->tasks;
     printf("%s: task \"%s\", %" PRIu64 " times: p50 %s, p99 %s, most %s (at %s)\n",
-           gt_shown(why->graph.trace.path), why->task, t->n, gt_duration(t->p50),
+           gt_printable(why->graph.trace.path), gt_printable(why->task), t->n, gt_duration(t->p50),
            gt_duration(t->p99), gt_duration(t->most), gt_duration(t->slowest_at));
     printf("\nThe usual ones, %" PRIu64 " about the median: %s each\n", t->usual_n,
            gt_duration(t->usual.ns / t->usual_n));
@@ -245,7 +245,7 @@ static void print_tasks(const struct gt_why *why)
 
 static void print_more(const struct gt_why *why)
 {
-    const char *path = gt_shown(why->graph.trace.path);
+    const char *path = gt_printable(why->graph.trace.path);
     const uint64_t *kind = why->path.by_kind;
     bool runs = kind[GT_RUNNING] * 4 > why->path.ns;
     puts("\nFurther:");
@@ -264,7 +264,7 @@ void gt_why_print(struct gt_why *why)
         print_tasks(why);
         return;
     }
-    printf("%s: %s", gt_shown(trace->path), gt_duration(why->to - why->from));
+    printf("%s: %s", gt_printable(trace->path), gt_duration(why->to - why->from));
     if (why->to - why->from < trace->ns)
         printf(" from %s on, of %s", gt_duration(why->from), gt_duration(trace->ns));
     printf(", %" PRIu64 " threads, %.2f running on average\n", why->graph.threads.n,

@@ -1,0 +1,40 @@
+/* See printable.h. */
+#include "printable.h"
+
+#include "utf8.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/*
+ * What changes the order in which a terminal shows what follows, and the ends of lines and
+ * paragraphs that are no control characters (Unicode Standard Annex 9, 2; and 14, BK).
+ */
+static bool is_arranging(const char *character, size_t n)
+{
+    static const char *const these[] = {"\u061c", "\u200e", "\u200f", "\u2028", "\u2029",
+                                        "\u202a", "\u202b", "\u202c", "\u202d", "\u202e",
+                                        "\u2066", "\u2067", "\u2068", "\u2069"};
+    for (size_t i = 0; i < sizeof these / sizeof *these; i++) {
+        if (strlen(these[i]) == n && memcmp(character, these[i], n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Alone, too, bytes from 0x80 to 0x9f control terminals that take no UTF-8. */
+static bool is_control(const char *text, size_t n)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    return n == 0 || (n == 1 && (*p < ' ' || *p == 0x7f)) ||
+           (n == 2 && p[0] == 0xc2 && p[1] < 0xa0) || (n > 1 && is_arranging(text, n));
+}
+
+void gt_make_printable(char *text, size_t size)
+{
+    for (size_t i = 0, n; i < size; i += n ? n : 1) {
+        n = gt_utf8_character(text + i, size - i);
+        if (is_control(text + i, n))
+            memset(text + i, '?', n ? n : 1);
+    }
+}

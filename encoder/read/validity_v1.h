@@ -1,0 +1,114 @@
+/*
+ * What the files of validity_v1*.c share: validity_v1_records.c reads the records of a file and the
+ * events of each P, validity_v1_states.c has what events do, validity_v1.c takes them in order. The
+ * one thread of a command.
+ */
+#ifndef GT_VALIDITY_V1_H
+#define GT_VALIDITY_V1_H
+
+#include "trace.h"
+#include "validity.h"
+
+#include "encoder/base/memo.h"
+#include "encoder/base/queue.h"
+
+#include <inttypes.h>
+
+enum gt_check_state { GT_CHECK_DEAD, GT_CHECK_RUNNABLE, GT_CHECK_RUNNING, GT_CHECK_WAITING };
+
+struct gt_check_event {
+    uint8_t type;
+    uint64_t key; /* by which events are in order: time, or Go 1.5's number */
+    uint64_t ts, g, arg[GT_V1_ARGS_MAX];
+    const uint8_t *start;
+};
+
+struct gt_check_region {
+    uint64_t task, name;
+};
+
+struct gt_check_g {
+    uint64_t id;
+    /* For the order of events. */
+    uint64_t seq;
+    enum gt_check_state status;
+    uint64_t call; /* when its last call began to last; 0: none has */
+    struct gt_check_source
+        *waiting; /* whose next events have to wait for something that happens to it */
+    /* By what events do. */
+    bool exists, assists, timer;
+    enum gt_check_state state;
+    struct gt_check_region *regions;
+    size_t n_regions, room_regions;
+};
+
+struct gt_check_piece {
+    const uint8_t *start, *end;
+    uint64_t ts, seq;
+    struct gt_check_piece *next;
+};
+
+/* A P. */
+struct gt_check_source {
+    uint64_t id;
+    struct gt_check_piece *first, **last;
+    struct gt_bytes bytes;
+    const struct gt_check_piece *piece;
+    uint64_t ts, seq, last_g;
+    struct gt_check_event next;
+    struct gt_check_source *next_waiting;
+    bool runs, sweeps;
+    uint64_t g;
+};
+
+/* An end of a call, which was before it is told. */
+struct gt_check_moved {
+    struct gt_check_event event;
+    struct gt_check_source *on;
+};
+
+struct gt_check_v1 {
+    const struct gt_trace *trace;
+    struct gt_fault *fault;
+    bool by_number; /* Go 1.5 */
+    struct gt_memo g, p, tasks, strings;
+    struct gt_bytes *stack; /* with strings */
+    size_t n_stacks, room_stacks;
+    struct gt_check_g collector; /* the order of collections, as if of a goroutine */
+    struct gt_check_source *samples;
+    struct gt_pair *sample; /* times; the second: where they are told, plus 1 */
+    size_t n_samples, room_samples, told_samples;
+    struct gt_check_source **source;
+    size_t n, room;
+    struct gt_queue queue; /* those whose next events can happen */
+    size_t waiting;        /* of the others, how many have one */
+    struct gt_check_moved *moved;
+    struct gt_pair *moved_order;
+    size_t n_moved, room_moved, told_moved;
+    bool moves; /* some ends of calls are told late */
+    bool collects, stops, frequency;
+    uint64_t last_ts, next_key; /* next_key: Go 1.5: at least */
+};
+
+#define WRONG(...) gt_fault_note(c->fault, __VA_ARGS__)
+
+/* The goroutine of that number, which is made when it is first asked for. */
+struct gt_check_g *gt_check_g_of(struct gt_check_v1 *c, uint64_t id);
+
+/* Another source of events. */
+struct gt_check_source *gt_check_add_source(struct gt_check_v1 *c, uint64_t id);
+
+/* All records, one after the other: whether each is sound, and which bytes are of which P. */
+bool gt_check_read_records(struct gt_check_v1 *c);
+
+/* Fills s->next; false: there is no more. */
+bool gt_check_next_event(struct gt_check_v1 *c, struct gt_check_source *s);
+
+/* Whether a string of that number is in the file, as far as readers of the format need it. */
+bool gt_check_has_string(struct gt_check_v1 *c, uint64_t id);
+
+/* Does what the event does to goroutines, Ps, tasks and regions, if it can. */
+bool gt_check_happens(struct gt_check_v1 *c, struct gt_check_source *s,
+                      const struct gt_check_event *e);
+
+#endif

@@ -1,0 +1,68 @@
+/*
+ * Functions that newer glibcs' headers call in place of older ones: here they call those. Linked
+ * into what `make dist` makes, and nothing else (scripts/older/stub), for our own code and for that
+ * of static libraries, which was compiled with the headers of the system that we are built on, too.
+ *
+ * No header of libc declares anything here: it would redirect these names again.
+ */
+struct stat;
+
+/* Since glibc 2.33 functions; before, inline ones that called these. Both kinds of glibc have them.
+ */
+int __xstat(int version, const char *path, struct stat *st);
+int __lxstat(int version, const char *path, struct stat *st);
+int __fxstat(int version, int fd, struct stat *st);
+int __fxstatat(int version, int dir, const char *path, struct stat *st, int flags);
+
+/* _STAT_VER: the layout that the kernel has, too. */
+#if defined __x86_64__
+enum { VERSION = 1 };
+#else
+enum { VERSION = 0 };
+#endif
+
+int stat(const char *path, struct stat *st)
+{
+    return __xstat(VERSION, path, st);
+}
+
+int lstat(const char *path, struct stat *st)
+{
+    return __lxstat(VERSION, path, st);
+}
+
+int fstat(int fd, struct stat *st)
+{
+    return __fxstat(VERSION, fd, st);
+}
+
+int fstatat(int dir, const char *path, struct stat *st, int flags)
+{
+    return __fxstatat(VERSION, dir, path, st, flags);
+}
+
+/* Since glibc 2.38: they read binary numbers, 0b…, too. */
+long strtol(const char *text, char **end, int base);
+long long strtoll(const char *text, char **end, int base);
+unsigned long strtoul(const char *text, char **end, int base);
+unsigned long long strtoull(const char *text, char **end, int base);
+
+long __isoc23_strtol(const char *text, char **end, int base)
+{
+    return strtol(text, end, base);
+}
+
+long long __isoc23_strtoll(const char *text, char **end, int base)
+{
+    return strtoll(text, end, base);
+}
+
+unsigned long __isoc23_strtoul(const char *text, char **end, int base)
+{
+    return strtoul(text, end, base);
+}
+
+unsigned long long __isoc23_strtoull(const char *text, char **end, int base)
+{
+    return strtoull(text, end, base);
+}
