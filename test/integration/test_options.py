@@ -315,6 +315,8 @@ def test_exported_symbols_are_the_hooks():
     hooks = set(re.findall(r"^GT_(?:HOOK|NEW|DELETE)\((\w+)", tables, re.M)) | {"prctl", "execl", "execlp", "execle"}
     hooks |= set(re.findall(r"^(?:GT_CALL|GT_READS|GT_WRITES|STDIO)\(.*?,\s*[\w *]+,\s*(\w+),\s*\(", tables, re.M))
     hooks |= set(re.findall(r"^GT_NEW_FD\(\w+,\s*(\w+),", tables, re.M))
+    hooks |= set(re.findall(r"^STDIO_VOID\((\w+)", tables, re.M))
+    hooks |= set(re.findall(r"^GT_RESOLVER\([\w *]+,\s*(\w+),", tables, re.M))
     hooks |= set(re.findall(r"^GT_ROW\(\w+,\s*[\w *]+,\s*(\w+),", tables, re.M))
     hooks |= set(re.findall(r"(gotrace_\w+)\(.*GOTRACE_WEAK;", (ROOT / "preload/gotrace.h").read_text()))
     hooks |= set(re.findall(r"^GT_OMP\(\w+,\s*[\w *]+,\s*(\w+),", tables, re.M)) | {"ompt_start_tool"}
