@@ -35,10 +35,6 @@ struct gt_account {
         struct gt_usage usage;
         bool behind; /* switches, which were left out */
     } told;
-    struct { /* since then, see gt_account_look; at 0: nothing */
-        uint64_t g, at;
-        struct gt_usage usage;
-    } looked;
     uint64_t seen; /* the goroutine, by gt_account_each_new */
 };
 
@@ -181,14 +177,6 @@ static struct {
     uint32_t used; /* of that */
 } side;
 
-/* See gt_account_look. */
-static struct {
-    uint64_t due_ns; /* 0: not yet */
-    uint64_t now;    /* trace time */
-    uint64_t soonest;
-    uint64_t costs;
-} looks;
-
 enum { HEAD = sizeof GT_ACCOUNT - 1 };
 enum { NO_M = 0 }; /* texts of the program's have a thread */
 
@@ -304,36 +292,9 @@ static void put_no_more(uint64_t g, uint64_t at)
     put(g, at, 0, &(struct gt_usage){.known = GT_KNOWN_NO_MORE});
 }
 
-/*
- * Whether it has never given up a CPU by itself since what is told, and has run by what was seen:
- * then it ran or stood in a queue there, and that is the time that the kernel has not counted yet.
- */
-static bool has_not_slept(const struct gt_account *a)
-{
-    const struct gt_usage *told = &a->told.usage, *last = &a->last;
-    return (told->known & last->known & GT_KNOWN_SWITCHES) &&
-           told->of[GT_USED_VOLUNTARY] == last->of[GT_USED_VOLUNTARY] &&
-           told->of[GT_USED_CPU] < a->looked.usage.of[GT_USED_CPU];
-}
-
-/* What was seen since. All of its switches are told behind that. */
-static void tell_looked(struct gt_account *a, uint64_t g)
-{
-    struct gt_usage *seen = &a->looked.usage;
-    if (a->looked.g != g || a->looked.at <= a->told.at || a->looked.at >= a->end)
-        return;
-    if (has_not_slept(a)) {
-        seen->known |= GT_KNOWN_SWITCHES | GT_KNOWN_RUNS;
-        for (int i = GT_USED_VOLUNTARY; i <= GT_USED_FAULTS; i++)
-            seen->of[i] = a->told.usage.of[i];
-    }
-    tell(a, a->looked.at, seen);
-}
-
 static void end(struct gt_account *a, uint64_t g)
 {
     begin_telling(a, g);
-    tell_looked(a, g);
     tell(a, a->end, &a->last);
     if (!(a->last.known & GT_KNOWN_CPU))
         put_no_more(g, a->end);
@@ -348,41 +309,22 @@ static bool is_still(const struct gt_account *a, uint64_t g)
 }
 
 /*
- * Numbers and their moment belong together: what a thread does between them would be time without a
- * CPU before it, and CPU time without time for it behind. So where our own thread lost its CPU
- * between them it looks again. false: as gt_usage_fn.
- */
-static bool read_at(uint32_t tid, unsigned wanted, struct gt_usage *usage, uint64_t *at)
-{
-    enum { TIMES = 4, TOGETHER_NS = 200000 };
-    bool exists = true, apart = true;
-    for (int i = 0; i < TIMES && exists && apart; i++) {
-        uint64_t before = gt_clock_now();
-        exists = accounts.read(tid, wanted, usage);
-        *at = gt_clock_now();
-        apart = *at - before > gt_clock_units(TOGETHER_NS);
-    }
-    return exists;
-}
-
-/*
  * The clock alone tells that a thread has not run, and has no other number then. Of one for which
  * no more can be spent it is all that is asked.
  */
-static bool read_usage(const struct gt_account *a, uint64_t g, uint32_t tid, struct gt_usage *usage,
-                       uint64_t *at)
+static bool read_usage(const struct gt_account *a, uint64_t g, uint32_t tid, struct gt_usage *usage)
 {
     bool told = is_told(a, g), dear = side.costs > 0;
     side.costs -= COST_CLOCK;
-    if ((told || !dear) && !read_at(tid, GT_KNOWN_CPU, usage, at))
+    if ((told || !dear) && !accounts.read(tid, GT_KNOWN_CPU, usage))
         return false;
     bool ran = !usage->known || usage->of[GT_USED_CPU] != a->told.usage.of[GT_USED_CPU];
     if (!dear || (told && !ran && !(side.all && a->told.behind)))
         return true;
     bool switches = (side.live + side.round) % side.stride == 0;
     side.costs -= COST_QUEUE + (switches ? COST_SWITCHES : 0);
-    return read_at(tid, GT_KNOWN_CPU | GT_KNOWN_QUEUE | (switches ? GT_KNOWN_SWITCHES : 0), usage,
-                   at);
+    return accounts.read(tid, GT_KNOWN_CPU | GT_KNOWN_QUEUE | (switches ? GT_KNOWN_SWITCHES : 0),
+                         usage);
 }
 
 static void take(struct gt_account *a, uint64_t g, uint64_t at, const struct gt_usage *usage)
@@ -404,8 +346,8 @@ static void look_at_live(struct gt_account *a, uint64_t g)
     uint32_t tid = atomic_load_explicit(&a->tid, memory_order_relaxed);
     if (!is_still(a, g))
         return;
-    uint64_t at;
-    bool exists = read_usage(a, g, tid, &usage, &at);
+    bool exists = read_usage(a, g, tid, &usage);
+    uint64_t at = gt_clock_now();
     if (!is_still(a, g)) /* it has ended, and tells more */
         return;
     if (exists) {
@@ -460,7 +402,6 @@ void gt_account_open(void)
     GT_ASSERT_DRAIN_SIDE();
     side.recording++;
     side.round = 0;
-    looks.due_ns = 0;
     side.begin = gt_clock_now();
     side.turn = NULL;
     side.cpu = own_cpu();
@@ -506,91 +447,6 @@ void gt_account_collect(uint32_t gen, enum gt_account_look look)
     atomic_store(&accounts.ending, false);
 }
 
-/* *view: the thread that has it, if any, with ENDED in g; which may be another one by now. */
-static bool view(struct gt_account *a, struct gt_thread_view *view)
-{
-    uint64_t g = atomic_load_explicit(&a->g, memory_order_acquire);
-    *view = (struct gt_thread_view){a, atomic_load_explicit(&a->writer, memory_order_relaxed), g,
-                                    atomic_load_explicit(&a->tid, memory_order_relaxed),
-                                    atomic_load_explicit(&a->p, memory_order_relaxed)};
-    return g && is_still(a, g);
-}
-
-/* In between --------------------------------------------------------------------------------- */
-
-/*
- * A thread is looked at when it has grown older by a hundredth, so that at its end no more than
- * that of its life is without a number; as far as another 0.1 % of a CPU lasts. After 100 s that is
- * what the generations' ends do.
- */
-enum { PART = 100, LOOK_NS = 20000000, COST_NS = 400, COSTS_AT_ONCE = 2048, IN_ALL = 1000 };
-
-static bool is_looking(void)
-{
-    return accounts.read && side.recording && gt_drain_is_threaded() && !gt_sched_is_on();
-}
-
-/* One that has not run since, by its clock, is waiting, and the events say so. */
-static void look_between(struct gt_account *a, const struct gt_thread_view *thread)
-{
-    struct gt_usage usage = {0};
-    bool again = a->looked.g == thread->g;
-    looks.costs += COST_CLOCK;
-    bool exists = accounts.read(thread->tid, GT_KNOWN_CPU, &usage);
-    if (!exists || (again && usage.of[GT_USED_CPU] == a->looked.usage.of[GT_USED_CPU]))
-        return;
-    looks.costs += COST_QUEUE;
-    uint64_t at;
-    read_at(thread->tid, GT_KNOWN_CPU | GT_KNOWN_QUEUE, &usage, &at);
-    if (!(usage.known & GT_KNOWN_QUEUE) || !is_still(a, thread->g))
-        return;
-    begin_telling(a, thread->g);
-    a->looked.g = thread->g;
-    a->looked.at = at;
-    a->looked.usage = usage;
-}
-
-static void look_if_due(struct gt_account *a)
-{
-    struct gt_thread_view thread;
-    if (!view(a, &thread) || (thread.g & ENDED))
-        return;
-    uint64_t begin = atomic_load_explicit(&a->begin, memory_order_relaxed);
-    begin = begin > side.begin ? begin : side.begin;
-    uint64_t last = a->told.at > begin ? a->told.at : begin;
-    last = a->looked.g == thread.g && a->looked.at > last ? a->looked.at : last;
-    uint64_t part = more(looks.now, begin) / PART;
-    looks.soonest = part < looks.soonest ? part : looks.soonest;
-    if (more(looks.now, last) >= part && looks.costs < COSTS_AT_ONCE)
-        look_between(a, &thread);
-}
-
-void gt_account_look(uint64_t now)
-{
-    GT_ASSERT_DRAIN_SIDE();
-    if (!is_looking() || now < looks.due_ns)
-        return;
-    uint64_t ms = gt_clock_units(1000000);
-    looks.now = gt_clock_now();
-    looks.soonest = UINT64_MAX;
-    looks.costs = 0;
-    struct gt_account *a = atomic_load_explicit(&accounts.all, memory_order_acquire);
-    for (; a; a = a->next)
-        look_if_due(a);
-    uint64_t wait = looks.costs * COST_NS * IN_ALL, part = looks.soonest / ms * 1000000;
-    wait = wait < LOOK_NS ? LOOK_NS : wait;
-    looks.due_ns = now + (wait < part ? part : wait);
-}
-
-int64_t gt_account_idle_ns(uint64_t now)
-{
-    enum { SECOND_NS = 1000000000 };
-    uint64_t due = looks.due_ns;
-    if (!is_looking() || more(due, now) > SECOND_NS)
-        return -1; /* a generation's end comes before */
-    return (int64_t)more(due, now);
-}
-
 void gt_account_expect_last(void)
 {
     atomic_store(&accounts.ending, true);
@@ -601,24 +457,15 @@ void gt_account_expect_last(void)
 void gt_account_each_new(void (*fn)(const struct gt_thread_view *thread))
 {
     struct gt_account *a = atomic_load_explicit(&accounts.all, memory_order_acquire);
-    for (struct gt_thread_view thread; a; a = a->next) {
-        if (!view(a, &thread) || (thread.g & ENDED) || a->seen == thread.g)
+    for (; a; a = a->next) {
+        uint64_t g = atomic_load_explicit(&a->g, memory_order_acquire);
+        struct gt_thread_view view = {a, atomic_load_explicit(&a->writer, memory_order_relaxed), g,
+                                      atomic_load_explicit(&a->tid, memory_order_relaxed),
+                                      atomic_load_explicit(&a->p, memory_order_relaxed)};
+        if (!g || (g & ENDED) || a->seen == g || !is_still(a, g))
             continue;
-        a->seen = thread.g;
-        fn(&thread);
-    }
-}
-
-void gt_account_each_ended(void (*fn)(const struct gt_thread_view *thread))
-{
-    struct gt_account *a = atomic_load_explicit(&accounts.all, memory_order_acquire);
-    for (struct gt_thread_view thread; a; a = a->next) {
-        if (!view(a, &thread) || !(thread.g & ENDED))
-            continue;
-        thread.g &= ~ENDED;
-        if (a->seen != thread.g)
-            fn(&thread);
-        a->seen = thread.g;
+        a->seen = g;
+        fn(&view);
     }
 }
 
@@ -648,7 +495,6 @@ void gt_account_after_fork(void)
     uint32_t recording = side.recording;
     memset(&side, 0, sizeof side); /* its buffer is the parent's */
     side.recording = recording;
-    looks.due_ns = 0;
     accounts.free = (struct gt_freelist){0};
     accounts.arena = (struct gt_arena){.chunk = NULL};
     atomic_store(&accounts.all, NULL);

@@ -50,9 +50,6 @@ struct gt_thread_view {
 void gt_account_each_new(void (*fn)(const struct gt_thread_view *thread));
 void gt_account_forget_seen(void);
 
-/* Those that have ended since the accounts were collected, of whom there is no more to come. */
-void gt_account_each_ended(void (*fn)(const struct gt_thread_view *thread));
-
 /* Whether nothing follows in its stream. */
 bool gt_account_is_over(const struct gt_thread_view *thread);
 
@@ -71,14 +68,6 @@ void gt_account_expect_last(void);
  */
 enum gt_account_look { GT_ACCOUNT_TURNS, GT_ACCOUNT_ALL, GT_ACCOUNT_LAST };
 void gt_account_collect(uint32_t gen, enum gt_account_look look);
-
-/*
- * Looks at young threads meanwhile, for their time in run queues, if that is due: a thread that
- * ends cannot tell it. When it is due the next time; -1: never. Where the drain side is a thread of
- * its own.
- */
-void gt_account_look(uint64_t now);
-int64_t gt_account_idle_ns(uint64_t now);
 
 /* The accounts in a generation's buffers: texts, as they stand in the trace (GT_ACCOUNT). */
 void gt_account_each(const struct gt_buf *bufs, gt_text_fn *fn);

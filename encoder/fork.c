@@ -2,7 +2,6 @@
 #include "fork.h"
 
 #include "account.h"
-#include "births.h"
 #include "buffers.h"
 #include "drain.h"
 #include "events.h"
@@ -45,7 +44,6 @@ static void (*const state[])(void) = {
     gt_account_after_fork, /* accounts */
     gt_held_after_fork,    /* or holds a lock */
     gt_watch_after_fork,   /* nor is one watched */
-    gt_births_after_fork,  /* nor are those that it makes */
     gt_copies_after_fork,  /* nor its stack copied */
     gt_sched_after_fork,   /* or to be completed */
     gt_events_after_fork,  /* collections: the clock begins anew */

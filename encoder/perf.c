@@ -12,12 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A record as it was asked for below: a head, what is of its type, these where asked for, ... */
-struct owner {
-    uint32_t pid, tid;
-};
-
-/* ... and these. */
+/* A record as it was asked for below: a head, what is of its type, and these. */
 struct trailer {
     uint64_t time;
     uint32_t cpu, unused;
@@ -35,20 +30,6 @@ static uint64_t event_of(const struct gt_perf_wanted *wanted)
                                : PERF_COUNT_SW_DUMMY;
 }
 
-/*
- * Not by forked children. attr.inherit_thread, since Linux 5.13: headers before that have no name
- * for the bit. Kernels before that refuse it.
- */
-static void inherit_by_threads_only(struct perf_event_attr *attr)
-{
-    enum { FLAGS_AT = offsetof(struct perf_event_attr, read_format) + sizeof attr->read_format };
-    const uint64_t inherit_thread = UINT64_C(1) << 35;
-    uint64_t flags;
-    memcpy(&flags, (const char *)attr + FLAGS_AT, sizeof flags);
-    flags |= inherit_thread;
-    memcpy((char *)attr + FLAGS_AT, &flags, sizeof flags);
-}
-
 static int open_event_reading(uint32_t tid, const struct gt_perf_wanted *wanted,
                               uint64_t read_format)
 {
@@ -58,12 +39,11 @@ static int open_event_reading(uint32_t tid, const struct gt_perf_wanted *wanted,
         .size = sizeof attr,
         .config = event_of(wanted),
         .sample_period = samples,
-        .sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | (wanted->made ? PERF_SAMPLE_TID : 0) |
+        .sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
                        (samples ? PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER : 0),
         .sample_regs_user = samples ? GT_ARCH_PERF_REGISTERS : 0,
         .sample_stack_user = samples ? wanted->stack_bytes : 0,
         .read_format = read_format,
-        .inherit = wanted->made,
         .exclude_kernel = !samples,
         .exclude_hv = 1,
         .context_switch = wanted->switches,
@@ -71,10 +51,7 @@ static int open_event_reading(uint32_t tid, const struct gt_perf_wanted *wanted,
         .use_clockid = 1,
         .clockid = gt_perf_clock(),
     };
-    if (wanted->made)
-        inherit_by_threads_only(&attr);
-    return (int)gt_syscall(SYS_perf_event_open, &attr, tid, wanted->on_cpu ? (int)wanted->cpu : -1,
-                           -1, PERF_FLAG_FD_CLOEXEC);
+    return (int)gt_syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
 #define READ_LOST (1u << 4) /* PERF_FORMAT_LOST, since Linux 6.0 */
@@ -113,17 +90,6 @@ int gt_perf_open(struct gt_perf *perf, uint32_t tid, const struct gt_perf_wanted
     if (error)
         gt_perf_close(perf);
     return error;
-}
-
-int gt_perf_open_event(uint32_t tid, const struct gt_perf_wanted *wanted)
-{
-    int fd = open_event(tid, wanted);
-    return fd < 0 ? -errno : fd;
-}
-
-int gt_perf_fill(int event, const struct gt_perf *ring)
-{
-    return gt_syscall(SYS_ioctl, event, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) == 0 ? 0 : -errno;
 }
 
 uint64_t gt_perf_close(struct gt_perf *perf)
@@ -191,33 +157,13 @@ static void tell_sample(const struct gt_perf_reader *reader, void *arg, const ui
                                                       .bytes = bytes < room ? bytes : room});
 }
 
-/* The record stands at `at`. Where the thread has ended the kernel has no number for it any more.
- */
-static void tell_switch(const struct gt_perf *perf, uint64_t at,
-                        const struct perf_event_header *head, const struct gt_perf_reader *reader,
-                        void *arg, bool gap)
-{
-    struct trailer trailer;
-    struct owner owner = {0};
-    uint64_t end = at + head->size;
-    copy(perf, end - sizeof trailer, &trailer, sizeof trailer);
-    if (head->size >= sizeof *head + sizeof trailer + sizeof owner)
-        copy(perf, end - sizeof trailer - sizeof owner, &owner, sizeof owner);
-    reader->note_switch(
-        arg, &(struct gt_perf_switch){.ns = trailer.time,
-                                      .cpu = trailer.cpu,
-                                      .out = head->misc & PERF_RECORD_MISC_SWITCH_OUT,
-                                      .preempted = head->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT,
-                                      .gap = gap,
-                                      .tid = owner.tid == UINT32_MAX ? 0 : owner.tid});
-}
-
 /* Room for a record of any length, which is in one piece there. */
 static _Alignas(uint64_t) uint8_t piece[UINT16_MAX + 1] GT_SPARSE;
 
 static void tell(struct gt_perf *perf, uint64_t at, const struct perf_event_header *head,
                  const struct gt_perf_reader *reader, void *arg, bool *gap)
 {
+    struct trailer trailer;
     struct {
         struct perf_event_header head;
         uint64_t id, lost;
@@ -230,9 +176,12 @@ static void tell(struct gt_perf *perf, uint64_t at, const struct perf_event_head
     } else if (head->type == PERF_RECORD_SAMPLE && head->size >= sizeof(struct sample)) {
         copy(perf, at, piece, head->size);
         tell_sample(reader, arg, piece, head->size);
-    } else if (head->type == PERF_RECORD_SWITCH &&
-               head->size >= sizeof *head + sizeof(struct trailer)) {
-        tell_switch(perf, at, head, reader, arg, *gap);
+    } else if (head->type == PERF_RECORD_SWITCH && head->size >= sizeof *head + sizeof trailer) {
+        copy(perf, at + head->size - sizeof trailer, &trailer, sizeof trailer);
+        bool out = head->misc & PERF_RECORD_MISC_SWITCH_OUT;
+        bool preempted = head->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+        reader->note_switch(
+            arg, &(struct gt_perf_switch){trailer.time, trailer.cpu, out, preempted, *gap});
         *gap = false;
     }
 }

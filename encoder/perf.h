@@ -31,7 +31,6 @@ struct gt_perf_switch {
     bool out;
     bool preempted; /* out, and it could have gone on */
     bool gap;       /* others are missing before this one */
-    uint32_t tid;   /* with `made`: whose it is; 0: that thread is gone by then */
 };
 
 /* What a thread ran, in the program; or from where it called the kernel. */
@@ -52,9 +51,6 @@ struct gt_perf_wanted {
     uint64_t period_ns;   /* of CPU time between two samples; 0: none */
     uint32_t every;       /* or: a sample at every such loss of the CPU; 0: none */
     uint32_t stack_bytes; /* to copy: a multiple of 8, less than 64 KiB with what is beside it */
-    bool made;            /* also of what this thread makes from now on, and so on; Linux 5.13 */
-    bool on_cpu;          /* only what is done there: */
-    uint32_t cpu;
 };
 #define GT_PERF_SAMPLE_BYTES 128 /* of a sample's record beside the stack, at most */
 
@@ -65,13 +61,6 @@ struct gt_perf_wanted {
  */
 int gt_perf_open(struct gt_perf *perf, uint32_t tid, const struct gt_perf_wanted *wanted,
                  size_t most, size_t least);
-
-/*
- * An event without a ring of its own, a descriptor or -errno; and which ring it fills from now on,
- * 0 or -errno. That is on the same CPU, where there is one.
- */
-int gt_perf_open_event(uint32_t tid, const struct gt_perf_wanted *wanted);
-int gt_perf_fill(int event, const struct gt_perf *ring);
 
 /*
  * Tells what was recorded since, in its order. Also after the thread has ended. Returns how many

@@ -343,7 +343,6 @@ bool gt_recording_advance(uint64_t now)
         return false;
     }
     gt_watch_poll(now);
-    gt_account_look(now);
     bool full = write_what_waits() || file_full() || renewal_is_due(now);
     bool rotates = rotation_is_due(now), due = full || rotates || now >= recording.deadline;
     bool ahead = due && !full && recording.opened && !in_ring();
@@ -380,12 +379,8 @@ int64_t gt_recording_idle_ns(uint64_t now)
         if (due[i] && (least < 0 || ns < least))
             least = ns;
     }
-    int64_t others[] = {gt_watch_idle_ns(now), gt_account_idle_ns(now)};
-    for (size_t i = 0; recording.on && i < sizeof others / sizeof *others; i++) {
-        if (others[i] >= 0 && (least < 0 || others[i] < least))
-            least = others[i];
-    }
-    return least;
+    int64_t rings = recording.on ? gt_watch_idle_ns(now) : -1;
+    return rings >= 0 && (least < 0 || rings < least) ? rings : least;
 }
 
 /* Its start and end -------------------------------------------------------------------------- */

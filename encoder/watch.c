@@ -1,7 +1,6 @@
 /* See watch.h. */
 #include "watch.h"
 
-#include "births.h"
 #include "buffers.h"
 #include "samples.h"
 
@@ -53,7 +52,6 @@ static struct {
 
 static _Atomic bool forbidden;
 static _Atomic uint64_t unwatched;
-static _Atomic uint32_t begun; /* once */
 
 void gt_watch_init(const struct gt_watch_config *c)
 {
@@ -115,7 +113,7 @@ static size_t ring_for(size_t copied, unsigned ms)
 
 static int try_sampled(struct gt_watch *w, size_t copied, size_t bytes)
 {
-    struct gt_perf_wanted wanted = {.switches = config.switches.note && !w->born,
+    struct gt_perf_wanted wanted = {.switches = config.switches.note,
                                     .period_ns = 1000000000 / watch.hz,
                                     .stack_bytes = (uint32_t)copied - GT_PERF_SAMPLE_BYTES};
     int error = gt_perf_open(&w->perf, w->thread.tid, &wanted, bytes, bytes);
@@ -182,7 +180,7 @@ static bool open_ring(struct gt_watch *w)
 {
     int error = may_sample() && !w->cut ? open_sampled(w) : -ENOTSUP;
     w->sampled = !error;
-    if (error && error != -ESRCH && !w->born && may_note())
+    if (error && error != -ESRCH && may_note())
         error = open_unsampled(w);
     if (error) {
         w->perf = (struct gt_perf){.fd = -1};
@@ -190,7 +188,7 @@ static bool open_ring(struct gt_watch *w)
     }
     count(w, 1);
     w->owes = w->sampled && config.by_copy(w->thread.writer, w->thread.g, true);
-    if (config.switches.begin && !w->born)
+    if (config.switches.begin)
         config.switches.begin(w);
     return true;
 }
@@ -243,7 +241,7 @@ static void note_sample(void *arg, const struct gt_perf_sample *sample)
 static void note_lost(void *arg, uint64_t n)
 {
     const struct gt_watch *w = arg;
-    if (w->sampled && (w->born || !config.switches.note))
+    if (w->sampled && !config.switches.note)
         gt_samples_lose(n);
 }
 
@@ -268,7 +266,7 @@ static void close_ring(struct gt_watch *w)
 static void renew_ring(struct gt_watch *w)
 {
     close_ring(w);
-    if (config.switches.end && !w->born)
+    if (config.switches.end)
         config.switches.end(w);
     open_ring(w);
 }
@@ -301,7 +299,7 @@ static bool is_small(const struct gt_watch *w, double full)
 /* The ring of a thread that has ended makes room for others'. */
 static void read_ring(struct gt_watch *w)
 {
-    bool over = w->thread.account && gt_account_is_over(&w->thread);
+    bool over = gt_account_is_over(&w->thread);
     double full = empty_ring(w);
     if (config.switches.noted)
         config.switches.noted(w);
@@ -361,80 +359,6 @@ static struct gt_watch *new_watch(void)
     return w ? w : gt_arena_alloc(&watch.arena, sizeof *w);
 }
 
-/* From their first moment --------------------------------------------------------------------- */
-
-static void expect_gap(struct gt_watch *w)
-{
-    w->gap = w->born;
-}
-
-/* NULL: no memory. */
-static struct gt_watch *watch_born(uint32_t tid)
-{
-    struct gt_watch **link = find(tid), *w = *link;
-    if (w || !(w = new_watch()))
-        return w;
-    *w = (struct gt_watch){.thread.tid = tid, .perf.fd = -1, .born = true};
-    return *link = w;
-}
-
-/*
- * Of a thread that has a ring of its own it says nothing new. A CPU may be so late to put a record
- * into its ring that a later one of the thread's, from another CPU, is told already.
- */
-static void note_born(const struct gt_perf_switch *s)
-{
-    struct gt_watch *w = watch_born(s->tid);
-    struct gt_perf_switch its = *s;
-    if (s->gap)
-        gt_watch_each(expect_gap);
-    if (!w || !w->born)
-        return;
-    its.gap = w->gap;
-    w->gap = s->ns <= w->last;
-    if (w->gap)
-        return;
-    w->last = s->ns;
-    config.switches.note(w, &its, gt_watch_time(s->ns));
-}
-
-static void read_births(void)
-{
-    double full = gt_births_read(note_born);
-    watch.fullest = full > watch.fullest ? full : watch.fullest;
-}
-
-/* The thread that was made becomes known; or the next one that has its number. */
-static void get_to_know(struct gt_watch *w, const struct gt_thread_view *thread)
-{
-    close_ring(w);
-    w->thread = *thread;
-    w->ended = w->gone = w->cut = false;
-    if (!gt_account_is_over(thread))
-        open_ring(w);
-}
-
-/*
- * Whether it was made by a thread whose births are noted: it had a CPU before it had an account, so
- * that there is a record of that by now.
- */
-static bool is_born(uint32_t tid)
-{
-    struct gt_watch *w = gt_watch_of(tid);
-    if (!w && gt_births_are_on()) {
-        read_births();
-        w = gt_watch_of(tid);
-    }
-    return w && w->born;
-}
-
-/* Threads that have ended before we met them have left records. */
-static void meet_ended(const struct gt_thread_view *thread)
-{
-    if (is_born(thread->tid))
-        get_to_know(gt_watch_of(thread->tid), thread);
-}
-
 /*
  * A thread may be another goroutine than before, if a signal handler ran before its beginning. Or
  * it has the number of one that has ended.
@@ -457,29 +381,17 @@ static void begin_watch(const struct gt_thread_view *thread)
     if (!(w = new_watch()))
         return;
     *w = (struct gt_watch){.thread = *thread};
-    if (!open_ring(w)) {
-        free_watch(w);
-        return;
-    }
-    *link = w;
-    if (may_note())
-        gt_births_of(thread->tid);
-}
-
-static void meet(const struct gt_thread_view *thread)
-{
-    if (is_born(thread->tid))
-        get_to_know(gt_watch_of(thread->tid), thread);
+    if (open_ring(w))
+        *link = w;
     else
-        begin_watch(thread);
+        free_watch(w);
 }
 
-/* One that is not known yet, and will perhaps never be, has no stream so far. */
 static void note_end(struct gt_watch *w)
 {
-    w->end = w->thread.account ? gt_account_stream_end(&w->thread) : 0;
+    w->end = gt_account_stream_end(&w->thread);
     w->gone = w->ended;
-    w->ended = !w->thread.account || w->end == UINT64_MAX;
+    w->ended = w->end == UINT64_MAX;
 }
 
 void gt_watch_note_ends(void)
@@ -519,7 +431,6 @@ void gt_watch_read(void)
     watch.read = now;
     watch.fullest = 0;
     compare_clocks();
-    read_births();
     gt_watch_each(read_ring);
     pace();
     gt_copies_serve(request);
@@ -528,7 +439,7 @@ void gt_watch_read(void)
 /* Whether there is anything to be read, or somebody may be watched. */
 static bool is_of_use(void)
 {
-    return watch.on && (watch.rings || gt_births_are_on() || may_sample() || may_note());
+    return watch.on && (watch.rings || may_sample() || may_note());
 }
 
 void gt_watch_poll(uint64_t now)
@@ -538,7 +449,7 @@ void gt_watch_poll(uint64_t now)
     if (!is_of_use() || soon)
         return;
     watch.polled = now;
-    gt_account_each_new(meet);
+    gt_account_each_new(begin_watch);
     gt_watch_read();
 }
 
@@ -573,22 +484,7 @@ static void begin(void)
     atomic_store(&unwatched, 0);
     gt_clock_pair(gt_perf_clock(), &watch.units0, &watch.ns0);
     watch.units_per_ns = (double)gt_clock_hz() / 1e9;
-    gt_account_each_new(meet);
-}
-
-/* As far as it will. */
-static void begin_awaited(void)
-{
-    begin();
-    atomic_store(&begun, 1);
-    gt_futex_wake(&begun, INT_MAX);
-}
-
-void gt_watch_await(int64_t ns)
-{
-    uint64_t until = gt_clock_monotonic_raw() + (uint64_t)ns, now;
-    while (!atomic_load(&begun) && (now = gt_clock_monotonic_raw()) < until)
-        gt_futex_wait(&begun, 0, (int64_t)(until - now));
+    gt_account_each_new(begin_watch);
 }
 
 uint32_t gt_watch_generation(void)
@@ -600,20 +496,16 @@ void gt_watch_next(uint32_t gen)
 {
     GT_ASSERT_DRAIN_SIDE();
     watch.gen = gen;
-    if (!watch.on) {
-        begin_awaited();
-        return;
-    }
-    gt_account_each_new(meet);
-    gt_account_each_ended(meet_ended);
-    gt_watch_read();
+    if (watch.on)
+        gt_watch_read();
+    else
+        begin();
 }
 
 static void end(void)
 {
     gt_watch_read();
     gt_watch_each(end_watch);
-    gt_births_close();
     gt_account_forget_seen();
     watch.on = false;
 }
@@ -631,7 +523,7 @@ void gt_watch_end(void)
 static void meet_again(void)
 {
     gt_account_forget_seen();
-    gt_account_each_new(meet);
+    gt_account_each_new(begin_watch);
 }
 
 void gt_watch_sample(uint32_t hz)
@@ -652,5 +544,4 @@ void gt_watch_after_fork(void)
 {
     memset(&watch, 0, sizeof watch); /* not `forbidden`: filters are inherited */
     unwatched = 0;
-    begun = 0;
 }

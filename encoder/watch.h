@@ -1,8 +1,7 @@
 /*
  * Threads under watch: the kernel records for each when it has a CPU, for sched.h, and what it runs
  * there, as CPU samples (perf.h). Our thread meets new threads every 20 ms, and empties the rings.
- * Those that watched threads make it knows from their first moment (births.h), where the machine
- * has few CPUs. Drain side only, but for what says otherwise.
+ * Drain side only, but for what says otherwise.
  *
  * That takes a drain thread with descriptors of its own: without one nobody is watched.
  *
@@ -22,11 +21,9 @@
 
 struct gt_watch {
     struct gt_watch *next;
-    struct gt_thread_view thread; /* account NULL: but for its tid it is not known yet */
-    struct gt_perf perf;          /* bytes 0: there is none */
+    struct gt_thread_view thread;
+    struct gt_perf perf; /* bytes 0: there is none */
     uint64_t last, told; /* when its last switch was; and that which a ring before this one told */
-    bool born;           /* its switches are read from births.h: without a ring but for samples */
-    bool gap;            /* some may be missing there before its next one */
     bool sampled;        /* with samples */
     bool owes;           /* a sample, of the time since its last one by a signal */
     bool cut;            /* its stack is deeper than what is copied, or of Python */
@@ -84,12 +81,6 @@ bool gt_watch_is_allowed(void);
 void gt_watch_next(uint32_t gen);
 uint32_t gt_watch_generation(void);
 bool gt_watch_is_on(void);
-
-/*
- * Returns when watching has begun once, or after so long. Threads that the caller makes from then
- * on are known from their first moment. Any thread.
- */
-void gt_watch_await(int64_t ns);
 
 /* The recording has ended; samples are what they were before gt_watch_sample. */
 void gt_watch_end(void);

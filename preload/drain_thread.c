@@ -14,7 +14,6 @@
 #include "encoder/base/log.h"
 #include "encoder/drain.h"
 #include "encoder/output.h"
-#include "encoder/watch.h"
 #include "preload/heap/heap.h"
 #include "preload/heap/nursery.h"
 #include "symbolize/symbolize.h"
@@ -85,18 +84,6 @@ static void *run(void *unused)
     return unused;
 }
 
-/*
- * The thread that the caller is about to make would be seen late, and so would all that were made
- * until our thread has a CPU: about a millisecond, once in a process. Where CPUs are scarce that is
- * not waited for any longer than this.
- */
-static void await_watch(void)
-{
-    enum { MOST_NS = 50000000 };
-    if (gt_options.sched && gt_recording() && !gt_muted())
-        gt_watch_await(MOST_NS);
-}
-
 /* With all signals blocked: the program's handlers must not run on our thread. */
 bool gt_drain_thread_start(void)
 {
@@ -115,9 +102,7 @@ bool gt_drain_thread_start(void)
         place(thread);
     pthread_attr_destroy(&attr);
     gt_real.pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!error) {
-        await_watch();
-    } else {
+    if (error) {
         gt_drain_set_unthreaded();
         gt_log_note("no thread to write with (%s): those of the program write",
                     gt_libc_error(error));

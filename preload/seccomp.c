@@ -22,7 +22,6 @@
 
 #include <fcntl.h>
 #include <gnu/libc-version.h>
-#include <linux/perf_event.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/futex.h>
@@ -175,7 +174,6 @@ static const struct need log_need[] = {
 /* What our thread asks for each new thread (encoder/watch.h); it can do without. */
 static const struct need watch_need[] = {
     {SYS_perf_event_open, {0}},
-    {SYS_ioctl, {0, PERF_EVENT_IOC_SET_OUTPUT}},
     {SYS_timer_gettime, {0}},
 };
 

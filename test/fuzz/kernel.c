@@ -129,7 +129,7 @@ int gt_perf_open(struct gt_perf *perf, uint32_t tid, const struct gt_perf_wanted
     struct task *t = task_of(tid);
     int i = t->ring[0].open;
     (void)least;
-    if (wanted->every || wanted->on_cpu)
+    if (wanted->every)
         return -EACCES;
     CHECK(wanted->switches && !wanted->period_ns, "no samples are played");
     CHECK(!t->ring[i].open, "a third ring");
@@ -139,20 +139,6 @@ int gt_perf_open(struct gt_perf *perf, uint32_t tid, const struct gt_perf_wanted
     t->ring[i] = (struct ring){.open = true};
     *perf = (struct gt_perf){.fd = (int)(t - task) * 2 + i, .bytes = most};
     return 0;
-}
-
-int gt_perf_open_event(uint32_t tid, const struct gt_perf_wanted *wanted)
-{
-    (void)tid;
-    (void)wanted;
-    return -EACCES;
-}
-
-int gt_perf_fill(int event, const struct gt_perf *ring)
-{
-    (void)event;
-    (void)ring;
-    return -EACCES;
 }
 
 static struct ring *ring_of(const struct gt_perf *perf)
