@@ -641,7 +641,7 @@ def test_a_forked_child(tmp_path, format, more):
 def empty_box(directory, name):
     """Of a process that is killed before anything is recorded."""
     child = proc.spawn(
-        [PROGRAMS / "sleeps", "60"],
+        ["sleep", "60"],
         env=proc.traced_env(directory / name, {"GOTRACE_LIVE": "on", "GOTRACE_START": "manual"}),
         stdout=subprocess.DEVNULL,
     )

@@ -688,7 +688,10 @@ def test_calls_with_something_half_done(tmp_path):
         assert program.line() == "ready"
         end = time.monotonic() + 4 * TIMEOUT_MS / 1000
         while program.child.poll() is None and time.monotonic() < end:
-            _, found = stacks(program.pid)
+            looked = proc.run([GOTRACE, "stacks", "--json", program.pid])
+            if "has ended" in looked.stderr:  # since poll
+                break
+            found = json.loads(looked.stdout)
             looks += 1
             for name, t in threads_in(found).items():
                 if t["waits"] and t["stack"] and not t["cut"]:
