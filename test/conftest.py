@@ -30,7 +30,7 @@ def pytest_configure(config):
     if AARCH64:
         proc.use_cross_compilers()
     # Who starts the tests in the background may have told them to ignore these, which programs inherit.
-    for number in (signal.SIGINT, signal.SIGQUIT):
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
 
