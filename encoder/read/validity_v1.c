@@ -31,6 +31,8 @@ struct change {
 
 static struct change change_of(struct gt_check_v1 *c, const struct gt_check_event *e)
 {
+    if (gt_check_blocks(e->type))
+        return (struct change){gt_check_g_of(c, e->g), ANY, GT_CHECK_RUNNING, GT_CHECK_WAITING};
     switch (e->type) {
     case GT_V1_GO_CREATE:
         return (struct change){gt_check_g_of(c, e->arg[0]), 0, GT_CHECK_DEAD, GT_CHECK_RUNNABLE};
@@ -43,17 +45,6 @@ static struct change change_of(struct gt_check_v1 *c, const struct gt_check_even
                                GT_CHECK_RUNNING};
     case GT_V1_GO_START_LOCAL:
         return (struct change){gt_check_g_of(c, e->g), ANY, GT_CHECK_RUNNABLE, GT_CHECK_RUNNING};
-    case GT_V1_GO_BLOCK:
-    case GT_V1_GO_BLOCK_SEND:
-    case GT_V1_GO_BLOCK_RECV:
-    case GT_V1_GO_BLOCK_SELECT:
-    case GT_V1_GO_BLOCK_SYNC:
-    case GT_V1_GO_BLOCK_COND:
-    case GT_V1_GO_BLOCK_NET:
-    case GT_V1_GO_BLOCK_GC:
-    case GT_V1_GO_SLEEP:
-    case GT_V1_GO_SYS_BLOCK:
-        return (struct change){gt_check_g_of(c, e->g), ANY, GT_CHECK_RUNNING, GT_CHECK_WAITING};
     case GT_V1_GO_SCHED:
     case GT_V1_GO_PREEMPT:
         return (struct change){gt_check_g_of(c, e->g), ANY, GT_CHECK_RUNNING, GT_CHECK_RUNNABLE};

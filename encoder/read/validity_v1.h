@@ -90,6 +90,24 @@ struct gt_check_v1 {
     uint64_t last_ts, next_key; /* next_key: Go 1.5: at least */
 };
 
+/* Whether the goroutine that runs waits from this event on. */
+static inline bool gt_check_blocks(uint8_t type)
+{
+    switch (type) {
+    case GT_V1_GO_BLOCK:
+    case GT_V1_GO_BLOCK_SEND:
+    case GT_V1_GO_BLOCK_RECV:
+    case GT_V1_GO_BLOCK_SELECT:
+    case GT_V1_GO_BLOCK_SYNC:
+    case GT_V1_GO_BLOCK_COND:
+    case GT_V1_GO_BLOCK_NET:
+    case GT_V1_GO_BLOCK_GC:
+    case GT_V1_GO_SLEEP:
+    case GT_V1_GO_SYS_BLOCK: return true;
+    default: return false;
+    }
+}
+
 #define WRONG(...) gt_fault_note(c->fault, __VA_ARGS__)
 
 /* The goroutine of that number, which is made when it is first asked for. */

@@ -289,6 +289,8 @@ bool gt_check_read_records(struct gt_check_v1 *c)
 static void attribute(struct gt_check_source *s, struct gt_check_event *e)
 {
     e->g = s->last_g;
+    if (gt_check_blocks(e->type))
+        s->last_g = 0;
     switch (e->type) {
     case GT_V1_GO_START:
     case GT_V1_GO_START_LOCAL:
@@ -296,17 +298,7 @@ static void attribute(struct gt_check_source *s, struct gt_check_event *e)
     case GT_V1_GO_END:
     case GT_V1_GO_STOP:
     case GT_V1_GO_SCHED:
-    case GT_V1_GO_PREEMPT:
-    case GT_V1_GO_SLEEP:
-    case GT_V1_GO_BLOCK:
-    case GT_V1_GO_BLOCK_SEND:
-    case GT_V1_GO_BLOCK_RECV:
-    case GT_V1_GO_BLOCK_SELECT:
-    case GT_V1_GO_BLOCK_SYNC:
-    case GT_V1_GO_BLOCK_COND:
-    case GT_V1_GO_BLOCK_NET:
-    case GT_V1_GO_BLOCK_GC:
-    case GT_V1_GO_SYS_BLOCK: s->last_g = 0; break;
+    case GT_V1_GO_PREEMPT: s->last_g = 0; break;
     case GT_V1_GO_SYS_EXIT:
     case GT_V1_GO_WAITING:
     case GT_V1_GO_IN_SYSCALL: e->g = e->arg[0]; break;

@@ -158,6 +158,8 @@ bool gt_check_happens(struct gt_check_v1 *c, struct gt_check_source *s,
 {
     if (!has_texts(c, e))
         return false;
+    if (gt_check_blocks(e->type))
+        return leave(c, s, e, GT_CHECK_WAITING);
     switch (e->type) {
     case GT_V1_PROC_START: return run_p(c, s, true);
     case GT_V1_PROC_STOP: return run_p(c, s, false);
@@ -181,16 +183,6 @@ bool gt_check_happens(struct gt_check_v1 *c, struct gt_check_source *s,
     case GT_V1_GO_STOP: return leave(c, s, e, GT_CHECK_DEAD);
     case GT_V1_GO_SCHED:
     case GT_V1_GO_PREEMPT: return leave(c, s, e, GT_CHECK_RUNNABLE);
-    case GT_V1_GO_SLEEP:
-    case GT_V1_GO_BLOCK:
-    case GT_V1_GO_BLOCK_SEND:
-    case GT_V1_GO_BLOCK_RECV:
-    case GT_V1_GO_BLOCK_SELECT:
-    case GT_V1_GO_BLOCK_SYNC:
-    case GT_V1_GO_BLOCK_COND:
-    case GT_V1_GO_BLOCK_NET:
-    case GT_V1_GO_BLOCK_GC:
-    case GT_V1_GO_SYS_BLOCK: return leave(c, s, e, GT_CHECK_WAITING);
     case GT_V1_GO_SYS_CALL: return runs(c, s, e, false);
     case GT_V1_GO_UNBLOCK:
     case GT_V1_GO_UNBLOCK_LOCAL: return unblock(c, s, e);
