@@ -22,7 +22,6 @@
 #include "encoder/base/log.h"
 #include "encoder/base/sparse.h"
 #include "encoder/base/urgent.h"
-
 #include "encoder/drain.h"
 #include "encoder/live.h"
 #include "encoder/recording.h"
@@ -319,9 +318,10 @@ void gt_process_end(void)
     bool first = !atomic_exchange(&process.ended, 1);
     if (gt_drain_finish() && first)
         gt_report_stopped();
-    if (first && process.root && !process.dying && gt_census_refused())
+    uint32_t refused = first && process.root && !process.dying ? gt_census_refused() : 0;
+    if (refused)
         gt_log_note("GOTRACE_MAX_PROCESSES=%llu: %u more were not recorded",
-                    (unsigned long long)gt_options.max_processes, gt_census_refused());
+                    (unsigned long long)gt_options.max_processes, refused);
     gt_log_let_go();
 }
 

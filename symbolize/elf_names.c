@@ -85,13 +85,14 @@ static ElfW(Sym) *
     }
 }
 
-/* `last`: NULL, or what this has returned before. */
-static ElfW(Sym) * find(const struct table *t, const char *name, const ElfW(Sym) * last)
+/* hash: gnu_hash_of the name. `last`: NULL, or what this has returned before. */
+static ElfW(Sym) *
+    find(const struct table *t, const char *name, uint32_t hash, const ElfW(Sym) * last)
 {
     if (!t->symbols || !t->strings)
         return NULL;
     if (t->gnu_hash)
-        return find_gnu(t, name, gnu_hash_of(name), last);
+        return find_gnu(t, name, hash, last);
     uint32_t i = last ? (uint32_t)(last - t->symbols) + 1 : 1;
     for (; t->sysv_hash && i < t->sysv_hash[1]; i++) {
         if (is_named(t, &t->symbols[i], name))
@@ -124,19 +125,23 @@ static bool is_defined(const ElfW(Sym) * symbol)
 ElfW(Sym) * gt_elf_definition(const struct link_map *map, const char *name)
 {
     struct table t = read_table(map, false);
-    ElfW(Sym) *symbol = find(&t, name, NULL);
+    ElfW(Sym) *symbol = find(&t, name, gnu_hash_of(name), NULL);
     return symbol && is_defined(symbol) ? symbol : NULL;
 }
 
-enum { HIDDEN = 0x8000 }; /* a version that only who names it gets */
+static ElfW(Sym) * default_version(const struct table *t, const char *name, uint32_t hash)
+{
+    enum { HIDDEN = 0x8000 }; /* a version that only who names it gets */
+    ElfW(Sym) *symbol = find(t, name, hash, NULL);
+    while (symbol && t->versions && t->versions[symbol - t->symbols] & HIDDEN)
+        symbol = find(t, name, hash, symbol);
+    return symbol && is_defined(symbol) ? symbol : NULL;
+}
 
 ElfW(Sym) * gt_elf_newest(const struct link_map *map, const char *name)
 {
     struct table t = read_table(map, true);
-    ElfW(Sym) *symbol = find(&t, name, NULL);
-    while (symbol && t.versions && t.versions[symbol - t.symbols] & HIDDEN)
-        symbol = find(&t, name, symbol);
-    return symbol && is_defined(symbol) ? symbol : NULL;
+    return default_version(&t, name, gnu_hash_of(name));
 }
 
 static const char *file_of(const char *path)
@@ -246,23 +251,14 @@ static bool may_have(const uint32_t *gnu_hash, uint32_t hash)
     return word >> hash % BITS & word >> (hash >> gnu_hash[3]) % BITS & 1;
 }
 
-static const ElfW(Sym) *
-    default_version(const struct gt_elf_module *m, const char *name, uint32_t hash)
-{
-    struct table t = {(ElfW(Sym) *)m->symbols, m->strings, m->gnu_hash, NULL, NULL};
-    ElfW(Sym) *symbol = find_gnu(&t, name, hash, NULL);
-    while (symbol && m->versions && m->versions[symbol - t.symbols] & HIDDEN)
-        symbol = find_gnu(&t, name, hash, symbol);
-    return symbol;
-}
-
 void *gt_elf_next_function(const struct gt_elf_next *next, const char *name)
 {
     uint32_t hash = gnu_hash_of(name);
     for (const struct gt_elf_module *m = next->module; m < next->module + next->n; m++) {
+        struct table t = {(ElfW(Sym) *)m->symbols, m->strings, m->gnu_hash, NULL, m->versions};
         const ElfW(Sym) *symbol =
-            may_have(m->gnu_hash, hash) ? default_version(m, name, hash) : NULL;
-        if (symbol && is_defined(symbol)) {
+            may_have(m->gnu_hash, hash) ? default_version(&t, name, hash) : NULL;
+        if (symbol) {
             bool plain = ELF64_ST_TYPE(symbol->st_info) == STT_FUNC;
             return plain ? (void *)(m->base + symbol->st_value) : NULL;
         }
@@ -324,9 +320,10 @@ bool gt_elf_redefine(const struct link_map *map, const char *name, const void *f
                      void (*to)(void))
 {
     struct table t = read_table(map, false);
+    uint32_t hash = gnu_hash_of(name);
     ElfW(Sym) *symbol = NULL;
     bool done = false;
-    while ((symbol = find(&t, name, symbol))) {
+    while ((symbol = find(&t, name, hash, symbol))) {
         if (from && map->l_addr + symbol->st_value != (uintptr_t)from)
             continue;
         if (!protect(symbol, symbol, PROT_READ | PROT_WRITE))

@@ -62,8 +62,8 @@ static uint64_t hash_of(const char *name)
     return hash;
 }
 
-static char
-    path[PATH_MAX] GT_SPARSE; /* under map.lock; the threads that get here may have small stacks */
+/* Under map.lock; the threads that get here may have small stacks. */
+static char path[PATH_MAX] GT_SPARSE;
 
 static const char *copy_text(const char *s)
 {
