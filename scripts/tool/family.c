@@ -11,6 +11,7 @@
 #include "preload/census.h"
 #include "preload/descent.h"
 #include "preload/options.h"
+#include "scripts/tool/recover/boxed.h"
 #include "scripts/tool/recover/clean.h"
 #include "scripts/tool/rewrite/merging.h"
 
@@ -139,8 +140,7 @@ static int by_name(const void *a, const void *b)
 /* Of a process that runs, or of no use: the trace that it goes on with is read. */
 static bool is_box(const char *name)
 {
-    size_t length = strlen(name), suffix = sizeof GT_LIVE_SUFFIX - 1;
-    return length > suffix && strcmp(name + length - suffix, GT_LIVE_SUFFIX) == 0;
+    return gt_boxed_trace_length(name) > 0;
 }
 
 /* The line table beside a trace of the format go1.5. */

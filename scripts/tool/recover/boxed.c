@@ -80,6 +80,13 @@ static const uint8_t *load_box(const char *path, struct stat *file)
     return base;
 }
 
+int gt_boxed_trace_length(const char *name)
+{
+    size_t length = strlen(name), suffix = sizeof GT_LIVE_SUFFIX - 1;
+    bool named = length > suffix && strcmp(name + length - suffix, GT_LIVE_SUFFIX) == 0;
+    return named ? (int)(length - suffix) : 0;
+}
+
 bool gt_boxed_is(const char *path, uint64_t *pid)
 {
     uint64_t magic = 0;

@@ -23,6 +23,9 @@ struct gt_boxed {
 /* Whether a file is one, by how it begins; *pid: of which process. */
 bool gt_boxed_is(const char *path, uint64_t *pid);
 
+/* As long as the name of a box without its ending, which is its trace's; 0: it has another one. */
+int gt_boxed_trace_length(const char *name);
+
 /* Ends the program with a message where that is none. */
 void gt_boxed_open(struct gt_boxed *b, const char *path);
 

@@ -7,7 +7,6 @@
 #include "scripts/tool/parent.h"
 #include "scripts/tool/tool.h"
 
-#include "encoder/live.h"
 #include "encoder/read/need.h"
 
 #include <dirent.h>
@@ -46,8 +45,7 @@ static int by_name(const void *a, const void *b)
 static void list(DIR *dir)
 {
     for (struct dirent *e; (e = readdir(dir));) {
-        size_t length = strlen(e->d_name), suffix = sizeof GT_LIVE_SUFFIX - 1;
-        if (length <= suffix || strcmp(e->d_name + length - suffix, GT_LIVE_SUFFIX) != 0)
+        if (!gt_boxed_trace_length(e->d_name))
             continue;
         clean.name = gt_need_room(clean.name, clean.n, &clean.room, sizeof *clean.name);
         clean.name[clean.n++] = gt_need(strdup(e->d_name));

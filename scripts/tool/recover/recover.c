@@ -71,19 +71,11 @@ static bool is_the_file(const char *path, const struct gt_live_whole *whole)
            (uint64_t)st.st_size >= whole->bytes;
 }
 
-/* As long as a box's name without its end; 0: it has another end. */
-static int length_of_trace(const char *box)
-{
-    size_t length = strlen(box), suffix = sizeof GT_LIVE_SUFFIX - 1;
-    bool named = length > suffix && strcmp(box + length - suffix, GT_LIVE_SUFFIX) == 0;
-    return named ? (int)(length - suffix) : 0;
-}
-
 /* NULL: it is not beside the box. */
 static const char *trace_beside(const struct gt_boxed *b, const struct gt_live_whole *whole)
 {
     static char path[PATH_MAX + 32];
-    snprintf(path, sizeof path, "%.*s", length_of_trace(b->path), b->path);
+    snprintf(path, sizeof path, "%.*s", gt_boxed_trace_length(b->path), b->path);
     return is_the_file(path, whole) ? path : NULL;
 }
 
@@ -322,7 +314,7 @@ static void find_place(char place[PATH_MAX + NAME_MAX], const struct gt_boxed *b
 {
     const struct gt_live_whole *whole = gt_boxed_whole(b);
     const char *name = strrchr(b->path, '/') + 1;
-    int length = (int)(strlen(name) - (sizeof GT_LIVE_SUFFIX - 1));
+    int length = gt_boxed_trace_length(name);
     if (whole->bytes)
         snprintf(place, PATH_MAX, "%.*s", PATH_MAX - 1, whole->path);
     else
@@ -375,7 +367,7 @@ static const char *trace_to_replace(const struct gt_boxed *b)
 static void choose_place(char *place, size_t size, const struct gt_boxed *b)
 {
     struct stat st;
-    int n = snprintf(place, size, "%.*s", length_of_trace(b->path), b->path);
+    int n = snprintf(place, size, "%.*s", gt_boxed_trace_length(b->path), b->path);
     for (unsigned i = 0; lstat(place, &st) == 0; i++)
         snprintf(place + n, size - (size_t)n, i ? ".%llu.%u" : ".%llu",
                  (unsigned long long)b->live->pid, i);
@@ -432,8 +424,7 @@ char *gt_recover_find(const char *directory, pid_t pid)
     for (struct dirent *e; !found && dir && (e = readdir(dir));) {
         char path[PATH_MAX];
         uint64_t its;
-        size_t length = strlen(e->d_name), suffix = sizeof GT_LIVE_SUFFIX - 1;
-        if (length <= suffix || strcmp(e->d_name + length - suffix, GT_LIVE_SUFFIX) != 0 ||
+        if (!gt_boxed_trace_length(e->d_name) ||
             (size_t)snprintf(path, sizeof path, "%s/%s", directory, e->d_name) >= sizeof path)
             continue;
         if (gt_boxed_is(path, &its) && its == (uint64_t)pid)
