@@ -348,18 +348,13 @@ YIELD = "the walk as below, a look at the clock, 9 ns, and the bytes: 450 instru
 READ = "no event and no stack: the clock is read before and after, 9 ns each"
 LAYOUTS = "each frame's layout is looked for in its object's call frame information"
 DEEP = ("C", "C++")
-CONTENDED = "bare, every 22nd lock is a call of futex(2) (`perf stat`): each of these waits is 3 events of two threads, some 250 ns with the cache lines that change CPUs"
 # what, the unit, the least and the most that is aimed at, what was reached, where the floor is
 REACH = [
     ("lock+unlock, uncontended", "ns", None, 2, lambda b: added("lock", b), "going through a library at all: empty hooks above"),
     ("malloc+free", "ns", None, 5, lambda b: added("malloc", b), ""),
     *((f"an event with a known stack (half a yield, depth 20, {f})", "ns", None, 45, lambda b, f=f: half_a_yield(f, b), YIELD) for f in DEEP),
     *((f"read, depth {d}, {f}", "ns", None, 60, lambda b, d=d, f=f: added(f"read {d} {f}", b), READ) for d in (20, 100) for f in DEEP),
-    ("condition variable, there and back", "ns", None, 500, lambda b: added("cond", b), "6 events with 4 stacks, and 4 entries in the registry: 4,250 instructions. Left out by turns: the stacks 170 ns, the entries at the mutex 90, the clock 20"),
     ("pipe, there and back", "ns", None, 350, lambda b: added("pipe", b), "4 calls as above, which are too short to be events"),
-    ("create+join", "ns", None, 2000, lambda b: added("create", b), "8 events, 4,100 instructions: a slot and a P taken and given back, three stacks, one of them the first of a thread, one round of libc over its keys"),
-    ("2 threads that contend, of bare", "", 0.95, 1.05, lambda b: against_bare("lock2", "ns", b), CONTENDED),
-    ("4 threads that contend, of bare", "", 0.95, 1.05, lambda b: against_bare("lock4", "ns", b), CONTENDED),
     *((f"a stack seen before, depth 20, {f}", "ns", None, 60, lambda b, f=f: b.of(f"walk 20 {f}", "libgotrace", "same"), "") for f in DEEP),
     *((f"a first-seen stack, depth 20, {f}, layouts known", "ns", None, 3000, lambda b, f=f: b.of(f"walk 20 {f}", "libgotrace", "known"), "") for f in DEEP),
     *((f"first stack of a process, depth 20, {f}", "ns", None, 5000, lambda b, f=f: b.of(f"walk 20 {f}", "libgotrace", "first"), LAYOUTS) for f in DEEP),
@@ -399,6 +394,7 @@ def reach(bench):
 # --- in ten seconds
 
 HOT = "a hold is noted, and looked for at the unlock: 7 ns; the waits themselves cost nothing that can be measured"
+COND = "6 events with 4 stacks, and 4 entries in the registry. Left out by turns: the stacks 170 ns, the entries at the mutex 90, the clock 20"
 PAGES = "2 pages of a thread's own, 1 of its first buffer, 8 events"
 START = "the loader relocates the library and maps its pages; libc's 300 functions are found in one pass"
 # a row, the case, its column, the most of bare or None, the most more than bare or None, a least share of bare or None
@@ -407,7 +403,7 @@ GOALS = [
     *((f"{n} threads contend, held for {ns} ns", f"lock{n}-{ns}", "ns", 1.05, None, None, HOT) for ns in (200, 1000) for n in (2, 4, 16)),
     ("create+join, ns", "create", "ns", 1.1, 2000, None, PAGES),
     ("3,000 threads made at once, ms", "herd", "ms", 1.1, None, None, PAGES),
-    ("condition variable, there and back, ns", "cond", "ns", None, 500, None, ""),
+    ("condition variable, there and back, ns", "cond", "ns", None, 500, None, COND),
     ("one process without threads, ms of CPU", "spawn", "ms", None, 0.15, None, START),
     ("a shell script with 560 forks, ms", "forks", "ms", 1.15, None, None, START),
     ("python3, a pool of threads, tasks/s", "python-pool", "rate", None, None, 0.95, "frames of Python are read at each wait"),
