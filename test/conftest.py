@@ -3,8 +3,8 @@
 A test fails after LIMIT seconds, or after the number in `@pytest.mark.limit(seconds)`; all processes it started
 through `lib.proc` are then killed with their process groups.
 
-`scripts/test` has two processes that run tests, a file each. Only tests marked `beside` run at the same time: those
-that come out alike however busy the machine is. They come first; each of the others has the machine for itself.
+`run.py` first runs the tests marked `beside`, a file in each of two processes. They come out alike however busy the machine
+is. Then it runs the others, one after another. Where both kinds meet (`pytest -n 2`) a lock keeps them apart.
 """
 
 import fcntl
@@ -15,7 +15,7 @@ import signal
 
 import pytest
 
-from lib import AARCH64, LIBRARY, UNIT_TESTS, gotools, proc
+from lib import AARCH64, LIBRARY, UNIT_TESTS, classes, gotools, proc, results
 
 LIMIT = 60
 ALL = os.environ.get("ALL_NEEDS")  # `scripts/test --all` has installed everything: nothing may be missing
@@ -23,10 +23,19 @@ INSIDE = "GOTRACE_TEST_BUILD" in os.environ  # a test of test_debug.py, which wa
 SKIPPED = 77  # a unit test's exit status
 
 
+def pytest_addoption(parser):
+    parser.addoption("--part", choices=["beside", "alone"], help="only the tests that may run beside others, or only the rest")
+    parser.addoption("--results", metavar="DIR", help="a folder that gets a line for each test, and the files of tests that failed")
+
+
 def pytest_configure(config):
+    for name, what in classes.CLASSES.items():
+        config.addinivalue_line("markers", f"{name}: {what}")
     config.addinivalue_line("markers", f"limit(seconds): fail the test after this time (default {LIMIT} s)")
     config.addinivalue_line("markers", "needs(command...): skip the test where one is not installed; A|B: where both are not")
     config.addinivalue_line("markers", "beside: may run beside another test with this mark; measures no time")
+    if config.option.results and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(results.Results(config.option.results))
     if AARCH64:
         proc.use_cross_compilers()
     # Who starts the tests in the background may have told them to ignore these, which programs inherit.
@@ -39,11 +48,20 @@ def pytest_configure(config):
 
 
 def _beside(item):
-    return bool(item.get_closest_marker("beside"))
+    return bool(item.get_closest_marker("beside")) and classes.class_of(item) != "measured"
 
 
-def pytest_collection_modifyitems(items):
+def _is_wanted(item, part):
+    if classes.class_of(item) == "foreign" and not ALL:
+        return False
+    return not part or _beside(item) == (part == "beside")
+
+
+def pytest_collection_modifyitems(config, items):
     """Files that have both kinds come after those that have nothing to wait for."""
+    wanted = {item for item in items if _is_wanted(item, config.option.part)}
+    config.hook.pytest_deselected(items=[item for item in items if item not in wanted])
+    items[:] = [item for item in items if item in wanted]
     waiting = {item.location[0] for item in items if not _beside(item)}
     items.sort(key=lambda item: (not _beside(item), item.location[0] in waiting))
     for item in items:
@@ -53,29 +71,22 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(pytest.mark.skip(reason=f"{command} is not here; ./scripts/deps all installs it"))
 
 
-@pytest.hookimpl(hookwrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item):
-    if INSIDE:
-        yield
-        return
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
     with open(__file__) as file:
-        fcntl.flock(file, fcntl.LOCK_SH if _beside(item) else fcntl.LOCK_EX)
-        yield
+        if not INSIDE:
+            fcntl.flock(file, fcntl.LOCK_SH if _beside(item) else fcntl.LOCK_EX)
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        for report in classes.run(item, nextitem):
+            item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item):
     outcome = yield
-    item.has_failed = getattr(item, "has_failed", False) or outcome.get_result().failed
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_teardown(item):
-    """Traces are large: of a test that passed nothing is kept."""
-    path = (getattr(item, "funcargs", None) or {}).get("tmp_path")
-    yield
-    if path and not item.has_failed:
-        shutil.rmtree(path, ignore_errors=True)
+    item.has_failed = item.has_failed or outcome.get_result().failed
 
 
 # --- what fails, when it does
@@ -95,9 +106,7 @@ def pytest_sessionstart(session):
 def pytest_runtest_logreport(report):
     """With -q there are only dots until the end."""
     if _terminal and report.failed:
-        crash = getattr(report.longrepr, "reprcrash", None)
-        why = crash.message if crash else report.longreprtext
-        _terminal.write_line(f"\nFAILED {report.nodeid}: {why.strip().splitlines()[0][:200]}")
+        _terminal.write_line(f"\nfailed: {report.nodeid}: {classes.reason(report)}")
         _terminal.flush()  # also into a pipe
 
 
@@ -116,7 +125,13 @@ def pytest_runtest_call(item):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_teardown(item):
+    """Traces are large: nothing of a test that passed is kept."""
+    path = (getattr(item, "funcargs", None) or {}).get("tmp_path")
     yield from _limited(item)
+    if path and item.has_failed and item.config.option.results:
+        results.keep(item.config.option.results, item.nodeid, path)
+    elif path and not item.has_failed:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _limited(item):
@@ -180,9 +195,16 @@ else:
         return _unit_test_file(pathlib.Path(path), parent, fspath=path)
 
 
+CLASS_OF_UNIT_TEST = {"clock": "measured", "registry": "measured"} | dict.fromkeys(
+    ("stress", "renewal", "torn", "switch_deadline", "symbolize_guest"), "chance"  # threads that meet at any moment
+)
+
+
 class UnitTestFile(pytest.File):
     def collect(self):
-        yield UnitTest.from_parent(self, name=pathlib.Path(self.fspath).stem)
+        test = UnitTest.from_parent(self, name=pathlib.Path(self.fspath).stem)
+        test.add_marker(CLASS_OF_UNIT_TEST.get(test.name, "beside"))
+        yield test
 
 
 class UnitTest(pytest.Item):

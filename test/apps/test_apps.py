@@ -43,6 +43,7 @@ def compressed(argv, env, tmp_path, name):
     return done.returncode, digest, done.stderr.decode()
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(200)
 @pytest.mark.parametrize("argv", [["pigz", "-p", "4", "-c"], ["xz", "-T2", "-0", "-c"]], ids=["pigz", "xz"])
 def test_compressors(tmp_path, data, argv):
@@ -56,6 +57,7 @@ def test_compressors(tmp_path, data, argv):
     assert gotools.pprof(trace).total_count > 0
 
 
+@pytest.mark.foreign
 def test_python_threads(traced):
     bare = proc.run(["/usr/bin/python3", "-c", PYTHON])
     result = traced(["/usr/bin/python3", "-c", PYTHON]).ok()
@@ -77,6 +79,7 @@ def answers(port, server):
         time.sleep(0.02)
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(120)
 def test_redis_with_io_threads(tmp_path):
     trace, port = tmp_path / "t.out", free_port()

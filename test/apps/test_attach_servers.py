@@ -337,6 +337,7 @@ def attach(pid, trace):
     return result.ok()
 
 
+@pytest.mark.foreign
 def test_first_attach(program):
     """To a new process each time. It stands still for a moment only."""
     still, borrowed, took = [], [], []
@@ -365,6 +366,7 @@ def holdings(pid):
     return kib, threads, len(os.listdir(f"/proc/{pid}/fd")), len(open(f"/proc/{pid}/maps").readlines())
 
 
+@pytest.mark.chance
 def test_again_and_again(program):
     """To one process, which does not grow by that."""
     trace, took, early = program.cwd / "t.out", [], None

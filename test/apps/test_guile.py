@@ -69,6 +69,7 @@ def listed(trace, go):
             yield event[1], "begin" if event[2] == "Start" else "end", int(time)
 
 
+@pytest.mark.measured
 @both
 def test_collections_are_shown(traced, tmp_path, arguments):
     trace, times = churn(traced, tmp_path, arguments, "go1.23")
@@ -76,6 +77,7 @@ def test_collections_are_shown(traced, tmp_path, arguments):
     check(list(parsed(trace, gotools.find())), times)
 
 
+@pytest.mark.measured
 @pytest.mark.limit(300)
 @pytest.mark.parametrize("format", ["go1.5", "go1.7", "go1.9", "go1.10", "go1.19", "go1.21", "go1.22", "go1.26"])
 def test_in_other_formats(traced, tmp_path, format):
@@ -107,6 +109,7 @@ FORKS = """
 """
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("format", ["go1.21", "go1.23"])
 def test_in_a_forked_child(tmp_path, format):
     script, trace = tmp_path / "forks.scm", tmp_path / "t.out"

@@ -58,6 +58,7 @@ def why(trace):
     return json.loads(proc.run([GOTRACE, "why", "--json", trace], timeout=60).ok().stdout)
 
 
+@pytest.mark.foreign
 def test_python_and_its_lock(traced):
     """One of four computes at a time: they pass its interpreter's lock (GIL) around. Who has it may have no CPU."""
     result = traced(["/usr/bin/python3", "-c", INTERPRETED], env={"GOTRACE_SCHED": "on"}).ok()
@@ -69,6 +70,7 @@ def test_python_and_its_lock(traced):
     assert "take_gil" in finding["text"] or "pthread_cond_timedwait" in finding["text"], finding  # without its symbols
 
 
+@pytest.mark.measured
 def test_pigz_with_one_thread(traced, tmp_path):
     """Nothing is wrong but that it computes alone."""
     (tmp_path / "data").write_bytes(os.urandom(8 << 20))
@@ -79,6 +81,7 @@ def test_pigz_with_one_thread(traced, tmp_path):
     assert re.match(r"running in pigz|running in deflate", said["what_if"][0]["name"]), said["what_if"]
 
 
+@pytest.mark.measured
 def test_a_pool_whose_queue_is_its_limit(traced, tmp_path):
     """100 jobs of 1 ms with the lock make 100 ms; without it a fourth of 1.5 ms each. Of some runs one is like that:
     where others have the CPUs, main may take longer to begin."""

@@ -35,6 +35,7 @@ def rust(built):
     return built("sync", "rustc", "--edition=2021", "-g", "-O", "sync.rs")
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(90)
 def test_cxx20(tmp_path, cxx20):
     (trace,) = apps.same([cxx20], tmp_path)
@@ -48,6 +49,7 @@ def test_cxx20(tmp_path, cxx20):
     assert apps.waits([trace], rwlocks, above="readers_and_writers") > 0
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(90)
 @pytest.mark.needs("rustc")
 def test_rust(tmp_path, rust):
@@ -67,6 +69,7 @@ def cgo(built):
 # Go makes its system calls itself, exit_group among them: no exit line, and a last generation that is missing.
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(90)
 def test_go_with_cgo(tmp_path, cgo):
     (trace,) = apps.same([cgo], tmp_path, check=apps.check_cut_trace)
@@ -74,12 +77,14 @@ def test_go_with_cgo(tmp_path, cgo):
     assert apps.created(trace) > 4
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(90)
 def test_children_of_go_write_beside(tmp_path, cgo):
     trace, *_ = apps.same([cgo, "pwd"], tmp_path, check=lambda trace, _: [trace])
     assert apps.created(trace) > 4
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(90)
 @pytest.mark.needs("java")
 def test_java(tmp_path):
@@ -92,6 +97,7 @@ def test_java(tmp_path):
     assert {"player 0", "player 1"} <= set(labels), labels
 
 
+@pytest.mark.foreign
 @pytest.mark.needs("node")
 @pytest.mark.limit(90)
 def test_node(tmp_path):
@@ -102,6 +108,7 @@ def test_node(tmp_path):
     assert apps.waits([trace], ("epoll_wait", "epoll_pwait"), above="uv_run", kind="net") > 0
 
 
+@pytest.mark.foreign
 @pytest.mark.needs("sbcl")
 @pytest.mark.limit(90)
 def test_sbcl(tmp_path):
@@ -112,6 +119,7 @@ def test_sbcl(tmp_path):
     assert apps.waits([trace], "futex wait", above="futex_wait") > 0
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(90)
 def test_beam(tmp_path):
     traces = apps.same(["escript", HERE / "sync.erl"], tmp_path, env={"ERL_FLAGS": "+S 2:2"})

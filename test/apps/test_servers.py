@@ -72,6 +72,7 @@ def fetch(port, files, times):
     return digest.hexdigest()
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(90)
 def test_nginx_with_a_thread_pool(shared):
     files = shared / "files"
@@ -117,6 +118,7 @@ def memcached_client(port, number, rounds=150):
     return digest.hexdigest()
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(90)
 def test_memcached_with_threads(shared):
     def session(env, cwd):
@@ -142,6 +144,7 @@ def test_memcached_with_threads(shared):
 # --- PostgreSQL: processes that share memory and semaphores; pgbench has threads
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(120)
 @pytest.mark.needs(f"{PG_BIN}/initdb")
 def test_postgresql_under_pgbench(shared):
@@ -199,6 +202,7 @@ DO $$ BEGIN
 END $$"""
 
 
+@pytest.mark.measured
 @pytest.mark.limit(120)
 @pytest.mark.needs(f"{PG_BIN}/initdb")
 def test_postgresql_family(shared):
@@ -257,6 +261,7 @@ def test_postgresql_family(shared):
 # --- chronyd: one thread, and after the start a seccomp filter that kills
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(60)
 @pytest.mark.skipif(not ROOT_USER, reason="needs root")
 def test_chronyd_confined(shared):

@@ -58,6 +58,7 @@ class Client:
             s.close()
 
 
+@pytest.mark.measured
 @pytest.mark.limit(2 * SECONDS + 120)
 def test_soak(tmp_path, record_property):
     port, log, trace = apps.free_port(), tmp_path / "log", tmp_path / "t.out"

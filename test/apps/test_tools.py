@@ -54,6 +54,7 @@ threads(read, 4)
 """
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(90)
 @pytest.mark.parametrize("journal", ["wal", "delete"])
 def test_sqlite_with_many_writers(tmp_path, journal):
@@ -70,6 +71,7 @@ def test_sqlite_with_many_writers(tmp_path, journal):
         assert sum(apps.waits([trace], locks, above=caller) for caller in callers) > 0
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(60)
 def test_sqlite_shells(tmp_path):
     """Processes of one thread leave nothing behind but the first one's trace."""
@@ -124,6 +126,7 @@ git no-such-command || echo $?
 """
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(90)
 def test_git(tmp_path, repository):
     def session(env, cwd):

@@ -85,6 +85,7 @@ def stolen():
     return ticks * 1e9 / os.sysconf("SC_CLK_TCK")
 
 
+@pytest.mark.measured
 @formats
 def test_every_format(tmp_path, format):
     before = stolen()
@@ -103,6 +104,7 @@ def test_every_format(tmp_path, format):
         gotools.check(tmp_path / "t.out", go=go)
 
 
+@pytest.mark.measured
 def test_machine_has_no_more(tmp_path):
     """No column says more than there is."""
     used = run(["spin=4", "brood=2"], tmp_path / "t.out", 1.2)
@@ -111,6 +113,7 @@ def test_machine_has_no_more(tmp_path):
     assert 0.9 * sum(t.cpu for t in used) < ns_of(cpu) <= 1.01 * os.cpu_count() * ns_of(ns), report
 
 
+@pytest.mark.measured
 def test_counts(tmp_path):
     used = {t.kind: t for t in run(["spin=4", "fault=1", "sleep=1"], tmp_path / "t.out", 1.5)}
     seen = top(tmp_path / "t.out")
@@ -121,6 +124,7 @@ def test_counts(tmp_path):
         assert cpu >= used[kind].cpu - 5e6
 
 
+@pytest.mark.measured
 def test_recordings_in_a_running_program(tmp_path):
     """Each tells what was used in it, and nothing from before."""
     program = Running(MIXED, tmp_path / "%n.out", GOTRACE_START="manual")
@@ -140,6 +144,7 @@ def test_recordings_in_a_running_program(tmp_path):
     program.end()
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("format", ["go1.21", "go1.23"])
 def test_flight_recorder(tmp_path, format):
     """A file that begins anywhere; and the ring goes on."""
@@ -156,6 +161,7 @@ def test_flight_recorder(tmp_path, format):
     program.end()
 
 
+@pytest.mark.measured
 def test_threads_that_end(tmp_path):
     """What each has used is told when it ends: together, what the process has."""
     source = """
@@ -196,6 +202,7 @@ int main(void)
         assert sum(seen[tid].cpu + seen[tid].queue > 95 for tid in burnt) > 360
 
 
+@pytest.mark.measured
 def test_one_thread(tmp_path):
     """Without a thread of ours the program's own looks at itself."""
     source = """
@@ -255,6 +262,7 @@ def of_thread(trace, name):
     return seen
 
 
+@pytest.mark.measured
 def test_thread_that_is_idle_later(traced, tmp_path):
     """What it has used is a part of its whole life."""
     source = BURN + """
@@ -333,6 +341,7 @@ int main(void)
         assert seen.unseen < 10 and (seen.cpu + seen.queue > 30 or seen.sync > 30), seen
 
 
+@pytest.mark.measured
 def test_end_of_a_recording(traced, tmp_path):
     """Threads that end while everybody is looked at for the last time."""
     source = BURN + f"""
@@ -371,6 +380,7 @@ int main(void)
     assert abs(used - int(result.stdout)) < 0.05 * int(result.stdout), (used, result.stdout)
 
 
+@pytest.mark.measured
 def test_end_by_the_bare_call(traced, tmp_path):
     """Nobody knows what such a thread has used in the end: that is no part of what is told."""
     source = BURN + """
@@ -403,6 +413,7 @@ int main(void) {{ gotrace_log(0, "key", "gotrace-account was \303\251t\303\251")
     assert all(abs(s.sum() - 100) <= 0.5 for s in shares(trace).values())
 
 
+@pytest.mark.measured
 def test_openmp(tmp_path):
     """Threads of a pool that sleeps in a futex of its own did not run."""
     source = """
@@ -425,6 +436,7 @@ int main(void)
     assert all(s.sync > 90 and s.cpu < 5 for s in workers), workers
 
 
+@pytest.mark.measured
 def test_forked_child(tmp_path):
     """Its account begins with it."""
     source = """
@@ -447,6 +459,7 @@ print(pid)
     assert (tmp_path / f"{result.stdout.strip()}.out").exists()
 
 
+@pytest.mark.measured
 def test_without_schedstat(tmp_path):
     """Kernels and sandboxes without it: clocks tell the CPU time, events what they know of the queue."""
     script = "mount -t tmpfs none /proc 2>/dev/null || exit 77; exec \"$@\""
@@ -463,6 +476,7 @@ def test_without_schedstat(tmp_path):
     assert seen[1].cpu > 25 and seen[0].cpu < 10 and seen[0].sleep + seen[0].queue > 60, seen
 
 
+@pytest.mark.measured
 @pytest.mark.needs("strace")
 def test_bounded_work(tmp_path):
     """Many threads take turns. 120 are looked at in a second, but for the two ends, where all are."""
@@ -482,6 +496,7 @@ def test_bounded_work(tmp_path):
     assert len([s for s in shares(tmp_path / "t.out").values() if s.sleep + s.unseen > 50]) >= threads - 5
 
 
+@pytest.mark.measured
 def test_idle_program_writes_nothing_more(tmp_path):
     sizes = []
     for seconds in 1.5, 4.5:

@@ -52,6 +52,7 @@ def shown(url):
     return found
 
 
+@pytest.mark.measured
 @pytest.mark.limit(180)
 @formats
 def test_pages(traced, format):
@@ -157,6 +158,7 @@ def test_in_a_library_loaded_later(traced, tmp_path):
 LOOP = f'#include "{HEADER}"\n#include <stdlib.h>\nint main(int n, char **v) {{\n    for (int i = atoi(v[n - 1]); i; i--) {{\n        __asm__ volatile("" ::: "memory");\n        gotrace_log(0, "c", "m");\n    }}\n    return 0;\n}}\n'
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("flags", [["-fPIE", "-pie"], ["-no-pie", "-fno-pie"]])
 def test_costs_one_branch(tmp_path, flags):
     """Instructions of a call in a program without the library, beyond those of the loop itself."""
@@ -211,6 +213,7 @@ int main(void) {{
     assert said == {str(i): list(range(400)) for i in range(TALKERS)}
 
 
+@pytest.mark.measured
 def test_memory_with_new_texts(traced, tmp_path):
     """A million messages and names that never come again leave nothing behind in the process."""
     text = f"""#include "{HEADER}"

@@ -9,6 +9,7 @@ from lib import ROOT, proc, reports
 SOURCE = ROOT / "test/apps/async_io.c"
 
 
+@pytest.mark.measured
 def test_waits_of_libraries(traced, tmp_path):
     program = tmp_path / "async_io"
     result = proc.run(["gcc", "-D_GNU_SOURCE", "-O1", "-g", "-o", program, SOURCE, "-luring", "-laio"])

@@ -107,6 +107,7 @@ def values(trace):
     return [int(re.search(r"\d+(?=\)})", e.fields["Value"])[0]) for e in events]
 
 
+@pytest.mark.measured
 def test_truth(tmp_path):
     """Waits are right from then on: how long, for which lock, who held it, doing what; and so they are the next time."""
     with running("locks") as program:
@@ -131,6 +132,7 @@ def holdings(pid):
     return kib // 4, text.count("\nVmFlags:"), *(len(os.listdir(f"/proc/{pid}/{of}")) for of in ("fd", "task"))
 
 
+@pytest.mark.measured
 @pytest.mark.limit(300)
 def test_takes_no_more_each_time(tmp_path):
     """What it takes it has after some: from then on less than a page each time, no mapping, descriptor or thread."""
@@ -145,6 +147,7 @@ def test_takes_no_more_each_time(tmp_path):
     assert after[0] - before[0] < times and after[1:] == before[1:], (before, after)
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("what", ["calls", "sleeper", "many 100", "forks"])
 def test_nothing_happens(tmp_path, what):
     with running(*what.split()) as program:
@@ -222,6 +225,7 @@ def steps_of(die, tmp_path, what):
     return int((tmp_path / "n").read_text().split()[-1])  # of the last try
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("what", ["sleeper", "calls"])
 def test_killed_command(tmp_path, die, what):
     """Wherever it was: the program goes on, its calls last their time, with its registers and its mask of signals."""
@@ -236,6 +240,7 @@ def test_killed_command(tmp_path, die, what):
     assert died  # the command may be done sooner than the first time
 
 
+@pytest.mark.measured
 def test_killed_program(tmp_path, die):
     last = steps_of(die, tmp_path, "calls")
     for at in range(last // 6, last, last // 6):
@@ -471,6 +476,7 @@ int main(void)
 """
 
 
+@pytest.mark.measured
 def test_calls_that_begin_anew(tmp_path):
     """io_getevents(2) counts its timeout from the beginning when a debugger stops its thread: 3 ms may become no end."""
     binary = tmp_path / "anew"
@@ -484,6 +490,7 @@ def test_calls_that_begin_anew(tmp_path):
         assert int(err.split()[0]) < 400_000, err
 
 
+@pytest.mark.measured
 def test_calls_with_something_half_done(tmp_path):
     """A write that has copied a part, a timeout that would begin anew: threads in such calls are not the ones that are borrowed."""
     size, ms = 300_000, 3_000

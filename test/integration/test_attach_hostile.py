@@ -78,6 +78,7 @@ def length(tmp_path_factory):
 MODES = ["calls", "sleeper", "many 20", "signals"]
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("what", MODES)
 def test_command_killed_at_random(tmp_path, length, what):
     """The program goes on, and can be attached to later."""
@@ -98,6 +99,7 @@ def test_command_killed_at_random(tmp_path, length, what):
         detach(program.pid)
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("what", ["calls", "many 20"])
 def test_program_killed_at_random(tmp_path, length, what):
     """The command ends, and says that the program has."""
@@ -112,6 +114,7 @@ def test_program_killed_at_random(tmp_path, length, what):
         assert status in (0, 1) and (status == 0 or str(child.pid) in said), said
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("what", ["signals", "closes"])
 def test_interfering_program(tmp_path, what):
     """Signals come to the thread that is borrowed, and no other than without us; or what is open is closed."""
@@ -132,6 +135,7 @@ def test_program_that_executes_another(tmp_path):
             assert program.poll() is None
 
 
+@pytest.mark.chance
 def test_program_that_ends(tmp_path, length):
     moments = random.Random(1)
     for _ in range(TIMES):
@@ -142,6 +146,7 @@ def test_program_that_ends(tmp_path, length):
         assert status in (0, 1) and (status == 0 or str(program.pid) in said), said
 
 
+@pytest.mark.chance
 def test_stopped_and_continued(tmp_path):
     """By SIGSTOP and SIGCONT, all the time: it is attached to, or refused; and goes on when the last of these has come."""
     moments, over = random.Random(2), threading.Event()
@@ -166,6 +171,7 @@ def test_stopped_and_continued(tmp_path):
             assert status == 0 or f"process {program.pid} " in said, said
 
 
+@pytest.mark.chance
 def test_two_at_once(tmp_path):
     """One is first; the other one finds that, or joins in. Then one detach is enough."""
     for i in range(TIMES):
@@ -176,6 +182,7 @@ def test_two_at_once(tmp_path):
             detach(program.pid)
 
 
+@pytest.mark.chance
 def test_looked_at_meanwhile(tmp_path):
     """By `gotrace stacks`, again and again."""
     over, looks = threading.Event(), []
@@ -204,6 +211,7 @@ DEBUGGERS = {
 }
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("debugger", DEBUGGERS)
 def test_debugged(tmp_path, debugger):
     """It is refused, and nothing happens; when the debugger has gone it is attached to."""

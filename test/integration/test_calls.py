@@ -27,6 +27,7 @@ def of_threads(expected, events):
     return [s for thread in {t.waiter for t in expected} if thread in g_of for s in found[g_of[thread]]]
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("row", truth.rows("calls", "timed"))
 def test_call(traced, row):
     expected, events, result = run(traced, row)
@@ -42,6 +43,7 @@ def counted(tmp_path_factory):
     return truth.by_row(result), gotools.parse(trace)
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("row", truth.rows("calls", "counted"))
 def test_count_and_place(counted, row):
     """A call that does not wait is shown when everything is."""
@@ -78,6 +80,7 @@ def test_cancellation(traced, program, at_least, env):
     gotools.check_all(result.trace)
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("program", VARIANTS)
 def test_other_names(traced, program):
     """__read_chk, pread64, …: the calls of the same program, all rows in one run; the same slices and results."""
@@ -101,12 +104,14 @@ def check_profiles(expected, trace):
             truth.check_profile(expected, profile, {kind})
 
 
+@pytest.mark.measured
 def test_profile_totals(traced):
     result = traced([CALLS]).ok()
     gotools.check_all(result.trace)
     check_profiles(truth.truths(result), result.trace)
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("row, kind", [("ten", "syscall"), ("ten-network", "net")])
 def test_computing_between_calls_is_no_call(traced, go, row, kind):
     """Ten calls of 1 ms, each followed by 9 ms of computing, are 10 ms, not 100."""
@@ -120,6 +125,7 @@ def test_computing_between_calls_is_no_call(traced, go, row, kind):
     assert profile.leaf_count()[expected[0].hook] == 10
 
 
+@pytest.mark.measured
 def test_starts(traced):
     """Every slice lies inside its call: one offset between the program's clock and the trace's fits them all."""
     expected, events, _ = run(traced, "ten")
@@ -130,6 +136,7 @@ def test_starts(traced):
     assert at_least <= at_most + 100_000, [(t, s) for t, s in zip(expected, shown)]
 
 
+@pytest.mark.measured
 def test_several_generations(traced):
     """A read and a recv of 2.5 s are one call each, with their lengths, here and in the profiles."""
     expected, events, result = run(traced, "long")
@@ -164,6 +171,7 @@ def test_none(traced):
     assert {t.waiter for t in expected} <= set(truth.goroutines(events)), "the threads are there all the same"
 
 
+@pytest.mark.measured
 def test_none_leaves_waits_for_threads(traced):
     expected, events, _ = run(traced, "read-handler-posts", env={"GOTRACE_SYSCALLS": "none"})
     truth.check([t for t in expected if t.kind == "sync"], events)
@@ -240,6 +248,7 @@ int main(void)
         assert sum(count for _, count, what in waits(trace, "network")) == sum(expected.values())
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("row", ["ten", "ten-network"])
 @pytest.mark.parametrize("minimum", [10_000_000, 1_000_000_000])
 def test_minimum_hides(traced, row, minimum):
@@ -250,12 +259,14 @@ def test_minimum_hides(traced, row, minimum):
     assert len(of_threads(expected, events)) <= 1 + sum(t.ns > minimum for t in expected)
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("row", ["read-pipe", "recv"])
 def test_minimum_shows(traced, row):
     expected, events, _ = run(traced, row, env={"GOTRACE_SYSCALL_MIN": 10_000_000})
     truth.check(expected, events)
 
 
+@pytest.mark.measured
 def test_minimum_does_not_hide_what_spans_generations(traced):
     """What still runs when a generation is closed is shown: nobody knows yet how long it will be."""
     expected, events, _ = run(traced, "long", env={"GOTRACE_SYSCALL_MIN": "3600000000000"})

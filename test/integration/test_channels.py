@@ -79,6 +79,7 @@ def enders(waits):
     return collections.Counter(wait.ender for wait in waits)
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("how", ["-", "e", "t", "te"])
 @pytest.mark.parametrize("kind", KINDS)
@@ -92,6 +93,7 @@ def test_who_writes_when_the_reader_sleeps(record, kind, how, format):
     assert told["writer"] <= ROUNDS, "not the call that reads, too"
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("kind", SURVIVING)
 def test_another_program(record, kind):
     *_, events = record(kind, "x", "go1.23")
@@ -99,6 +101,7 @@ def test_another_program(record, kind):
     assert set(told) <= {"writer", None} and told["writer"] >= 0.95 * ROUNDS, told
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("kind", KINDS)
 def test_answers(record, kind):
     """Whoever waits for the other one, it was that; where an answer was quick there may have been no wait."""
@@ -145,6 +148,7 @@ def test_what_was_left(record, kind, how):
     assert enders(waits_of(events, "writer", WRITES)) == {None: ROUNDS + 1}, "there was room, too"
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("how", ["f", "ft"])
 @pytest.mark.parametrize("kind", ["pipe", "fifo"])

@@ -45,6 +45,7 @@ def same_family(argv, tmp_path, **options):
     return traces
 
 
+@pytest.mark.measured
 def test_naps(tmp_path):
     """The third child's file is of what it became: it had not written any before."""
     program = proc.compile(NAPS, tmp_path / "naps")

@@ -88,6 +88,7 @@ def built(tmp_path_factory):
     return [proc.compile(PROGRAM, folder / "program", "-ldl", "-pthread"), plugin]
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("how", ["exit", "_exit", "abort", "exec", "fork", "beside", "return"])
 def test_ends_at_once(built, tmp_path, how):
     bare = proc.run(built, env={"HOW": how})

@@ -105,6 +105,7 @@ def await_deadlock(pod, rules):
     return result.stdout
 
 
+@pytest.mark.foreign
 @users
 def test_flight_recorder(pod, rules):
     """Stacks and a snapshot from a debug container; the application is process 1 in both."""
@@ -115,6 +116,7 @@ def test_flight_recorder(pod, rules):
         assert "pthread_mutex_lock <- transfer (incidents.c:43), accounts, held by" in pod.debug(rules, "top", "/traces/slow.out").ok().stdout
 
 
+@pytest.mark.measured
 @users
 def test_recording(pod, rules):
     """A file, with CPU samples: of a thread that computes until its input ends."""
@@ -127,6 +129,7 @@ def test_recording(pod, rules):
     assert int(re.search(r"(\d+) CPU samples", proc.run([ROOT / "build/gotrace", "top", "--cpu", trace]).ok().stdout)[1]) >= 20
 
 
+@pytest.mark.foreign
 @users
 def test_what_the_tracer_says(pod, rules):
     """Its thread has none of the program's descriptors, and may not get one by pidfd_getfd(2) here."""
@@ -135,6 +138,7 @@ def test_what_the_tracer_says(pod, rules):
         assert any(line.startswith("gotrace: DEADLOCK") for line in lines)
 
 
+@pytest.mark.foreign
 def test_cpu_state(pod):
     """The kernel watches threads only with CAP_PERFMON, which has its call in the profile, too."""
     for rules, refused in (([], True), (["--add=perfmon"], False)):
@@ -143,6 +147,7 @@ def test_cpu_state(pod):
         assert ("GOTRACE_SCHED: the kernel does not let this user watch threads" in said) == refused, said
 
 
+@pytest.mark.foreign
 def test_another_user(pod):
     """Who debugs has the application's user, or CAP_SYS_PTRACE; root alone is not enough, and is told so."""
     with pod.running(RESTRICTED, "/gotrace/app/incidents", "deadlock", GOTRACE_RING="30s"):
@@ -153,6 +158,7 @@ def test_another_user(pod):
         pod.debug(["--add=sys_ptrace"], "snapshot", "1", "/traces/root.out").ok()
 
 
+@pytest.mark.foreign
 @users
 def test_attach(pod, rules):
     """To what was started without the library."""

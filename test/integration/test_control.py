@@ -127,6 +127,7 @@ def test_recordings_in_all_formats(tmp_path, format):
         assert not result.stdout, result.stdout[:2000]
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("format", ["go1.5", "go1.21", "go1.23"])
 def test_recordings_leave_no_memory(tmp_path, format):
     source = f"""

@@ -47,6 +47,7 @@ def truth(result):
     return {(int(tid), function): int(ns) for function, tid, ns in rows}
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("hz", [25, 100, 1000])
 def test_shares(sampled, hz):
     """As many samples as CPU time says, of each function in each thread; none of a thread that sleeps."""
@@ -74,6 +75,7 @@ def test_shares(sampled, hz):
     assert sum(n for (_, where), n in count.items() if where == "thread") <= 0.02 * len(found) + max(1, hz / 100)
 
 
+@pytest.mark.measured
 def test_exact_leaf(sampled):
     """The interrupted instruction itself, not the one before: all lines are those of the loops."""
     result = sampled([PROGRAMS / "cpu", 1], env={"GOTRACE_CPU_HZ": 1000}, **LONG).ok()
@@ -84,6 +86,7 @@ def test_exact_leaf(sampled):
     assert loops > 0.95 * sum(lines.values()) > 500, lines
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("format", FORMATS)
 def test_formats(traced, format):
     """On the timeline of every viewer, on the thread's row."""
@@ -108,6 +111,7 @@ def test_older_formats_have_none(traced, format):
 FLAGS = [["-O2", "-fomit-frame-pointer"], ["-O3", "-fomit-frame-pointer", "-flto"], ["-O2", "-no-pie"], ["-O0"]]
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("flags", FLAGS)
 def test_stacks_from_anywhere(traced, tmp_path, flags):
     """Prologues, epilogues, calls through the PLT, libc, vDSO: each stack goes back to the beginning."""
@@ -137,6 +141,7 @@ int main(void) {
     assert len(cut) <= 0.01 * len(stacks), f"{len(cut)} of {len(stacks)}: {cut[:5]}"
 
 
+@pytest.mark.measured
 def test_one_thread_that_only_computes(traced, tmp_path):
     """Nobody comes by to take its samples, and it gets no second thread for that."""
     text = """
@@ -202,6 +207,7 @@ def test_signals_of_the_program(sampled, tmp_path):
         gotools.check(trace)
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("args", [[], ["threads"]])
 def test_realtime_signals(sampled, args):
     """A program may block, await and handle all of them, and change users in all threads, as if there were no sampler."""
@@ -254,6 +260,7 @@ def test_small_signal_stack_from_before(traced, tmp_path):
     traced([tmp_path / "p"], env={"GOTRACE_CPU_HZ": "1000"}).ok()
 
 
+@pytest.mark.measured
 def test_signal_stacks_set_often(traced, tmp_path):
     """Neither a stack that is large enough, set more often than samples are due, nor one that is refused ends them."""
     text = """
@@ -371,6 +378,7 @@ def stolen_ms():
         return int(file.readline().split()[8]) * 1000 / os.sysconf("SC_CLK_TCK")
 
 
+@pytest.mark.measured
 @pytest.mark.needs("strace")
 def test_without_a_signal(by_kernel, tmp_path):
     """Only those before our thread has met a thread; what follows is not bound to the kernel's ticks."""
@@ -432,6 +440,7 @@ def burners(tmp_path, main, *flags):
     return proc.compile(BURNERS + main, tmp_path / "burners", *flags)
 
 
+@pytest.mark.measured
 def test_time_in_the_kernel(sampled, tmp_path):
     """A thread that spends its time in a system call is seen in that."""
     program = burners(tmp_path, r"""
@@ -451,6 +460,7 @@ def test_time_in_the_kernel(sampled, tmp_path):
     assert 0.9 * expected - 3 < len(reads) < 1.1 * expected + 3, (len(reads), expected, collections.Counter(map(str, found)))
 
 
+@pytest.mark.measured
 def test_deep_stacks(sampled, tmp_path):
     """Deeper than what the kernel copies: those that our thread finds cut when it first looks are the last."""
     program = burners(tmp_path, r"""
@@ -470,6 +480,7 @@ def test_deep_stacks(sampled, tmp_path):
     assert sum(not whole(s) for s in stacks) <= 3 * 8
 
 
+@pytest.mark.measured
 def test_more_threads_than_rings(sampled, tmp_path):
     """Memory for copies of stacks is bounded: the others' are by signals."""
     program = burners(tmp_path, 'int main(void) { printf("%f\\n", threads(70, burn, 0.08)); return 0; }')
@@ -480,6 +491,7 @@ def test_more_threads_than_rings(sampled, tmp_path):
     assert 0.9 * expected < len(found) < 1.1 * expected, (len(found), expected)
 
 
+@pytest.mark.measured
 def test_code_that_comes_and_goes(sampled, tmp_path):
     """Stacks are walked while libraries are unloaded, and those of their code before that."""
     work = "static void spin(double);\nvoid work(void) { spin(0.004); }\n"
@@ -502,6 +514,7 @@ def test_code_that_comes_and_goes(sampled, tmp_path):
     assert sum(not whole(s) for s in found) < 0.01 * len(found) + 2
 
 
+@pytest.mark.measured
 def test_where_a_cpu_is_a_p(by_kernel, traced, tmp_path):
     """With GOTRACE_SCHED samples are on the CPU that the thread was on, whoever takes them."""
     program = burners(tmp_path, r"""
@@ -526,6 +539,7 @@ def test_where_a_cpu_is_a_p(by_kernel, traced, tmp_path):
     assert {p for p, _ in most} == {0, 1} and all(n > 0.95 * sum(of.values()) for (_, n), of in zip(most, threads.values()))
 
 
+@pytest.mark.measured
 def test_recordings_and_children(sampled, tmp_path):
     """From one recording to the next, and in a child, threads go on being sampled."""
     program = burners(tmp_path, r"""
@@ -583,6 +597,7 @@ def test_stack_of_a_signal(by_kernel, traced, tmp_path):
     assert 110 < len(found) < 140 and 90 < len(handler) < 110 and all(names.index("handler") <= 4 for names in handler)
 
 
+@pytest.mark.measured
 def test_thread_that_begins_in_a_handler(sampled, tmp_path):
     """It is another goroutine then, and sampled once."""
     program = burners(tmp_path, r"""
@@ -609,6 +624,7 @@ def test_thread_that_begins_in_a_handler(sampled, tmp_path):
     assert 0.9 * 0.7 * 250 - 3 < len(found) < 1.1 * 0.7 * 250 + 3
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("sched", ["off", "on"])
 def test_long_unloading(sampled, tmp_path, sched):
     """While a library's destructor takes its time samples have no callers, but none is missing."""
@@ -635,6 +651,7 @@ def test_long_unloading(sampled, tmp_path, sched):
     assert 225 < seen.total() < 280 and seen["spin"] > 0.8 * seen.total(), seen
 
 
+@pytest.mark.measured
 def test_memory_of_rings(by_kernel, traced, tmp_path):
     """Threads whose stacks are deeper than what is copied give theirs back."""
     program = burners(tmp_path, r"""

@@ -213,6 +213,7 @@ def test_only_these_threads(recorded, tmp_path):
         assert refused.returncode == 1 and "no such thread" in refused.stderr, refused
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("format", ["go1.7", "go1.19", "go1.23", "go1.26"])
 def test_accounts_and_samples(recorded, tmp_path, format):
     """What the kernel counted and sampled: of three parts, together that of the whole."""

@@ -156,6 +156,7 @@ def same_answers(look, tmp_path, recording, *, but=()):
     return first, second
 
 
+@pytest.mark.measured
 @recordings
 @pytest.mark.parametrize("tool", [pytest.param(name, marks=needs(name)) for name in ATTACHED])
 @pytest.mark.limit(120)
@@ -163,6 +164,7 @@ def test_attached(tmp_path, tool, recording):
     same_answers(lambda pid: proc.run(ATTACHED[tool](pid)), tmp_path, recording)
 
 
+@pytest.mark.measured
 @recordings
 @needs("gdb")
 @pytest.mark.limit(120)
@@ -197,6 +199,7 @@ def on_terminal(argv, text):
     return proc.Result(child.args, {}, child.returncode, shown.replace("\r", ""), "", time.monotonic() - begin)
 
 
+@pytest.mark.measured
 @recordings
 @needs("gdb", "gcore", "eu-stack")
 @pytest.mark.limit(120)
@@ -219,6 +222,7 @@ def test_core_of_a_running_program(tmp_path, recording):
         core.unlink()
 
 
+@pytest.mark.foreign
 @recordings
 @needs("gdb", "prlimit")
 def test_core_of_a_program_that_crashed(tmp_path, recording):
@@ -241,6 +245,7 @@ def test_core_of_a_program_that_crashed(tmp_path, recording):
 # --- what they see of us
 
 
+@pytest.mark.foreign
 @recordings
 def test_every_name_is_that_of_a_file(tmp_path, recording):
     """Nothing that others read of the process names what is something else, or nothing, to them."""
@@ -251,6 +256,7 @@ def test_every_name_is_that_of_a_file(tmp_path, recording):
         assert names and all(os.path.isfile(name) for name in names - {CONTROL_NAME}), names
 
 
+@pytest.mark.foreign
 @recordings
 def test_one_page_begins_as_the_library(tmp_path, recording):
     """Of a core file eu-stack takes each page with an ELF header for a library, as far as that one would reach."""
@@ -259,6 +265,7 @@ def test_one_page_begins_as_the_library(tmp_path, recording):
         assert len(firsts) == 1, firsts
 
 
+@pytest.mark.foreign
 @recordings
 @needs("gdb")
 def test_gdb_sees_one_libc(tmp_path, recording):
@@ -298,6 +305,7 @@ def ran(tool, program, recording, trace, **options):
     return bare, traced
 
 
+@pytest.mark.measured
 @recordings
 @needs("gdb")
 @pytest.mark.limit(120)
@@ -321,6 +329,7 @@ def test_gdb_runs_the_program(tmp_path, recording):
     gotools.check_all(trace)
 
 
+@pytest.mark.measured
 @recordings
 @needs("strace")
 def test_strace(tmp_path, recording):
@@ -358,6 +367,7 @@ int main(void)
 """
 
 
+@pytest.mark.measured
 @recordings
 @needs("ltrace")
 def test_ltrace(tmp_path, recording):
@@ -368,6 +378,7 @@ def test_ltrace(tmp_path, recording):
         assert called == 3 * ["pthread_create", "usleep", "puts"], str(result)
 
 
+@pytest.mark.measured
 @recordings
 @needs("perf")
 @pytest.mark.limit(120)

@@ -101,6 +101,7 @@ def expect(found, least, most):
     assert 0.7 * least * HZ - 4 <= found.total() <= 1.1 * most * HZ + 8, (least, most, found)
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("env", [{"GOTRACE_RING": "30s"}, {}], ids=["ring", "file"])
 def test_on_and_off(program, before, tmp_path, env):
     """Threads that call nothing, in a recording that is under way: named from there on, until there; then nothing is left."""
@@ -135,6 +136,7 @@ def test_on_and_off(program, before, tmp_path, env):
     p.end()
 
 
+@pytest.mark.measured
 def test_with_a_recording(program, before, tmp_path):
     """One that begins with samples ends with them; the next one has none. A rate of the program's own is had again."""
     p = program("spins", *before, GOTRACE_START="manual")
@@ -158,6 +160,7 @@ def test_with_a_recording(program, before, tmp_path):
     assert 30 < samples(tmp_path / "t.out").total() < 1.1 * HZ * (n + 0.1) + 8
 
 
+@pytest.mark.measured
 def test_threads_that_come_and_go(program, before, tmp_path):
     """While it is switched: each has one timer or none, and those that come later have them, too."""
     p = program("comes", *before)
@@ -195,6 +198,7 @@ def test_seccomp(program):
     p.end()
 
 
+@pytest.mark.measured
 def test_forks(program, tmp_path):
     """A child has no timers, as without; and its parent goes on with its own."""
     p = program("forks", GOTRACE_CHILDREN="all")
@@ -209,6 +213,7 @@ def test_forks(program, tmp_path):
     assert not samples(child)
 
 
+@pytest.mark.measured
 def test_one_thread(program, tmp_path):
     """It does so itself, at its next call."""
     p = program("alone", GOTRACE_START="manual")
@@ -233,6 +238,7 @@ def test_no_timers(program, before):
     assert "no timers for CPU samples of some threads" in p.end()
 
 
+@pytest.mark.measured
 def test_attached(tmp_path):
     """A program that was started without the library."""
     child = proc.spawn([PROGRAMS / "attached", "locks"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -33,6 +33,7 @@ def files_below(directory):
     return {str(p.relative_to(directory)) for p in directory.rglob("*") if not p.is_dir()}
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(250)
 def test_dist(tmp_path):
     said, first = make_dist()
@@ -76,6 +77,7 @@ def test_dist(tmp_path):
     assert {path: (prefix / path).read_bytes() for path in files_below(prefix)} == before
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(250)
 def test_same_bytes():
     """Linked and packed anew, whatever the time, the zone, the language and the settings of tools are."""
@@ -85,6 +87,7 @@ def test_same_bytes():
     assert first == again
 
 
+@pytest.mark.foreign
 def test_without_xz(tmp_path):
     """A message that says what is missing, and no file that is none."""
     for program in ("bash", "dirname", "env", "cat"):
@@ -95,6 +98,7 @@ def test_without_xz(tmp_path):
     assert {path: path.stat() for path in (ROOT / "build").glob("*.tar.xz")} == archives
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("how", ["link", "versions"])
 def test_what_an_old_glibc_lacks(tmp_path, how):
     """Is named, and there is no archive; whether the linker finds it, or what it has linked is looked at."""
@@ -162,6 +166,7 @@ def makes_systems(function):
     return pytest.mark.skipif(os.path.exists("/etc/fresh-environment"), reason="this is a new system itself")(function)
 
 
+@pytest.mark.foreign
 @makes_systems
 @pytest.mark.limit(600)
 @pytest.mark.parametrize("suite", ["bullseye", "bookworm", "trixie"])
@@ -170,6 +175,7 @@ def test_on_other_systems(tmp_path, suite):
     System(suite, tmp_path).tries(ROOT / f"build/{NAME}.tar.xz")
 
 
+@pytest.mark.foreign
 @makes_systems
 @pytest.mark.limit(900)
 def test_made_on_a_newer_system(tmp_path):

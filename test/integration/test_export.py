@@ -126,6 +126,7 @@ def test_sums_of_waits_for_a_cpu(tmp_path):
     assert theirs > 0 and is_near(ours, theirs) and is_near(go_pprof(export(trace, "pprof"), "-sample_index=sched").total(), theirs)
 
 
+@pytest.mark.measured
 def test_truth(truth):
     """What the program knows: it had to wait so long, and waited no longer than it says."""
     least, most = collections.Counter(), collections.Counter()
@@ -187,6 +188,7 @@ def test_unended(tmp_path, traced):
     assert leaves([(frames, value) for frames, value in with_them if UNENDED not in frames]) == without
 
 
+@pytest.mark.measured
 def test_cpu(tmp_path, traced):
     result = traced([PROGRAMS / "cpu", "1"], env={"GOTRACE_CPU_HZ": "200"})
     stacks = folded(result.trace, "--kind=cpu")

@@ -28,6 +28,7 @@ def names(trace):
     return sorted({e.fields["Label"].strip('"').split(".")[0] for e in gotools.parse(trace) if e.kind == "Label"})
 
 
+@pytest.mark.measured
 def test_pipeline(tmp_path):
     script = "seq 100000 | sort -n | tail -1; (sleep 0.05); exit 3"
     result = family("sh", "-c", script, trace=tmp_path / "t.out")
@@ -335,6 +336,7 @@ def infer(program, through, trace):
     return None
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("through", [[], ["socket"]], ids=["pipe", "socket"])
 def test_who_answers_is_inferred(tmp_path, through):
     """Through pipes and sockets nobody is told to have ended a wait; `why` finds out who answers, and says how."""

@@ -29,6 +29,7 @@ def header(trace):
         return file.read(16).rstrip(b"\0").decode()
 
 
+@pytest.mark.measured
 @formats
 def test_waits(traced, format):
     """Blocked time by call, of the program that knows it, in each tool's own synchronization profile."""
@@ -45,6 +46,7 @@ def test_waits(traced, format):
                 assert 0.95 * least <= leaves[hook] <= 1.05 * most, f"{go}: {hook}: {leaves[hook]}, {least} to {most}"
 
 
+@pytest.mark.measured
 @formats
 def test_calls(traced, format):
     """The same for system calls and the network: what is computed between two calls must not count."""
@@ -57,6 +59,7 @@ def test_calls(traced, format):
             assert 0.95 * least <= ns <= 1.05 * most, f"{go}: {hook}: {ns}, {least} to {most}"
 
 
+@pytest.mark.measured
 @pytest.mark.limit(600)
 def test_calls_of_go_itself(tmp_path):
     """What the tools make of Go's own traces: mutexes are right, calls only from Go 1.26 on (`encoder/README.md`).
@@ -93,6 +96,7 @@ def test_names(traced, format):
         assert "truth.c:" in lines or "libc" in lines, lines
 
 
+@pytest.mark.chance
 @pytest.mark.beside
 @pytest.mark.limit(600)
 @pytest.mark.parametrize("format", [f for f in gotools.FORMATS if gotools.FORMATS[f][0] < 22])

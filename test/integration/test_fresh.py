@@ -37,6 +37,7 @@ diff <(echo "$before") <(configuration) >&2
 """
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(900)
 @pytest.mark.parametrize("suite", ["bookworm", "trixie"])
 def test_demo_in_a_new_system(suite):
@@ -57,6 +58,7 @@ def test_demo_in_a_new_system(suite):
     assert 100 < megabytes < 1000, result
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(400)
 def test_what_is_left_running_is_told(tmp_path):
     """And gone afterwards, as the mounts and the system are."""

@@ -77,6 +77,7 @@ def by_leaf(trace, kind):
     return {row["leaf"] or "": (row["n"], row["ns"]) for row in rows}
 
 
+@pytest.mark.measured
 @pytest.mark.limit(200)
 @recordings
 def test_sums(recorded, name):

@@ -65,6 +65,7 @@ def assert_exact(traced, heap, **options):
     assert heap.end - run(traced, "nothing", **options).end == heap.truth, str(heap.result)
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("allocator", ALLOCATORS)
 def test_the_curve_is_followed_and_its_end_exact(traced, allocator):
     after = ALLOCATORS[allocator]
@@ -184,6 +185,7 @@ def test_pvalloc(traced, allocator):
     assert_exact(traced, run(traced, "pages", after=after), after=after)
 
 
+@pytest.mark.measured
 def test_rate_is_bounded(traced):
     spikes = run(traced, "spikes", 20000)
     seconds = (spikes.events[-1].time - spikes.alloc[0][0]) / 1e9

@@ -14,6 +14,7 @@ def cpu_seconds(run, way, threads):
     return min(float(run([HERD, way, threads, ROUNDS], timeout=50).ok().stdout) for _ in range(2))
 
 
+@pytest.mark.measured
 @pytest.mark.limit(300)
 @pytest.mark.parametrize("way", WAYS)
 def test_linear(traced, way):
@@ -22,6 +23,7 @@ def test_linear(traced, way):
     assert added[1] < 2 * MANY / FEW * max(added[0], 0.05), added
 
 
+@pytest.mark.measured
 @pytest.mark.beside
 @pytest.mark.parametrize("way", WAYS)
 def test_all_are_woken(traced, way):

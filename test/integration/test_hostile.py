@@ -91,6 +91,7 @@ def test_a_call_left_by_longjmp_has_its_stack(tmp_path):
         assert stacks == [[call, f"wait_{call}", "jump_out_of", "jumps"]] * 5
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("end", ["exit", "exec"])
 def test_jumps_out_of_the_tracer(tmp_path, end):
     """The drain side does not wait for an event that will never be whole; what was written before is in the trace."""
@@ -163,6 +164,7 @@ def test_threads_that_leave_the_tracer_at_each_instruction(tmp_path, way):
     assert any(s[:2] == ["usleep", "last"] for s in stacks)
 
 
+@pytest.mark.chance
 def test_threads_cancelled_anywhere(tmp_path):
     result = same("cancels", tmp_path, env={"GOTRACE_SYSCALL_MIN": "0"})
     assert proc.run([gotools.read_all(gotools.find()), result.trace], timeout=120).ok().stdout == ""
@@ -176,6 +178,7 @@ def test_forks_at_each_instruction_of_the_tracer(tmp_path):
     assert (result.returncode, result.stdout) == (0, "") and len(traces) > 100
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("memory", ["1M", "256M"])
 def test_collector_that_stops_threads_by_signals(tmp_path, memory):
     """Also those that are inside the tracer, which must not make the collector wait for them."""
@@ -193,6 +196,7 @@ URGENT = [
 ]
 
 
+@pytest.mark.measured
 @pytest.mark.skipif(not ROOT, reason="needs root")
 @pytest.mark.parametrize("env", URGENT, ids=" ".join)
 def test_real_time_priorities(tmp_path, env):
@@ -206,6 +210,7 @@ def test_real_time_priorities(tmp_path, env):
     gotools.check_all(result.trace)
 
 
+@pytest.mark.measured
 @pytest.mark.skipif(not ROOT, reason="needs root")
 def test_real_time_end(tmp_path):
     """A process ends as soon as the trace is written, though threads leave no time to less urgent ones."""

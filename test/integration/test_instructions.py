@@ -11,6 +11,7 @@ sys.path.append(str(ROOT / "test/bench"))
 import instructions  # noqa: E402
 
 
+@pytest.mark.measured
 @pytest.mark.beside
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the table is x86-64's")
 @pytest.mark.parametrize("op, frames, depth", instructions.CASES)

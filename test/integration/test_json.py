@@ -362,6 +362,7 @@ def lives(tmp_path_factory):
     return proc.compile(LIVES, tmp_path_factory.mktemp("lives") / "lives", "-D_GNU_SOURCE")
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("sched", ["off", "on"])
 @pytest.mark.parametrize("format", ["go1.5", "go1.22", "go1.26"])
 def test_sums(traced, lives, format, sched):

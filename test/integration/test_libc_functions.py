@@ -103,6 +103,7 @@ def test_a_function_that_is_in_no_group_is_noticed():
     assert group_of("read") == [HOOKED] and group_of("strlen") == ["computes"]
 
 
+@pytest.mark.measured
 def test_hooked_functions_are_seen(traced):
     """All rows of calls.c in one run: each wait is in the trace, under a name of the first group, as long as the program's clock says."""
     result = traced([PROGRAMS / "calls"]).ok()

@@ -170,6 +170,7 @@ int main(void)
 """
 
 
+@pytest.mark.measured
 def test_a_childs_time_is_its_own(tmp_path):
     """What the parent's drain side wrote last has no part in it: 2 s after its start."""
     late = proc.compile(LATE_THREADS, tmp_path / "late.so", "-D_GNU_SOURCE", "-shared", "-fPIC")
@@ -273,6 +274,7 @@ def stuck_fifo(path):
         os.close(writer)
 
 
+@pytest.mark.measured
 @pytest.mark.beside  # they mostly wait
 @pytest.mark.limit(150)
 def test_nobody_waits_for_ever(tmp_path):
@@ -387,6 +389,7 @@ int main(void)
 """
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("options", [{}, {"GOTRACE_FORMAT": "go1.11"}, {"GOTRACE_RING": "64M"}], ids=["file", "v1", "ring"])
 def test_full_buffers_in_a_signal_handler(tmp_path, options):
     """They are written there, without what the handler may have interrupted; and there is an end to them."""

@@ -42,6 +42,7 @@ def thread_of(trace):
     return {event.g: event.m for event in gotools.parse(trace) if event.g and event.m}
 
 
+@pytest.mark.measured
 @pytest.mark.limit(180)
 @pytest.mark.parametrize("sched", ["off", "on"])
 @pytest.mark.parametrize("format", ["go1.11", "go1.23", "go1.26"])
@@ -70,6 +71,7 @@ def test_owners(tmp_path, format, sched):
     assert missed < rounds / 10, missed
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("format", ["go1.11", "go1.23"])
 def test_hold_times(tmp_path, format):
     """How long they were held: each within 5 %, from where, and in what."""
@@ -95,6 +97,7 @@ def test_hold_times(tmp_path, format):
     check_holds(result.trace)
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("format", ["go1.11", "go1.21", "go1.23", "go1.26"])
 def test_holds_as_tasks(tmp_path, format):
     """What Go's viewers have spans and a histogram for: on the thread that had the lock, for as long as it had it."""
@@ -168,6 +171,7 @@ int main(void)
 """
 
 
+@pytest.mark.measured
 def test_long_holds_among_brief_ones(tmp_path):
     """Which are not looked at: it is known since when somebody waited, or a call lasted, and no longer."""
     program = proc.compile(BRIEF, tmp_path / "prog", "-O1")
@@ -215,6 +219,7 @@ int main(void)
 """
 
 
+@pytest.mark.measured
 def test_a_long_wait_keeps_a_lock_hot(tmp_path):
     """Holds of 10 ms by one who has waited for 100 ms are told, though nobody waits for them."""
     trace = proc.traced([proc.compile(LONG_WAIT, tmp_path / "prog")], tmp_path / "t.out").ok().trace
@@ -321,6 +326,7 @@ int main(void)
 """
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("format", ["go1.11", "go1.23"])
 def test_signals_in_vain(tmp_path, format):
     program = proc.compile(SIGNALS, tmp_path / "prog")
@@ -376,6 +382,7 @@ int main(void)
 """
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("format", ["go1.11", "go1.23"])
 def test_held_across_a_slow_call(tmp_path, format):
     """One command names the cause: who held it, doing what."""
@@ -644,6 +651,7 @@ def test_locks_of_one_name(tmp_path, other, own, its):
         assert all(row["signals"] for row in variables), variables
 
 
+@pytest.mark.measured
 def test_a_lock_without_a_name(tmp_path):
     """Is told by where it was waited for first; and one of C++ by the name that people know."""
     trace = proc.traced([PROGRAMS / "locks", "200"], tmp_path / "t.out").ok().trace
@@ -675,6 +683,7 @@ def incident(fault, trace, **env):
     return proc.spawn([PROGRAMS / "incidents", fault], env=proc.traced_env(trace, env), stdout=pipe, stderr=pipe, text=True)
 
 
+@pytest.mark.measured
 def test_incident_of_a_convoy_and_of_a_slow_disk(tmp_path):
     """The README's, each named by one command."""
     for fault, row in [("convoy", r"stats_lock\n +([\d.]+)%   worker, by count: running"), ("fsync", r"journal_lock\n +([\d.]+)%   .*append.*: fsync <- append \(")]:
@@ -693,6 +702,7 @@ def test_incident_of_a_deadlock(tmp_path):
     assert re.search(r"waits for mutex accounts \(.*\), held by thread \d+ \(worker\)", stacks.stdout), stacks
 
 
+@pytest.mark.measured
 def test_incident_of_a_lost_wakeup(tmp_path):
     trace = tmp_path / "t.out"
     child = incident("lost", trace)

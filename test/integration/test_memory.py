@@ -68,6 +68,7 @@ def check(sizes, trace, said):
         gotools.check(trace)
 
 
+@pytest.mark.measured
 @pytest.mark.limit(7200 if LONG else 120)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("what", ["stacks", "alone", "names", "threads"])
@@ -75,6 +76,7 @@ def test_bound(tmp_path, mode, what):
     check(*churn(tmp_path, mode, what))
 
 
+@pytest.mark.measured
 def test_threads_that_wait(tmp_path):
     """One that does nothing else costs 20 KiB at most: a page of its buffer, of its stack, and what the library knows of it."""
     threads = 3_000
@@ -84,6 +86,7 @@ def test_threads_that_wait(tmp_path):
     assert (more - less) / (threads * 0.8) < 20, (traced, bare)
 
 
+@pytest.mark.measured
 @pytest.mark.limit(7200 if LONG else 120)
 @pytest.mark.parametrize("mode", MODES)
 def test_forks_in_the_middle(tmp_path, mode):
@@ -95,6 +98,7 @@ def test_forks_in_the_middle(tmp_path, mode):
         gotools.check(trace)
 
 
+@pytest.mark.measured
 @pytest.mark.limit(7200 if LONG else 120)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("libraries", [1, 2])
@@ -153,6 +157,7 @@ int main(int argc, char **argv)
 """
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("format", ["go1.23", "go1.21"])
 def test_names_that_cannot_be_read_again(tmp_path, format):
     """Libraries that are gone are forgotten, but no names: files of those that are there are out of reach."""

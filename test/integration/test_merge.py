@@ -122,6 +122,7 @@ def test_known_family(family, tmp_path, format):
     assert [first.get(of[pid]) for pid in (its.waiter, its.reader)] == [its.parent] * 2
 
 
+@pytest.mark.measured
 def test_names_and_accounts(family, tmp_path):
     """Threads have their process' name and their own, are known by the kernel's number, and have used as much CPU."""
     its = family("go1.23")

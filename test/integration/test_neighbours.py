@@ -38,6 +38,7 @@ def same(program, trace, **options):
     return result
 
 
+@pytest.mark.foreign
 @pytest.mark.needs("clang")
 @pytest.mark.parametrize("sanitizer", SANITIZERS)
 def test_sanitizer_in_the_program(folder, tmp_path, sanitizer):
@@ -50,11 +51,13 @@ def test_sanitizer_in_the_program(folder, tmp_path, sanitizer):
         gotools.check_all(result.trace)
 
 
+@pytest.mark.foreign
 def test_sanitizer_behind(folder, tmp_path):
     program = build(folder, "gcc-undefined", "gcc", "-fsanitize=undefined")
     gotools.check_all(same(program, tmp_path / "t.out").trace)
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("sanitizer", ["address", "thread"])
 def test_sanitizer_preloaded_before(folder, tmp_path, sanitizer):
     """gcc's runtimes insist on being first; then it works."""
@@ -70,6 +73,7 @@ def test_sanitizer_preloaded_before(folder, tmp_path, sanitizer):
         assert not result.trace.exists()
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(120)
 def test_valgrind(tmp_path):
     """A program has no more errors under both than under valgrind alone."""
@@ -79,6 +83,7 @@ def test_valgrind(tmp_path):
     assert (result.returncode, result.stdout) == (bare.returncode, bare.stdout) == (0, bare.stdout), str(result)
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(120)
 def test_gdb(tmp_path):
     script = ["-ex", f"set exec-wrapper env LD_PRELOAD={LIBRARY} GOTRACE_OUTPUT={tmp_path / 't.out'}"]
@@ -90,6 +95,7 @@ def test_gdb(tmp_path):
     gotools.check_all(tmp_path / "t.out")
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("order", ["before", "after"])
 def test_libfaketime(tmp_path, order):
     library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
@@ -106,12 +112,14 @@ def test_libfaketime(tmp_path, order):
     gotools.check_all(tmp_path / "t.out")
 
 
+@pytest.mark.foreign
 def test_static_program(folder, tmp_path):
     program = build(folder, "static", "gcc", "-static")
     assert same(program, tmp_path / "t.out").stderr == ""
     assert not (tmp_path / "t.out").exists()
 
 
+@pytest.mark.foreign
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make a setuid program")
 def test_setuid_program(folder):
     """The loader itself refuses to preload by path; a library in a trusted folder does nothing in it."""
@@ -189,6 +197,7 @@ int main(void)
 """
 
 
+@pytest.mark.foreign
 @pytest.mark.parametrize("place", ["in the program", "linked", "preloaded before", "preloaded after"])
 def test_only_malloc_and_free_replaced(folder, tmp_path, place):
     library = proc.compile(PARTIAL_ALLOCATOR, folder / "libpartial.so", "-shared", "-fPIC", "-fno-builtin")
@@ -272,6 +281,7 @@ int main(int argc, char **argv)
 """
 
 
+@pytest.mark.foreign
 def test_loaded_late(folder, tmp_path):
     """Nothing calls it then; and it is gone when the program closes it."""
     program = proc.compile(LATE, folder / "late", "-ldl")
@@ -281,6 +291,7 @@ def test_loaded_late(folder, tmp_path):
     assert not (tmp_path / "t.out").exists()
 
 
+@pytest.mark.foreign
 def test_deepbind(folder, tmp_path):
     """Blocks made behind our back and freed through us, and the other way round: the heap's graph may be too low, but
     never below nothing."""
@@ -306,6 +317,7 @@ def of_musl(folder):
     return lambda name, *flags: proc.compile(source, folder / name, *flags, compiler="musl-gcc")
 
 
+@pytest.mark.foreign
 def test_static_program_of_musl(of_musl, tmp_path):
     """It has no loader."""
     assert proc.traced([of_musl("musl-static", "-static")], tmp_path / "t.out").ok().stdout == "musl\n"
@@ -315,6 +327,7 @@ def test_static_program_of_musl(of_musl, tmp_path):
 needs_musl = pytest.mark.skipif(not os.path.exists(MUSL_LOADER), reason="no musl here")
 
 
+@pytest.mark.foreign
 @needs_musl
 def test_program_of_musl(of_musl, tmp_path):
     """The loader says what it misses and ends, before the program and before anything of ours runs. The launcher says
@@ -326,6 +339,7 @@ def test_program_of_musl(of_musl, tmp_path):
     assert not (tmp_path / "t.out").exists()
 
 
+@pytest.mark.foreign
 @needs_musl
 def test_path_that_only_glibc_understands(of_musl, tmp_path):
     """As the README has it: by $LIB glibc's loader finds the library, and that of musl, nothing, which it does not mind."""
@@ -337,6 +351,7 @@ def test_path_that_only_glibc_understands(of_musl, tmp_path):
     assert proc.run([of_musl("musl-alone")], env=env).ok().stderr == ""
 
 
+@pytest.mark.foreign
 def test_program_with_a_libunwind_of_its_own(folder, tmp_path):
     """It exports the names that C++ exceptions are unwound by; whose they are bound to is not for us to change."""
     source, flags = proc.ROOT / "test/prog/cxx.cc", ["-std=c++17", "-Wl,--no-as-needed", "-lunwind", "-ldl"]

@@ -97,6 +97,7 @@ def check_waits(compiler, result):
     return expected, waits
 
 
+@pytest.mark.measured
 def test_waits(built, traced):
     """Each with its time, its line and who ended it; a task is none."""
     compiler, program = built
@@ -109,6 +110,7 @@ def test_waits(built, traced):
     assert between >= 0.95 * task.arranged, f"{task}: {its}"
 
 
+@pytest.mark.measured
 def test_workers_are_idle(built, traced):
     """Between regions, which are 30 ms apart; and nobody else is."""
     compiler, program = built
@@ -131,6 +133,7 @@ def test_regions_are_named(built, traced):
     assert {e.stack[0].func for e in begins} == {"loop"} if built[0] == "gcc" else all("loop" in [f.func for f in e.stack] for e in begins)
 
 
+@pytest.mark.measured
 def test_regions_in_which_nothing_happens(built, traced):
     """They are there; their workers wait for the next one, and nobody for anything else."""
     result = traced([built[1], "empty"]).ok()

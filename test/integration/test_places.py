@@ -310,6 +310,7 @@ def totals(rows):
     return total
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("format", ["go1.21", "go1.23"])
 def test_times_are_cut_exactly(traced, format):
     """What is before a time and what is after it make the whole; a row is what programs say it is."""
@@ -376,6 +377,7 @@ int main(void)
 """
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("format", ["go1.11", "go1.21", "go1.23"])
 def test_tasks(traced, tmp_path, format):
     """What a thread does in a region of that name, and from the first to the last that it says of a task."""
@@ -539,6 +541,7 @@ def pool(tmp_path_factory):
     return result.trace, {name: int(ns) for name, ns in map(str.split, result.stdout.splitlines())}
 
 
+@pytest.mark.measured
 def test_idle_workers_are_no_rows(pool):
     """What they wait for at their loop is one line; locks, answers and room in a queue stay."""
     trace, spent = pool
@@ -571,6 +574,7 @@ def columns(trace, *options):
     return found
 
 
+@pytest.mark.measured
 def test_the_columns_are_the_time(pool):
     trace, _ = pool
     for options in [], ["--wide"], ["--idle=none"], ["--idle=^put$"]:
@@ -585,6 +589,7 @@ def test_the_columns_are_the_time(pool):
     assert main["idle"] == 0 and main["blocked"] > 10  # it waits for threads
 
 
+@pytest.mark.measured
 def test_who_is_idle_can_be_told(pool):
     trace, _ = pool
     assert "write_down" not in IDLE.search(report("top", "--idle=fetch|write_down", trace))[3]  # a lock
@@ -636,6 +641,7 @@ int main(void)
 """
 
 
+@pytest.mark.measured
 def test_a_sleep_with_a_lock_is_not_idle(traced, tmp_path):
     """While somebody waits for what a thread has, it is not at rest; one that sleeps by itself is."""
     trace = traced([proc.compile(SLEEPER, tmp_path / "prog")]).ok().trace
@@ -683,6 +689,7 @@ int main(void)
 """
 
 
+@pytest.mark.measured
 def test_who_waits_for_results_is_not_idle(traced, tmp_path):
     trace = traced([proc.compile(BATCHES, tmp_path / "prog")]).ok().trace
     (main,) = [row for row in top(trace, "--kind=sync") if row[3].startswith("pthread_cond_wait <- main ")]
@@ -748,6 +755,7 @@ int main(void)
 """
 
 
+@pytest.mark.measured
 def test_answers_are_not_idle(traced, tmp_path):
     """Clients of a slow thread wait just as it does, from their loops; but they ask, and have woken it first."""
     trace = traced([proc.compile(ANSWERS, tmp_path / "prog")]).ok().trace
@@ -757,6 +765,7 @@ def test_answers_are_not_idle(traced, tmp_path):
     assert not IDLE.search(report("top", trace)) or "call" not in IDLE.search(report("top", trace))[3]
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize(
     "scenario, where",
     [

@@ -49,6 +49,7 @@ def test_our_thread_keeps_out_of_the_way(traced, how):
     assert traced(program("placed"), env={"GOTRACE_START": how}).ok().stdout == f"{os.SCHED_OTHER} 1\n"
 
 
+@pytest.mark.measured
 def test_contended_mutexes_of_all_kinds(traced):
     result = traced(program("kinds contended")).ok()
     waits = gotools.pprof(result.trace)
@@ -124,6 +125,7 @@ def test_ten_million_events(traced):
         gotools.check(result.trace, go=go, timeout=240)
 
 
+@pytest.mark.measured
 def test_memory_is_bounded(tmp_path):
     """The library's buffers: at most 256 MiB by default, whatever the program writes."""
     env = proc.traced_env(tmp_path / "t.out", proc.EVERY_YIELD)
@@ -137,6 +139,7 @@ def test_memory_is_bounded(tmp_path):
     assert int(result.stdout.split()[-1]) < 320 * 1024
 
 
+@pytest.mark.chance
 @pytest.mark.limit(60 + 10 * KILLS)
 def test_sigkill_leaves_all_complete_generations(tmp_path):
     for run in range(KILLS):
@@ -155,6 +158,7 @@ def test_sigkill_leaves_all_complete_generations(tmp_path):
         trace.unlink()
 
 
+@pytest.mark.measured
 def test_the_first_generations_are_short(tmp_path):
     """So that one that is killed early has left all but little: what the README says of that."""
     env = proc.traced_env(tmp_path / "t.out", {"GOTRACE_DURATION": "2600ms"})

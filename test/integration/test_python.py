@@ -138,6 +138,7 @@ def test_tree(run, go):
     assert all("_PyEval_EvalFrameDefault" not in [f.func for f in e.stack] for e in gotools.parse(result.trace) if any(f.func == "nap" for f in e.stack))
 
 
+@pytest.mark.measured
 def test_how_long(run):
     """It slept 50 ms in f, which g called."""
     result, _ = run("def f(): time.sleep(tell(0.05))\ndef g(): f()\ng()\ng()\n")
@@ -359,6 +360,7 @@ def test_attached(python, tmp_path):
         proc.kill_group(child)
 
 
+@pytest.mark.measured
 def test_samples(run):
     """What runs: 3 parts of 4 in a, by lines of spin."""
     result, _ = run("""

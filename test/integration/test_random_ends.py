@@ -172,6 +172,7 @@ def check(runs):
             assert not complaints, "\n".join(complaints[:10])
 
 
+@pytest.mark.chance
 @pytest.mark.limit(120 + 20 * RUNS)
 def test_random_ends(tmp_path):
     print(f"RANDOM_FIRST={FIRST}")  # shown when it fails

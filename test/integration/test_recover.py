@@ -123,12 +123,14 @@ def recover_and_check(directory, format):
     check_readers(directory / "all.out", format=format)
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("format", gotools.FORMATS)
 def test_killed_at_any_moment(tmp_path, format):
     kill(tmp_path, format=format)
     recover_and_check(tmp_path, format)
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("format", gotools.FORMATS)
 def test_the_flight_recorder(tmp_path, format):
     kill(tmp_path, format=format, **RING)
@@ -136,6 +138,7 @@ def test_the_flight_recorder(tmp_path, format):
     recover_and_check(tmp_path, format)
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
 @pytest.mark.parametrize("format", gotools.FORMATS)
 def test_cpu_state(tmp_path, format, more):
@@ -181,6 +184,7 @@ def test_names_beside_the_trace(tmp_path):
     assert places <= writers | {"wait_for_ever", "main"}, places
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("more", [{}, RING], ids=["file", "ring"])
 @pytest.mark.parametrize("format", ["go1.21", "go1.23"])
 def test_more_threads_than_memory_is_for(tmp_path, format, more):
@@ -191,6 +195,7 @@ def test_more_threads_than_memory_is_for(tmp_path, format, more):
     recover_and_check(tmp_path, format)
 
 
+@pytest.mark.chance
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 @pytest.mark.parametrize("format", ["go1.21", "go1.23"])
 def test_real_time_threads(tmp_path, format):
@@ -200,6 +205,7 @@ def test_real_time_threads(tmp_path, format):
     recover_and_check(tmp_path, format)
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("ring", ["1M", "1s"])
 def test_what_the_flight_recorder_has_forgotten(tmp_path, ring):
     child = spawn(tmp_path, "wait", GOTRACE_RING=ring, GOTRACE_CPU_HZ="100")
@@ -254,6 +260,7 @@ ENDS = {
 }
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("format", FAMILIES)
 @pytest.mark.parametrize(
     "how, more",
@@ -625,6 +632,7 @@ def clean(directory):
     return proc.run([GOTRACE, "recover", f"--clean={directory}"])
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("more", [{}, {"GOTRACE_RING": "1M"}], ids=["file", "ring"])
 @pytest.mark.parametrize("format", FAMILIES)
 def test_a_forked_child(tmp_path, format, more):
@@ -839,6 +847,7 @@ def test_a_damaged_trace(tmp_path, format, more):
         assert result.returncode in (0, 1), str(result)
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("format", FAMILIES)
 def test_what_lost_nothing_is_whole(tmp_path, format):
     """Where the file went away a part is missing."""

@@ -77,6 +77,7 @@ def record(traced, format, *argv, **env):
 # --- top
 
 
+@pytest.mark.measured
 @formats
 def test_truth(traced, format):
     """Blocked time by call, call site and thread, of the program that knows it."""
@@ -98,6 +99,7 @@ def test_truth(traced, format):
         assert by_thread[waiter] >= (1 - TOLERANCE) * ns, (waiter, by_thread)
 
 
+@pytest.mark.measured
 @formats
 @pytest.mark.parametrize("program", ["truth", "rounds"])
 def test_profiles(traced, format, program):
@@ -112,6 +114,7 @@ def test_profiles(traced, format, program):
         assert abs(sum(ours.values()) - theirs.total_ns) <= TOLERANCE * theirs.total_ns + 20_000
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("format", ["go1.21", "go1.23", "go1.26"])
 def test_scheduler_profile(tmp_path, format):
     trace = tmp_path / "t.out"
@@ -137,6 +140,7 @@ def test_wakers(traced, format):
     assert re.search(r"pthread_mutex_lock <- lock_waiter \(truth.c:\d+\), ended by \w+ <- \w+ \(truth.c:\d+\)", report)
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("format", ["go1.19", "go1.21", "go1.22", "go1.23", "go1.25", "go1.26"])
 def test_cpu(traced, format):
     """A program that says how much of its time it spends in which function."""
@@ -155,6 +159,7 @@ def test_cpu(traced, format):
     assert abs(cumulative["burner"] - sum(flat.values())) <= 0.02 * sum(flat.values()) and sum(flat.values()) > 100
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("format", ["go1.19", "go1.21", "go1.23", "go1.26"])
 def test_cpu_of_late_threads(traced, tmp_path, format):
     """All samples count, also of a thread made while the main thread has nothing to tell."""
@@ -187,6 +192,7 @@ int main(void) { pthread_t t; pthread_create(&t, 0, maker, 0); return pthread_jo
     assert 40 <= int(re.search(r"(\d+) CPU samples", head)[1]) <= 60, head
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("format", [f for f in gotools.FORMATS])
 def test_what_was_so_before(traced, format):
     """Of a recording that begins late: each thread is where test/prog/control.c says."""
@@ -205,6 +211,7 @@ def test_what_was_so_before(traced, format):
         assert re.search(r"sync +sem_wait <- wait_sem \(control.c:\d+\)", report), report
 
 
+@pytest.mark.measured
 def test_every_kind_of_wait(traced):
     """Each primitive under its own name."""
     result = traced([PROGRAMS / "waits"], timeout=50).ok()
@@ -270,6 +277,7 @@ ENDS = {
 }
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize(
     "format, end", [(f, end) for f in gotools.FORMATS for end in ENDS if f in ("go1.21", "go1.23") or end == "exit"]
 )
@@ -290,6 +298,7 @@ def test_a_recording_ends_when_it_was_ended(traced, idle, format, end):
         assert 0.69e9 < max(times) - min(times) < ns_of(fields["duration"]) + 1e6
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("ring", ["", "1M"])
 @pytest.mark.parametrize("format", ["go1.5", "go1.21", "go1.23", "go1.26"])
 def test_commands_bring_the_file_up_to_now(tmp_path, idle, format, ring):
@@ -326,6 +335,7 @@ def test_one_that_was_killed_has_no_end(tmp_path, idle, format):
     assert fields["file"] == NO_END
 
 
+@pytest.mark.measured
 def test_cumulative(traced):
     """Each function has the time of all waits below it, once, and never more than all there is."""
     trace = traced([PROGRAMS / "truth"]).ok().trace
@@ -391,6 +401,7 @@ def info(trace):
     return fields, kinds, [(*t[:3], ns_of(t[3]), ns_of(t[4]), t[5], [float(p) for p in re.findall(r"[\d.]+", t[6])]) for t in threads]
 
 
+@pytest.mark.measured
 @formats
 def test_info(traced, format):
     result = record(traced, format, "threads", "4")
@@ -582,6 +593,7 @@ def test_modules_without_names(traced, tmp_path):
         assert (f"gotrace symbolize --debuginfod {trace}\n" in text) == told, text
 
 
+@pytest.mark.measured
 @pytest.mark.limit(180)
 def test_speed(traced):
     """Millions of events take seconds."""

@@ -74,6 +74,7 @@ def span(trace):
     return (max(e.time for e in events) - min(e.time for e in events)) / 1e9
 
 
+@pytest.mark.chance
 @pytest.mark.limit(180)
 @pytest.mark.parametrize("format", gotools.FORMATS)
 def test_snapshots_under_load(tmp_path, format):
@@ -88,6 +89,7 @@ def test_snapshots_under_load(tmp_path, format):
     read_by_all(format, [*traces, f"{program.trace}.13"])  # the last one at exit
 
 
+@pytest.mark.measured
 def test_what_is_older_is_forgotten(tmp_path):
     program = Running(tmp_path, "idle", GOTRACE_RING="1s,32M")
     for _ in range(35):
@@ -100,6 +102,7 @@ def test_what_is_older_is_forgotten(tmp_path):
     assert 8 < len(reads) < 30
 
 
+@pytest.mark.measured
 @pytest.mark.limit(120)
 def test_memory(tmp_path):
     """The recorder stays within its bound, whatever the program does."""
@@ -115,6 +118,7 @@ def test_memory(tmp_path):
     assert max(sizes) < 2 << 20, sizes
 
 
+@pytest.mark.measured
 def test_memory_beside_what_it_holds(tmp_path):
     """Some 3 MiB, says the README."""
     recorded = Running(tmp_path, "idle", GOTRACE_RING="64M")
@@ -125,6 +129,7 @@ def test_memory_beside_what_it_holds(tmp_path):
     assert more < 5 << 20, more
 
 
+@pytest.mark.measured
 def test_idle_program_is_hardly_woken(tmp_path):
     """Once a second by the library's thread, says the README, for 0.2 ms of CPU."""
     program = Running(tmp_path, "idle", GOTRACE_RING="30s")
@@ -142,6 +147,7 @@ def test_idle_program_is_hardly_woken(tmp_path):
     assert woken <= 7 and ns < 10e6, (woken, ns)
 
 
+@pytest.mark.measured
 def test_idle_program(tmp_path):
     """Whose threads have done nothing since before the recorder's memory begins."""
     program = Running(tmp_path, "idle", GOTRACE_RING="1s")
@@ -240,6 +246,7 @@ def test_file_smaller_than_the_ring(tmp_path, format, limit):
     assert said == list(range(said[0], 40000)) and said[0] > 0
 
 
+@pytest.mark.measured
 @pytest.mark.limit(120)
 def test_many_samples(tmp_path):
     """More of them in a second than the recorder's memory has room for."""
@@ -346,6 +353,7 @@ def test_exec(tmp_path, yields, threads):
         assert 1000 < len(seen) < yields
 
 
+@pytest.mark.chance
 @pytest.mark.limit(120)
 @pytest.mark.parametrize("way", DEATHS)
 def test_death(tmp_path, way):

@@ -94,6 +94,7 @@ def check_signals(traces, written):
     assert sum(int(ask(trace, told)[0][0]) for trace in traces) == written["signals"]
 
 
+@pytest.mark.measured
 @pytest.mark.limit(180)
 @pytest.mark.parametrize("format", gotools.FORMATS)
 def test_nothing_is_lost_at_the_seam(traced, tmp_path, format):
@@ -109,6 +110,7 @@ def test_nothing_is_lost_at_the_seam(traced, tmp_path, format):
         check_signals(traces, said)
 
 
+@pytest.mark.measured
 def test_with_cpu_state_samples_and_names_to_come(traced, tmp_path):
     env = {"GOTRACE_SCHED": "on", "GOTRACE_CPU_HZ": "500", "GOTRACE_NAMES": "later", "GOTRACE_ROTATE": "200ms"}
     result = traced([ROTATED, 1000], env=env).ok()
@@ -283,6 +285,7 @@ def test_a_family_is_one_file(tmp_path):
 # --- killed
 
 
+@pytest.mark.chance
 @pytest.mark.skipif(AARCH64, reason="qemu does not take space beforehand")
 @pytest.mark.parametrize("more", [{}, {"GOTRACE_SCHED": "on"}], ids=["", "sched"])
 @pytest.mark.parametrize("format", ["go1.21", "go1.23"])
@@ -307,6 +310,7 @@ def test_killed(tmp_path, format, more):
     assert all(0 <= found[thread] - written[thread] <= 1 for thread in found), (found, written)
 
 
+@pytest.mark.chance
 @pytest.mark.skipif(AARCH64, reason="qemu does not take space beforehand")
 def test_killed_and_started_again(tmp_path):
     """The file that was written then gets another name, not the first one."""

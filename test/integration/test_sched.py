@@ -54,6 +54,7 @@ class Running:
         return {int(w[0]): (w[1], int(w[2]), int(w[3])) for w in words}
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("format", ["go1.23", "go1.26"])
 def test_events_are_true(tmp_path, format):
     """A thread runs when it has a CPU: to 2 % of the time, of which its first 20 ms are not watched."""
@@ -74,6 +75,7 @@ def test_events_are_true(tmp_path, format):
             assert waits > 1 - (cpu + queue) / whole - 0.03, (kind, times, cpu, queue)
 
 
+@pytest.mark.measured
 @pytest.mark.skipif(os.cpu_count() < 2, reason="threads move from one CPU to another")
 @pytest.mark.parametrize("format", ["go1.22", "go1.26"])
 def test_procs_are_cpus(tmp_path, format):
@@ -143,6 +145,7 @@ int main(void)
     assert len(sleeps) == 60 and all(sleeps)  # asleep it has none
 
 
+@pytest.mark.measured
 @formats
 def test_every_format(tmp_path, format):
     """All readers take it, and what is not seen by a hook is told."""
@@ -162,6 +165,7 @@ def test_every_format(tmp_path, format):
     assert abs(int(told) - int(listed)) <= 60, (told, listed)
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("format", ["go1.5", "go1.21", "go1.23", "go1.26"])
 def test_flight_recorder(tmp_path, format):
     program = Running(["spin=3", "hidden=1", "brood=1"], tmp_path / "t.out", GOTRACE_RING="2s", GOTRACE_FORMAT=format)
@@ -175,6 +179,7 @@ def test_flight_recorder(tmp_path, format):
         assert sum(ns for ns, _, _ in waits(trace, "unseen")) > 0.3e9, trace
 
 
+@pytest.mark.measured
 def test_recordings_in_a_running_program(tmp_path):
     program = Running(["spin=3", "hidden=1"], tmp_path / "%n.out", GOTRACE_START="manual")
     for n in 1, 2, 3:
@@ -190,6 +195,7 @@ def test_recordings_in_a_running_program(tmp_path):
     program.end()
 
 
+@pytest.mark.measured
 def test_threads_that_begin_and_end(tmp_path):
     """Storms of threads that nobody has time to watch, beside some that are, in a family of processes."""
     source = r"""
@@ -374,6 +380,7 @@ int main(void)
 """
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("sched", ["off", "on"])
 @pytest.mark.parametrize("format", ["go1.11", "go1.23", "go1.26"])
 def test_late_wakeups(tmp_path, format, sched):
@@ -399,6 +406,7 @@ def test_late_wakeups(tmp_path, format, sched):
         assert ns * 0.85 < told[name] < (ns if sched == "off" else queue[name]) * 1.02, (name, ns, queue[name], told[name], sched)
 
 
+@pytest.mark.measured
 def test_timeouts_that_tell_nothing(tmp_path):
     """Of a clock of CPU time; or in memory that is gone when the wait is over; or none at all."""
     source = r"""
@@ -539,6 +547,7 @@ int main(void)
 """
 
 
+@pytest.mark.measured
 @pytest.mark.skipif(not {0, 1} <= os.sched_getaffinity(0), reason="threads are bound to CPUs 0 and 1")
 @pytest.mark.parametrize("format", ["go1.5", "go1.21", "go1.23", "go1.26"])
 def test_holder_without_a_cpu(tmp_path, format):
@@ -559,6 +568,7 @@ def test_holder_without_a_cpu(tmp_path, format):
     assert refused.returncode == 1 and "GOTRACE_SCHED=on" in refused.stderr
 
 
+@pytest.mark.measured
 def test_end_in_a_storm(tmp_path):
     """Recording ends while threads end: they have no CPU then, or are not there."""
     source = r"""
@@ -614,6 +624,7 @@ int main(void)
         gotools.check(proc.traced([program], tmp_path / f"{n}.out", env=env).ok().trace)
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("pairs, format", [(1, "go1.23"), (3, "go1.23"), (3, "go1.11")])
 def test_many_switches(tmp_path, pairs, format):
     """Threads that wake each other as fast as they can: no record is missing, also while a generation is written."""
@@ -720,6 +731,7 @@ int main(void)
 """
 
 
+@pytest.mark.measured
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="a system call in its assembly")
 @pytest.mark.parametrize("format", ["go1.11", "go1.22", "go1.26"])
 def test_where_nobody_saw_it_wait(tmp_path, format):
@@ -736,6 +748,7 @@ def test_where_nobody_saw_it_wait(tmp_path, format):
         assert found[1] == pytest.approx(300, abs=3) and 0.95 * ns < found[0] <= 1.01 * ns, (name, ns, rows)
 
 
+@pytest.mark.measured
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="a system call in its assembly")
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
 @pytest.mark.needs("setpriv")
@@ -758,6 +771,7 @@ def test_where_that_is_not_told(tmp_path):
         shutil.rmtree(directory)
 
 
+@pytest.mark.measured
 def test_two_thousand_threads(tmp_path):
     """Their rings are of a page each; all are watched, and nothing is missing: where so many files may be open."""
     source = r"""
@@ -796,6 +810,7 @@ def has(header):
     return proc.run(["gcc", "-fsyntax-only", "-include", header, "-x", "c", "/dev/null"]).returncode == 0
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("format", ["go1.11", "go1.23"])
 @pytest.mark.skipif(not has("liburing.h"), reason="liburing is not here; ./scripts/deps all installs it")
 def test_io_uring(tmp_path, format):

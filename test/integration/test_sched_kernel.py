@@ -86,6 +86,7 @@ def run(request, tmp_path_factory):
     return trace, threads, counted
 
 
+@pytest.mark.measured
 def test_states(run):
     """
     Within 2 % of the time; but where nothing says when a thread was woken, that is in its wait. And what the kernel saw
@@ -108,6 +109,7 @@ def test_states(run):
             assert abs(times["Runnable"] - truth.runnable) < most, (truth, times)
 
 
+@pytest.mark.measured
 def test_shares(run):
     """What `gotrace info` says, which has the account, too: within 1 %, seen by a hook or not."""
     trace, threads, counted = run
@@ -126,6 +128,7 @@ def test_shares(run):
             assert abs(share.queue - truth.runnable / percent) < points, (share, truth)
 
 
+@pytest.mark.measured
 def test_latency_profile(run):
     """What go tool trace has for it is what the kernel made threads wait for a CPU."""
     trace, threads, _ = run
@@ -136,6 +139,7 @@ def test_latency_profile(run):
     assert 0.95 * delays < profile < 1.05 * (delays + others), (profile, delays, others)
 
 
+@pytest.mark.measured
 def test_top(run):
     """`gotrace top --kind=sched` has all of the time in run queues, if not where all of it was."""
     trace, threads, counted = run

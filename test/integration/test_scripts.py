@@ -71,11 +71,85 @@ def test_a_failure_is_named_at_once(tmp_path):
     argv = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "test_it.py"]
     env = {"PYTHONPATH": ROOT / "test", "PYTHONUNBUFFERED": ""}  # a pipe is buffered
     child = proc.spawn(argv, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    line = next(line for line in child.stdout if "FAILED" in line)
+    line = next(line for line in child.stdout if "failed: " in line)
     assert "test_it.py::test_fails" in line and "assert 'a' == 'b'" in line
     (tmp_path / "seen").touch()
     assert "1 failed, 1 passed" in child.stdout.read()
     proc.kill_group(child)
+
+
+RUNS = """
+import os, pathlib, pytest
+def run():
+    file = pathlib.Path(os.environ["PYTEST_CURRENT_TEST"].split("::")[1].split("[")[0].split(" ")[0] + ".runs")
+    file.write_text(file.read_text() + "." if file.exists() else ".")
+    return len(file.read_text())
+"""
+
+
+@pytest.fixture
+def gate(tmp_path):
+    """A function that runs test/run.py on a suite of one file. Gives its exit status and what it says."""
+    (tmp_path / "test").mkdir()
+    for name in "conftest.py", "run.py":
+        shutil.copy(ROOT / "test" / name, tmp_path / "test")
+
+    def run(tests, *options):
+        (tmp_path / "test/test_it.py").write_text(RUNS + tests)
+        argv = [sys.executable, tmp_path / "test/run.py", "-p", "no:cacheprovider", *options]
+        result = proc.run(argv, env={"PYTHONPATH": ROOT / "test", "PYTEST_XDIST_WORKER": "", "ALL_NEEDS": ""}, timeout=100, cwd=tmp_path)
+        return result.returncode, result.stdout
+
+    return run
+
+
+def test_a_flaky_test_does_not_fail_the_run(gate, tmp_path):
+    """It fails once and passes when it runs again. Its files are kept, and the last line counts it."""
+    flaky = "def test_it(tmp_path):\n    (tmp_path / 'made').touch()\n    assert run() > 1, 'the first time'\ndef test_right(tmp_path): pass\n"
+    status, said = gate(flaky)
+    assert status == 0 and said.endswith("\n1 passed, 0 failed, 1 flaky, 0 skipped\n"), said
+    assert "\nFLAKY test/test_it.py::test_it: AssertionError: the first time\n" in said
+    assert [path.name for path in tmp_path.glob("build/failures/*/*/*/*")] == ["made"]
+    (tmp_path / "test_it.runs").unlink()
+    status, said = gate(flaky, "--strict")
+    assert status == 1 and said.endswith("\n1 passed, 0 failed, 1 flaky, 0 skipped\n"), said
+
+
+@pytest.mark.parametrize("flaky, status", [(5, 0), (6, 1)])
+def test_no_more_than_five_are_flaky(gate, flaky, status):
+    assert gate("".join(f"def test_{n}(): assert run() > 1\n" for n in range(flaky)))[0] == status
+
+
+def test_what_fails_twice_fails_the_run(gate):
+    status, said = gate("def test_it(): assert not run()\n@pytest.mark.beside\ndef test_right(): pass\n")
+    assert status == 1 and said.endswith("\n1 passed, 1 failed, 0 flaky, 0 skipped\n"), said
+    assert "\nFAILED test/test_it.py::test_it: assert not 1\n" in said
+
+
+@pytest.mark.parametrize("good_run, counts", [(1, "1 passed, 0 failed, 0 flaky"), (3, "1 passed, 0 failed, 0 flaky"), (4, "0 passed, 0 failed, 1 flaky")])
+def test_the_best_of_three_runs_decides_a_measured_test(gate, good_run, counts):
+    status, said = gate(f"@pytest.mark.measured\ndef test_it(tmp_path): assert run() == {good_run}\n")
+    assert status == 0 and said.endswith(f"\n{counts}, 0 skipped\n"), said
+    assert ("measured 3 times: test/test_it.py::test_it: assert 1 == 3" in said) == (good_run == 3)
+
+
+def test_each_run_of_a_measured_test_has_new_fixtures(gate):
+    """A recording that the tests of a file share is made anew; one that served a good run is not."""
+    tests = "@pytest.fixture(scope='module')\ndef shared(): return {}\n"
+    tests += "@pytest.mark.measured\ndef test_it(shared):\n    shared['used'] = shared.get('used', 0) + 1\n    assert run() == 3 and shared['used'] == 1\n"
+    status, said = gate(tests + "@pytest.mark.measured\ndef test_later(shared): assert shared['used'] == 1\n")
+    assert status == 0 and said.endswith("\n2 passed, 0 failed, 0 flaky, 0 skipped\n"), said
+
+
+def test_a_test_that_breaks_pytest_fails_the_run(gate):
+    assert gate("import nothing_like_this\n")[0] == 1
+    assert gate("@pytest.mark.chance\n@pytest.mark.measured\ndef test_it(): pass\n")[0] == 1
+    assert gate("import os\ndef test_it(): os._exit(3)\n")[0] == 1
+    assert gate("")[0] == 1  # no test at all
+
+
+def test_foreign_tests_are_left_out(gate):
+    assert gate("@pytest.mark.foreign\ndef test_it(): pass\ndef test_right(): pass\n")[1].endswith("\n1 passed, 0 failed, 0 flaky, 0 skipped\n")
 
 
 @pytest.mark.limit(300)

@@ -81,6 +81,7 @@ def test_ignored_stays_ignored(tmp_path):
     assert child.wait() == -signal.SIGKILL
 
 
+@pytest.mark.measured
 def test_end_is_not_held_up(tmp_path):
     """Where the trace cannot be written, to a FIFO whose reader stands still, the program ends all the same."""
     os.mkfifo(tmp_path / "t.out")

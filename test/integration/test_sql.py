@@ -70,6 +70,7 @@ def left(directory):
 # --- what is true
 
 
+@pytest.mark.measured
 @formats
 def test_waits(traced, format):
     """Those of test/prog/truth.c: by thread and call, how long, and who ended them."""
@@ -135,6 +136,7 @@ def test_places(trace):
     assert [row["file"].endswith("truth.c") for row in lines] == [True], lines
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("format", ["go1.11", "go1.23", "go1.26"])
 def test_holds(tmp_path, format):
     """How long locks were held, each within 5 %, by whom and from where; and whose they were when waits began."""
@@ -171,6 +173,7 @@ def test_holds(tmp_path, format):
     assert right == len(rows) > 200, (right, len(rows))
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("format", NAMED)
 def test_annotations(traced, format):
     """Tasks, regions and logs of test/prog/annotations.c: how many, and how long."""
@@ -206,6 +209,7 @@ def test_heap(traced, format):
     assert sql(result.trace, "SELECT count(*) AS n FROM heap WHERE kind = 'goal' AND bytes > 0")[0]["n"] > 0
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("format", ["go1.19", "go1.23", "go1.26"])
 def test_samples(traced, format):
     """As many as `gotrace top --cpu` counts, and in the functions that test/prog/cpu.c computes in."""
@@ -216,6 +220,7 @@ def test_samples(traced, format):
     assert 0.65 <= found["three_quarters"] / (found["three_quarters"] + found["one_quarter"]) <= 0.85, found
 
 
+@pytest.mark.measured
 def test_shares(traced):
     """As `gotrace info` prints them; and of what they are the sum."""
     trace = traced([PROGRAMS / "truth"]).ok().trace
@@ -280,6 +285,7 @@ def go_trace(tmp_path_factory):
     return directory / "t.out"
 
 
+@pytest.mark.measured
 @pytest.mark.limit(150)
 def test_go_programs(go_trace):
     """The traces that Go programs write of themselves."""
@@ -295,6 +301,7 @@ def test_go_programs(go_trace):
     assert wait["ns"] >= 0.9 * 50e6 and "main" in wait["waker"], wait
 
 
+@pytest.mark.measured
 def test_every_go(tmp_path):
     """The same of each version, by a program that knows how long it waited for its locks."""
     for version, go in gotools.versions().items():

@@ -125,6 +125,7 @@ def check_ends(trace, tids, computed):
     return doubts
 
 
+@pytest.mark.measured
 @attaching
 @pytest.mark.parametrize("format", gotools.FORMATS)
 def test_attached(tmp_path, format):
@@ -141,6 +142,7 @@ def test_attached(tmp_path, format):
         check_ends(trace, program.tids, computed)
 
 
+@pytest.mark.measured
 @attaching
 def test_started_later(tmp_path):
     """What went on before the recording did not stand there when it began."""
@@ -157,6 +159,7 @@ def test_started_later(tmp_path):
     check_waits(trace, left)
 
 
+@pytest.mark.measured
 def test_late_recording(tmp_path):
     """Of a program that has the library the same is known."""
     trace = tmp_path / "t.out"

@@ -29,6 +29,7 @@ def waits_ms(events):
     return waits
 
 
+@pytest.mark.measured
 @pytest.mark.beside
 @pytest.mark.parametrize(
     "way, env",
@@ -43,6 +44,7 @@ def test_a_wait_is_no_longer_than_its_time(traced, way, env):
     assert max(waits) <= WAIT_MS + SLACK_MS, sorted(waits)[-5:]
 
 
+@pytest.mark.measured
 def test_who_lacks_the_mutex_then_waits_for_it(traced, tmp_path):
     """A condition variable's waiter whose time is over, while another thread has the mutex: it is not said to lack a CPU."""
     source = """

@@ -41,6 +41,7 @@ def waits(events):
     return found
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("run", range(RUNS))
 def test_waits_and_wakers(traced, run):
     result = traced([PROGRAMS / "truth"]).ok()
@@ -60,6 +61,7 @@ def test_waits_and_wakers(traced, run):
         assert waker == (w.waker or w.waiter), f"{w}: {parts}"
 
 
+@pytest.mark.measured
 def test_profile_totals(traced, go):
     result = traced([PROGRAMS / "truth"]).ok()
     sums = collections.defaultdict(tuple)
@@ -89,6 +91,7 @@ def test_sleep_reason(traced):
     assert reasons["pthread_join"] == "sync"
 
 
+@pytest.mark.measured
 def test_only_long_yields(traced):
     """A thread that spins by sched_yield makes a million of them a second, which are over at once."""
     result = traced([PROGRAMS / "spins"]).ok()

@@ -45,6 +45,7 @@ def killed(directory, *options, boxes=None):
     return said
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("format", ["go1.21", "go1.23", "go1.26"])
 def test_killed(tmp_path, format):
     said = killed(tmp_path, f"--format={format}")
@@ -54,6 +55,7 @@ def test_killed(tmp_path, format):
     box.check_readers(tmp_path / "t.out", format=format)
 
 
+@pytest.mark.chance
 def test_killed_with_names_beside_the_trace(tmp_path):
     killed(tmp_path, "--format=go1.5")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["journal", "t.out", "t.out.elf"]
@@ -61,6 +63,7 @@ def test_killed_with_names_beside_the_trace(tmp_path):
     box.check_readers(tmp_path / "t.out", format="go1.5")
 
 
+@pytest.mark.chance
 def test_killed_quietly_with_a_box_elsewhere(tmp_path):
     boxes = tmp_path / "boxes"
     boxes.mkdir()
@@ -68,6 +71,7 @@ def test_killed_quietly_with_a_box_elsewhere(tmp_path):
     box.check(tmp_path, tmp_path / "t.out")
 
 
+@pytest.mark.chance
 def test_the_flight_recorder(tmp_path):
     """It has no file of its own until then."""
     killed(tmp_path, "--ring=256M")

@@ -12,6 +12,7 @@ def run(traced, *rows):
     return result, gotools.parse(result.trace)
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("row", truth.rows("waits", "timed"))
 def test_wait(traced, row):
     result, events = run(traced, row)
@@ -35,6 +36,7 @@ def test_same_results(traced):
     assert truth.results(traced([WAITS, *rows]).ok()) == bare
 
 
+@pytest.mark.measured
 def test_profile_totals(traced):
     """A wait for another thread is in the profile for that, with its time, and in no other."""
     result = traced([WAITS]).ok()

@@ -69,6 +69,7 @@ def recorded(tmp_path_factory):
     return record
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("format", FORMATS)
 def test_known_wakers(recorded, tmp_path, format):
     waits, traces = recorded(format)
@@ -82,6 +83,7 @@ def test_known_wakers(recorded, tmp_path, format):
     check_readers(format, all, part)
 
 
+@pytest.mark.measured
 def test_who_is_not_there_wakes_nobody(recorded, tmp_path):
     waits, traces = recorded("go1.23")
     for missing in traces:
@@ -92,6 +94,7 @@ def test_who_is_not_there_wakes_nobody(recorded, tmp_path):
         check(arrows_of(merged), [w._replace(waker=None) if w.waker == missing else w for w in alone])
 
 
+@pytest.mark.measured
 def test_family(tmp_path):
     """gotrace -f; and what other commands say of it."""
     trace = tmp_path / "t.out"

@@ -57,6 +57,7 @@ def attempt(traced, name, first, change=None, known=None):
     return None
 
 
+@pytest.mark.measured
 @pytest.mark.limit(600)
 def test_known_reasons(traced):
     """In 18 of 20 programs, of which more than 10 mislead who looks at the longest wait."""
@@ -79,6 +80,7 @@ def known_gain(traced, *what):
     assert not said[-1], said
 
 
+@pytest.mark.measured
 @pytest.mark.limit(120)
 @pytest.mark.parametrize(
     "name, change, says, known",
@@ -94,6 +96,7 @@ def test_one_more(traced, name, change, says, known):
     known_gain(traced, name, says, change, known)
 
 
+@pytest.mark.measured
 @pytest.mark.limit(120)
 @pytest.mark.parametrize("name, says, known", [("ticks", "load_page", 1 / 3), ("beside", "scan_left", 3 / 16)])
 def test_joins(traced, name, says, known):
@@ -101,6 +104,7 @@ def test_joins(traced, name, says, known):
     known_gain(traced, name, says, "half", known)
 
 
+@pytest.mark.measured
 @pytest.mark.limit(120)
 @pytest.mark.parametrize(
     "name, says, known",
@@ -116,6 +120,7 @@ def test_descriptors(traced, name, says, known):
     known_gain(traced, name, says, "half", known)
 
 
+@pytest.mark.measured
 def test_descriptors_of_others(traced):
     """What another process writes, or a timer, is nobody's here, though there are threads that do things all the time."""
     trace = traced([PROGRAMS / "whys", "timed"]).ok().trace
@@ -142,6 +147,7 @@ def test_descriptors_of_too_many(traced):
     assert told and 100 <= int(told[1]) == why(trace)["wakers_not_looked_for"]
 
 
+@pytest.mark.measured
 def test_one_long_piece(traced):
     """More threads do not share one long piece of work: it is what takes long."""
     known_gain(traced, "rare", "rebuild_index", None, 35 / (1 + 30 + 70))
@@ -155,6 +161,7 @@ def test_not_one_more(traced):
     assert re.search(r"sync +futex wait <- bare_lock_contended ", proc.run([GOTRACE, "top", trace]).ok().stdout)
 
 
+@pytest.mark.measured
 def test_longest_wait_misleads(traced):
     """So does `gotrace top` in these, which is why there is another command."""
     first = {name: first for name, first, misleads in SCENARIOS if misleads == "1"}
@@ -174,10 +181,12 @@ def findings(trace):
     return {f["finding"]: f for f in why(trace)["findings"]}
 
 
+@pytest.mark.measured
 def test_no_fault_in_a_healthy_program(traced):
     assert set(findings(traced([PROGRAMS / "whys", "healthy"]).ok().trace)) <= NO_CPU
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize(
     "scenario, finding, says, alike",
     [
@@ -203,6 +212,7 @@ def test_findings(traced, scenario, finding, says, alike):
         proc.run([GOTRACE, *found[finding]["command"].split(), result.trace]).ok()
 
 
+@pytest.mark.measured
 def test_who_is_idle_is_said(traced):
     """What waits for work is known from the shape; --idle says that none does, or who does."""
     trace = traced([PROGRAMS / "whys", "idle"]).ok().trace
@@ -232,6 +242,7 @@ def fault(traced, name, says, env):
     assert name not in findings(traced([PROGRAMS / "faults", name, "like"], env=env).ok().trace)
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize(
     "name, says",
     [
@@ -261,6 +272,7 @@ def without_queues(data):
     return data
 
 
+@pytest.mark.measured
 def test_slow_wakeups_are_counted(traced, watched, tmp_path):
     """No more of them is told than the kernel's account has of such time, whatever events say."""
     trace = traced([PROGRAMS / "faults", "slow_wakeup"], env={"GOTRACE_SCHED": "on", "GOTRACE_FORMAT": "go1.23"}).ok().trace
@@ -275,6 +287,7 @@ def test_slow_wakeups_are_counted(traced, watched, tmp_path):
         assert told <= 1.05 * counted + why(its)["path"]["ns"] / 100, (found, counted)
 
 
+@pytest.mark.measured
 def test_gain_of_a_cpu(traced, watched):
     """What would be if nobody took the CPU is offered, and is what the thread computes."""
     report = why(traced([PROGRAMS / "faults", "preempted"], env={"GOTRACE_SCHED": "on"}).ok().trace)
@@ -283,6 +296,7 @@ def test_gain_of_a_cpu(traced, watched):
     assert without and abs(without[0] - none) < 0.05, report
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize(
     "name, says",
     [
@@ -377,6 +391,7 @@ def test_part_of_a_run(traced):
     assert "50.00ms from 50.00ms on, of " in page(trace, "--from=50ms", "--to=0.1")
 
 
+@pytest.mark.measured
 def test_path_by_samples(traced):
     """What runs is known by the samples in it."""
     report = why(traced([PROGRAMS / "whys", "serial"], env={"GOTRACE_CPU_HZ": "1000"}).ok().trace)
@@ -469,6 +484,7 @@ def test_short_names(traced, tmp_path):
     assert re.search(rf"; (2 x )?{re.escape(routine)}\n", page(trace, "--wide"))
 
 
+@pytest.mark.measured
 def test_server(traced):
     """Whose main thread is only told to end: its work is what the others do between two waits for input."""
     trace = traced([PROGRAMS / "whys", "server"]).ok().trace

@@ -50,6 +50,7 @@ def truth(tmp_path_factory):
     proc.kill_group(child)
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(120)
 def test_a_time_of_a_report(truth, tmp_path):
     """`gotrace view --at` begins with the timeline, and the time that was asked for is marked."""
@@ -62,6 +63,7 @@ def test_a_time_of_a_report(truth, tmp_path):
     assert begin == 30 < end < 31
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(120)
 @pytest.mark.parametrize("view", ["proc", "thread"])
 def test_timeline(truth, tmp_path, view):
@@ -96,6 +98,7 @@ def around_a_slice(trace, ms=30):
     return max(begin - more, 0), end + more
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(120)
 def test_picture_of_a_real_program(tmp_path):
     """The picture in the README: build/viewer.png, copied to test/viewer/viewer.png when it should change."""
@@ -118,6 +121,7 @@ def slowest_wakeup(trace):
     return slowest / 1e6
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(120)
 def test_picture_of_a_slow_wakeup(tmp_path):
     """The way that the README's wakeup.png was made, of memcached: the longest arrow is the slowest wake-up."""
@@ -128,6 +132,7 @@ def test_picture_of_a_slow_wakeup(tmp_path):
     assert model["wakeup"]["ms"] == pytest.approx(slowest_wakeup(trace), abs=0.001), model["wakeup"]
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(120)
 def test_picture_of_a_lock(tmp_path):
     """The README's held.png: a wait for a lock says who holds it, on the row of who waits."""
@@ -160,6 +165,7 @@ def viewer_of_chrome(trace, file):
         server.shutdown()
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(120)
 @pytest.mark.parametrize("argv", [["incidents", "fsync", "200"], ["annotations"]], ids=lambda argv: argv[0])
 def test_export_for_chrome(tmp_path, argv):
@@ -180,6 +186,7 @@ def test_export_for_chrome(tmp_path, argv):
     assert {row["name"]: row["slices"] for row in process["rows"] if row["slices"]} == rows and model["flows"] == flows
 
 
+@pytest.mark.foreign
 @pytest.mark.limit(120)
 @pytest.mark.parametrize("name", ["usertasks", "userregions"])
 def test_pages_of_annotations(tmp_path, name):
@@ -194,6 +201,7 @@ def test_pages_of_annotations(tmp_path, name):
     assert all(word in text for word in NAMED[name]), text
 
 
+@pytest.mark.measured
 @pytest.mark.limit(120)
 @pytest.mark.skipif(os.cpu_count() < 2, reason="threads move from one CPU to another")
 def test_cpus(tmp_path):
